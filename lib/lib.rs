@@ -1,3 +1,7 @@
 //! The library of gristmill's filters.
 
+pub mod cli;
+pub mod format;
 pub mod json;
+pub mod record;
+pub mod stream;

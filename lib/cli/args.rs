@@ -1,0 +1,168 @@
+//! The arguments that filters share: the same names mean the same in every tool.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use super::progress::{Progress, When};
+
+/// What every filter takes.
+#[derive(Debug, Clone, Args)]
+pub struct CommonArgs {
+    /// Say nothing but errors
+    #[arg(short, long, help_heading = "Messages")]
+    pub quiet: bool,
+
+    /// Show progress on stderr
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Messages")]
+    pub progress: When,
+}
+
+impl CommonArgs {
+    pub fn progress(&self, what: &'static str, total: Option<u64>) -> Progress {
+        Progress::new(self.progress, self.quiet, what, total)
+    }
+}
+
+/// Where records come from.
+#[derive(Debug, Clone, Args)]
+pub struct InputArgs {
+    /// Inputs, read in this order; none, or `-`, is stdin. gzip and zstd are seen through
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Read only the I-th of N contiguous parts of all inputs together, I from 0
+    #[arg(long, value_name = "I/N", help_heading = "Input")]
+    pub slice: Option<Slice>,
+}
+
+/// What happens to a bad record.
+#[derive(Debug, Clone, Args)]
+pub struct OnErrorArgs {
+    /// What to do with a bad record: end with exit code 1, or drop and count it
+    #[arg(
+        long,
+        value_enum,
+        default_value = "fail",
+        value_name = "fail|skip",
+        hide_possible_values = true,
+        help_heading = "Bad records"
+    )]
+    pub on_error: OnError,
+
+    /// Keep what was dropped, with its reason, as NDJSON
+    #[arg(long, value_name = "FILE", help_heading = "Bad records")]
+    pub rejects: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnError {
+    Fail,
+    Skip,
+}
+
+/// Where records go.
+#[derive(Debug, Clone, Args)]
+pub struct OutputArgs {
+    /// Encoding of the output: one JSON object a line, or an Arrow IPC stream
+    #[arg(
+        long,
+        value_enum,
+        env = "GRISTMILL_TO",
+        default_value = "ndjson",
+        hide_env_values = true,
+        hide_possible_values = true,
+        value_name = "ndjson|arrow",
+        help_heading = "Output"
+    )]
+    pub to: Encoding,
+
+    /// Write Arrow even to a terminal
+    #[arg(long, help_heading = "Output")]
+    pub force: bool,
+
+    /// Leave the provenance chain out of the Arrow header
+    #[arg(long, help_heading = "Output")]
+    pub no_provenance: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Encoding {
+    Ndjson,
+    Arrow,
+}
+
+#[derive(Debug, Clone, Args)]
+pub struct JobsArgs {
+    /// Threads; the output is the same for every number
+    #[arg(short, long, value_name = "N", default_value = "1")]
+    pub jobs: NonZeroUsize,
+}
+
+/// The I-th of N contiguous parts, I from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slice {
+    pub index: u64,
+    pub count: u64,
+}
+
+impl Slice {
+    /// The half-open range of this part among `total` units: `[I*total/N, (I+1)*total/N)`. All
+    /// parts together are the whole, each unit in exactly one.
+    pub fn of(self, total: u64) -> std::ops::Range<u64> {
+        let cut = |i: u64| (u128::from(i) * u128::from(total) / u128::from(self.count)) as u64;
+        cut(self.index)..cut(self.index + 1)
+    }
+}
+
+impl FromStr for Slice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Slice, String> {
+        let parts = text.split_once('/').and_then(|(index, count)| {
+            let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+            (digits(index) && digits(count)).then(|| Some((index.parse().ok()?, count.parse().ok()?)))?
+        });
+        match parts {
+            Some((index, count)) if index < count => Ok(Slice { index, count }),
+            Some(_) => Err("I must be less than N (I counts from 0)".to_string()),
+            None => Err("expected I/N, as in 0/8".to_string()),
+        }
+    }
+}
+
+impl std::fmt::Display for Slice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.index, self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_cover_everything_once() {
+        for total in [0u64, 1, 2, 7, 250, u64::MAX] {
+            for count in [1u64, 2, 3, 8, 1000] {
+                let mut end = 0;
+                for index in 0..count {
+                    let range = Slice { index, count }.of(total);
+                    assert_eq!(range.start, end);
+                    end = range.end;
+                }
+                assert_eq!(end, total);
+            }
+        }
+    }
+
+    #[test]
+    fn slices_are_read_strictly() {
+        assert_eq!("0/3".parse(), Ok(Slice { index: 0, count: 3 }));
+        for bad in ["3/3", "1", "a/3", "+1/3", "-1/3", "1/", "/3", "0/0", "1/2/3", " 1/2"] {
+            assert!(bad.parse::<Slice>().is_err(), "{bad}");
+        }
+    }
+}

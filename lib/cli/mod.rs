@@ -1,0 +1,89 @@
+//! What every filter shares: arguments, errors and exit codes, progress, signals, atomic outputs,
+//! ordered threads. Knows nothing of records or formats.
+
+mod args;
+mod error;
+mod ordered;
+mod progress;
+mod publish;
+mod rejects;
+mod signals;
+
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+
+use clap::{Command, CommandFactory, Parser};
+
+pub use args::{
+    CommonArgs, Encoding, InputArgs, JobsArgs, OnError, OnErrorArgs, OutputArgs, Slice,
+};
+pub use error::{Error, Kind, Result, shown};
+pub use ordered::{Flow, ordered_map};
+pub use progress::{Progress, When, grouped};
+pub use publish::{
+    PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there,
+};
+pub use rejects::{Place, Position, Rejection, Rejects};
+
+/// The body of every `main`: parses the arguments, runs the filter, prints the one error line,
+/// and turns the outcome into an exit code.
+pub fn main<A: Parser + CommandFactory>(run: impl FnOnce(A) -> Result<()>) -> ExitCode {
+    signals::die_of_closed_pipes();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let command = A::command();
+    let tool = command.get_name().to_string();
+    let outcome = match generated(command, &arguments) {
+        Some(outcome) => outcome,
+        None => run(A::parse_from(arguments)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tell(&format!("{tool}: {error}"));
+            ExitCode::from(error.kind.exit_code())
+        }
+    }
+}
+
+/// Prints a line for the user on stderr. (That stderr cannot be written is no reason to fail.)
+pub fn tell(message: &str) {
+    let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+/// `TOOL --generate man|bash|zsh|fish|elvish|powershell`: the man page and the shell completions,
+/// made from the same definitions as the help.
+fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
+    let [_, flag, what] = arguments else { return None };
+    if flag != "--generate" {
+        return None;
+    }
+    let what = what.to_string_lossy();
+    let mut page = Vec::new();
+    if what == "man" {
+        if let Err(error) = clap_mangen::Man::new(command).render(&mut page) {
+            return Some(Err(Error::write("stdout", &error)));
+        }
+    } else {
+        let Ok(shell) = what.parse::<clap_complete::Shell>() else {
+            return Some(Err(Error::usage(format!(
+                "--generate {what}: expected man, bash, zsh, fish, elvish or powershell"
+            ))));
+        };
+        let name = command.get_name().to_string();
+        clap_complete::generate(shell, &mut command, name, &mut page);
+    }
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(&page).and_then(|()| stdout.flush());
+    Some(written.map_err(|error| Error::write("stdout", &error)))
+}
+
+/// Refuses to write binary to a terminal.
+pub fn refuse_terminal(to: Encoding, force: bool) -> Result<()> {
+    if to == Encoding::Arrow && !force && std::io::stdout().is_terminal() {
+        return Err(Error::usage(
+            "an Arrow stream is binary and stdout is a terminal; try: --to ndjson, or --force",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! Atomic outputs: written under a temporary name in the same directory, synced, renamed.
+//!
+//! A temporary is named `.NAME.gristmill-tmp.HOST.PID.RANDOM`. It goes when its owner is dropped,
+//! when the process is told to stop, and, after a SIGKILL, when the next run sweeps.
+
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::{Error, Result, shown};
+use super::signals;
+
+const MARK: &str = ".gristmill-tmp.";
+
+/// A file being written, invisible under its final name until [`PendingFile::publish`].
+#[derive(Debug)]
+pub struct PendingFile {
+    file: File,
+    temporary: PathBuf,
+    path: PathBuf,
+    /// Directories that were made for this file, the deepest first.
+    made: Vec<PathBuf>,
+    published: bool,
+}
+
+impl PendingFile {
+    /// Creates the temporary beside `path`; the directory is made where it is missing.
+    pub fn create(path: &Path) -> Result<PendingFile> {
+        let directory = directory_of(path);
+        let made = missing_directories(&directory);
+        fs::create_dir_all(&directory).map_err(|e| Error::write(shown(&directory), &e))?;
+        signals::clean_up_when_told_to_stop().map_err(|e| Error::write("signals", &e))?;
+        sweep(&directory);
+        let name = path
+            .file_name()
+            .ok_or_else(|| Error::usage(format!("{}: not a file name", shown(path))))?;
+        let random = RandomState::new().build_hasher().finish();
+        let temporary = directory.join(format!(
+            ".{}{MARK}{}.{}.{random:016x}",
+            name.to_string_lossy(),
+            host(),
+            std::process::id()
+        ));
+        signals::remember(&temporary);
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&temporary);
+        match file {
+            Ok(file) => {
+                Ok(PendingFile { file, temporary, path: path.to_path_buf(), made, published: false })
+            }
+            Err(error) => {
+                signals::forget(&temporary);
+                Err(Error::write(shown(path), &error))
+            }
+        }
+    }
+
+    /// The final name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file itself, to be patched in place or read back before it is published.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Forces the bytes to the disk: a rename must never show a name whose bytes may be lost.
+    fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(|e| Error::write(shown(&self.path), &e))
+    }
+
+    fn rename(&mut self) -> Result<()> {
+        fs::rename(&self.temporary, &self.path)
+            .map_err(|e| Error::write(shown(&self.path), &e))?;
+        self.published = true;
+        signals::forget(&self.temporary);
+        Ok(())
+    }
+}
+
+impl Write for PendingFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for PendingFile {
+    fn drop(&mut self) {
+        if !self.published {
+            let _ = fs::remove_file(&self.temporary);
+            signals::forget(&self.temporary);
+            // Only where nothing else has come to stand in them.
+            for directory in &self.made {
+                let _ = fs::remove_dir(directory);
+            }
+        }
+    }
+}
+
+/// Publishes files that belong together: all bytes reach the disk first, then the names appear in
+/// the order given (data, then index, then manifest).
+pub fn publish(files: Vec<PendingFile>) -> Result<()> {
+    for file in &files {
+        file.sync()?;
+    }
+    let mut directories: Vec<PathBuf> = Vec::new();
+    for mut file in files {
+        file.rename()?;
+        let directory = directory_of(&file.path);
+        if !directories.contains(&directory) {
+            directories.push(directory);
+        }
+    }
+    for directory in directories {
+        // The rename itself is durable once its directory is. Some file systems cannot sync a
+        // directory; the names stand all the same.
+        if let Ok(handle) = File::open(&directory) {
+            let _ = handle.sync_all();
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an output that stands already, unless it may be overwritten.
+pub fn refuse_existing(path: &Path, overwrite: bool) -> Result<()> {
+    if !overwrite && path.symlink_metadata().is_ok() {
+        return Err(Error::usage(format!("{}: exists already; try: --overwrite", shown(path))));
+    }
+    Ok(())
+}
+
+/// Removes a file that may or may not be there.
+pub fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::write(shown(path), &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether a file name is that of a temporary of ours.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with('.') && name.contains(MARK)
+}
+
+fn directory_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// The directories that `create_dir_all` would make, the deepest first.
+fn missing_directories(directory: &Path) -> Vec<PathBuf> {
+    directory
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+        .map(Path::to_path_buf)
+        .collect()
+}
+
+/// Removes the temporaries that a killed process of this host has left in a directory.
+fn sweep(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| is_temporary(name)) else { continue };
+        if owner(name).is_some_and(|(host_name, pid)| host_name == host() && !alive(pid)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Host and process id in a temporary's name (a host's name may contain dots).
+fn owner(name: &str) -> Option<(&str, i32)> {
+    let (_, rest) = name.rsplit_once(MARK)?;
+    let (rest, _random) = rest.rsplit_once('.')?;
+    let (host_name, pid) = rest.rsplit_once('.')?;
+    Some((host_name, pid.parse().ok()?))
+}
+
+fn alive(pid: i32) -> bool {
+    // SAFETY: signal 0 sends nothing, it only asks whether the process exists.
+    let answer = unsafe { libc::kill(pid, 0) };
+    answer == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+/// This machine's name, as it stands in temporaries' names and in manifests' `run` object.
+pub fn host() -> String {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is writable for the length given; the last byte stays 0.
+    let answer = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let length = name.iter().position(|&byte| byte == 0).unwrap_or(0);
+    match std::str::from_utf8(&name[..length]) {
+        Ok(text) if answer == 0 && !text.is_empty() => text.replace('/', "_"),
+        _ => "localhost".to_string(),
+    }
+}

@@ -1,0 +1,139 @@
+//! Bad records: the run fails at the first, or they are dropped, counted, and kept aside.
+
+use std::fmt;
+use std::io::{BufWriter, Write};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::args::{OnError, OnErrorArgs};
+use super::error::{Error, Result};
+use super::publish::{PendingFile, publish, refuse_existing};
+
+/// Where a record stands in its input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    pub source: Arc<str>,
+    pub position: Position,
+}
+
+/// Both count from 1, as editors and `awk` do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    Line(u64),
+    Record(u64),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Position::Line(line) => write!(f, "{}:{line}", self.source),
+            Position::Record(number) => write!(f, "{}: record {number}", self.source),
+        }
+    }
+}
+
+/// A record that is not taken, and why.
+#[derive(Debug, Clone)]
+pub struct Rejection {
+    pub place: Place,
+    pub id: Option<String>,
+    pub reason: String,
+    /// What came: the record as JSON, or its text where it is no JSON. Only filled where it is
+    /// wanted, see [`Rejects::wants_input`].
+    pub input: Option<Value>,
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.id, self.place.position) {
+            (Some(id), Position::Record(_)) => write!(f, "{} ({id}): {}", self.place, self.reason),
+            (Some(id), Position::Line(_)) => write!(f, "{}: ({id}) {}", self.place, self.reason),
+            (None, _) => write!(f, "{}: {}", self.place, self.reason),
+        }
+    }
+}
+
+/// How many dropped records the closing message names.
+const NAMED: usize = 3;
+
+/// Takes the bad records of one run, in the order of the input.
+#[derive(Debug)]
+pub struct Rejects {
+    on_error: OnError,
+    file: Option<BufWriter<PendingFile>>,
+    count: u64,
+    first: Vec<String>,
+}
+
+impl Rejects {
+    pub fn open(args: &OnErrorArgs) -> Result<Rejects> {
+        let file = match &args.rejects {
+            Some(_) if args.on_error == OnError::Fail => {
+                return Err(Error::usage("--rejects needs --on-error skip"));
+            }
+            Some(path) if path.as_os_str() == "/dev/stderr" || path.as_os_str() == "/dev/stdout" => {
+                return Err(Error::usage("--rejects wants a file of its own"));
+            }
+            Some(path) => {
+                // What an earlier run rejected is replaced: the file tells of one run.
+                refuse_existing(path, true)?;
+                Some(BufWriter::new(PendingFile::create(path)?))
+            }
+            None => None,
+        };
+        Ok(Rejects { on_error: args.on_error, file, count: 0, first: Vec::new() })
+    }
+
+    /// Whether a [`Rejection::input`] would be kept.
+    pub fn wants_input(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Ends the run, or counts the record.
+    pub fn reject(&mut self, rejection: Rejection) -> Result<()> {
+        if self.on_error == OnError::Fail {
+            return Err(Error::data(rejection));
+        }
+        self.count += 1;
+        if self.first.len() < NAMED {
+            self.first.push(rejection.to_string());
+        }
+        if let Some(file) = &mut self.file {
+            let mut line = Map::new();
+            line.insert("source".into(), json!(&*rejection.place.source));
+            let (name, number) = match rejection.place.position {
+                Position::Line(number) => ("line", number),
+                Position::Record(number) => ("record", number),
+            };
+            line.insert(name.into(), json!(number));
+            line.insert("id".into(), json!(rejection.id));
+            line.insert("reason".into(), json!(rejection.reason));
+            line.insert("input".into(), rejection.input.unwrap_or(Value::Null));
+            let mut text = Value::Object(line).to_string();
+            text.push('\n');
+            let written = file.write_all(text.as_bytes());
+            written.map_err(|e| Error::write(file.get_ref().path().display(), &e))?;
+        }
+        Ok(())
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Publishes the file of rejects and returns what to tell the user, if anything was dropped.
+    pub fn finish(self) -> Result<Option<String>> {
+        if let Some(file) = self.file {
+            let path = file.get_ref().path().display().to_string();
+            let file = file.into_inner().map_err(|e| Error::write(path, e.error()))?;
+            publish(vec![file])?;
+        }
+        if self.count == 0 {
+            return Ok(None);
+        }
+        let plural = if self.count == 1 { "record" } else { "records" };
+        let more = if self.count > self.first.len() as u64 { "; ..." } else { "" };
+        Ok(Some(format!("{} bad {plural} dropped: {}{more}", self.count, self.first.join("; "))))
+    }
+}

@@ -1,0 +1,55 @@
+//! Signals: a closed pipe ends a filter silently, and an interrupt removes the temporaries
+//! before the signal is raised again.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Remembers a temporary file that must go when the process is told to stop.
+pub(super) fn remember(path: &Path) {
+    temporaries().insert(path.to_path_buf());
+}
+
+pub(super) fn forget(path: &Path) {
+    temporaries().remove(path);
+}
+
+/// Restores the default action of SIGPIPE (Rust ignores it), so that `... | head` ends a filter
+/// as it ends `cat`.
+pub(super) fn die_of_closed_pipes() {
+    // SAFETY: called first thing in main, before any thread exists; SIG_DFL is always valid.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
+/// On SIGINT, SIGTERM and SIGHUP: removes the temporaries, then dies of that very signal, so that
+/// the caller sees 130, 143 or 129. Started by the first temporary file.
+pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    static STARTED: Mutex<bool> = Mutex::new(false);
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *started {
+        return Ok(());
+    }
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            // The lock is kept: no new temporary can appear between the sweep and the end.
+            let held = temporaries();
+            for path in held.iter() {
+                let _ = std::fs::remove_file(path);
+            }
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    });
+    *started = true;
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! The formats on disk, one file each, with its page beside it.
+
+pub mod parquet;
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,106 @@
+//! Parquet files, read by row ranges. The format itself is the business of the crate `parquet`.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use arrow_schema::SchemaRef;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+use sha2::{Digest, Sha256};
+
+/// A batch should hold about this many bytes.
+const BATCH_BYTES: u64 = 1 << 20;
+/// The most rows in a batch, however short they are.
+const BATCH_ROWS: u64 = 8192;
+/// The last bytes of a file: length of the footer (u32, little-endian) and `PAR1`.
+const TRAILER: u64 = 8;
+
+/// An opened file and its footer.
+#[derive(Debug)]
+pub struct ParquetFile {
+    file: File,
+    metadata: ArrowReaderMetadata,
+}
+
+impl ParquetFile {
+    /// Reads the footer. Errors are those of a file that is truncated or no Parquet.
+    pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
+        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+        Ok(ParquetFile { file, metadata })
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.metadata.metadata().file_metadata().num_rows().max(0) as u64
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        self.metadata.schema()
+    }
+
+    pub fn bytes(&self) -> std::io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// sha256 (hex) of the footer. It holds place, size and statistics of every column chunk, so
+    /// that it tells two files apart without reading them whole.
+    pub fn footer_sha256(&self) -> std::io::Result<String> {
+        let length = self.bytes()?;
+        let mut trailer = [0u8; 4];
+        self.file.read_exact_at(&mut trailer, length.saturating_sub(TRAILER))?;
+        let footer_length = u64::from(u32::from_le_bytes(trailer)).min(length);
+        let mut footer = vec![0u8; footer_length as usize];
+        self.file.read_exact_at(&mut footer, length.saturating_sub(TRAILER + footer_length))?;
+        Ok(super::hex(&Sha256::digest(&footer)))
+    }
+
+    /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
+    /// With `columns` only those (they must be top-level columns of the schema).
+    pub fn read(
+        &self,
+        rows: Range<u64>,
+        columns: Option<&[String]>,
+    ) -> Result<ParquetRecordBatchReader, ParquetError> {
+        let metadata = self.metadata.metadata();
+        let mut row_groups = Vec::new();
+        let (mut start, mut offset) = (0u64, None);
+        let mut bytes = 0u64;
+        for (index, group) in metadata.row_groups().iter().enumerate() {
+            let end = start + group.num_rows().max(0) as u64;
+            if start < rows.end && rows.start < end {
+                row_groups.push(index);
+                offset.get_or_insert(rows.start.saturating_sub(start));
+                bytes += group
+                    .columns()
+                    .iter()
+                    .filter(|column| {
+                        let root = column.column_path().parts().first();
+                        columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))
+                    })
+                    .map(|column| column.uncompressed_size().max(0) as u64)
+                    .sum::<u64>();
+            }
+            start = end;
+        }
+        let wanted = rows.end.min(start).saturating_sub(rows.start);
+        let row_bytes = (bytes / wanted.max(1)).max(1);
+        let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
+        let file = self.file.try_clone()?;
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+                .with_batch_size(batch_rows as usize)
+                .with_row_groups(row_groups)
+                .with_offset(offset.unwrap_or(0) as usize)
+                .with_limit(wanted as usize);
+        if let Some(names) = columns {
+            let schema = self.metadata.parquet_schema();
+            let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));
+            builder = builder.with_projection(mask);
+        }
+        builder.build()
+    }
+}

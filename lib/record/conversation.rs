@@ -1,0 +1,81 @@
+//! The `conversation` record: an id and the messages as the text of `{"messages": [...]}`.
+
+use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
+use arrow_schema::{DataType, Field};
+
+use super::{JsonForm, RecordType};
+
+/// Conversations: a Parquet shard of the schema `synth_harmony_v1`, or any stream with these
+/// fields. Which fields the id may come from is the reader's choice, see [`id_fields`].
+pub const CONVERSATION: RecordType = RecordType {
+    name: "conversation",
+    version: 1,
+    fields: || fields(&id_fields(None)),
+    known_by: &["messages", "messages_json"],
+    made_by: "a Parquet shard or NDJSON with an id and messages",
+};
+
+/// The fields that an id is taken from, the first that has one: `synth_id`, else `id`, or the
+/// one named.
+pub fn id_fields(named: Option<&str>) -> Vec<String> {
+    match named {
+        Some(name) => vec![name.to_string()],
+        None => vec!["synth_id".to_string(), "id".to_string()],
+    }
+}
+
+/// The fields of a conversation whose id stands in one of `ids`. The messages are text
+/// (`{"messages": [...]}`) in Arrow and Parquet; NDJSON has them as `messages`, the list itself,
+/// or as `messages_json`, the same text.
+pub fn fields(ids: &[String]) -> Vec<Field> {
+    let text = |name: &str| Field::new(name, DataType::Utf8, true);
+    ids.iter()
+        .map(|name| text(name))
+        .chain([text("messages_json"), JsonForm::Member.mark(text("messages"))])
+        .collect()
+}
+
+/// A batch of conversations, by column.
+#[derive(Debug)]
+pub struct Conversations<'a> {
+    ids: Vec<&'a StringArray>,
+    messages: Vec<&'a StringArray>,
+    rows: usize,
+}
+
+impl<'a> Conversations<'a> {
+    /// The view of a batch in the schema of [`fields`].
+    pub fn of(batch: &'a RecordBatch) -> Conversations<'a> {
+        let (mut ids, mut messages) = (Vec::new(), Vec::new());
+        for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
+            let Some(column) = column.as_string_opt::<i32>() else { continue };
+            match field.name().as_str() {
+                "messages_json" | "messages" => messages.push(column),
+                _ => ids.push(column),
+            }
+        }
+        Conversations { ids, messages, rows: batch.num_rows() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// The id of a row; `None` where it is missing or null.
+    pub fn id(&self, row: usize) -> Option<&'a str> {
+        first_valid(&self.ids, row)
+    }
+
+    /// The text of `{"messages": [...]}`; `None` where it is missing or null.
+    pub fn messages_json(&self, row: usize) -> Option<&'a str> {
+        first_valid(&self.messages, row)
+    }
+}
+
+fn first_valid<'a>(columns: &[&'a StringArray], row: usize) -> Option<&'a str> {
+    columns.iter().find(|column| column.is_valid(row)).map(|column| column.value(row))
+}

@@ -1,0 +1,91 @@
+//! The record types: what they are called, which fields they have, and typed views of their
+//! columns. Plain data: nothing here reads or writes.
+//!
+//! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC
+//! are its codecs (`lib/stream`). A new record type is one file here: a [`RecordType`] and a view.
+
+pub mod conversation;
+pub mod tokens;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+
+pub use conversation::CONVERSATION;
+pub use tokens::TOKENS;
+
+/// A record type: the contract that its two encodings share.
+#[derive(Debug)]
+pub struct RecordType {
+    /// As it stands in the stream's header.
+    pub name: &'static str,
+    /// Raised when a field changes its meaning.
+    pub version: u32,
+    /// All fields; a nullable one may be absent from a stream.
+    pub fields: fn() -> Vec<Field>,
+    /// A field by which an NDJSON record of this type is known.
+    pub known_by: &'static [&'static str],
+    /// What makes such records, for error messages.
+    pub made_by: &'static str,
+}
+
+impl RecordType {
+    pub fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new((self.fields)()))
+    }
+}
+
+/// Every record type there is.
+pub const RECORD_TYPES: [&RecordType; 2] = [&CONVERSATION, &TOKENS];
+
+/// The record type of that name.
+pub fn record_type(name: &str) -> Option<&'static RecordType> {
+    RECORD_TYPES.into_iter().find(|record| record.name == name)
+}
+
+/// Field metadata: the text of this column is JSON. NDJSON carries it as the value itself, under
+/// the field's name without `_json`; the value of the metadata says how (see [`JsonForm`]).
+const JSON: &str = "gristmill.json";
+
+/// How a JSON column's text and its NDJSON value belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonForm {
+    /// The text is the value.
+    Value,
+    /// The text is an object with one member, named as the NDJSON field: `{"messages": [...]}`.
+    Member,
+}
+
+impl JsonForm {
+    /// The form of a field, if it holds JSON at all.
+    pub fn of(field: &Field) -> Option<JsonForm> {
+        match field.metadata().get(JSON).map(String::as_str) {
+            Some("value") => Some(JsonForm::Value),
+            Some("member") => Some(JsonForm::Member),
+            _ => None,
+        }
+    }
+
+    /// Marks a utf8 field as one that holds JSON.
+    fn mark(self, field: Field) -> Field {
+        let form = match self {
+            JsonForm::Value => "value",
+            JsonForm::Member => "member",
+        };
+        field.with_metadata(HashMap::from([(JSON.to_string(), form.to_string())]))
+    }
+}
+
+/// The name of a field in NDJSON: that of a JSON column loses its `_json`.
+pub fn ndjson_name(field: &Field) -> &str {
+    match JsonForm::of(field) {
+        Some(_) => field.name().strip_suffix("_json").unwrap_or(field.name()),
+        None => field.name(),
+    }
+}
+
+/// The item field of our lists: Arrow's usual name, never null.
+fn item(data_type: DataType) -> FieldRef {
+    Arc::new(Field::new("item", data_type, false))
+}

@@ -1,0 +1,130 @@
+//! Bringing a batch that somebody else wrote into a record type's schema: columns by name, types
+//! that mean the same (any utf8, any list, any integer that fits), nothing else.
+
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_cast::cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+/// How the columns of one input become those of the record type; made once for a schema.
+#[derive(Debug)]
+pub struct Conform {
+    target: SchemaRef,
+    /// For each field of the target its column in the input.
+    columns: Vec<Option<usize>>,
+    identical: bool,
+}
+
+impl Conform {
+    /// Fails, with the cause, where a field is missing or of another kind.
+    pub fn new(from: &Schema, target: &SchemaRef) -> Result<Conform, String> {
+        let mut columns = Vec::with_capacity(target.fields().len());
+        for field in target.fields() {
+            let index = from.fields().iter().position(|f| f.name() == field.name());
+            match index {
+                Some(index) => {
+                    let source = from.field(index).data_type();
+                    if !means_the_same(source, field.data_type()) {
+                        return Err(format!(
+                            "column {:?} is {}; {} is wanted",
+                            field.name(),
+                            shown(source),
+                            shown(field.data_type())
+                        ));
+                    }
+                }
+                None if !field.is_nullable() => {
+                    let names: Vec<&str> =
+                        from.fields().iter().map(|f| f.name().as_str()).collect();
+                    return Err(format!(
+                        "no column {:?}; there are: {}",
+                        field.name(),
+                        names.join(", ")
+                    ));
+                }
+                None => {}
+            }
+            columns.push(index);
+        }
+        let identical = columns.len() == from.fields().len()
+            && columns.iter().enumerate().all(|(i, &column)| column == Some(i))
+            && from.fields().iter().zip(target.fields()).all(|(a, b)| same_type(a, b));
+        Ok(Conform { target: target.clone(), columns, identical })
+    }
+
+    /// The batch in the target's schema; columns that fit already are not copied.
+    pub fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
+        let rows = batch.num_rows();
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (field, index) in self.target.fields().iter().zip(&self.columns) {
+            let column = match index {
+                Some(index) if self.identical => batch.column(*index).clone(),
+                Some(index) => convert(batch.column(*index), field)?,
+                None => new_null_array(field.data_type(), rows),
+            };
+            if !field.is_nullable() && column.null_count() > 0 {
+                return Err(format!("a null in column {:?}", field.name()));
+            }
+            columns.push(column);
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(self.target.clone(), columns, &options)
+            .map_err(|e| e.to_string())
+    }
+}
+
+/// Casts where the types differ; what does not fit is an error, never a null or a wrap.
+fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
+    if column.data_type() == field.data_type() {
+        return Ok(Arc::clone(column));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let cast = cast_with_options(column, field.data_type(), &options)
+        .map_err(|e| format!("column {:?}: {e}", field.name()))?;
+    if cast.null_count() > column.logical_null_count() {
+        return Err(format!("column {:?}: a value that does not fit", field.name()));
+    }
+    Ok(cast)
+}
+
+/// Whether a value of one type is a value of the other (an integer is also the text of itself,
+/// for ids).
+fn means_the_same(source: &DataType, target: &DataType) -> bool {
+    use DataType::*;
+    match (source, target) {
+        (Null, _) => true,
+        (Dictionary(_, values), _) => means_the_same(values, target),
+        (Utf8 | LargeUtf8 | Utf8View, Utf8) => true,
+        (source, Utf8) => source.is_integer(),
+        (
+            List(source) | LargeList(source) | FixedSizeList(source, _) | ListView(source),
+            List(target),
+        ) => means_the_same(source.data_type(), target.data_type()),
+        (Struct(source), Struct(target)) => target.iter().all(|wanted| {
+            match source.iter().find(|field| field.name() == wanted.name()) {
+                Some(field) => means_the_same(field.data_type(), wanted.data_type()),
+                None => wanted.is_nullable(),
+            }
+        }),
+        (Float16 | Float32 | Float64, target) if target.is_floating() => true,
+        (source, target) if source.is_integer() && target.is_integer() => true,
+        (source, target) => source == target,
+    }
+}
+
+fn same_type(a: &Field, b: &Field) -> bool {
+    a.name() == b.name() && a.data_type() == b.data_type()
+}
+
+/// A type as people write it.
+fn shown(data_type: &DataType) -> String {
+    match data_type {
+        DataType::List(item) | DataType::LargeList(item) => {
+            format!("a list of {}", shown(item.data_type()))
+        }
+        DataType::Struct(_) => "a struct".to_string(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "utf8".to_string(),
+        other => other.to_string().to_lowercase(),
+    }
+}

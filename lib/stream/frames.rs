@@ -1,0 +1,160 @@
+//! The framing of Arrow IPC streams: messages, the end-of-stream marker, and its absence.
+//!
+//! The crate `arrow-ipc` decodes the messages. The framing is ours because its readers take an
+//! end of file at a batch boundary for a good end, and because a length is checked here before
+//! anything is allocated. Source: the Arrow columnar format, "IPC Streaming Format".
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_buffer::Buffer;
+use arrow_ipc::convert::try_fb_to_schema;
+use arrow_ipc::reader::{read_dictionary, read_record_batch};
+use arrow_ipc::{Message, root_as_message};
+use arrow_schema::SchemaRef;
+
+/// Begins every message, and with a length of 0 ends the stream.
+const CONTINUATION: [u8; 4] = [0xff; 4];
+/// A message's metadata is a few hundred bytes for each column; this is far beyond any schema.
+const MOST_METADATA: usize = 64 << 20;
+/// No batch of ours comes near; a length past this is taken for garbage.
+const MOST_BODY: u64 = 1 << 40;
+
+/// Reads one or more Arrow streams, one after another, out of one sequence of bytes.
+pub struct Frames<R> {
+    bytes: R,
+    schema: Option<SchemaRef>,
+    dictionaries: HashMap<i64, ArrayRef>,
+}
+
+/// What comes out of the bytes.
+pub enum Frame {
+    /// A stream begins: every batch up to its end has this schema.
+    Schema(SchemaRef),
+    Batch(RecordBatch),
+}
+
+/// Why no frame can be read.
+pub enum FrameError {
+    /// The bytes end before the end-of-stream marker.
+    Cut,
+    Io(io::Error),
+    /// Not what the format says.
+    Malformed(String),
+}
+
+impl FrameError {
+    fn malformed(cause: impl std::fmt::Display) -> FrameError {
+        FrameError::Malformed(cause.to_string())
+    }
+}
+
+impl<R: Read> Frames<R> {
+    pub fn new(bytes: R) -> Frames<R> {
+        Frames { bytes, schema: None, dictionaries: HashMap::new() }
+    }
+
+    /// The next schema or batch; `None` at the end of the bytes, which must be behind an
+    /// end-of-stream marker.
+    pub fn next(&mut self) -> Result<Option<Frame>, FrameError> {
+        loop {
+            let mut prefix = [0u8; 8];
+            match read_up_to(&mut self.bytes, &mut prefix)? {
+                8 => {}
+                0 if self.schema.is_none() => return Ok(None),
+                _ => return Err(FrameError::Cut),
+            }
+            let (marker, length) = prefix.split_at(4);
+            if marker != CONTINUATION {
+                return Err(FrameError::malformed("no Arrow message where one should begin"));
+            }
+            let length = i32::from_le_bytes([length[0], length[1], length[2], length[3]]);
+            let length = usize::try_from(length)
+                .ok()
+                .filter(|&length| length <= MOST_METADATA)
+                .ok_or_else(|| FrameError::malformed(format!("metadata of {length} bytes")))?;
+            if length == 0 {
+                if self.schema.take().is_none() {
+                    return Err(FrameError::malformed("an end-of-stream marker without a stream"));
+                }
+                self.dictionaries.clear();
+                continue;
+            }
+            let mut head = Vec::new();
+            self.read_exactly(&mut head, length as u64)?;
+            let message = root_as_message(&head).map_err(FrameError::malformed)?;
+            let body_length = u64::try_from(message.bodyLength())
+                .ok()
+                .filter(|&length| length <= MOST_BODY)
+                .ok_or_else(|| FrameError::malformed("a body of impossible length"))?;
+            let mut body = Vec::new();
+            self.read_exactly(&mut body, body_length)?;
+            let frame = match &self.schema {
+                None => self.begin(&message)?,
+                Some(schema) => {
+                    let (schema, body) = (schema.clone(), Buffer::from_vec(body));
+                    match self.decode(&message, &body, schema)? {
+                        Some(batch) => Frame::Batch(batch),
+                        None => continue,
+                    }
+                }
+            };
+            return Ok(Some(frame));
+        }
+    }
+
+    fn begin(&mut self, message: &Message) -> Result<Frame, FrameError> {
+        let schema = message
+            .header_as_schema()
+            .ok_or_else(|| FrameError::malformed("a stream must begin with its schema"))?;
+        let schema = try_fb_to_schema(schema).map_err(FrameError::malformed)?;
+        let schema = SchemaRef::new(schema);
+        self.schema = Some(schema.clone());
+        Ok(Frame::Schema(schema))
+    }
+
+    /// Decodes a batch; a dictionary is only remembered.
+    fn decode(
+        &mut self,
+        message: &Message,
+        body: &Buffer,
+        schema: SchemaRef,
+    ) -> Result<Option<RecordBatch>, FrameError> {
+        let version = message.version();
+        if let Some(batch) = message.header_as_record_batch() {
+            let dictionaries = &self.dictionaries;
+            return read_record_batch(body, batch, schema, dictionaries, None, &version)
+                .map(Some)
+                .map_err(FrameError::malformed);
+        }
+        if let Some(dictionary) = message.header_as_dictionary_batch() {
+            let dictionaries = &mut self.dictionaries;
+            return read_dictionary(body, dictionary, &schema, dictionaries, &version)
+                .map(|()| None)
+                .map_err(FrameError::malformed);
+        }
+        Err(FrameError::malformed("a second schema before the end-of-stream marker"))
+    }
+
+    fn read_exactly(&mut self, into: &mut Vec<u8>, length: u64) -> Result<(), FrameError> {
+        // A claimed length is no reason to allocate it: the buffer grows with what really comes.
+        into.reserve(length.min(4 << 20) as usize);
+        let read = self.bytes.by_ref().take(length).read_to_end(into).map_err(FrameError::Io)?;
+        if (read as u64) < length { Err(FrameError::Cut) } else { Ok(()) }
+    }
+}
+
+/// Fills the buffer as far as the bytes go.
+fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize, FrameError> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match reader.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(FrameError::Io(error)),
+        }
+    }
+    Ok(filled)
+}

@@ -1,0 +1,158 @@
+//! What a stream says of itself beside its records: the schema metadata of the Arrow form.
+//!
+//! NDJSON has no header; there a [`Header`] is empty, and what a sink needs to know is a flag.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+
+use arrow_schema::{Schema, SchemaRef};
+use serde_json::{Map, Value, json};
+
+use crate::cli::{Error, Result};
+use crate::record::RecordType;
+
+const RECORD: &str = "gristmill.record";
+const VERSION: &str = "gristmill.version";
+const PARAMETERS: &str = "gristmill.parameters";
+const PROVENANCE: &str = "gristmill.provenance";
+
+/// Record type, the parameters that matter downstream, and the chain of filters so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Header {
+    /// Name and version of the record type; `None` where the stream does not say.
+    pub record: Option<(String, u32)>,
+    /// Vocabulary hash, policy, alignment, limits, inputs: see SPEC.md.
+    pub parameters: Map<String, Value>,
+    /// One entry for each filter that the records came through, the first filter first.
+    pub provenance: Vec<Value>,
+}
+
+impl Header {
+    /// Reads the metadata of a schema; one without ours gives an empty header.
+    pub fn of(schema: &Schema) -> Result<Header> {
+        let metadata = schema.metadata();
+        let parse = |key: &str| -> Result<Option<Value>> {
+            let Some(text) = metadata.get(key) else { return Ok(None) };
+            serde_json::from_str(text)
+                .map(Some)
+                .map_err(|e| Error::data(format!("schema metadata {key}: {e}")))
+        };
+        let version = match metadata.get(VERSION) {
+            Some(text) => text.parse().map_err(|_| {
+                Error::data(format!("schema metadata {VERSION}: {text:?} is no number"))
+            })?,
+            None => 1,
+        };
+        let parameters = match parse(PARAMETERS)? {
+            Some(Value::Object(parameters)) => parameters,
+            None => Map::new(),
+            Some(_) => return Err(Error::data(format!("schema metadata {PARAMETERS}: no object"))),
+        };
+        let provenance = match parse(PROVENANCE)? {
+            Some(Value::Array(entries)) => entries,
+            None => Vec::new(),
+            Some(_) => return Err(Error::data(format!("schema metadata {PROVENANCE}: no array"))),
+        };
+        let record = metadata.get(RECORD).map(|name| (name.clone(), version));
+        Ok(Header { record, parameters, provenance })
+    }
+
+    /// The schema with this header as its metadata.
+    pub fn put_into(&self, schema: &Schema) -> SchemaRef {
+        let mut metadata = HashMap::new();
+        if let Some((name, version)) = &self.record {
+            metadata.insert(RECORD.to_string(), name.clone());
+            metadata.insert(VERSION.to_string(), version.to_string());
+        }
+        if !self.parameters.is_empty() {
+            let text = Value::Object(self.parameters.clone()).to_string();
+            metadata.insert(PARAMETERS.to_string(), text);
+        }
+        if !self.provenance.is_empty() {
+            let text = Value::Array(self.provenance.clone()).to_string();
+            metadata.insert(PROVENANCE.to_string(), text);
+        }
+        SchemaRef::new(schema.clone().with_metadata(metadata))
+    }
+
+    /// The header of what a filter makes of this stream: its own record type, and its entry at
+    /// the end of the chain (or no chain at all).
+    pub fn through(&self, record: &RecordType, entry: Option<Value>) -> Header {
+        let provenance = match entry {
+            Some(entry) => self.provenance.iter().cloned().chain([entry]).collect(),
+            None => Vec::new(),
+        };
+        Header {
+            record: Some((record.name.to_string(), record.version)),
+            parameters: self.parameters.clone(),
+            provenance,
+        }
+    }
+
+    /// A parameter that is text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.parameters.get(name).and_then(Value::as_str)
+    }
+
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
+        self.parameters.insert(name.to_string(), value.into());
+    }
+}
+
+/// Arguments that change nothing about the records: they stay out of the chain, so that any
+/// number of threads gives the same bytes. With true: a value follows.
+const WITHOUT_EFFECT: [(&str, bool); 9] = [
+    ("-j", true),
+    ("--jobs", true),
+    ("-q", false),
+    ("--quiet", false),
+    ("--progress", true),
+    ("--to", true),
+    ("--force", false),
+    ("--overwrite", false),
+    ("--no-provenance", false),
+];
+
+/// This filter's entry in the chain: name, version, arguments.
+pub fn provenance_entry(tool: &str) -> Value {
+    let arguments = arguments_with_effect(std::env::args_os().skip(1));
+    json!({"name": tool, "version": env!("CARGO_PKG_VERSION"), "arguments": arguments})
+}
+
+fn arguments_with_effect(arguments: impl Iterator<Item = OsString>) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut skip = false;
+    for argument in arguments {
+        let argument = argument.to_string_lossy().into_owned();
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        let name = argument.split('=').next().unwrap_or_default();
+        match WITHOUT_EFFECT.iter().find(|(flag, _)| *flag == name) {
+            Some((_, takes_value)) => skip = *takes_value && !argument.contains('='),
+            None if argument.starts_with("-j") && !argument.starts_with("--") => {}
+            None => kept.push(argument),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_leave_no_trace() {
+        let arguments = ["-j", "2", "a", "--jobs=4", "-j8", "--to", "arrow", "--slice", "0/3", "-q"];
+        let kept = arguments_with_effect(arguments.into_iter().map(OsString::from));
+        assert_eq!(kept, ["a", "--slice", "0/3"]);
+    }
+
+    #[test]
+    fn a_header_survives_the_metadata() {
+        let mut header = Header::default().through(&crate::record::TOKENS, Some(json!({"name": "x"})));
+        header.set("policy", "chat");
+        let schema = header.put_into(&crate::record::TOKENS.schema());
+        assert_eq!(Header::of(&schema).ok(), Some(header));
+    }
+}

@@ -1,0 +1,158 @@
+//! Opening inputs: what they are is found from their first bytes, never from a name; gzip and
+//! zstd are seen through.
+
+use std::fs::File;
+use std::io::{self, Chain, Cursor, IsTerminal, Read};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::cli::{Error, Result, shown};
+
+/// An opened input and what it holds.
+pub struct Input {
+    /// As it stands in messages: the path, or `stdin`.
+    pub name: Arc<str>,
+    /// The file, where it is one that can be opened again and cut (not compressed, not stdin).
+    pub path: Option<PathBuf>,
+    pub is_stdin: bool,
+    pub content: Content,
+}
+
+/// What an input holds.
+pub enum Content {
+    /// JSON objects, one a line; also an input of no bytes at all.
+    Ndjson(Bytes),
+    /// An Arrow IPC stream, or several.
+    Arrow(Bytes),
+    /// A Parquet file.
+    Parquet(File),
+}
+
+/// A stream of bytes; what was read to find out its kind comes first again.
+pub type Bytes = Box<dyn Read + Send>;
+
+/// How far the sniffer looks: enough for every magic number.
+const SNIFFED: usize = 32;
+
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+/// A message of the Arrow IPC stream begins with a continuation marker.
+const ARROW_STREAM: &[u8] = b"\xff\xff\xff\xff";
+const PARQUET: &[u8] = b"PAR1";
+
+/// Formats that no filter reads as a stream, and what to do instead.
+const NOT_A_STREAM: [(&[u8], &str); 5] = [
+    (b"ARROW1", "an Arrow file (Feather), not a stream; try: write it with pyarrow.ipc.new_stream"),
+    (b"\x93NUMPY", "a NumPy array; try: ds-cat on its directory"),
+    (b"MMIDIDX", "a Megatron index; try: ds-cat on its prefix, without .idx"),
+    (b"SQLite format 3", "an SQLite database; try: ds-cat on its directory"),
+    (b"PK\x03\x04", "a zip file; try: unzip it first"),
+];
+
+impl Input {
+    /// Opens a file, or stdin for `-`.
+    pub fn open(path: &Path) -> Result<Input> {
+        if path.as_os_str() == "-" {
+            return Input::stdin();
+        }
+        let name: Arc<str> = shown(path).into();
+        let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+            return Err(Error::usage(format!("{name}: is a directory; a file is wanted")));
+        }
+        Input::sniffed(file, name, Some(path), false)
+    }
+
+    /// Standard input; a terminal is refused.
+    pub fn stdin() -> Result<Input> {
+        let stdin = io::stdin();
+        if stdin.is_terminal() {
+            return Err(Error::usage("no input: give a FILE or pipe records in; see --help"));
+        }
+        // A handle of our own: large reads go straight into our buffers.
+        let owned = stdin.as_fd().try_clone_to_owned().map_err(|e| Error::io("stdin", &e))?;
+        let file = File::from(owned);
+        super::widen_pipe(&file);
+        Input::sniffed(file, "stdin".into(), None, true)
+    }
+
+    fn sniffed(file: File, name: Arc<str>, path: Option<&Path>, is_stdin: bool) -> Result<Input> {
+        let clone = file.try_clone();
+        let place = |e: io::Error| read_error(&name, is_stdin, &e);
+        let (first, bytes) = peek(file).map_err(place)?;
+        let (first, bytes, packed): (_, Bytes, bool) = if first.starts_with(GZIP) {
+            let (first, bytes) = peek(flate2::read::MultiGzDecoder::new(bytes)).map_err(place)?;
+            (first, Box::new(bytes), true)
+        } else if first.starts_with(ZSTD) {
+            let decoder = zstd::stream::read::Decoder::new(bytes).map_err(place)?;
+            let (first, bytes) = peek(decoder).map_err(place)?;
+            (first, Box::new(bytes), true)
+        } else {
+            (first, Box::new(bytes), false)
+        };
+        let what = |text: &str| Err(Error::usage(format!("{name}: {text}")));
+        if let Some((_, text)) = NOT_A_STREAM.iter().find(|(magic, _)| first.starts_with(magic)) {
+            return what(&format!("this is {text}"));
+        }
+        let content = if first.starts_with(PARQUET) {
+            match (packed, path, clone) {
+                (false, Some(_), Ok(file)) => Content::Parquet(file),
+                (true, ..) => return what("a compressed Parquet file; try: decompress it first"),
+                _ => return what("Parquet cannot be read from a pipe; try: give the FILE's name"),
+            }
+        } else if first.starts_with(ARROW_STREAM) {
+            Content::Arrow(bytes)
+        } else if looks_like_json(&first) {
+            Content::Ndjson(bytes)
+        } else {
+            return Err(Error::data(format!(
+                "{name}: neither NDJSON, an Arrow stream nor a Parquet file: it begins with {}",
+                printable(&first)
+            )));
+        };
+        let path = path.filter(|_| !packed).map(Path::to_path_buf);
+        Ok(Input { name, path, is_stdin, content })
+    }
+}
+
+/// NDJSON begins with an object (or there is nothing at all).
+fn looks_like_json(first: &[u8]) -> bool {
+    let start = first.iter().find(|byte| !byte.is_ascii_whitespace());
+    start.is_none_or(|&byte| byte == b'{')
+}
+
+fn printable(first: &[u8]) -> String {
+    let shown: String = first
+        .iter()
+        .take(12)
+        .flat_map(|&byte| std::ascii::escape_default(byte))
+        .map(char::from)
+        .collect();
+    format!("\"{shown}\"")
+}
+
+/// Reads the first bytes; they come again from the reader returned.
+fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Chain<Cursor<Vec<u8>>, R>)> {
+    let mut first = Vec::with_capacity(SNIFFED);
+    reader.by_ref().take(SNIFFED as u64).read_to_end(&mut first)?;
+    Ok((first.clone(), Cursor::new(first).chain(reader)))
+}
+
+/// An error of reading an input. A stdin that ends too early means that its producer died, which
+/// another try may mend; a file that does is broken.
+pub fn read_error(name: &str, is_stdin: bool, error: &io::Error) -> Error {
+    if error.kind() == io::ErrorKind::UnexpectedEof {
+        return cut(name, is_stdin, "the compressed data ends too early");
+    }
+    Error::io(name, error)
+}
+
+/// The error of an input that was cut short.
+pub fn cut(name: &str, is_stdin: bool, cause: &str) -> Error {
+    if is_stdin {
+        Error::unavailable(format!("{name}: {cause} (the program before this one died?)"))
+    } else {
+        Error::data(format!("{name}: {cause}; the file is truncated"))
+    }
+}

@@ -1,0 +1,113 @@
+//! Writing a stream of records to stdout or into a file, in either encoding.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{ArrowError, Schema, SchemaRef};
+
+use super::header::Header;
+use super::ndjson_writer::Encoder;
+use crate::cli::{self, Encoding, Error, OutputArgs, Result};
+
+/// NDJSON leaves in pieces of about this size.
+const BUFFER: usize = 1 << 20;
+
+/// A sink of batches. Only [`Writer::finish`] makes the stream whole: an Arrow stream that is
+/// dropped before has no end marker, and every reader of ours refuses it.
+pub struct Writer<W: Write> {
+    form: Form<W>,
+    schema: SchemaRef,
+    name: &'static str,
+}
+
+enum Form<W: Write> {
+    Ndjson { encoder: Encoder, buffer: Vec<u8>, out: W },
+    Arrow(StreamWriter<W>),
+}
+
+impl Writer<File> {
+    /// Opens stdout as the arguments say. The schema's metadata becomes the header.
+    pub fn stdout(args: &OutputArgs, schema: &Schema, header: &Header) -> Result<Writer<File>> {
+        cli::refuse_terminal(args.to, args.force)?;
+        let stdout = io::stdout();
+        let owned =
+            stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;
+        let file = File::from(owned);
+        super::widen_pipe(&file);
+        Writer::new(file, "stdout", args.to, schema, header)
+    }
+}
+
+impl<W: Write> Writer<W> {
+    pub fn new(
+        mut out: W,
+        name: &'static str,
+        to: Encoding,
+        schema: &Schema,
+        header: &Header,
+    ) -> Result<Writer<W>> {
+        let schema = header.put_into(schema);
+        let form = match to {
+            Encoding::Ndjson => {
+                let encoder = Encoder::new(schema.clone());
+                // A descriptor that cannot be written is found even when no record comes.
+                out.write_all(b"").map_err(|e| Error::write(name, &e))?;
+                Form::Ndjson { encoder, buffer: Vec::new(), out }
+            }
+            Encoding::Arrow => Form::Arrow(
+                StreamWriter::try_new(out, &schema).map_err(|e| arrow_error(name, e))?,
+            ),
+        };
+        Ok(Writer { form, schema, name })
+    }
+
+    /// Writes a batch of the writer's schema (its metadata does not matter).
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let name = self.name;
+        match &mut self.form {
+            Form::Ndjson { encoder, buffer, out } => {
+                // Row slices keep the buffer bounded however large the batch is.
+                let rows = batch.num_rows();
+                let step = rows.div_ceil(batch.get_array_memory_size() / BUFFER + 1).max(1);
+                for start in (0..rows).step_by(step) {
+                    let part = batch.slice(start, step.min(rows - start));
+                    encoder.encode(&part, buffer).map_err(|e| arrow_error(name, e))?;
+                    out.write_all(buffer).map_err(|e| Error::write(name, &e))?;
+                    buffer.clear();
+                }
+                Ok(())
+            }
+            Form::Arrow(writer) => {
+                if batch.num_rows() == 0 {
+                    return Ok(());
+                }
+                let batch = batch
+                    .clone()
+                    .with_schema(self.schema.clone())
+                    .map_err(|e| arrow_error(name, e))?;
+                writer.write(&batch).map_err(|e| arrow_error(name, e))
+            }
+        }
+    }
+
+    /// Ends the stream: the end marker of Arrow, and everything handed to the system.
+    pub fn finish(self) -> Result<W> {
+        let name = self.name;
+        let mut out = match self.form {
+            Form::Ndjson { out, .. } => out,
+            Form::Arrow(writer) => writer.into_inner().map_err(|e| arrow_error(name, e))?,
+        };
+        out.flush().map_err(|e| Error::write(name, &e))?;
+        Ok(out)
+    }
+}
+
+fn arrow_error(name: &str, error: ArrowError) -> Error {
+    match error {
+        ArrowError::IoError(_, error) => Error::write(name, &error),
+        other => Error::data(format!("{name}: {other}")),
+    }
+}
