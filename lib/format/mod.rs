@@ -1,5 +1,7 @@
 //! The formats on disk, one file each, with its page beside it.
 
+pub mod kd_root;
+pub mod mmidx;
 pub mod parquet;
 
 /// Bytes as lower-case hexadecimal.

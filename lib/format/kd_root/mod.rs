@@ -1,0 +1,28 @@
+//! The root of a KD dataset: `{train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}`, the part
+//! manifests in `parts/`, and `manifest.json`. Source: seeds/synth-kd-pipeline.md and KD_ROOT.md
+//! beside this file.
+
+mod manifest;
+mod part;
+mod split;
+
+pub use manifest::{RootManifest, Whole};
+pub use part::{
+    Config, Limits, PART_SCHEMA, Part, Records, Run, Source, Split, find_manifest,
+    manifest_beside, manifest_in_root,
+};
+pub use split::{FractionError, ValidFraction};
+
+/// The splits of a root, in the order in which their rows are read back.
+pub const SPLITS: [&str; 2] = ["train", "valid"];
+/// The one split of a prefix that was written without any.
+pub const ALL: &str = "all";
+/// The root's manifest.
+pub const MANIFEST: &str = "manifest.json";
+
+const ROOT_SCHEMA: &str = "synth_kd_v1";
+
+/// The commit that this program was built from, where the build knew it.
+pub fn git_sha() -> Option<String> {
+    option_env!("GRISTMILL_GIT_SHA").filter(|sha| !sha.is_empty()).map(str::to_string)
+}

@@ -1,0 +1,178 @@
+//! The deterministic split: a conversation is valid or train by its id alone.
+
+use std::fmt;
+use std::str::FromStr;
+
+use blake2::digest::{Update, VariableOutput};
+use blake2::Blake2bVar;
+
+/// A fraction between 0 and 1, taken exactly as its decimal digits say (0.001 is not the binary
+/// float nearest to it).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ValidFraction {
+    /// floor(fraction × 2^64); 2^64 for 1.
+    threshold: u128,
+    /// The binary float nearest to the fraction, for the manifest.
+    float: f64,
+}
+
+impl ValidFraction {
+    /// Whether the conversation of this id is in the valid split:
+    /// blake2b-8(id), read as a big-endian number, is less than floor(fraction × 2^64).
+    pub fn is_valid(&self, id: &str) -> bool {
+        u128::from(blake2b_8(id.as_bytes())) < self.threshold
+    }
+
+    /// As Python's `repr` prints the float: `0.001`, `1e-05`.
+    pub fn repr(&self) -> String {
+        python_repr(self.float)
+    }
+
+    pub fn as_f64(&self) -> f64 {
+        self.float
+    }
+}
+
+/// blake2b with a digest of 8 bytes, as a big-endian number. (The digest size is a parameter of
+/// the hash: this is no truncated longer digest.)
+fn blake2b_8(bytes: &[u8]) -> u64 {
+    let mut digest = [0u8; 8];
+    if let Ok(mut hasher) = Blake2bVar::new(digest.len()) {
+        hasher.update(bytes);
+        // 8 is a valid size and the buffer has it: neither call can fail.
+        let _ = hasher.finalize_variable(&mut digest);
+    }
+    u64::from_be_bytes(digest)
+}
+
+/// Why a text is no fraction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FractionError;
+
+impl fmt::Display for FractionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("expected a decimal number from 0 to 1, as in 0.001")
+    }
+}
+
+impl std::error::Error for FractionError {}
+
+impl FromStr for ValidFraction {
+    type Err = FractionError;
+
+    fn from_str(text: &str) -> Result<ValidFraction, FractionError> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => {
+                (mantissa, exponent.parse::<i32>().map_err(|_| FractionError)?)
+            }
+            None => (text, 0),
+        };
+        let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits: Vec<u8> = whole.bytes().chain(part.bytes()).collect();
+        let plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        if !plain || exponent.abs() > 400 {
+            return Err(FractionError);
+        }
+        // The value is 0.d1 d2 d3 ... × 10^point.
+        let point = whole.len() as i32 + exponent;
+        let digits: Vec<u8> = digits.iter().map(|digit| digit - b'0').collect();
+        let significant = digits.iter().position(|&d| d != 0).unwrap_or(digits.len());
+        let leading = point - significant as i32;
+        let digits = &digits[significant..];
+        let float: f64 = text.parse().map_err(|_| FractionError)?;
+        let threshold = match leading {
+            _ if digits.is_empty() => 0,
+            1 if digits[0] == 1 && digits[1..].iter().all(|&d| d == 0) => 1 << 64,
+            1.. => return Err(FractionError),
+            _ => {
+                let mut decimals = vec![0u8; leading.unsigned_abs() as usize];
+                decimals.extend_from_slice(digits);
+                floor_times_2_64(decimals)
+            }
+        };
+        Ok(ValidFraction { threshold, float })
+    }
+}
+
+/// floor(0.d1 d2 d3 ... × 2^64), by doubling the decimal digits 64 times.
+fn floor_times_2_64(mut decimals: Vec<u8>) -> u128 {
+    let mut result = 0u128;
+    for _ in 0..64 {
+        let mut carry = 0;
+        for digit in decimals.iter_mut().rev() {
+            let doubled = *digit * 2 + carry;
+            (*digit, carry) = (doubled % 10, doubled / 10);
+        }
+        result = result << 1 | u128::from(carry);
+    }
+    result
+}
+
+/// Python's `repr` of a float from 0 to 1: the shortest digits that read back the same, with an
+/// exponent below 1e-4.
+fn python_repr(value: f64) -> String {
+    if value == 0.0 {
+        return "0.0".to_string();
+    }
+    if value >= 1e-4 {
+        // Rust prints the shortest digits too, and 1 as "1".
+        return format!("{value:?}");
+    }
+    let scientific = format!("{value:e}");
+    match scientific.split_once("e-") {
+        Some((mantissa, exponent)) => format!("{mantissa}e-{exponent:0>2}"),
+        None => scientific,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn threshold(text: &str) -> Option<u128> {
+        text.parse::<ValidFraction>().ok().map(|fraction| fraction.threshold)
+    }
+
+    /// Python: `int(decimal.Decimal(text) * 2**64)` with enough precision.
+    #[test]
+    fn fractions_are_exact() {
+        assert_eq!(threshold("0"), Some(0));
+        assert_eq!(threshold("0.0"), Some(0));
+        assert_eq!(threshold("1"), Some(1 << 64));
+        assert_eq!(threshold("1.000"), Some(1 << 64));
+        assert_eq!(threshold("0.5"), Some(1 << 63));
+        assert_eq!(threshold(".5"), Some(1 << 63));
+        assert_eq!(threshold("5e-1"), Some(1 << 63));
+        assert_eq!(threshold("0.001"), Some(18_446_744_073_709_551));
+        assert_eq!(threshold("1e-3"), Some(18_446_744_073_709_551));
+        assert_eq!(threshold("0.0001e1"), Some(18_446_744_073_709_551));
+        assert_eq!(threshold("0.1"), Some(1_844_674_407_370_955_161));
+        assert_eq!(threshold("0.99999999999999999999999"), Some((1 << 64) - 1));
+        for bad in ["", ".", "1.1", "2", "-0.1", "+0.1", "nan", "inf", "1e1", "0x1", "0.1 ", "e-1"] {
+            assert_eq!(threshold(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn manifests_print_floats_as_python_does() {
+        for (text, repr) in [
+            ("0.001", "0.001"),
+            ("0.1", "0.1"),
+            ("0.10", "0.1"),
+            ("1e-5", "1e-05"),
+            ("0.00012", "0.00012"),
+            ("0.000012", "1.2e-05"),
+            ("1", "1.0"),
+            ("0", "0.0"),
+            ("1e-100", "1e-100"),
+        ] {
+            assert_eq!(text.parse::<ValidFraction>().map(|f| f.repr()), Ok(repr.to_string()));
+        }
+    }
+
+    /// Python: `hashlib.blake2b(b"", digest_size=8).hexdigest()`.
+    #[test]
+    fn the_hash_is_python_s() {
+        assert_eq!(blake2b_8(b""), 0xe4a6_a057_7479_b2b4);
+    }
+}

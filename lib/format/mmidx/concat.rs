@@ -1,0 +1,143 @@
+//! Concatenating datasets: the `.bin` bytes as they are, lengths one after another, offsets and
+//! document indices renumbered. Streams; nothing is held.
+
+use std::io::Read;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::writer::{FinishedFile, HashedFile, header};
+use super::{Dataset, Dtype};
+use crate::cli::{Error, Result, shown};
+use crate::format::hex;
+
+/// What one dataset contributed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Appended {
+    pub sequences: u64,
+    pub bin_bytes: u64,
+    /// sha256 (hex) of its `.bin`.
+    pub bin_sha256: String,
+}
+
+/// Datasets of one dtype that become one.
+pub struct Concatenation<'a> {
+    parts: &'a [Dataset],
+    dtype: Dtype,
+}
+
+impl<'a> Concatenation<'a> {
+    /// Checks that the parts may stand one after another: one dtype, no modes (they would need a
+    /// place for each sequence), and every `.bin` exactly what its `.idx` describes.
+    pub fn new(parts: &'a [Dataset]) -> Result<Option<Concatenation<'a>>> {
+        let Some(first) = parts.first() else { return Ok(None) };
+        let dtype = first.index.dtype;
+        for part in parts {
+            let bad = |cause: String| Err(Error::data(format!("{}: {cause}", shown(part.idx_path()))));
+            if part.index.dtype != dtype {
+                let (other, dtype) = (part.index.dtype.name(), dtype.name());
+                return bad(format!("is {other}, the first dataset is {dtype}"));
+            }
+            if part.index.has_modes {
+                return bad("has multimodal modes; such datasets are not concatenated".into());
+            }
+            check_layout(part)?;
+        }
+        Ok(Some(Concatenation { parts, dtype }))
+    }
+
+    /// Writes the `.bin`, and says what each part gave.
+    pub fn write_bin(&self, path: &Path) -> Result<(FinishedFile, Vec<Appended>)> {
+        let mut out = HashedFile::create(path)?;
+        let mut appended = Vec::new();
+        let mut buffer = vec![0u8; 1 << 20];
+        for part in self.parts {
+            let mut hash = Sha256::new();
+            let mut left = part.bin_bytes();
+            let mut bin = part.bin();
+            while left > 0 {
+                let wanted = left.min(buffer.len() as u64) as usize;
+                let read = bin.read(&mut buffer[..wanted]);
+                let read = read.map_err(|e| Error::io(shown(part.bin_path()), &e))?;
+                if read == 0 {
+                    return Err(Error::data(format!(
+                        "{}: became shorter while it was read",
+                        shown(part.bin_path())
+                    )));
+                }
+                hash.update(&buffer[..read]);
+                out.write(&buffer[..read])?;
+                left -= read as u64;
+            }
+            appended.push(Appended {
+                sequences: part.index.sequences,
+                bin_bytes: part.bin_bytes(),
+                bin_sha256: hex(&hash.finalize()),
+            });
+        }
+        Ok((out.finish()?, appended))
+    }
+
+    /// Writes the `.idx`.
+    pub fn write_idx(&self, path: &Path) -> Result<FinishedFile> {
+        let sequences: u64 = self.parts.iter().map(|part| part.index.sequences).sum();
+        let documents: u64 =
+            self.parts.iter().map(|part| part.index.document_indices.saturating_sub(1)).sum();
+        let mut out = HashedFile::create(path)?;
+        out.write(&header(self.dtype, sequences, documents + 1))?;
+        for part in self.parts {
+            for length in part.index.lengths() {
+                out.write(&length.map_err(|e| part.index_error(e))?.to_le_bytes())?;
+            }
+        }
+        let mut offset = 0i64;
+        for part in self.parts {
+            for length in part.index.lengths() {
+                out.write(&offset.to_le_bytes())?;
+                let length = length.map_err(|e| part.index_error(e))?;
+                offset += i64::from(length) * self.dtype.size() as i64;
+            }
+        }
+        out.write(&0i64.to_le_bytes())?;
+        let mut before = 0i64;
+        for part in self.parts {
+            for document in part.index.documents().skip(1) {
+                let document = document.map_err(|e| part.index_error(e))?;
+                out.write(&(before + document).to_le_bytes())?;
+            }
+            before += part.index.sequences as i64;
+        }
+        out.finish()
+    }
+}
+
+/// Offsets are the running sum of the lengths, the `.bin` is exactly their end, and the document
+/// indices rise from 0 to the number of sequences: only then do bytes and numbers go together.
+fn check_layout(part: &Dataset) -> Result<()> {
+    let index = &part.index;
+    let bad = |cause: String| Err(Error::data(format!("{}: {cause}", shown(part.idx_path()))));
+    let mut end = 0i64;
+    for (number, (length, offset)) in index.lengths().zip(index.offsets_from(0)).enumerate() {
+        let length = length.map_err(|e| part.index_error(e))?;
+        let offset = offset.map_err(|e| part.index_error(e))?;
+        if length < 0 || offset != end {
+            return bad(format!("sequence {number} of length {length} begins at byte {offset}, not {end}"));
+        }
+        end += i64::from(length) * index.dtype.size() as i64;
+    }
+    if part.bin_bytes() != end as u64 {
+        return bad(format!("describes {end} bytes, its .bin has {}", part.bin_bytes()));
+    }
+    let mut last = 0i64;
+    for (number, document) in index.documents().enumerate() {
+        let document = document.map_err(|e| part.index_error(e))?;
+        if (number == 0 && document != 0) || document < last {
+            return bad(format!("document index {number} is {document}, after {last}"));
+        }
+        last = document;
+    }
+    if index.document_indices == 0 || last as u64 != index.sequences {
+        return bad(format!("the document indices end at {last}, not {}", index.sequences));
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Writing datasets: the `.bin` files as the values come, the `.idx` files at the end.
+//!
+//! All datasets of a split share one list of lengths, so that they cannot differ and memory holds
+//! 4 bytes a sequence, whatever the number of datasets.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::{Dtype, HEADER_BYTES, Layout, MAGIC, VERSION, with_suffix};
+use crate::cli::{Error, PendingFile, Result, shown};
+use crate::format::hex;
+
+/// Values leave for the file in pieces of this size.
+const BUFFER: usize = 1 << 20;
+
+/// A file that is hashed as it is written.
+pub(super) struct HashedFile {
+    file: BufWriter<Hashing>,
+}
+
+struct Hashing {
+    file: PendingFile,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl HashedFile {
+    pub(super) fn create(path: &Path) -> Result<HashedFile> {
+        let hashing = Hashing { file: PendingFile::create(path)?, hash: Sha256::new(), bytes: 0 };
+        Ok(HashedFile { file: BufWriter::with_capacity(BUFFER, hashing) })
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let written = self.file.write_all(bytes);
+        written.map_err(|e| Error::write(shown(self.file.get_ref().file.path()), &e))
+    }
+
+    pub(super) fn finish(self) -> Result<FinishedFile> {
+        let path = shown(self.file.get_ref().file.path());
+        let hashing = self.file.into_inner().map_err(|e| Error::write(path, e.error()))?;
+        Ok(FinishedFile {
+            sha256: hex(&hashing.hash.finalize()),
+            bytes: hashing.bytes,
+            file: hashing.file,
+        })
+    }
+}
+
+/// A file that is complete but not published.
+#[derive(Debug)]
+pub struct FinishedFile {
+    pub file: PendingFile,
+    pub bytes: u64,
+    /// Hexadecimal.
+    pub sha256: String,
+}
+
+/// One dataset, complete but not published.
+#[derive(Debug)]
+pub struct DatasetFiles {
+    /// Its name in manifests: `tokens`, `lossmask`, `span`.
+    pub name: &'static str,
+    pub bin: FinishedFile,
+    pub idx: FinishedFile,
+}
+
+/// All datasets of a split, complete but not published.
+#[derive(Debug)]
+pub struct FinishedSplit {
+    pub sequences: u64,
+    /// Values in each dataset.
+    pub values: u64,
+    pub datasets: Vec<DatasetFiles>,
+}
+
+/// Writes the datasets of one split side by side; each sequence is a document of its own. The
+/// files are created with the first sequence: a split without any leaves nothing.
+pub struct SplitWriter {
+    prefix: PathBuf,
+    layout: Layout,
+    dtype: Dtype,
+    bins: Vec<HashedFile>,
+    lengths: Vec<i32>,
+    values: u64,
+}
+
+impl SplitWriter {
+    /// `dtype` is that of a single dataset's values.
+    pub fn new(prefix: &Path, layout: Layout, dtype: Dtype) -> SplitWriter {
+        let prefix = prefix.to_path_buf();
+        SplitWriter { prefix, layout, dtype, bins: Vec::new(), lengths: Vec::new(), values: 0 }
+    }
+
+    /// Adds one sequence: for each dataset of the layout its values as little-endian bytes.
+    pub fn push(&mut self, length: usize, values: &[&[u8]]) -> Result<()> {
+        let place = || shown(&self.prefix);
+        let length_i32 = i32::try_from(length).map_err(|_| {
+            Error::data(format!("{}: a sequence of {length} values; an .idx holds i32", place()))
+        })?;
+        if self.bins.is_empty() {
+            for (suffix, ..) in self.layout.members() {
+                let path = with_suffix(&self.prefix, &format!("{suffix}.bin"));
+                self.bins.push(HashedFile::create(&path)?);
+            }
+        }
+        for (bin, values) in self.bins.iter_mut().zip(values) {
+            bin.write(values)?;
+        }
+        self.lengths.push(length_i32);
+        self.values += length as u64;
+        Ok(())
+    }
+
+    pub fn sequences(&self) -> u64 {
+        self.lengths.len() as u64
+    }
+
+    /// Writes the indexes. Nothing is published yet.
+    pub fn finish(self) -> Result<FinishedSplit> {
+        let sequences = self.lengths.len() as u64;
+        let mut datasets = Vec::new();
+        for (bin, (suffix, name, dtype)) in self.bins.into_iter().zip(self.layout.members()) {
+            let path = with_suffix(&self.prefix, &format!("{suffix}.idx"));
+            let mut idx = HashedFile::create(&path)?;
+            let dtype = dtype.unwrap_or(self.dtype);
+            idx.write(&header(dtype, sequences, sequences + 1))?;
+            write_lengths(&mut idx, &self.lengths)?;
+            let mut offset = 0;
+            write_offsets(&mut idx, &self.lengths, dtype, &mut offset)?;
+            for document in 0..=sequences {
+                idx.write(&(document as i64).to_le_bytes())?;
+            }
+            datasets.push(DatasetFiles { name, bin: bin.finish()?, idx: idx.finish()? });
+        }
+        Ok(FinishedSplit { sequences, values: self.values, datasets })
+    }
+}
+
+/// The fixed part of an `.idx`.
+pub(super) fn header(dtype: Dtype, sequences: u64, documents: u64) -> Vec<u8> {
+    let mut header = Vec::with_capacity(HEADER_BYTES as usize);
+    header.extend_from_slice(&MAGIC);
+    header.extend_from_slice(&VERSION.to_le_bytes());
+    header.push(dtype.code());
+    header.extend_from_slice(&sequences.to_le_bytes());
+    header.extend_from_slice(&documents.to_le_bytes());
+    header
+}
+
+fn write_lengths(idx: &mut HashedFile, lengths: &[i32]) -> Result<()> {
+    lengths.iter().try_for_each(|length| idx.write(&length.to_le_bytes()))
+}
+
+/// The byte offsets of sequences laid one after another, from `offset` on.
+fn write_offsets(
+    idx: &mut HashedFile,
+    lengths: &[i32],
+    dtype: Dtype,
+    offset: &mut i64,
+) -> Result<()> {
+    for &length in lengths {
+        idx.write(&offset.to_le_bytes())?;
+        *offset += i64::from(length) * dtype.size() as i64;
+    }
+    Ok(())
+}
