@@ -5,3 +5,4 @@ pub mod format;
 pub mod json;
 pub mod record;
 pub mod stream;
+pub mod tokenizer;
