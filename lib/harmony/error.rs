@@ -16,10 +16,7 @@ pub struct RenderError {
 
 impl RenderError {
     pub(super) fn new(cause: impl Into<Cow<'static, str>>) -> Self {
-        RenderError {
-            message: None,
-            cause: cause.into(),
-        }
+        RenderError { message: None, cause: cause.into() }
     }
 
     /// The same error, placed in a message unless it has its place.

@@ -27,11 +27,7 @@ pub(super) fn attempt<'a, T>(
 /// Requires that a value of this kind comes next.
 pub(super) fn expect(reader: &mut Reader, kind: Kind) -> Result<(), RenderError> {
     let found = reader.peek()?;
-    if found == kind {
-        Ok(())
-    } else {
-        Err(RenderError::new(format!("{found} instead of {kind}")))
-    }
+    if found == kind { Ok(()) } else { Err(RenderError::new(format!("{found} instead of {kind}"))) }
 }
 
 /// Reads a string.
@@ -87,13 +83,6 @@ pub(super) fn or_default<T>(
 /// A string of the input for an error text: quoted, on one line, not long.
 pub(super) fn quoted(text: &Str) -> String {
     let raw = text.raw();
-    let end = raw
-        .char_indices()
-        .nth(40)
-        .map_or(raw.len(), |(offset, _)| offset);
-    if end == raw.len() {
-        format!("\"{raw}\"")
-    } else {
-        format!("\"{}...\"", &raw[..end])
-    }
+    let end = raw.char_indices().nth(40).map_or(raw.len(), |(offset, _)| offset);
+    if end == raw.len() { format!("\"{raw}\"") } else { format!("\"{}...\"", &raw[..end]) }
 }

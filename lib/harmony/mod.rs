@@ -59,14 +59,8 @@ impl Role {
 
     /// The role of this name.
     pub fn from_name(name: &str) -> Option<Role> {
-        [
-            Role::System,
-            Role::Developer,
-            Role::User,
-            Role::Assistant,
-            Role::Tool,
-        ]
-        .into_iter()
-        .find(|role| role.as_str() == name)
+        [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool]
+            .into_iter()
+            .find(|role| role.as_str() == name)
     }
 }

@@ -12,9 +12,7 @@ pub(super) fn rendered(literal: &str) -> Option<Number> {
     if literal == "-0" {
         return Some(Number::from(0));
     }
-    let is_integer = literal
-        .bytes()
-        .all(|byte| byte == b'-' || byte.is_ascii_digit());
+    let is_integer = literal.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit());
     if is_integer {
         return serde_json::from_str(literal).ok();
     }
@@ -36,11 +34,7 @@ fn python_repr(value: f64) -> String {
         return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }
     let fixed = format!("{value}");
-    if fixed.contains('.') {
-        fixed
-    } else {
-        fixed + ".0"
-    }
+    if fixed.contains('.') { fixed } else { fixed + ".0" }
 }
 
 #[cfg(test)]

@@ -27,9 +27,7 @@ struct Tool {
 
 /// Whether the tools make the official renderer add a line to the system message.
 pub(super) fn has_functions(tools: &Tools) -> bool {
-    tools
-        .get("functions")
-        .is_some_and(|namespace| !namespace.tools.is_empty())
+    tools.get("functions").is_some_and(|namespace| !namespace.tools.is_empty())
 }
 
 /// Reads `{key: namespace, ...}`.
@@ -42,10 +40,7 @@ pub(super) fn read(reader: &mut Reader) -> Result<Tools, RenderError> {
         slots.insert(name, attempt(reader, namespace)?);
         Ok::<_, RenderError>(())
     })?;
-    slots
-        .into_iter()
-        .map(|(key, slot)| Ok((key, required(slot, "namespace")?)))
-        .collect()
+    slots.into_iter().map(|(key, slot)| Ok((key, required(slot, "namespace")?))).collect()
 }
 
 fn namespace(reader: &mut Reader) -> Result<Namespace, RenderError> {

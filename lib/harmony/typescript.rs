@@ -73,17 +73,10 @@ fn write_object(schema: &Value, indent: &str, out: &mut String) {
     }
     out.push_str("{\n");
     if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
-        let required: Vec<&str> = array(schema, "required")
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect();
+        let required: Vec<&str> =
+            array(schema, "required").into_iter().flatten().filter_map(Value::as_str).collect();
         for (name, property) in properties {
-            let mark = if required.contains(&name.as_str()) {
-                ""
-            } else {
-                "?"
-            };
+            let mark = if required.contains(&name.as_str()) { "" } else { "?" };
             write_property(name, mark, property, indent, out);
         }
     }

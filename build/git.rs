@@ -1,0 +1,41 @@
+//! `GRISTMILL_GIT_SHA`: the commit the package is built from, for the provenance chain.
+//! Unset when the package does not stand in its own git checkout: read it with `option_env!`.
+
+use std::path::Path;
+use std::process::Command;
+
+pub fn emit_commit() {
+    // A package unpacked inside some other checkout must not take that one's commit.
+    let Some(top) = git(&["rev-parse", "--show-toplevel"]) else { return };
+    let here = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().ok();
+    if Path::new(&top).canonicalize().ok() != here {
+        return;
+    }
+    let Some(commit) = git(&["rev-parse", "HEAD"]) else { return };
+    println!("cargo::rustc-env=GRISTMILL_GIT_SHA={commit}");
+    watch(&["rev-parse", "--git-path", "HEAD"]);
+    if let Some(branch) = git(&["symbolic-ref", "--quiet", "HEAD"]) {
+        // A packed branch has no file of its own until its next commit, which touches the
+        // reference log.
+        watch(&["rev-parse", "--git-path", &branch]);
+        watch(&["rev-parse", "--git-path", "packed-refs"]);
+        watch(&["rev-parse", "--git-path", &format!("logs/{branch}")]);
+    }
+}
+
+/// Watches the file that git names. A missing file is left out: cargo would run the build
+/// script every time.
+fn watch(arguments: &[&str]) {
+    if let Some(path) = git(arguments)
+        && Path::new(&path).is_file()
+    {
+        println!("cargo::rerun-if-changed={path}");
+    }
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let text = text.trim();
+    (output.status.success() && !text.is_empty()).then(|| text.to_string())
+}

@@ -1,0 +1,123 @@
+//! Writes the tables of the encoding to `OUT_DIR`, once: a stamp of everything they are made
+//! from says whether those that stand there are still good. All numbers are little-endian.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use crate::displace::{Placement, place};
+use crate::{hash, unicode, vocabulary};
+
+/// The sources and the lock file: a new version of a crate makes new tables.
+const SOURCES: [&str; 6] = [
+    include_str!("tables.rs"),
+    include_str!("displace.rs"),
+    include_str!("unicode.rs"),
+    include_str!("vocabulary.rs"),
+    include_str!("../lib/tokenizer/hash.rs"),
+    include_str!("../Cargo.lock"),
+];
+
+pub fn write_if_stale() {
+    let directory = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let stamp_file = directory.join("stamp");
+    let stamp = SOURCES.concat();
+    if fs::read_to_string(&stamp_file).is_ok_and(|found| found == stamp) {
+        return;
+    }
+    // The stamp goes first and comes back last: a build cut short leaves none.
+    let _ = fs::remove_file(&stamp_file);
+    write(&directory);
+    put(&directory, "stamp", stamp.as_bytes());
+}
+
+fn write(directory: &Path) {
+    let tokens = vocabulary::ranks();
+    let pairs = vocabulary::pairs(&tokens);
+
+    let mut blob = Vec::new();
+    let mut offsets = vec![0u32];
+    for token in &tokens {
+        blob.extend_from_slice(token);
+        offsets.push(blob.len() as u32);
+    }
+    let words = place(&tokens.iter().map(|token| hash_word(token)).collect::<Vec<_>>());
+    let mut slots = vec![0u64; hash::SLOTS];
+    for (id, token) in tokens.iter().enumerate() {
+        let (length, offset) = (token.len() as u32, offsets[id]);
+        assert!(length < 1 << 8 && offset < 1 << 21);
+        slots[words.slots[id]] = hash::fingerprint(hash_word(token)) << 47
+            | (offset as u64) << 26
+            | (length as u64) << 18
+            | id as u64;
+    }
+    put_placed(directory, "words", &words, &slots);
+
+    for id in vocabulary::RANKS..vocabulary::PADDED_SIZE {
+        blob.extend_from_slice(vocabulary::special_name(id).as_bytes());
+        offsets.push(blob.len() as u32);
+    }
+    // Any token can be read as a block of 16 bytes.
+    blob.extend_from_slice(&[0; 16]);
+    put(directory, "blob", &blob);
+    put_u32(directory, "offsets", &offsets);
+
+    let made: Vec<(u32, u32, u32)> = (0..)
+        .zip(&pairs)
+        .filter_map(|(id, pair)| pair.map(|(left, right)| (left, right, id)))
+        .collect();
+    let hashes: Vec<u64> =
+        made.iter().map(|&(left, right, _)| hash::hash_pair(left, right)).collect();
+    let placed = place(&hashes);
+    let mut slots = vec![0u64; hash::SLOTS];
+    for (&(left, right, merged), &slot) in made.iter().zip(&placed.slots) {
+        slots[slot] = (left as u64) << 36 | (right as u64) << 18 | merged as u64;
+    }
+    put_placed(directory, "pairs", &placed, &slots);
+
+    // Ids of the 256 bytes, then of the 65,536 pairs of bytes (0 where a pair makes nothing:
+    // id 0 is a byte, never a pair).
+    let mut short = vec![0u32; 256 + 65536];
+    for (id, token) in tokens.iter().enumerate() {
+        match token[..] {
+            [byte] => short[byte as usize] = id as u32,
+            [left, right] => short[256 + (left as usize) * 256 + right as usize] = id as u32,
+            _ => {}
+        }
+    }
+    put_u32(directory, "short", &short);
+    put(directory, "classes", &unicode::class_table());
+    put(
+        directory,
+        "seeds.rs",
+        format!(
+            "const WORDS_SEED: u64 = {:#x};\nconst PAIRS_SEED: u64 = {:#x};\n",
+            words.seed, placed.seed
+        )
+        .as_bytes(),
+    );
+}
+
+fn hash_word(word: &[u8]) -> u64 {
+    if word.len() > hash::KEY_BYTES {
+        return hash::hash_long(word);
+    }
+    let mut block = [0; 16];
+    block[..word.len()].copy_from_slice(word);
+    hash::hash_key(hash::key_of_block(u128::from_le_bytes(block), word.len()))
+}
+
+fn put_placed(directory: &Path, name: &str, placement: &Placement, slots: &[u64]) {
+    put(directory, &format!("{name}.pilots"), &placement.pilots);
+    let bytes: Vec<u8> = slots.iter().flat_map(|slot| slot.to_le_bytes()).collect();
+    put(directory, &format!("{name}.slots"), &bytes);
+}
+
+fn put_u32(directory: &Path, name: &str, numbers: &[u32]) {
+    let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    put(directory, name, &bytes);
+}
+
+fn put(directory: &Path, name: &str, bytes: &[u8]) {
+    let path = directory.join(name);
+    fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}

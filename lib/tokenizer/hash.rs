@@ -1,0 +1,87 @@
+//! What the tables' maker (`build/`) and their reader must agree on: class bits, hashes and
+//! the packing of slots. The build script includes this file; it uses nothing else.
+
+/// Bits of a character's class. A character may have several: marks stand in four.
+pub mod class {
+    /// Lu, Lt, Lm, Lo, M: may stand in the first part of a word.
+    pub const UPPER: u8 = 1;
+    /// Ll, Lm, Lo, M: may stand in the second part of a word.
+    pub const LOWER: u8 = 2;
+    /// L.
+    pub const LETTER: u8 = 4;
+    /// N.
+    pub const NUMBER: u8 = 8;
+    /// White_Space.
+    pub const SPACE: u8 = 16;
+    /// CR and LF.
+    pub const NEWLINE: u8 = 32;
+    /// Neither white space nor L nor N (so marks are in).
+    pub const PUNCTUATION: u8 = 64;
+    /// Neither CR nor LF nor L nor N: the one character a word may carry in front.
+    pub const PREFIX: u8 = 128;
+}
+
+pub const SLOTS: usize = 1 << 18;
+pub const BUCKETS: usize = 1 << 16;
+
+/// Words of up to this many bytes fit in a key.
+pub const KEY_BYTES: usize = 15;
+
+/// A word of 1 to 15 bytes as one number: its bytes, little-endian, and its length on top.
+/// Distinct words have distinct keys, and none is 0.
+#[inline(always)]
+pub fn key_of_block(block: u128, length: usize) -> u128 {
+    let kept = block & !(u128::MAX << (8 * length as u32));
+    kept | (length as u128) << 120
+}
+
+#[inline(always)]
+fn fold(left: u64, right: u64) -> u64 {
+    let product = left as u128 * right as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[inline(always)]
+pub fn hash_key(key: u128) -> u64 {
+    fold(key as u64 ^ 0x2d35_8dcc_aa6c_78a5, (key >> 64) as u64 ^ 0x8bb8_4b93_962e_acc9)
+}
+
+/// Hash of a word longer than a key holds.
+pub fn hash_long(word: &[u8]) -> u64 {
+    let (chunks, rest) = word.as_chunks::<8>();
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut hash = word.len() as u64;
+    for &chunk in chunks.iter().chain(std::iter::once(&last)) {
+        hash = fold(hash ^ u64::from_le_bytes(chunk), 0xa076_1d64_78bd_642f) ^ hash.rotate_left(23);
+    }
+    hash
+}
+
+#[inline(always)]
+pub fn hash_pair(left: u32, right: u32) -> u64 {
+    fold((left as u64) << 18 | right as u64, 0x9fb2_1c65_1e98_df25)
+}
+
+#[inline(always)]
+pub fn bucket(hash: u64, seed: u64) -> usize {
+    (hash.wrapping_mul(seed) >> 48) as usize
+}
+
+#[inline(always)]
+pub fn slot(hash: u64, seed: u64, pilot: u8) -> usize {
+    let moved = (pilot as u64).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 40;
+    ((hash.wrapping_mul(seed) >> 24 ^ moved) & (SLOTS as u64 - 1)) as usize
+}
+
+// A slot of the pair table holds the left id, the right id and the merged id in 18 bits each,
+// from the top; 0 is empty, since no pair of tokens makes a byte.
+//
+// A slot of the word table holds, from the top, the fingerprint of the hash (17 bits), the
+// offset in the blob (21), the length (8) and the id (18); 0 is empty, since no token has
+// length 0.
+
+#[inline(always)]
+pub fn fingerprint(hash: u64) -> u64 {
+    hash & 0x1_ffff
+}

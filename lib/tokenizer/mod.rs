@@ -1,0 +1,35 @@
+//! o200k, the encoding of gpt-oss: text to tokens and back, exactly as tiktoken and
+//! openai-harmony do it. The vocabulary is part of the program: no file, no network, nothing
+//! built at start-up. Messages and control tokens are put together in `harmony`, not here.
+//!
+//! Text is cut into pre-tokens by this pattern (`scan`, by hand; Unicode 16.0), and each is
+//! merged on its own:
+//!
+//! ```text
+//! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//! [^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?
+//! \p{N}{1,3}
+//!  ?[^\s\p{L}\p{N}]+[\r\n/]*
+//! \s*[\r\n]+
+//! \s+(?!\S)
+//! \s+
+//! ```
+
+mod cache;
+mod encode;
+mod hash;
+mod merge;
+mod scan;
+mod special;
+mod tables;
+mod vocabulary;
+
+pub use encode::Encoder;
+pub use special::{
+    CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, SPECIAL_TOKENS, START, START_OF_TEXT,
+    UnknownToken, decode_into, is_produced, special_id, special_name, token_bytes,
+};
+pub use vocabulary::{VOCABULARY_SHA256, VocabularyError, verify_vocabulary};
+
+/// Ids a model's embedding has room for: ranks, control tokens, reserved and padding ids.
+pub const PADDED_VOCABULARY_SIZE: i32 = 201_088;

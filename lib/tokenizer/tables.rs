@@ -1,0 +1,185 @@
+//! The tables that `build.rs` made, mapped with the program: nothing is built at start-up.
+//! Numbers are read as little-endian bytes, so neither alignment nor the machine's order of
+//! bytes matters to the result; the alignment is for the cache.
+
+use super::hash::{self, KEY_BYTES, SLOTS};
+
+#[repr(C, align(64))]
+struct Aligned<const N: usize>([u8; N]);
+
+macro_rules! table {
+    ($name:ident, $file:literal) => {
+        static $name: Aligned<{ include_bytes!(concat!(env!("OUT_DIR"), $file)).len() }> =
+            Aligned(*include_bytes!(concat!(env!("OUT_DIR"), $file)));
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/seeds.rs"));
+table!(BLOB, "/blob");
+table!(OFFSETS, "/offsets");
+table!(WORD_PILOTS, "/words.pilots");
+table!(WORD_SLOTS, "/words.slots");
+table!(PAIR_PILOTS, "/pairs.pilots");
+table!(PAIR_SLOTS, "/pairs.slots");
+table!(SHORT, "/short");
+table!(CLASSES, "/classes");
+
+/// "No such pair": above every id, so that a minimum over merges never picks it.
+pub const NONE: u32 = u32::MAX;
+
+/// Class bits of each ASCII byte, and of U+0080 to U+00FF.
+pub const FIRST_CLASSES: &[u8; 256] = {
+    let block = CLASSES_OF_ZERO as usize;
+    match CLASSES.0.split_at(0x1100 + 256 * block).1.first_chunk() {
+        Some(classes) => classes,
+        None => panic!("a block of 256 classes"),
+    }
+};
+const CLASSES_OF_ZERO: u8 = CLASSES.0[0];
+
+/// Class bits of a code point; 0 for what is none.
+#[inline]
+pub fn class_of(point: u32) -> u8 {
+    let Some(&block) = CLASSES.0[..0x1100].get((point >> 8) as usize) else { return 0 };
+    CLASSES.0[0x1100 + 256 * block as usize + (point & 0xff) as usize]
+}
+
+/// Bytes of an id below 201,088, the names of special tokens included.
+pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
+    let (offsets, _) = OFFSETS.0.as_chunks::<4>();
+    let at = id as usize;
+    let (start, end) = (offsets.get(at)?, offsets.get(at + 1)?);
+    BLOB.0.get(u32::from_le_bytes(*start) as usize..u32::from_le_bytes(*end) as usize)
+}
+
+#[inline(always)]
+fn placed(slots: &'static [u8; 8 * SLOTS], pilots: &[u8; hash::BUCKETS], h: u64, seed: u64) -> u64 {
+    let pilot = pilots[hash::bucket(h, seed)];
+    let (slots, _) = slots.as_chunks::<8>();
+    u64::from_le_bytes(slots[hash::slot(h, seed, pilot)])
+}
+
+/// Id, length and offset of a slot of the word table.
+#[inline(always)]
+fn unpack_word(slot: u64) -> (u32, usize, usize) {
+    (slot as u32 & 0x3_ffff, (slot >> 18) as usize & 0xff, (slot >> 26) as usize & 0x1f_ffff)
+}
+
+/// The id of a word of 1 to 15 bytes that is a token, by its key and the key's hash.
+#[inline]
+pub fn short_word(key: u128, h: u64) -> Option<u32> {
+    let slot = placed(&WORD_SLOTS.0, &WORD_PILOTS.0, h, WORDS_SEED);
+    if slot >> 47 != hash::fingerprint(h) {
+        return None;
+    }
+    let (id, length, offset) = unpack_word(slot);
+    if length > KEY_BYTES {
+        return None;
+    }
+    let block = BLOB.0.get(offset..)?.first_chunk::<16>()?;
+    (hash::key_of_block(u128::from_le_bytes(*block), length) == key).then_some(id)
+}
+
+/// The id of a word of more than 15 bytes that is a token.
+pub fn long_word(word: &[u8]) -> Option<u32> {
+    if word.len() > 255 {
+        return None;
+    }
+    let h = hash::hash_long(word);
+    let slot = placed(&WORD_SLOTS.0, &WORD_PILOTS.0, h, WORDS_SEED);
+    let (id, length, offset) = unpack_word(slot);
+    (BLOB.0.get(offset..offset + length)? == word).then_some(id)
+}
+
+#[inline(always)]
+fn short(at: usize) -> u32 {
+    let (numbers, _) = SHORT.0.as_chunks::<4>();
+    u32::from_le_bytes(numbers[at])
+}
+
+/// The id of a single byte.
+#[inline(always)]
+pub fn byte_id(byte: u8) -> u32 {
+    short(byte as usize)
+}
+
+/// The id that two bytes merge to, or [`NONE`].
+#[inline(always)]
+pub fn merge_bytes(left: u8, right: u8) -> u32 {
+    match short(256 + (left as usize) * 256 + right as usize) {
+        0 => NONE,
+        id => id,
+    }
+}
+
+/// The id that two tokens merge to, or [`NONE`].
+#[inline]
+pub fn merge(left: u32, right: u32) -> u32 {
+    let h = hash::hash_pair(left, right);
+    let slot = placed(&PAIR_SLOTS.0, &PAIR_PILOTS.0, h, PAIRS_SEED);
+    if slot >> 18 == (left as u64) << 18 | right as u64 && slot != 0 {
+        (slot & 0x3_ffff) as u32
+    } else {
+        NONE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokenizer::hash::class;
+
+    #[test]
+    fn classes_are_those_of_unicode_16() {
+        let of = |c: char| class_of(c as u32);
+        assert_eq!(of('A'), class::LETTER | class::UPPER);
+        assert_eq!(of('ǅ'), class::LETTER | class::UPPER, "titlecase counts as upper");
+        assert_eq!(of('a'), class::LETTER | class::LOWER);
+        assert_eq!(of('ʰ'), class::LETTER | class::UPPER | class::LOWER);
+        assert_eq!(of('中'), class::LETTER | class::UPPER | class::LOWER);
+        assert_eq!(of('\u{301}') & class::PREFIX, class::PREFIX);
+        assert_eq!(of('½'), class::NUMBER);
+        assert_eq!(of('\r'), class::SPACE | class::NEWLINE);
+        for space in ['\u{85}', '\u{a0}', '\u{3000}', '\t', ' '] {
+            assert_eq!(of(space), class::SPACE | class::PREFIX, "{space:?}");
+        }
+        for none in ['\u{1c}', '\u{1f}', '\u{200b}', '\u{feff}', '/', '\'', '😀'] {
+            assert_eq!(of(none), class::PUNCTUATION | class::PREFIX, "{none:?}");
+        }
+        // Unassigned in 16.0, letters in 17.0.
+        for later in ['\u{88f}', '\u{c5c}', '\u{cdc}'] {
+            assert_eq!(of(later), class::PUNCTUATION | class::PREFIX, "{later:?}");
+        }
+        assert_eq!(class_of(0x11_0000), 0);
+    }
+
+    #[test]
+    fn every_token_is_found_by_its_bytes_and_made_by_one_pair() {
+        let mut made = 0;
+        for id in 0..199_998 {
+            let word = bytes_of(id).unwrap();
+            let found = if word.len() > KEY_BYTES {
+                long_word(word)
+            } else {
+                let mut block = [0; 16];
+                block[..word.len()].copy_from_slice(word);
+                let key = hash::key_of_block(u128::from_le_bytes(block), word.len());
+                short_word(key, hash::hash_key(key))
+            };
+            assert_eq!(found, Some(id));
+        }
+        for slot in PAIR_SLOTS.0.as_chunks::<8>().0 {
+            let slot = u64::from_le_bytes(*slot);
+            if slot == 0 {
+                continue;
+            }
+            let (left, right) = ((slot >> 36) as u32, (slot >> 18) as u32 & 0x3_ffff);
+            let id = merge(left, right);
+            assert!(left < id && right < id);
+            let joined = [bytes_of(left).unwrap(), bytes_of(right).unwrap()].concat();
+            assert_eq!(bytes_of(id), Some(&joined[..]));
+            made += 1;
+        }
+        assert_eq!(made, 199_742);
+    }
+}

@@ -1,0 +1,49 @@
+//! Whether a vocabulary file is the embedded one. No other vocabulary is supported.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+/// sha256 of `o200k_base.tiktoken` as published: one `base64 rank` line for each rank.
+pub const VOCABULARY_SHA256: &str =
+    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d";
+
+/// Accepts the bytes of a vocabulary file only if they are those of the embedded vocabulary.
+pub fn verify_vocabulary(bytes: &[u8]) -> Result<(), VocabularyError> {
+    let found: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    if found == VOCABULARY_SHA256 { Ok(()) } else { Err(VocabularyError { found }) }
+}
+
+/// The file is another vocabulary, or a damaged one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VocabularyError {
+    /// sha256 of the file.
+    pub found: String,
+}
+
+impl fmt::Display for VocabularyError {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(
+            f,
+            "not the o200k vocabulary: its sha256 is {}, expected {VOCABULARY_SHA256}",
+            self.found
+        )
+    }
+}
+
+impl std::error::Error for VocabularyError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_vocabulary_is_refused_with_both_hashes() {
+        assert_eq!(
+            verify_vocabulary(b"").unwrap_err().to_string(),
+            "not the o200k vocabulary: its sha256 is \
+             e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855, expected \
+             446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+        );
+    }
+}
