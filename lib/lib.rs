@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod format;
+pub mod harmony;
 pub mod json;
 pub mod record;
 pub mod stream;

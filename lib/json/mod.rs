@@ -280,6 +280,17 @@ impl<'a> Reader<'a> {
         Ok(&self.text[start..self.at])
     }
 
+    /// Steps over `value` if the text goes on with it. It must be the text of a whole object,
+    /// array or string that was read before, from where values stand no deeper.
+    pub fn accept(&mut self, value: &str) -> bool {
+        self.white_space();
+        let found = self.text.as_bytes()[self.at..].starts_with(value.as_bytes());
+        if found {
+            self.at += value.len();
+        }
+        found
+    }
+
     /// Checks that only white space is left.
     pub fn end(&mut self) -> Result<(), Error> {
         self.white_space();

@@ -1,0 +1,50 @@
+//! Why a conversation was refused.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::json;
+
+/// The cause in one line, with the message it is about, counted from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderError {
+    /// The message at fault, if it is one message.
+    pub message: Option<usize>,
+    /// The cause alone.
+    pub cause: Cow<'static, str>,
+}
+
+impl RenderError {
+    pub(super) fn new(cause: impl Into<Cow<'static, str>>) -> Self {
+        RenderError { message: None, cause: cause.into() }
+    }
+
+    /// The same error, placed in a message unless it has its place.
+    pub(super) fn in_message(mut self, index: usize) -> Self {
+        self.message.get_or_insert(index);
+        self
+    }
+
+    /// The same error, placed in a part of a message.
+    pub(super) fn within(mut self, place: impl fmt::Display) -> Self {
+        self.cause = format!("{place}: {}", self.cause).into();
+        self
+    }
+}
+
+impl From<json::Error> for RenderError {
+    fn from(error: json::Error) -> Self {
+        RenderError::new(error.to_string())
+    }
+}
+
+impl fmt::Display for RenderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.message {
+            Some(index) => write!(f, "message {index}: {}", self.cause),
+            None => f.write_str(&self.cause),
+        }
+    }
+}
+
+impl std::error::Error for RenderError {}

@@ -1,0 +1,88 @@
+//! Reading the fields of an object where a later duplicate replaces an earlier one.
+//!
+//! A value that means nothing is an error only if it stays, so that what is wrong with a value
+//! is kept beside it ([`Slot`]) until its object has ended.
+
+use super::RenderError;
+use crate::json::{self, Kind, Reader, Str};
+
+/// The value of a field as it was last seen, or what is wrong with it; `None` if missing.
+pub(super) type Slot<T> = Option<Result<T, RenderError>>;
+
+/// Reads a value by `f`. Where `f` refuses it, it is skipped and the refusal is returned for
+/// later; only broken JSON is an error at once.
+pub(super) fn attempt<'a, T>(
+    reader: &mut Reader<'a>,
+    f: impl FnOnce(&mut Reader<'a>) -> Result<T, RenderError>,
+) -> Result<Slot<T>, json::Error> {
+    let start = reader.clone();
+    let result = f(reader);
+    if result.is_err() {
+        *reader = start;
+        reader.skip()?;
+    }
+    Ok(Some(result))
+}
+
+/// Requires that a value of this kind comes next.
+pub(super) fn expect(reader: &mut Reader, kind: Kind) -> Result<(), RenderError> {
+    let found = reader.peek()?;
+    if found == kind { Ok(()) } else { Err(RenderError::new(format!("{found} instead of {kind}"))) }
+}
+
+/// Reads a string.
+pub(super) fn string<'a>(reader: &mut Reader<'a>) -> Result<Str<'a>, RenderError> {
+    expect(reader, Kind::String)?;
+    Ok(reader.string()?)
+}
+
+/// Reads a value by `f`, or null as `None`.
+pub(super) fn nullable<'a, T>(
+    reader: &mut Reader<'a>,
+    f: impl FnOnce(&mut Reader<'a>) -> Result<T, RenderError>,
+) -> Result<Option<T>, RenderError> {
+    if reader.peek()? == Kind::Null {
+        reader.null()?;
+        Ok(None)
+    } else {
+        f(reader).map(Some)
+    }
+}
+
+/// The name of a field; `scratch` holds it where it has escapes. A name that is no text is
+/// empty, which no field is.
+pub(super) fn name<'b, 'a: 'b>(key: &Str<'a>, scratch: &'b mut String) -> &'b str {
+    key.decode(scratch).unwrap_or_default()
+}
+
+/// The value of a field that must be there.
+pub(super) fn required<T>(slot: Slot<T>, field: &str) -> Result<T, RenderError> {
+    match slot {
+        None => Err(RenderError::new(format!("{field} is missing"))),
+        Some(result) => result.map_err(|error| error.within(field)),
+    }
+}
+
+/// The value of a field that may be null or missing, which is the same.
+pub(super) fn optional<T>(slot: Slot<Option<T>>, field: &str) -> Result<Option<T>, RenderError> {
+    or_default(slot, field, || None)
+}
+
+/// The value of a field with a default for a missing one; null is no value.
+pub(super) fn or_default<T>(
+    slot: Slot<Option<T>>,
+    field: &str,
+    default: impl FnOnce() -> Option<T>,
+) -> Result<Option<T>, RenderError> {
+    match slot {
+        None => Ok(default()),
+        Some(result) => result.map_err(|error| error.within(field)),
+    }
+}
+
+/// A string of the input for an error text: quoted, on one line, not long.
+pub(super) fn quoted(text: &Str) -> String {
+    let raw = text.raw();
+    let end = raw.char_indices().nth(40).map_or(raw.len(), |(offset, _)| offset);
+    if end == raw.len() { format!("\"{raw}\"") } else { format!("\"{}...\"", &raw[..end]) }
+}

@@ -1,0 +1,225 @@
+//! The structure of a token sequence: its messages and their headers.
+//!
+//! A header is text, and where one of its pieces ends is not marked; as in the official parser
+//! white space separates them. So a tool that is named like a role, or a name, recipient or
+//! channel with white space in it, does not come back as it was.
+
+use std::fmt;
+use std::ops::Range;
+
+use super::Role;
+use super::segment::{Segment, Segments};
+use crate::tokenizer::{
+    CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, START, UnknownToken, decode_into,
+    special_name,
+};
+
+/// Why tokens are not a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StructureError {
+    /// The token at fault, counted from the sequence's first; its length if it ends too early.
+    pub position: usize,
+    /// The cause alone.
+    pub cause: String,
+}
+
+impl StructureError {
+    fn new(position: usize, cause: impl Into<String>) -> Self {
+        StructureError { position, cause: cause.into() }
+    }
+}
+
+impl fmt::Display for StructureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "token {}: {}", self.position, self.cause)
+    }
+}
+
+impl std::error::Error for StructureError {}
+
+/// A message found among tokens.
+pub(super) struct Found {
+    /// All its tokens, from `<|start|>` to its end token.
+    pub tokens: Range<usize>,
+    /// Those between `<|message|>` and its end token.
+    pub content: Range<usize>,
+}
+
+/// What a header says.
+#[derive(Default)]
+pub(super) struct Header {
+    /// `None` in an empty header.
+    pub role: Option<Role>,
+    pub name: Option<String>,
+    pub recipient: Option<String>,
+    pub channel: Option<String>,
+    pub content_type: Option<String>,
+}
+
+/// Finds the segments of one rendered conversation (one [`EOD`] may stand at its end) and
+/// appends them to `out`. On an error nothing is appended.
+pub fn segments_of(tokens: &[i32], out: &mut Segments) -> Result<(), StructureError> {
+    let mark = out.mark();
+    let mut bytes = Vec::new();
+    let result = messages(tokens, |found| {
+        let header = header(tokens, &found, &mut bytes)?;
+        let start = found.tokens.start;
+        let channel = header.channel.map(|name| out.channel_of(&name));
+        out.list.push(Segment {
+            role: header.role.unwrap_or(Role::Tool),
+            channel,
+            start: narrow(start)?,
+            end: narrow(found.tokens.end)?,
+        });
+        Ok(())
+    });
+    if result.is_err() {
+        out.reset(mark);
+    }
+    result
+}
+
+fn narrow(position: usize) -> Result<i32, StructureError> {
+    i32::try_from(position)
+        .map_err(|_| StructureError::new(position, "more than 2147483647 tokens"))
+}
+
+/// Calls `f` with every message.
+pub(super) fn messages(
+    tokens: &[i32],
+    mut f: impl FnMut(Found) -> Result<(), StructureError>,
+) -> Result<(), StructureError> {
+    let body = match tokens {
+        [body @ .., EOD] => body,
+        all => all,
+    };
+    let mut at = 0;
+    while at < body.len() {
+        if body[at] != START {
+            return Err(unexpected(body, at, "<|start|>"));
+        }
+        let header = at + 1;
+        let message = header + run(&body[header..], |id| id == CHANNEL || id == CONSTRAIN);
+        if body.get(message) != Some(&MESSAGE) {
+            return Err(unexpected(body, message, "<|message|>"));
+        }
+        let content = message + 1;
+        let end = content + run(&body[content..], |_| false);
+        if !matches!(body.get(end), Some(&(END | RETURN | CALL))) {
+            return Err(unexpected(body, end, "<|end|>, <|return|> or <|call|>"));
+        }
+        f(Found { tokens: at..end + 1, content: content..end })?;
+        at = end + 1;
+    }
+    Ok(())
+}
+
+/// How many tokens there are before the first control token that is not allowed.
+fn run(tokens: &[i32], allowed: impl Fn(i32) -> bool) -> usize {
+    const CONTROL: [i32; 8] = [EOD, RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL];
+    tokens
+        .iter()
+        .position(|&id| id >= EOD && CONTROL.contains(&id) && !allowed(id))
+        .unwrap_or(tokens.len())
+}
+
+fn unexpected(tokens: &[i32], at: usize, expected: &str) -> StructureError {
+    let found = match tokens.get(at) {
+        None => "the end".to_owned(),
+        Some(&id) => match special_name(id) {
+            Some(name) => name.to_owned(),
+            None => format!("{id}"),
+        },
+    };
+    StructureError::new(at, format!("{found} instead of {expected}"))
+}
+
+/// Reads the header of a message; `bytes` is scratch.
+pub(super) fn header(
+    tokens: &[i32],
+    found: &Found,
+    bytes: &mut Vec<u8>,
+) -> Result<Header, StructureError> {
+    let all = found.tokens.start + 1..found.content.start - 1;
+    let mut header = Header::default();
+    let mut piece = all.start;
+    // What comes before the first marker, then what each marker introduces.
+    let mut marker = START;
+    loop {
+        let end = piece + run(&tokens[piece..all.end], |_| false);
+        let text = text(tokens, piece..end, bytes)?;
+        match marker {
+            CONSTRAIN => header.content_type = Some(format!("<|constrain|>{text}")),
+            CHANNEL => {
+                let (channel, rest) = match text.find(char::is_whitespace) {
+                    Some(space) => text.split_at(space),
+                    None => (text, ""),
+                };
+                header.channel = Some(channel.to_owned());
+                header.words(rest.split_whitespace());
+            }
+            _ => {
+                let (author, rest) = match text.find(char::is_whitespace) {
+                    Some(space) => text.split_at(space),
+                    None => (text, ""),
+                };
+                header.author(author);
+                header.words(rest.split_whitespace());
+            }
+        }
+        if end == all.end {
+            return Ok(header);
+        }
+        marker = tokens[end];
+        piece = end + 1;
+    }
+}
+
+impl Header {
+    fn author(&mut self, word: &str) {
+        let (role, name) = match word.split_once(':') {
+            Some((role, name)) => (role, Some(name)),
+            None => (word, None),
+        };
+        match Role::from_name(role) {
+            Some(role) if role != Role::Tool => {
+                self.role = Some(role);
+                self.name = name.map(str::to_owned);
+            }
+            _ => {
+                self.role = Some(Role::Tool);
+                self.name = Some(word.to_owned());
+            }
+        }
+    }
+
+    fn words<'t>(&mut self, words: impl Iterator<Item = &'t str>) {
+        for word in words {
+            match word.strip_prefix("to=") {
+                Some(recipient) if self.recipient.is_none() => {
+                    self.recipient = Some(recipient.to_owned());
+                }
+                _ => match &mut self.content_type {
+                    Some(content_type) => {
+                        content_type.push(' ');
+                        content_type.push_str(word);
+                    }
+                    None => self.content_type = Some(word.to_owned()),
+                },
+            }
+        }
+    }
+}
+
+/// The text of some tokens.
+pub(super) fn text<'b>(
+    tokens: &[i32],
+    range: Range<usize>,
+    bytes: &'b mut Vec<u8>,
+) -> Result<&'b str, StructureError> {
+    bytes.clear();
+    decode_into(&tokens[range.clone()], bytes).map_err(|UnknownToken { id, at }| {
+        StructureError::new(range.start + at, format!("unknown token {id}"))
+    })?;
+    str::from_utf8(bytes).map_err(|_| StructureError::new(range.start, "text that is not UTF-8"))
+}

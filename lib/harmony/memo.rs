@@ -1,0 +1,52 @@
+//! Tokens of system and developer messages seen before: in a dataset the same few stand in
+//! every row.
+
+use super::Role;
+use crate::json::Reader;
+
+/// How many messages are kept; the oldest gives way.
+const MAX_ENTRIES: usize = 8;
+/// The longest JSON text of a message that is kept, in bytes.
+const MAX_BYTES: usize = 8192;
+
+/// A bounded store of rendered messages, keyed by the exact bytes of their JSON text.
+#[derive(Default)]
+pub(super) struct Memo {
+    entries: Vec<Known>,
+    oldest: usize,
+}
+
+/// A message that has no channel and was rendered in a conversation without function tools.
+pub(super) struct Known {
+    source: String,
+    pub role: Role,
+    pub tokens: Vec<i32>,
+}
+
+impl Memo {
+    /// Steps over the next value if it is a known message, and gives its place.
+    pub(super) fn accept(&self, reader: &mut Reader) -> Option<usize> {
+        self.entries.iter().position(|known| reader.accept(&known.source))
+    }
+
+    pub(super) fn get(&self, place: usize) -> Option<&Known> {
+        self.entries.get(place)
+    }
+
+    /// Remembers a message by its JSON text, unless that is long.
+    pub(super) fn insert(&mut self, source: &str, role: Role, tokens: &[i32]) {
+        if source.len() > MAX_BYTES {
+            return;
+        }
+        if self.entries.len() < MAX_ENTRIES {
+            self.entries.push(Known { source: source.to_owned(), role, tokens: tokens.to_owned() });
+        } else if let Some(known) = self.entries.get_mut(self.oldest) {
+            self.oldest = (self.oldest + 1) % MAX_ENTRIES;
+            known.source.clear();
+            known.source.push_str(source);
+            known.role = role;
+            known.tokens.clear();
+            known.tokens.extend_from_slice(tokens);
+        }
+    }
+}

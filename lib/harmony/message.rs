@@ -1,0 +1,198 @@
+//! A conversation as it stands in JSON, read in one pass and borrowed from the text.
+
+use std::ops::Range;
+
+use super::content::{self, Part};
+use super::field::{self, attempt, expect, nullable, optional, required};
+use super::memo::Memo;
+use super::{Policy, RenderError, Role};
+use crate::json::{Kind, Reader, Str};
+
+/// The messages of a conversation, in order.
+pub(super) struct Conversation<'a> {
+    pub entries: Vec<Entry<'a>>,
+    /// The parts of all contents; messages hold ranges of it.
+    pub parts: Vec<Part<'a>>,
+}
+
+pub(super) enum Entry<'a> {
+    New(Message<'a>),
+    /// The place in the memo of a message with the very same text.
+    Known(usize),
+}
+
+pub(super) struct Message<'a> {
+    pub role: Role,
+    pub name: Option<Str<'a>>,
+    pub recipient: Option<Str<'a>>,
+    pub channel: Option<Str<'a>>,
+    pub content_type: Option<Str<'a>>,
+    /// A range of [`Conversation::parts`].
+    pub parts: Range<usize>,
+    /// The bytes of the JSON text that are this message.
+    pub source: Range<usize>,
+}
+
+impl Message<'_> {
+    pub(super) fn in_final_channel(&self) -> bool {
+        self.channel.is_some_and(|channel| channel.eq_str("final"))
+    }
+}
+
+/// Reads `{"messages": [...]}` and applies the rules of the policy that concern single
+/// messages. Messages whose text is in the memo are not read again.
+pub(super) fn read<'a>(
+    text: &'a str,
+    policy: Policy,
+    memo: Option<&Memo>,
+) -> Result<Conversation<'a>, RenderError> {
+    let mut reader = Reader::lenient(text);
+    let mut slot = None;
+    let mut scratch = String::new();
+    let is_object = reader.peek().map_err(invalid)? == Kind::Object;
+    if !is_object {
+        reader.skip().and_then(|()| reader.end()).map_err(invalid)?;
+        return Err(RenderError::new("not an object with messages"));
+    }
+    reader
+        .object(|reader, key| {
+            match field::name(&key, &mut scratch) {
+                "messages" => slot = attempt(reader, |r| conversation(r, policy, memo))?,
+                _ => reader.skip()?,
+            }
+            Ok(())
+        })
+        .and_then(|()| reader.end())
+        .map_err(invalid)?;
+    match slot {
+        None => Err(RenderError::new("messages is missing")),
+        Some(result) => result,
+    }
+}
+
+fn invalid(error: crate::json::Error) -> RenderError {
+    RenderError::new(format!("invalid JSON: {error}"))
+}
+
+fn conversation<'a>(
+    reader: &mut Reader<'a>,
+    policy: Policy,
+    memo: Option<&Memo>,
+) -> Result<Conversation<'a>, RenderError> {
+    expect(reader, Kind::Array).map_err(|error| error.within("messages"))?;
+    let mut entries = Vec::with_capacity(8);
+    let mut parts = Vec::with_capacity(8);
+    let mut has_assistant = false;
+    reader.array(|reader| {
+        let index = entries.len();
+        if let Some(place) = memo.and_then(|memo| memo.accept(reader)) {
+            entries.push(Entry::Known(place));
+            return Ok(());
+        }
+        let message = message(reader, &mut parts)
+            .and_then(|message| check(message, policy))
+            .map_err(|error| error.in_message(index))?;
+        has_assistant |= message.role == Role::Assistant;
+        entries.push(Entry::New(message));
+        Ok::<_, RenderError>(())
+    })?;
+    if policy == Policy::SynthKdV1 && !has_assistant {
+        return Err(RenderError::new("no assistant message"));
+    }
+    Ok(Conversation { entries, parts })
+}
+
+fn message<'a>(
+    reader: &mut Reader<'a>,
+    parts: &mut Vec<Part<'a>>,
+) -> Result<Message<'a>, RenderError> {
+    expect(reader, Kind::Object)?;
+    let start = reader.position();
+    let (mut role, mut content) = (None, None);
+    let (mut name, mut recipient, mut channel, mut content_type) = (None, None, None, None);
+    let mut scratch = String::new();
+    reader.object(|reader, key| {
+        match field::name(&key, &mut scratch) {
+            "role" => role = attempt(reader, self::role)?,
+            "content" => content = attempt(reader, |r| self::content(r, parts))?,
+            "name" => name = attempt(reader, |r| nullable(r, field::string))?,
+            "recipient" => recipient = attempt(reader, |r| nullable(r, field::string))?,
+            "channel" => channel = attempt(reader, |r| nullable(r, field::string))?,
+            "content_type" => content_type = attempt(reader, |r| nullable(r, field::string))?,
+            _ => reader.skip()?,
+        }
+        Ok::<_, RenderError>(())
+    })?;
+    // Roles name themselves in their errors.
+    let role = match role {
+        Some(Err(error)) => return Err(error),
+        other => required(other, "role")?,
+    };
+    Ok(Message {
+        role,
+        name: optional(name, "name")?,
+        recipient: optional(recipient, "recipient")?,
+        channel: optional(channel, "channel")?,
+        content_type: optional(content_type, "content_type")?,
+        parts: required(content, "content")?,
+        source: start..reader.position(),
+    })
+}
+
+fn role(reader: &mut Reader) -> Result<Role, RenderError> {
+    expect(reader, Kind::String).map_err(|error| error.within("role"))?;
+    let name = reader.string()?;
+    let mut scratch = String::new();
+    Role::from_name(field::name(&name, &mut scratch))
+        .ok_or_else(|| RenderError::new(format!("unknown role {}", field::quoted(&name))))
+}
+
+fn content<'a>(
+    reader: &mut Reader<'a>,
+    parts: &mut Vec<Part<'a>>,
+) -> Result<Range<usize>, RenderError> {
+    let start = parts.len();
+    match reader.peek()? {
+        Kind::String => parts.push(Part::Text(reader.string()?)),
+        Kind::Array => {
+            reader.array(|reader| {
+                let index = parts.len() - start;
+                let part = content::part(reader)
+                    .map_err(|error| error.within(format_args!("part {index}")))?;
+                parts.push(part);
+                Ok::<_, RenderError>(())
+            })?;
+        }
+        // The official package iterates over what it gets, and an empty object has nothing.
+        Kind::Object => reader
+            .object(|_, _| Err(RenderError::new("an object instead of an array or a string")))?,
+        kind => {
+            let cause = format!("{kind} instead of an array or a string");
+            return Err(RenderError::new(cause));
+        }
+    }
+    Ok(start..parts.len())
+}
+
+fn check(message: Message, policy: Policy) -> Result<Message, RenderError> {
+    if policy == Policy::SynthKdV1 {
+        if message.role == Role::Tool {
+            return Err(RenderError::new("role tool is not allowed by synth-kd-v1"));
+        }
+        if message.role == Role::Assistant {
+            let Some(channel) = message.channel else {
+                return Err(RenderError::new("assistant without a channel"));
+            };
+            if !channel.eq_str("analysis") && !channel.eq_str("final") {
+                let channel = field::quoted(&channel);
+                return Err(RenderError::new(format!(
+                    "assistant in channel {channel}, not analysis or final"
+                )));
+            }
+        }
+    }
+    if message.role == Role::Tool && message.name.is_none() {
+        return Err(RenderError::new("tool without a name"));
+    }
+    Ok(message)
+}

@@ -1,0 +1,66 @@
+//! Harmony conversations: from the JSON of their messages to tokens, and back.
+//!
+//! The measure is the official Python package `openai-harmony` 0.0.8 with
+//! `auto_drop_analysis` off, as the SYNTH pipeline ran it: what it accepts is rendered to the
+//! same tokens, what it refuses is refused. Masks and splits are not made here.
+
+mod content;
+mod decode;
+mod error;
+mod field;
+mod header;
+mod memo;
+mod message;
+mod number;
+mod render;
+mod segment;
+mod tools;
+mod typescript;
+mod value;
+
+pub use decode::{Decoded, DecodedMessage, decode};
+pub use error::RenderError;
+pub use header::{StructureError, segments_of};
+pub use render::{Rendered, Renderer};
+pub use segment::{Channel, Segment, Segments};
+
+/// Which conversations are rendered; how does not differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Roles system, developer, user and assistant; every assistant message in channel
+    /// `analysis` or `final`; at least one assistant message; no function tools of a developer
+    /// beside a system message that names channels.
+    SynthKdV1,
+    /// All that the official renderer accepts.
+    Chat,
+}
+
+/// Who wrote a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    System,
+    Developer,
+    User,
+    Assistant,
+    Tool,
+}
+
+impl Role {
+    /// The role's name in JSON and in the header (a tool's header has the tool's name instead).
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::System => "system",
+            Role::Developer => "developer",
+            Role::User => "user",
+            Role::Assistant => "assistant",
+            Role::Tool => "tool",
+        }
+    }
+
+    /// The role of this name.
+    pub fn from_name(name: &str) -> Option<Role> {
+        [Role::System, Role::Developer, Role::User, Role::Assistant, Role::Tool]
+            .into_iter()
+            .find(|role| role.as_str() == name)
+    }
+}

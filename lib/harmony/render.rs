@@ -1,0 +1,372 @@
+//! From messages to tokens.
+//!
+//! Byte-pair merges never cross a piece: the role (with its name), the recipient, the channel,
+//! the content type and every part of the content are encoded on their own, as the official
+//! renderer does.
+
+use std::ops::Range;
+
+use super::content::{DeveloperContent, Effort, Part, SystemContent, Text};
+use super::memo::Memo;
+use super::message::{self, Conversation, Entry, Message};
+use super::segment::{Segment, Segments};
+use super::{Policy, RenderError, Role, tools};
+use crate::json::Str;
+use crate::tokenizer::{CALL, CHANNEL, CONSTRAIN, END, EOD, Encoder, MESSAGE, RETURN, START};
+
+const CONSTRAIN_NAME: &str = "<|constrain|>";
+
+/// Tokens and segments of any number of conversations, one after another.
+#[derive(Clone, Debug, Default)]
+pub struct Rendered {
+    /// o200k_harmony ids; every conversation ends with [`EOD`].
+    pub tokens: Vec<i32>,
+    /// One segment per message.
+    pub segments: Segments,
+}
+
+impl Rendered {
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.tokens.clear();
+        self.segments.clear();
+    }
+}
+
+/// Renders conversations. One per thread: it owns an encoder and its buffers.
+pub struct Renderer {
+    policy: Policy,
+    pen: Pen,
+    memo: Memo,
+    /// Messages of the conversation in hand that are worth remembering.
+    fresh: Vec<Fresh>,
+}
+
+struct Fresh {
+    source: Range<usize>,
+    tokens: Range<usize>,
+    role: Role,
+}
+
+impl Renderer {
+    /// A renderer with empty buffers.
+    pub fn new(policy: Policy) -> Self {
+        Renderer {
+            policy,
+            pen: Pen { encoder: Encoder::new(), text: String::new(), scratch: String::new() },
+            memo: Memo::default(),
+            fresh: Vec::new(),
+        }
+    }
+
+    /// Renders one conversation, `{"messages": [...]}`, and appends its tokens, ending with
+    /// [`EOD`], and its segments to `out`. On an error nothing is appended.
+    pub fn render(&mut self, messages_json: &str, out: &mut Rendered) -> Result<(), RenderError> {
+        let (tokens, mark) = (out.tokens.len(), out.segments.mark());
+        let result = self.append(messages_json, out);
+        if result.is_err() {
+            out.tokens.truncate(tokens);
+            out.segments.reset(mark);
+        }
+        result
+    }
+
+    fn append(&mut self, json: &str, out: &mut Rendered) -> Result<(), RenderError> {
+        let mut conversation = message::read(json, self.policy, Some(&self.memo))?;
+        let mut function_tools = has_function_tools(&conversation);
+        if function_tools {
+            // A known system message was rendered without the line on function tools.
+            conversation = message::read(json, self.policy, None)?;
+            function_tools = has_function_tools(&conversation);
+        }
+        let base = out.tokens.len();
+        self.fresh.clear();
+        for (index, entry) in conversation.entries.iter().enumerate() {
+            let start = out.tokens.len();
+            let (role, channel) = match entry {
+                Entry::Known(place) => {
+                    let Some(known) = self.memo.get(*place) else {
+                        return Err(RenderError::new("forgotten").in_message(index));
+                    };
+                    out.tokens.extend_from_slice(&known.tokens);
+                    (known.role, None)
+                }
+                Entry::New(message) => {
+                    let parts = conversation.parts.get(message.parts.clone()).unwrap_or_default();
+                    if function_tools && self.policy == Policy::SynthKdV1 && names_channels(parts) {
+                        return Err(RenderError::new(
+                            "function tools change the system message, not allowed by synth-kd-v1",
+                        )
+                        .in_message(index));
+                    }
+                    self.pen
+                        .message(message, parts, function_tools, &mut out.tokens)
+                        .map_err(|error| error.in_message(index))?;
+                    let worth = matches!(message.role, Role::System | Role::Developer);
+                    if worth && message.channel.is_none() && !function_tools {
+                        self.fresh.push(Fresh {
+                            source: message.source.clone(),
+                            tokens: start..out.tokens.len(),
+                            role: message.role,
+                        });
+                    }
+                    let channel = match &message.channel {
+                        None => None,
+                        Some(name) => {
+                            let name =
+                                self.pen.decode(name).map_err(|error| error.in_message(index))?;
+                            Some(out.segments.channel_of(name))
+                        }
+                    };
+                    (message.role, channel)
+                }
+            };
+            out.segments.list.push(Segment {
+                role,
+                channel,
+                start: place(start - base)?,
+                end: place(out.tokens.len() - base)?,
+            });
+        }
+        if let Some(Entry::New(last)) = conversation.entries.last()
+            && last.role == Role::Assistant
+            && last.in_final_channel()
+            && let Some(token) = out.tokens.last_mut()
+        {
+            *token = RETURN;
+        }
+        out.tokens.push(EOD);
+        place(out.tokens.len() - base)?;
+        for fresh in &self.fresh {
+            if let (Some(source), Some(tokens)) =
+                (json.get(fresh.source.clone()), out.tokens.get(fresh.tokens.clone()))
+            {
+                self.memo.insert(source, fresh.role, tokens);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(index: usize) -> Result<i32, RenderError> {
+    i32::try_from(index).map_err(|_| RenderError::new("more than 2147483647 tokens"))
+}
+
+/// Known messages have none.
+fn has_function_tools(conversation: &Conversation) -> bool {
+    conversation.entries.iter().any(|entry| match entry {
+        Entry::Known(_) => false,
+        Entry::New(message) => {
+            conversation.parts.get(message.parts.clone()).unwrap_or_default().iter().any(|part| {
+                match part {
+                    Part::Developer(content) => {
+                        content.tools.as_ref().is_some_and(tools::has_functions)
+                    }
+                    _ => false,
+                }
+            })
+        }
+    })
+}
+
+fn names_channels(parts: &[Part]) -> bool {
+    parts.iter().any(|part| match part {
+        Part::System(content) => {
+            content.channels.as_ref().is_some_and(|channels| !channels.names.is_empty())
+        }
+        _ => false,
+    })
+}
+
+/// Writes messages as tokens; apart from the memo, so that both can be borrowed.
+struct Pen {
+    encoder: Encoder,
+    /// Text put together before it is encoded.
+    text: String,
+    /// A string with its escapes decoded.
+    scratch: String,
+}
+
+impl Pen {
+    fn message(
+        &mut self,
+        message: &Message,
+        parts: &[Part],
+        function_tools: bool,
+        out: &mut Vec<i32>,
+    ) -> Result<(), RenderError> {
+        out.push(START);
+        self.text.clear();
+        match (message.role, &message.name) {
+            (Role::Tool, Some(name)) => name.decode_onto(&mut self.text)?,
+            // Refused when it was read.
+            (Role::Tool, None) => {}
+            (role, name) => {
+                self.encoder.encode(role.as_str(), out);
+                if let Some(name) = name {
+                    self.text.push(':');
+                    name.decode_onto(&mut self.text)?;
+                }
+            }
+        }
+        self.encoder.encode(&self.text, out);
+        if let Some(recipient) = &message.recipient
+            && !recipient.eq_str("all")
+        {
+            self.text.clear();
+            self.text.push_str(" to=");
+            recipient.decode_onto(&mut self.text)?;
+            self.encoder.encode(&self.text, out);
+        }
+        if let Some(channel) = &message.channel {
+            out.push(CHANNEL);
+            self.string(channel, out)?;
+        }
+        if let Some(content_type) = &message.content_type {
+            self.text.clear();
+            self.text.push(' ');
+            content_type.decode_onto(&mut self.text)?;
+            if let Some(rest) = self.text[1..].strip_prefix(CONSTRAIN_NAME) {
+                self.encoder.encode(" ", out);
+                out.push(CONSTRAIN);
+                self.encoder.encode(rest, out);
+            } else {
+                self.encoder.encode(&self.text, out);
+            }
+        }
+        out.push(MESSAGE);
+        for part in parts {
+            self.part(message.role, part, function_tools, out)?;
+        }
+        let is_call = message.role == Role::Assistant && message.recipient.is_some();
+        out.push(if is_call { CALL } else { END });
+        Ok(())
+    }
+
+    fn part(
+        &mut self,
+        role: Role,
+        part: &Part,
+        function_tools: bool,
+        out: &mut Vec<i32>,
+    ) -> Result<(), RenderError> {
+        match part {
+            Part::Text(text) => return self.string(text, out),
+            Part::System(content) => {
+                if role != Role::System {
+                    return Err(RenderError::new(format!(
+                        "system_content in a {} message",
+                        role.as_str()
+                    )));
+                }
+                write_system(content, function_tools, &mut self.text)?;
+            }
+            Part::Developer(content) => {
+                if role != Role::Developer {
+                    return Err(RenderError::new(format!(
+                        "developer_content in a {} message",
+                        role.as_str()
+                    )));
+                }
+                write_developer(content, &mut self.text)?;
+            }
+        }
+        self.encoder.encode(&self.text, out);
+        Ok(())
+    }
+
+    fn string(&mut self, string: &Str, out: &mut Vec<i32>) -> Result<(), RenderError> {
+        let text = string.decode(&mut self.scratch)?;
+        self.encoder.encode(text, out);
+        Ok(())
+    }
+
+    fn decode<'b, 'a: 'b>(&'b mut self, string: &Str<'a>) -> Result<&'b str, RenderError> {
+        Ok(string.decode(&mut self.scratch)?)
+    }
+}
+
+/// Writes the text of a system content into `out`, replacing what was there.
+fn write_system(
+    content: &SystemContent,
+    function_tools: bool,
+    out: &mut String,
+) -> Result<(), RenderError> {
+    out.clear();
+    let lines = [
+        ("", &content.model_identity),
+        ("Knowledge cutoff: ", &content.knowledge_cutoff),
+        ("Current date: ", &content.conversation_start_date),
+    ];
+    let mut separator = "";
+    for (label, text) in lines {
+        if let Some(text) = text {
+            out.push_str(separator);
+            out.push_str(label);
+            push_text(text, out)?;
+            separator = "\n";
+        }
+    }
+    if !separator.is_empty() {
+        separator = "\n\n";
+    }
+    if let Some(effort) = content.reasoning_effort {
+        out.push_str(separator);
+        out.push_str("Reasoning: ");
+        out.push_str(match effort {
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+        });
+        separator = "\n\n";
+    }
+    if let Some(tools) = content.tools.as_ref().filter(|tools| !tools.is_empty()) {
+        out.push_str(separator);
+        tools::write(tools, out);
+        separator = "\n\n";
+    }
+    if let Some(channels) = &content.channels
+        && !channels.names.is_empty()
+    {
+        out.push_str(separator);
+        out.push_str("# Valid channels: ");
+        let mut comma = "";
+        for name in &channels.names {
+            out.push_str(comma);
+            push_text(name, out)?;
+            comma = ", ";
+        }
+        out.push('.');
+        if channels.required {
+            out.push_str(" Channel must be included for every message.");
+        }
+        if function_tools {
+            out.push_str("\nCalls to these tools must go to the commentary channel: 'functions'.");
+        }
+    }
+    Ok(())
+}
+
+/// Writes the text of a developer content into `out`, replacing what was there.
+fn write_developer(content: &DeveloperContent, out: &mut String) -> Result<(), RenderError> {
+    out.clear();
+    let mut separator = "";
+    if let Some(instructions) = &content.instructions {
+        out.push_str("# Instructions\n\n");
+        push_text(instructions, out)?;
+        separator = "\n\n";
+    }
+    if let Some(tools) = content.tools.as_ref().filter(|tools| !tools.is_empty()) {
+        out.push_str(separator);
+        tools::write(tools, out);
+    }
+    Ok(())
+}
+
+fn push_text(text: &Text, out: &mut String) -> Result<(), RenderError> {
+    match text {
+        Text::Input(string) => string.decode_onto(out)?,
+        Text::Default(text) => out.push_str(text),
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! Which tokens of a conversation are which message.
+
+use super::Role;
+
+/// The tokens of one message, from `<|start|>` to its end token: `start..end`, counted from the
+/// conversation's first token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    pub role: Role,
+    pub channel: Option<Channel>,
+    pub start: i32,
+    pub end: i32,
+}
+
+/// The channel of a message. Its text is [`Segments::channel`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Channel {
+    Analysis,
+    Commentary,
+    Final,
+    /// Any other text: a range of the bytes kept beside the segments.
+    Other {
+        start: usize,
+        end: usize,
+    },
+}
+
+/// Segments of any number of conversations, with the text of unusual channels.
+#[derive(Clone, Debug, Default)]
+pub struct Segments {
+    pub list: Vec<Segment>,
+    names: String,
+}
+
+impl Segments {
+    /// The channel of a segment of this list, as it stands in the message.
+    pub fn channel(&self, segment: &Segment) -> Option<&str> {
+        match segment.channel? {
+            Channel::Analysis => Some("analysis"),
+            Channel::Commentary => Some("commentary"),
+            Channel::Final => Some("final"),
+            Channel::Other { start, end } => self.names.get(start..end),
+        }
+    }
+
+    /// The channel of this name, kept for a segment that is added next.
+    pub fn channel_of(&mut self, name: &str) -> Channel {
+        match name {
+            "analysis" => Channel::Analysis,
+            "commentary" => Channel::Commentary,
+            "final" => Channel::Final,
+            other => {
+                let start = self.names.len();
+                self.names.push_str(other);
+                Channel::Other { start, end: self.names.len() }
+            }
+        }
+    }
+
+    /// Forgets everything, keeps the memory.
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.names.clear();
+    }
+
+    /// A mark of the present state, for [`Segments::reset`].
+    pub(super) fn mark(&self) -> (usize, usize) {
+        (self.list.len(), self.names.len())
+    }
+
+    /// Forgets what was added since the mark.
+    pub(super) fn reset(&mut self, (list, names): (usize, usize)) {
+        self.list.truncate(list);
+        self.names.truncate(names);
+    }
+}
