@@ -101,6 +101,13 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
+/// Arrow refuses what does not fit together: columns of different lengths, batches past 2^31.
+impl From<arrow_schema::ArrowError> for Error {
+    fn from(error: arrow_schema::ArrowError) -> Error {
+        Error::data(error)
+    }
+}
+
 /// The system's own words, without Rust's "(os error 28)".
 fn os_cause(error: &io::Error) -> String {
     let text = error.to_string();

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::{OnError, OnErrorArgs};
 use super::error::{Error, Result};
-use super::publish::{PendingFile, publish, refuse_existing};
+use super::publish::{PendingFile, publish};
 
 /// Where a record stands in its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 /// Both count from 1, as editors and `awk` do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Position {
     Line(u64),
     Record(u64),
@@ -39,8 +39,7 @@ pub struct Rejection {
     pub place: Place,
     pub id: Option<String>,
     pub reason: String,
-    /// What came: the record as JSON, or its text where it is no JSON. Only filled where it is
-    /// wanted, see [`Rejects::wants_input`].
+    /// What came: the record as JSON, or its text where it is no JSON.
     pub input: Option<Value>,
 }
 
@@ -77,7 +76,6 @@ impl Rejects {
             }
             Some(path) => {
                 // What an earlier run rejected is replaced: the file tells of one run.
-                refuse_existing(path, true)?;
                 Some(BufWriter::new(PendingFile::create(path)?))
             }
             None => None,
@@ -85,13 +83,14 @@ impl Rejects {
         Ok(Rejects { on_error: args.on_error, file, count: 0, first: Vec::new() })
     }
 
-    /// Whether a [`Rejection::input`] would be kept.
-    pub fn wants_input(&self) -> bool {
-        self.file.is_some()
+    /// Takes the rejections of a batch, in the order of the input.
+    pub fn take(&mut self, mut rejections: Vec<Rejection>) -> Result<()> {
+        rejections.sort_by_key(|rejection| rejection.place.position);
+        rejections.into_iter().try_for_each(|rejection| self.reject(rejection))
     }
 
     /// Ends the run, or counts the record.
-    pub fn reject(&mut self, rejection: Rejection) -> Result<()> {
+    fn reject(&mut self, rejection: Rejection) -> Result<()> {
         if self.on_error == OnError::Fail {
             return Err(Error::data(rejection));
         }
@@ -122,18 +121,19 @@ impl Rejects {
         self.count
     }
 
-    /// Publishes the file of rejects and returns what to tell the user, if anything was dropped.
-    pub fn finish(self) -> Result<Option<String>> {
+    /// Publishes the file of rejects and tells the user what was dropped, if anything was.
+    pub fn finish(self, tool: &str) -> Result<()> {
         if let Some(file) = self.file {
             let path = file.get_ref().path().display().to_string();
             let file = file.into_inner().map_err(|e| Error::write(path, e.error()))?;
             publish(vec![file])?;
         }
-        if self.count == 0 {
-            return Ok(None);
+        if self.count > 0 {
+            let plural = if self.count == 1 { "record" } else { "records" };
+            let more = if self.count > self.first.len() as u64 { "; ..." } else { "" };
+            let first = self.first.join("; ");
+            super::tell(&format!("{tool}: {} bad {plural} dropped: {first}{more}", self.count));
         }
-        let plural = if self.count == 1 { "record" } else { "records" };
-        let more = if self.count > self.first.len() as u64 { "; ..." } else { "" };
-        Ok(Some(format!("{} bad {plural} dropped: {}{more}", self.count, self.first.join("; "))))
+        Ok(())
     }
 }

@@ -14,6 +14,7 @@ mod message;
 mod number;
 mod render;
 mod segment;
+mod spans;
 mod tools;
 mod typescript;
 mod value;
@@ -23,6 +24,7 @@ pub use error::RenderError;
 pub use header::{StructureError, segments_of};
 pub use render::{Rendered, Renderer};
 pub use segment::{Channel, Segment, Segments};
+pub use spans::{Alignment, ChannelSpan, Spans, loss_mask};
 
 /// Which conversations are rendered; how does not differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

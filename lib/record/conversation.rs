@@ -1,7 +1,8 @@
 //! The `conversation` record: an id and the messages as the text of `{"messages": [...]}`.
 
 use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use serde_json::{Value, json};
 
 use super::{JsonForm, RecordType};
 
@@ -22,6 +23,11 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
         Some(name) => vec![name.to_string()],
         None => vec!["synth_id".to_string(), "id".to_string()],
     }
+}
+
+/// The schema of [`fields`].
+pub fn schema(ids: &[String]) -> SchemaRef {
+    SchemaRef::new(Schema::new(fields(ids)))
 }
 
 /// The fields of a conversation whose id stands in one of `ids`. The messages are text
@@ -73,6 +79,11 @@ impl<'a> Conversations<'a> {
     /// The text of `{"messages": [...]}`; `None` where it is missing or null.
     pub fn messages_json(&self, row: usize) -> Option<&'a str> {
         first_valid(&self.messages, row)
+    }
+
+    /// A row as it is kept among the rejects.
+    pub fn to_json(&self, row: usize) -> Value {
+        json!({"id": self.id(row), "messages_json": self.messages_json(row)})
     }
 }
 

@@ -5,6 +5,7 @@
 //! are its codecs (`lib/stream`). A new record type is one file here: a [`RecordType`] and a view.
 
 pub mod conversation;
+pub mod decoded;
 pub mod tokens;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 pub use conversation::CONVERSATION;
+pub use decoded::DECODED;
 pub use tokens::TOKENS;
 
 /// A record type: the contract that its two encodings share.
@@ -37,7 +39,7 @@ impl RecordType {
 }
 
 /// Every record type there is.
-pub const RECORD_TYPES: [&RecordType; 2] = [&CONVERSATION, &TOKENS];
+pub const RECORD_TYPES: [&RecordType; 3] = [&TOKENS, &DECODED, &CONVERSATION];
 
 /// The record type of that name.
 pub fn record_type(name: &str) -> Option<&'static RecordType> {

@@ -149,6 +149,14 @@ impl<'a> Tokens<'a> {
         self.rows == 0
     }
 
+    /// Number of tokens of all rows.
+    pub fn all_tokens(&self) -> usize {
+        match self.tokens.offsets {
+            [first, .., last] => (last - first) as usize,
+            _ => 0,
+        }
+    }
+
     pub fn id(&self, row: usize) -> Option<&'a str> {
         self.ids.is_valid(row).then(|| self.ids.value(row))
     }

@@ -4,11 +4,14 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
 
-use crate::cli::{Error, Result};
+use crate::cli::{Error, Result, shown};
+use crate::format::hex;
 use crate::record::RecordType;
 
 const RECORD: &str = "gristmill.record";
@@ -97,6 +100,19 @@ impl Header {
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.parameters.insert(name.to_string(), value.into());
     }
+}
+
+/// The manifest that stands beside the input files, all in one directory: its path and sha256;
+/// null where there is none.
+pub fn input_manifest(files: &[PathBuf]) -> Result<Value> {
+    let mut directories = files.iter().map(|file| file.parent());
+    let Some(Some(directory)) = directories.next() else { return Ok(Value::Null) };
+    let path = directory.join("manifest.json");
+    if !path.is_file() || directories.any(|other| other != Some(directory)) {
+        return Ok(Value::Null);
+    }
+    let bytes = std::fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    Ok(json!({"path": shown(&path), "sha256": hex(&Sha256::digest(&bytes))}))
 }
 
 /// Arguments that change nothing about the records: they stay out of the chain, so that any

@@ -13,7 +13,7 @@ mod writer;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-pub use header::{Header, provenance_entry};
+pub use header::{Header, input_manifest, provenance_entry};
 pub use ndjson_reader::project;
 pub use reader::{Batch, Origin, Reader, Wanted, describe_parquet};
 pub use writer::Writer;

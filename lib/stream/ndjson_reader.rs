@@ -102,10 +102,6 @@ impl Decoder {
         }
     }
 
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
     /// The batch of the lines so far; the decoder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.rows);

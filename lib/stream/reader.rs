@@ -32,6 +32,18 @@ pub struct Batch {
     pub bytes: u64,
 }
 
+impl Batch {
+    /// Refuses one of the records.
+    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: Value) {
+        self.rejected.push(Rejection {
+            place: self.origin.place(row),
+            id: id.map(str::to_string),
+            reason,
+            input: Some(input),
+        });
+    }
+}
+
 /// The places of a batch's records.
 #[derive(Debug)]
 pub struct Origin {
@@ -83,6 +95,8 @@ pub struct Reader {
     schema: SchemaRef,
     sources: Vec<Value>,
     total: Option<u64>,
+    /// How many more records may be handed out.
+    left: u64,
 }
 
 impl Reader {
@@ -103,13 +117,14 @@ impl Reader {
         } else {
             args.files.clone()
         };
-        let mut total = None;
+        let sources = describe_parquet_files(&files);
+        let mut total = match sources.len() == files.len() {
+            true => sources.iter().map(|source| source["rows"].as_u64()).sum(),
+            false => None,
+        };
         let waiting = match args.slice {
             Some(slice) => cut_inputs(&files, slice, &mut total)?,
-            None => {
-                total = parquet_rows(&files);
-                files.into_iter().map(|path| (path, None)).collect()
-            }
+            None => files.into_iter().map(|path| (path, None)).collect(),
         };
         let schema = match &wanted {
             Some(wanted) => wanted.schema.clone(),
@@ -121,8 +136,9 @@ impl Reader {
             current: None,
             header: Header::default(),
             schema,
-            sources: Vec::new(),
+            sources,
             total,
+            left: u64::MAX,
         };
         reader.advance()?;
         if let Some(current) = &mut reader.current {
@@ -133,6 +149,13 @@ impl Reader {
             }
         }
         Ok(reader)
+    }
+
+    /// Hands out the first `records` records only.
+    pub fn limited(mut self, records: Option<u64>) -> Reader {
+        self.left = records.unwrap_or(u64::MAX);
+        self.total = self.total.map(|total| total.min(self.left));
+        self
     }
 
     /// The header of the first input.
@@ -150,7 +173,7 @@ impl Reader {
         self.total
     }
 
-    /// What is known of the inputs opened so far, for the provenance: name, size, fingerprint.
+    /// What identifies the Parquet files among the inputs: name, size, rows, footer hash.
     pub fn sources(&self) -> &[Value] {
         &self.sources
     }
@@ -158,9 +181,16 @@ impl Reader {
     /// The next batch; it may have no rows. `None` behind the last record of the last input.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         loop {
-            let Some(current) = &mut self.current else { return Ok(None) };
+            let Some(current) = self.current.as_mut().filter(|_| self.left > 0) else {
+                return Ok(None);
+            };
             match current.next(self.wanted.as_ref(), &self.schema)? {
-                Some(batch) => return Ok(Some(batch)),
+                Some(mut batch) => {
+                    let rows = (batch.records.num_rows() as u64).min(self.left);
+                    batch.records = batch.records.slice(0, rows as usize);
+                    self.left -= rows;
+                    return Ok(Some(batch));
+                }
                 None => self.advance()?,
             }
         }
@@ -168,11 +198,7 @@ impl Reader {
 
     fn advance(&mut self) -> Result<()> {
         self.current = match self.waiting.pop_front() {
-            Some((path, range)) => {
-                let (current, source) = Current::open(&path, range)?;
-                self.sources.extend(source);
-                Some(current)
-            }
+            Some((path, range)) => Some(Current::open(&path, range)?),
             None => None,
         };
         Ok(())
@@ -221,10 +247,9 @@ enum Form {
 }
 
 impl Current {
-    fn open(path: &Path, range: Option<Range<u64>>) -> Result<(Current, Option<Value>)> {
+    fn open(path: &Path, range: Option<Range<u64>>) -> Result<Current> {
         let input = Input::open(path)?;
         let Input { name, is_stdin, content, .. } = input;
-        let mut source = None;
         let form = match content {
             Content::Ndjson(bytes) => {
                 let (bytes, first_line) = match range {
@@ -247,13 +272,12 @@ impl Current {
             },
             Content::Parquet(file) => {
                 let file = open_parquet(&name, file)?;
-                source = Some(describe(&name, path, &file)?);
                 let rows = range.unwrap_or(0..file.rows());
                 let next_record = rows.start + 1;
                 Form::Parquet { file, rows, batches: None, conform: None, next_record }
             }
         };
-        Ok((Current { name, is_stdin, form }, source))
+        Ok(Current { name, is_stdin, form })
     }
 
     /// Looks at the header and schema of the first input before any record is asked for.
@@ -433,19 +457,23 @@ fn first_line(block: &[u8]) -> Option<&[u8]> {
 /// The type of an NDJSON record, told by its fields.
 fn record_of(line: &[u8]) -> Option<&'static RecordType> {
     let names = member_names(line)?;
-    RECORD_TYPES.into_iter().find(|record| {
-        record.known_by.iter().any(|known| names.iter().any(|name| name == known))
-    })
+    RECORD_TYPES.into_iter().find(|record| is_known_by(record, &names))
+}
+
+fn is_known_by(record: &RecordType, names: &[String]) -> bool {
+    record.known_by.iter().any(|known| names.iter().any(|name| name == known))
 }
 
 /// A wrong pipe: the first line is clearly a record of another type.
 fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
     let (Some(wanted), Some(line)) = (wanted, first_line(block)) else { return Ok(()) };
-    match record_of(line) {
-        Some(record) if record.name != wanted.record.name => {
-            Err(wrong_record(name, record.name, wanted))
-        }
-        _ => Ok(()),
+    let Some(names) = member_names(line) else { return Ok(()) };
+    if is_known_by(wanted.record, &names) {
+        return Ok(());
+    }
+    match RECORD_TYPES.into_iter().find(|record| is_known_by(record, &names)) {
+        Some(record) => Err(wrong_record(name, record.name, wanted)),
+        None => Ok(()),
     }
 }
 
@@ -530,14 +558,11 @@ pub fn describe_parquet(path: &Path) -> Result<Value> {
     }
 }
 
-/// How many records Parquet files hold; `None` as soon as one is something else.
-fn parquet_rows(files: &[PathBuf]) -> Option<u64> {
-    let rows = |path: &PathBuf| {
-        let file = File::open(path).ok().filter(|_| path.as_os_str() != "-")?;
-        file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-        Some(ParquetFile::open(file).ok()?.rows())
-    };
-    files.iter().map(rows).sum()
+/// The descriptions of those inputs that are Parquet files. One that cannot be opened has its
+/// error when it is read.
+fn describe_parquet_files(files: &[PathBuf]) -> Vec<Value> {
+    let regular = |path: &&PathBuf| path.as_os_str() != "-" && path.is_file();
+    files.iter().filter(regular).filter_map(|path| describe_parquet(path).ok()).collect()
 }
 
 /// Shares all inputs out: the range of units of each that lies in the slice.

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use blake2::digest::{Update, VariableOutput};
-use blake2::Blake2bVar;
+use blake2::digest::consts::U8;
+use blake2::{Blake2b, Digest};
 
 /// A fraction between 0 and 1, taken exactly as its decimal digits say (0.001 is not the binary
 /// float nearest to it).
@@ -36,13 +36,7 @@ impl ValidFraction {
 /// blake2b with a digest of 8 bytes, as a big-endian number. (The digest size is a parameter of
 /// the hash: this is no truncated longer digest.)
 fn blake2b_8(bytes: &[u8]) -> u64 {
-    let mut digest = [0u8; 8];
-    if let Ok(mut hasher) = Blake2bVar::new(digest.len()) {
-        hasher.update(bytes);
-        // 8 is a valid size and the buffer has it: neither call can fail.
-        let _ = hasher.finalize_variable(&mut digest);
-    }
-    u64::from_be_bytes(digest)
+    u64::from_be_bytes(Blake2b::<U8>::digest(bytes).into())
 }
 
 /// Why a text is no fraction.

@@ -1,0 +1,157 @@
+//! The supervision signals of a token sequence: which tokens are trained on, and as what.
+
+use std::str::FromStr;
+
+use crate::record::tokens::Segment;
+
+/// Which assistant channels are supervised, and by which span id (1..255; 0 is ignored).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spans {
+    channels: Vec<ChannelSpan>,
+}
+
+/// `CHANNEL=ID`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChannelSpan {
+    pub channel: String,
+    pub id: u8,
+}
+
+impl FromStr for ChannelSpan {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ChannelSpan, String> {
+        let parts = text.rsplit_once('=').filter(|(channel, _)| !channel.is_empty());
+        let id = parts.and_then(|(_, id)| id.parse().ok());
+        match (parts, id) {
+            (Some((channel, _)), Some(id)) => Ok(ChannelSpan { channel: channel.to_string(), id }),
+            _ => Err("expected CHANNEL=ID with an ID from 0 to 255, as in commentary=1".to_string()),
+        }
+    }
+}
+
+/// Of what position t of the masks speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Alignment {
+    /// Of `tokens[t + 1]`, the label at t: what a trainer with `labels = tokens[1:]` wants.
+    Label,
+    /// Of `tokens[t]` itself.
+    Token,
+}
+
+impl Alignment {
+    /// As it stands in a stream's header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Alignment::Label => "label",
+            Alignment::Token => "token",
+        }
+    }
+}
+
+impl Spans {
+    /// The contract's spans, analysis 1 and final 2, with those named put over them.
+    pub fn synth_kd_v1(named: &[ChannelSpan]) -> Spans {
+        let mut spans = Spans { channels: Vec::new() };
+        let contract = [("analysis", 1), ("final", 2)];
+        let contract = contract.map(|(channel, id)| ChannelSpan { channel: channel.into(), id });
+        for span in contract.iter().chain(named) {
+            spans.channels.retain(|known| known.channel != span.channel);
+            spans.channels.push(span.clone());
+        }
+        spans
+    }
+
+    pub fn channels(&self) -> &[ChannelSpan] {
+        &self.channels
+    }
+
+    fn of(&self, segment: &Segment<'_>) -> u8 {
+        let channel = segment.channel.filter(|_| segment.role == "assistant");
+        let span = channel.and_then(|name| self.channels.iter().find(|s| s.channel == name));
+        span.map_or(0, |span| span.id)
+    }
+
+    /// Appends the span id of each of `length` positions. Wrapper tokens belong to their message;
+    /// what is in no segment (the EOD) is 0. The segments must lie one behind another within the
+    /// sequence; on an error nothing is appended.
+    pub fn append<'a>(
+        &self,
+        segments: impl Iterator<Item = Segment<'a>>,
+        length: usize,
+        alignment: Alignment,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        let start = out.len();
+        // Shifted left by one and padded with one 0: span of token t+1 at position t.
+        let shift = match alignment {
+            Alignment::Label => 1,
+            Alignment::Token => 0,
+        };
+        let mut end = 0;
+        for segment in segments {
+            let range = usize::try_from(segment.start).ok().zip(usize::try_from(segment.end).ok());
+            let Some((from, to)) = range.filter(|&(from, to)| end <= from && from <= to && to <= length)
+            else {
+                out.truncate(start);
+                return Err(format!(
+                    "segment [{}, {}) does not lie behind the one before it within {length} tokens",
+                    segment.start, segment.end
+                ));
+            };
+            end = to;
+            out.resize(start + from.saturating_sub(shift), 0);
+            out.resize(start + to.saturating_sub(shift), self.of(&segment));
+        }
+        out.resize(start + length, 0);
+        Ok(())
+    }
+}
+
+/// `loss_mask` is 1 exactly where a span id is not 0.
+pub fn loss_mask(span_id: &[u8]) -> Vec<u8> {
+    span_id.iter().map(|&id| u8::from(id > 0)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEGMENTS: [Segment<'static>; 3] = [
+        Segment { role: "user", channel: None, start: 0, end: 3 },
+        Segment { role: "assistant", channel: Some("analysis"), start: 3, end: 7 },
+        Segment { role: "assistant", channel: Some("final"), start: 7, end: 10 },
+    ];
+
+    fn spans(alignment: Alignment, length: usize) -> Result<Vec<u8>, String> {
+        let mut out = Vec::new();
+        let spans = Spans::synth_kd_v1(&[]);
+        spans.append(SEGMENTS.into_iter(), length, alignment, &mut out).map(|()| out)
+    }
+
+    #[test]
+    fn labels_are_one_ahead() {
+        let token = spans(Alignment::Token, 11);
+        assert_eq!(token, Ok(vec![0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0]));
+        let label = spans(Alignment::Label, 11);
+        assert_eq!(label, Ok(vec![0, 0, 1, 1, 1, 1, 2, 2, 2, 0, 0]));
+    }
+
+    #[test]
+    fn segments_must_fit() {
+        assert!(spans(Alignment::Label, 9).is_err());
+    }
+
+    #[test]
+    fn named_spans_replace_the_contract_s() {
+        let named: Vec<ChannelSpan> =
+            ["analysis=0", "commentary=3"].iter().filter_map(|s| s.parse().ok()).collect();
+        let spans = Spans::synth_kd_v1(&named);
+        let mut out = Vec::new();
+        let done = spans.append(SEGMENTS.into_iter(), 11, Alignment::Token, &mut out);
+        assert_eq!((done, out), (Ok(()), vec![0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 0]));
+        for bad in ["analysis", "=1", "a=256", "a=-1", "a="] {
+            assert!(bad.parse::<ChannelSpan>().is_err(), "{bad}");
+        }
+    }
+}
