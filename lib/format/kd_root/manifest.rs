@@ -97,7 +97,9 @@ impl RootManifest {
                 let Some(split_name) = SPLITS.into_iter().find(|known| known == name) else {
                     return Err(Error::data(format!("{}: has a split {name:?}", shown(path))));
                 };
-                check_files(root, path, split)?;
+                if let Some(cause) = split.missing(root) {
+                    return Err(Error::data(format!("{}: {cause}", shown(path))));
+                }
                 splits.entry(split_name).or_default().add(&part.name, split);
             }
         }
@@ -201,23 +203,6 @@ fn find_parts(root: &Path) -> Result<Vec<Found>> {
         }
     }
     Ok(parts)
-}
-
-/// Every file that a part names stands, with the size it had.
-fn check_files(root: &Path, manifest: &Path, split: &Split) -> Result<()> {
-    for (key, path) in &split.paths {
-        let full = root.join(path);
-        let found = fs::metadata(&full).map_err(|e| Error::io(shown(&full), &e))?.len();
-        let expected = split.bytes.get(key).copied().unwrap_or(0);
-        if found != expected {
-            return Err(Error::data(format!(
-                "{}: has {found} bytes; {} says {expected}",
-                shown(&full),
-                shown(manifest)
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn manifest_hash(part: &Part) -> Option<&Value> {

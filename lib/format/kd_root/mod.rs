@@ -3,14 +3,18 @@
 //! beside this file.
 
 mod manifest;
+mod merge;
 mod part;
+mod sink;
 mod split;
 
 pub use manifest::{RootManifest, Whole};
+pub use merge::{check_aligned, concatenate};
 pub use part::{
     Config, Limits, PART_SCHEMA, Part, Records, Run, Source, Split, find_manifest,
     manifest_beside, manifest_in_root,
 };
+pub use sink::{Sink, Target};
 pub use split::{FractionError, ValidFraction};
 
 /// The splits of a root, in the order in which their rows are read back.

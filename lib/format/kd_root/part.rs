@@ -123,6 +123,22 @@ pub struct Split {
     pub sha256: BTreeMap<String, String>,
 }
 
+impl Split {
+    /// The first file that is not there with the size it had, as a cause.
+    pub fn missing(&self, root: &Path) -> Option<String> {
+        self.paths.iter().find_map(|(key, path)| {
+            let expected = self.bytes.get(key).copied().unwrap_or(0);
+            match fs::metadata(root.join(path)) {
+                Ok(metadata) if metadata.len() == expected => None,
+                Ok(metadata) => {
+                    Some(format!("{path} has {} bytes, not {expected}", metadata.len()))
+                }
+                Err(_) => Some(format!("{path} is missing")),
+            }
+        })
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     pub created_unix_s: u64,
@@ -152,6 +168,33 @@ impl Part {
             return Err(Error::data(format!("{}: is {version:?}, not {PART_SCHEMA:?}", shown(path))));
         }
         Ok(part)
+    }
+
+    /// What keeps this part from being the finished result of a run with these settings; `None`
+    /// where it is just that and its files stand.
+    pub fn differs(&self, root: &Path, config_hash: &str, source: &Source) -> Option<String> {
+        let hash = |value: &Option<Value>, key: &str| {
+            value.as_ref().and_then(|value| value.get(key)).cloned()
+        };
+        let same = [
+            ("its config", self.config_hash.as_deref() == Some(config_hash)),
+            ("its policy", self.source.policy == source.policy),
+            ("its limits", self.source.limits == source.limits),
+            ("its input", self.source.inputs == source.inputs),
+            (
+                "its input manifest",
+                hash(&self.source.manifest, "sha256") == hash(&source.manifest, "sha256"),
+            ),
+            (
+                "its tokenizer",
+                hash(&self.source.tokenizer, "model_sha256")
+                    == hash(&source.tokenizer, "model_sha256"),
+            ),
+        ];
+        if let Some((what, _)) = same.iter().find(|(_, same)| !same) {
+            return Some(format!("{what} differs"));
+        }
+        self.splits.values().find_map(|split| split.missing(root))
     }
 
     /// The manifest as a file that is complete but not published.

@@ -1,0 +1,249 @@
+//! Writing masked sequences: checks each row, sends it to its split, and publishes everything
+//! together, the part manifest last.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use byteorder::{ByteOrder, LittleEndian};
+
+use super::{ALL, MANIFEST, Split, ValidFraction};
+use crate::cli::{Error, PendingFile, Result, refuse_existing, remove_if_there};
+use crate::format::mmidx::{Dtype, FinishedFile, FinishedSplit, Layout, SplitWriter, with_suffix};
+use crate::record::tokens::Tokens;
+use crate::tokenizer::PADDED_VOCABULARY_SIZE;
+
+/// Where sequences go.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// `ROOT/{train,valid}/NAME_...`, by the hash of the id.
+    Root { root: PathBuf, name: String, valid_fraction: ValidFraction },
+    /// `PREFIX_...`, all of them.
+    Prefix(PathBuf),
+}
+
+impl Target {
+    /// The splits: name and prefix.
+    fn splits(&self) -> Vec<(&'static str, PathBuf)> {
+        match self {
+            Target::Root { root, name, .. } => {
+                super::SPLITS.into_iter().map(|split| (split, root.join(split).join(name))).collect()
+            }
+            Target::Prefix(prefix) => vec![(ALL, prefix.clone())],
+        }
+    }
+
+    /// Where the part manifest goes.
+    pub fn manifest(&self) -> PathBuf {
+        match self {
+            Target::Root { root, name, .. } => super::manifest_in_root(root, name),
+            Target::Prefix(prefix) => super::manifest_beside(prefix),
+        }
+    }
+
+    /// The part's name.
+    pub fn name(&self) -> String {
+        match self {
+            Target::Root { name, .. } => name.clone(),
+            Target::Prefix(prefix) => {
+                prefix.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
+            }
+        }
+    }
+
+    pub fn valid_fraction(&self) -> Option<&ValidFraction> {
+        match self {
+            Target::Root { valid_fraction, .. } => Some(valid_fraction),
+            Target::Prefix(_) => None,
+        }
+    }
+
+    /// Every file that a run may write, in the order in which they are published.
+    fn files(&self, layout: Layout) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        for (_, prefix) in self.splits() {
+            for ending in ["bin", "idx"] {
+                files.extend(
+                    layout.members().iter().map(|(suffix, ..)| {
+                        with_suffix(&prefix, &format!("{suffix}.{ending}"))
+                    }),
+                );
+            }
+        }
+        files.push(self.manifest());
+        files
+    }
+
+    /// Refuses outputs that stand already, unless they may be overwritten.
+    pub fn refuse_existing(&self, layout: Layout, overwrite: bool) -> Result<()> {
+        self.files(layout).iter().try_for_each(|file| refuse_existing(file, overwrite))
+    }
+
+    /// Takes away what an earlier run has published, the manifest first: at no moment does it
+    /// vouch for files that are being replaced. The root's manifest goes too.
+    pub fn withdraw(&self, layout: Layout, keep: &[PathBuf]) -> Result<()> {
+        if let Target::Root { root, .. } = self {
+            remove_if_there(&root.join(MANIFEST))?;
+        }
+        let files = self.files(layout);
+        let gone = files.iter().rev().filter(|file| !keep.contains(file));
+        gone.into_iter().try_for_each(|file| remove_if_there(file))
+    }
+}
+
+/// Writes the sequences of one part.
+pub struct Sink {
+    layout: Layout,
+    dtype: Dtype,
+    valid_fraction: Option<ValidFraction>,
+    outputs: Vec<Output>,
+    bytes: Vec<u8>,
+}
+
+struct Output {
+    split: &'static str,
+    writer: SplitWriter,
+    /// Supervised tokens by span id.
+    supervised: [u64; 256],
+}
+
+impl Sink {
+    /// `dtype` is that of the tokens where they come alone (int32 or uint16).
+    pub fn new(target: &Target, layout: Layout, dtype: Dtype) -> Sink {
+        let output = |(split, prefix): (&'static str, PathBuf)| Output {
+            split,
+            writer: SplitWriter::new(&prefix, layout, dtype),
+            supervised: [0; 256],
+        };
+        Sink {
+            layout,
+            dtype,
+            valid_fraction: target.valid_fraction().copied(),
+            outputs: target.splits().into_iter().map(output).collect(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Whether a row may be written; the cause if not.
+    pub fn check(&self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
+        let tokens = view.tokens(row);
+        if tokens.is_empty() {
+            return Err("no tokens".to_string());
+        }
+        if self.valid_fraction.is_some() && view.id(row).is_none() {
+            return Err("the id is missing or null; the split needs it".to_string());
+        }
+        let limit = match self.dtype {
+            Dtype::UInt16 => 1 << 16,
+            _ => PADDED_VOCABULARY_SIZE,
+        };
+        // Negative ids are beyond every limit as unsigned numbers.
+        if let Some(at) = tokens.iter().position(|&token| token as u32 >= limit as u32) {
+            return Err(format!("token {} at {at} is not in [0, {limit})", tokens[at]));
+        }
+        if self.layout == Layout::Single {
+            return Ok(());
+        }
+        let (Some(mask), Some(span)) = (view.loss_mask(row), view.span_id(row)) else {
+            return Err("no masks; try: span-mask before mmidx-write, or --tokens-only".to_string());
+        };
+        if mask.len() != tokens.len() || span.len() != tokens.len() {
+            return Err(format!(
+                "{} tokens, but {} in loss_mask and {} in span_id",
+                tokens.len(),
+                mask.len(),
+                span.len()
+            ));
+        }
+        if let Some(at) = (0..mask.len()).find(|&at| mask[at] != u8::from(span[at] > 0)) {
+            let (mask, span) = (mask[at], span[at]);
+            return Err(format!("loss_mask is {mask} at {at}, where span_id is {span}"));
+        }
+        check_alignment(view, row, span)
+    }
+
+    /// Writes a row that [`Sink::check`] has passed.
+    pub fn push(&mut self, view: &Tokens<'_>, row: usize) -> Result<()> {
+        let tokens = view.tokens(row);
+        self.bytes.clear();
+        if self.dtype == Dtype::UInt16 {
+            self.bytes.extend(tokens.iter().flat_map(|&token| (token as u16).to_le_bytes()));
+        } else {
+            self.bytes.resize(tokens.len() * 4, 0);
+            LittleEndian::write_i32_into(tokens, &mut self.bytes);
+        }
+        let valid = match (&self.valid_fraction, view.id(row)) {
+            (Some(fraction), Some(id)) => fraction.is_valid(id),
+            _ => false,
+        };
+        let Some(output) = self.outputs.get_mut(usize::from(valid)) else { return Ok(()) };
+        match (view.loss_mask(row), view.span_id(row)) {
+            (Some(mask), Some(span)) if self.layout == Layout::Triple => {
+                span.iter().for_each(|&id| output.supervised[usize::from(id)] += 1);
+                output.writer.push(tokens.len(), &[&self.bytes, mask, span])
+            }
+            _ => output.writer.push(tokens.len(), &[&self.bytes]),
+        }
+    }
+
+    /// Completes the files; nothing is published. The files are in publishing order.
+    pub fn finish(self, target: &Target) -> Result<(Vec<PendingFile>, BTreeMap<String, Split>)> {
+        let base = match target {
+            Target::Root { root, .. } => root.clone(),
+            Target::Prefix(prefix) => prefix.parent().map(Path::to_path_buf).unwrap_or_default(),
+        };
+        let mut files = Vec::new();
+        let mut splits = BTreeMap::new();
+        for Output { split, writer, supervised } in self.outputs {
+            let finished = writer.finish()?;
+            let mut described = describe(finished, &base, &mut files)?;
+            let counts = supervised.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
+            described.supervised_tokens =
+                counts.map(|(span, count)| (span.to_string(), *count)).collect();
+            splits.insert(split.to_string(), described);
+        }
+        Ok((files, splits))
+    }
+}
+
+/// Masks that speak of tokens instead of labels end one position too late: the last supervised
+/// position is then the last of a message, not the one before it.
+fn check_alignment(view: &Tokens<'_>, row: usize, span: &[u8]) -> Result<(), String> {
+    let Some(last) = span.iter().rposition(|&id| id > 0) else { return Ok(()) };
+    let shifted = last + 1 < span.len();
+    let at_end = view.segments(row).is_some_and(|mut segments| {
+        segments.any(|segment| segment.end as usize == last + 1)
+    });
+    if at_end || !shifted {
+        return Err("the masks are token-aligned; try: span-mask --align label".to_string());
+    }
+    Ok(())
+}
+
+/// The description of a finished split; its files are appended in publishing order.
+pub(super) fn describe(
+    finished: FinishedSplit,
+    base: &Path,
+    files: &mut Vec<PendingFile>,
+) -> Result<Split> {
+    let mut split =
+        Split { rows: finished.sequences, tokens: finished.values, ..Split::default() };
+    let mut add = |key: String, finished: FinishedFile| -> Result<()> {
+        let path = finished.file.path();
+        let relative = path.strip_prefix(base).unwrap_or(path);
+        let relative = relative.to_str().ok_or_else(|| {
+            Error::usage(format!("{}: a name that is not UTF-8", relative.display()))
+        })?;
+        split.paths.insert(key.clone(), relative.to_string());
+        split.bytes.insert(key.clone(), finished.bytes);
+        split.sha256.insert(key, finished.sha256);
+        files.push(finished.file);
+        Ok(())
+    };
+    let mut indexes = Vec::new();
+    for dataset in finished.datasets {
+        add(format!("{}_bin", dataset.name), dataset.bin)?;
+        indexes.push((format!("{}_idx", dataset.name), dataset.idx));
+    }
+    indexes.into_iter().try_for_each(|(key, idx)| add(key, idx))?;
+    Ok(split)
+}
