@@ -3,15 +3,21 @@
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
+use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use parquet::arrow::ProjectionMask;
+use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
 };
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
 use sha2::{Digest, Sha256};
+
+use crate::cli::{Error, PendingFile, Result, publish, shown};
 
 /// A batch should hold about this many bytes.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -102,5 +108,53 @@ impl ParquetFile {
             builder = builder.with_projection(mask);
         }
         builder.build()
+    }
+}
+
+/// Memory that a row group may take before it is written.
+const ROW_GROUP_BYTES: usize = 64 << 20;
+/// The most rows in a row group.
+const ROW_GROUP_ROWS: usize = 1 << 17;
+
+/// Writes a Parquet file (zstd), published when it is complete.
+pub struct ParquetSink {
+    writer: ArrowWriter<PendingFile>,
+    path: String,
+}
+
+impl ParquetSink {
+    pub fn create(path: &Path, schema: SchemaRef) -> Result<ParquetSink> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+            .build();
+        let file = PendingFile::create(path)?;
+        let path = shown(path);
+        let writer = ArrowWriter::try_new(file, schema, Some(properties));
+        let writer = writer.map_err(|e| write_error(&path, e))?;
+        Ok(ParquetSink { writer, path })
+    }
+
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.writer.write(batch).map_err(|e| write_error(&self.path, e))?;
+        if self.writer.in_progress_size() >= ROW_GROUP_BYTES {
+            self.writer.flush().map_err(|e| write_error(&self.path, e))?;
+        }
+        Ok(())
+    }
+
+    pub fn publish(self) -> Result<()> {
+        let file = self.writer.into_inner().map_err(|e| write_error(&self.path, e))?;
+        publish(vec![file])
+    }
+}
+
+fn write_error(path: &str, error: ParquetError) -> Error {
+    match error {
+        ParquetError::External(inner) => match inner.downcast_ref::<std::io::Error>() {
+            Some(error) => Error::write(path, error),
+            None => Error::unavailable(format!("{path}: {inner}")),
+        },
+        other => Error::data(format!("{path}: {other}")),
     }
 }

@@ -30,14 +30,13 @@ pub fn schema(ids: &[String]) -> SchemaRef {
     SchemaRef::new(Schema::new(fields(ids)))
 }
 
-/// The fields of a conversation whose id stands in one of `ids`. The messages are text
-/// (`{"messages": [...]}`) in Arrow and Parquet; NDJSON has them as `messages`, the list itself,
-/// or as `messages_json`, the same text.
+/// The fields of a conversation whose id stands in one of `ids`. `messages_json` is the text of
+/// `{"messages": [...]}`; NDJSON has it as `messages`, the list itself, and may have the text.
 pub fn fields(ids: &[String]) -> Vec<Field> {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     ids.iter()
         .map(|name| text(name))
-        .chain([text("messages_json"), JsonForm::Member.mark(text("messages"))])
+        .chain([JsonForm::Member.mark(text("messages_json"))])
         .collect()
 }
 
@@ -45,18 +44,18 @@ pub fn fields(ids: &[String]) -> Vec<Field> {
 #[derive(Debug)]
 pub struct Conversations<'a> {
     ids: Vec<&'a StringArray>,
-    messages: Vec<&'a StringArray>,
+    messages: Option<&'a StringArray>,
     rows: usize,
 }
 
 impl<'a> Conversations<'a> {
     /// The view of a batch in the schema of [`fields`].
     pub fn of(batch: &'a RecordBatch) -> Conversations<'a> {
-        let (mut ids, mut messages) = (Vec::new(), Vec::new());
+        let (mut ids, mut messages) = (Vec::new(), None);
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let Some(column) = column.as_string_opt::<i32>() else { continue };
             match field.name().as_str() {
-                "messages_json" | "messages" => messages.push(column),
+                "messages_json" => messages = Some(column),
                 _ => ids.push(column),
             }
         }
@@ -73,20 +72,17 @@ impl<'a> Conversations<'a> {
 
     /// The id of a row; `None` where it is missing or null.
     pub fn id(&self, row: usize) -> Option<&'a str> {
-        first_valid(&self.ids, row)
+        let column = self.ids.iter().find(|column| column.is_valid(row))?;
+        Some(column.value(row))
     }
 
     /// The text of `{"messages": [...]}`; `None` where it is missing or null.
     pub fn messages_json(&self, row: usize) -> Option<&'a str> {
-        first_valid(&self.messages, row)
+        self.messages.filter(|column| column.is_valid(row)).map(|column| column.value(row))
     }
 
     /// A row as it is kept among the rejects.
     pub fn to_json(&self, row: usize) -> Value {
         json!({"id": self.id(row), "messages_json": self.messages_json(row)})
     }
-}
-
-fn first_valid<'a>(columns: &[&'a StringArray], row: usize) -> Option<&'a str> {
-    columns.iter().find(|column| column.is_valid(row)).map(|column| column.value(row))
 }

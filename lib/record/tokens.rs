@@ -253,16 +253,23 @@ pub struct TokensBuilder {
     pub tokens: Vec<i32>,
     offsets: Vec<i32>,
     segment_offsets: Vec<i32>,
+    segments_known: Vec<bool>,
     roles: Vec<&'static str>,
     channels: Vec<Option<String>>,
     starts: Vec<i32>,
     ends: Vec<i32>,
+    masked: bool,
     /// Along the tokens where the records have masks, else empty.
     pub loss_mask: Vec<u8>,
     pub span_id: Vec<u8>,
 }
 
 impl TokensBuilder {
+    /// A builder of records with masks, to be filled along the tokens.
+    pub fn masked() -> TokensBuilder {
+        TokensBuilder { masked: true, ..TokensBuilder::default() }
+    }
+
     pub fn len(&self) -> usize {
         self.ids.len()
     }
@@ -279,21 +286,33 @@ impl TokensBuilder {
         self.ends.push(end);
     }
 
-    /// Ends a record: what has come to `tokens` since the last is its sequence. Fails where a
-    /// batch would pass 2^31 tokens (one sequence may not, and batches are far smaller).
+    /// Ends a record whose segments have been added: what has come to `tokens` since the last is
+    /// its sequence. Fails where a batch would pass 2^31 tokens (one sequence may not, and batches
+    /// are far smaller).
     pub fn finish_record(&mut self, id: Option<&str>) -> Result<(), ArrowError> {
+        self.end_record(id, true)
+    }
+
+    /// Ends a record whose segments are not known.
+    pub fn finish_record_without_segments(&mut self, id: Option<&str>) -> Result<(), ArrowError> {
+        self.end_record(id, false)
+    }
+
+    fn end_record(&mut self, id: Option<&str>, segments_known: bool) -> Result<(), ArrowError> {
         let too_long = || ArrowError::OffsetOverflowError(self.tokens.len());
         let tokens_end = i32::try_from(self.tokens.len()).map_err(|_| too_long())?;
         let segments_end = i32::try_from(self.roles.len()).map_err(|_| too_long())?;
         self.ids.push(id.map(str::to_string));
         self.offsets.push(tokens_end);
         self.segment_offsets.push(segments_end);
+        self.segments_known.push(segments_known);
         Ok(())
     }
 
     /// The batch of the records so far; the builder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
-        let built = std::mem::take(self);
+        let masked = self.masked;
+        let built = std::mem::replace(self, TokensBuilder { masked, ..TokensBuilder::default() });
         let offsets = offsets(built.offsets);
         let tokens = Int32Array::new(ScalarBuffer::from(built.tokens), None);
         let structs = StructArray::try_new(
@@ -322,14 +341,14 @@ impl TokensBuilder {
                     segment_item,
                     segment_offsets,
                     Arc::new(structs),
-                    None,
+                    built.segments_known.contains(&false).then(|| built.segments_known.into()),
                 )?),
             ],
         )?;
-        if built.loss_mask.is_empty() && built.span_id.is_empty() {
-            return Ok(batch);
+        match masked {
+            true => with_masks(&batch, built.loss_mask, built.span_id),
+            false => Ok(batch),
         }
-        with_masks(&batch, built.loss_mask, built.span_id)
     }
 }
 

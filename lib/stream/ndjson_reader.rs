@@ -71,6 +71,8 @@ pub struct Decoder {
 struct NamedColumn {
     /// The name in NDJSON.
     name: String,
+    /// A JSON column's own name: under it NDJSON may have the text instead of the value.
+    text_name: Option<String>,
     nullable: bool,
     column: Column,
 }
@@ -112,6 +114,12 @@ impl Decoder {
     }
 }
 
+impl NamedColumn {
+    fn is_named(&self, key: &Str<'_>) -> bool {
+        key.eq_str(&self.name) || self.text_name.as_ref().is_some_and(|name| key.eq_str(name))
+    }
+}
+
 /// Why a line is no record of the type.
 struct Problem(String);
 
@@ -129,6 +137,7 @@ fn named_columns(fields: &Fields) -> Result<Vec<NamedColumn>, ArrowError> {
     let named = |field: &FieldRef| {
         Ok(NamedColumn {
             name: ndjson_name(field).to_string(),
+            text_name: JsonForm::of(field).map(|_| field.name().clone()),
             nullable: field.is_nullable(),
             column: Column::new(field)?,
         })
@@ -150,11 +159,12 @@ fn read_object(
     reader.object(|reader, key: Str<'_>| {
         let found = match fields.get(expected) {
             Some(field) if key.eq_str(&field.name) => Some(expected),
-            _ => fields.iter().position(|field| key.eq_str(&field.name)),
+            _ => fields.iter().position(|field| field.is_named(&key)),
         };
         let Some(index) = found else { return Ok(reader.skip()?) };
         expected = index + 1;
-        let NamedColumn { name, nullable, column } = &mut fields[index];
+        let as_text = !key.eq_str(&fields[index].name);
+        let NamedColumn { name, nullable, column, .. } = &mut fields[index];
         // A repeated field: the last one counts.
         column.truncate(row);
         if reader.peek()? == Kind::Null {
@@ -165,9 +175,13 @@ fn read_object(
             column.push_null();
             return Ok(());
         }
-        column.read(reader).map_err(|Problem(text)| Problem(within(name, text)))
+        let read = match column {
+            Column::Json(text, ..) if as_text => text.read(reader),
+            column => column.read(reader),
+        };
+        read.map_err(|Problem(text)| Problem(within(name, text)))
     })?;
-    for NamedColumn { name, nullable, column } in fields {
+    for NamedColumn { name, nullable, column, .. } in fields {
         if column.len() == row {
             if !*nullable {
                 return problem(format!("{name} is missing"));

@@ -158,6 +158,11 @@ impl Reader {
         self
     }
 
+    /// Reads these columns only, a part of [`Reader::schema`]; before the first batch.
+    pub fn select(&mut self, schema: SchemaRef) {
+        self.schema = schema;
+    }
+
     /// The header of the first input.
     pub fn header(&self) -> &Header {
         &self.header

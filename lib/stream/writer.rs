@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::header::Header;
 use super::ndjson_writer::Encoder;
-use crate::cli::{self, Encoding, Error, OutputArgs, Result};
+use crate::cli::{self, Encoding, Error, Result};
 
 /// NDJSON leaves in pieces of about this size.
 const BUFFER: usize = 1 << 20;
@@ -20,7 +20,7 @@ const BUFFER: usize = 1 << 20;
 pub struct Writer<W: Write> {
     form: Form<W>,
     schema: SchemaRef,
-    name: &'static str,
+    name: String,
 }
 
 enum Form<W: Write> {
@@ -29,22 +29,27 @@ enum Form<W: Write> {
 }
 
 impl Writer<File> {
-    /// Opens stdout as the arguments say. The schema's metadata becomes the header.
-    pub fn stdout(args: &OutputArgs, schema: &Schema, header: &Header) -> Result<Writer<File>> {
-        cli::refuse_terminal(args.to, args.force)?;
+    /// Opens stdout; `force` writes binary even to a terminal.
+    pub fn stdout(
+        to: Encoding,
+        force: bool,
+        schema: &Schema,
+        header: &Header,
+    ) -> Result<Writer<File>> {
+        cli::refuse_terminal(to, force)?;
         let stdout = io::stdout();
         let owned =
             stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;
         let file = File::from(owned);
         super::widen_pipe(&file);
-        Writer::new(file, "stdout", args.to, schema, header)
+        Writer::new(file, "stdout", to, schema, header)
     }
 }
 
 impl<W: Write> Writer<W> {
     pub fn new(
         mut out: W,
-        name: &'static str,
+        name: &str,
         to: Encoding,
         schema: &Schema,
         header: &Header,
@@ -61,12 +66,12 @@ impl<W: Write> Writer<W> {
                 StreamWriter::try_new(out, &schema).map_err(|e| arrow_error(name, e))?,
             ),
         };
-        Ok(Writer { form, schema, name })
+        Ok(Writer { form, schema, name: name.to_string() })
     }
 
     /// Writes a batch of the writer's schema (its metadata does not matter).
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        let name = self.name;
+        let name = self.name.as_str();
         match &mut self.form {
             Form::Ndjson { encoder, buffer, out } => {
                 // Row slices keep the buffer bounded however large the batch is.
@@ -95,7 +100,7 @@ impl<W: Write> Writer<W> {
 
     /// Ends the stream: the end marker of Arrow, and everything handed to the system.
     pub fn finish(self) -> Result<W> {
-        let name = self.name;
+        let name = self.name.as_str();
         let mut out = match self.form {
             Form::Ndjson { out, .. } => out,
             Form::Arrow(writer) => writer.into_inner().map_err(|e| arrow_error(name, e))?,

@@ -107,7 +107,7 @@ fn tokenize(args: Args) -> Result<()> {
     };
     let reader = Reader::open(&args.input, wanted)?.limited(args.limit);
     let header = header(&args, &reader, tokenizer)?;
-    let mut writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
+    let mut writer = Writer::stdout(args.output.to, args.output.force, &tokens::unmasked_schema(), &header)?;
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress("conversations", reader.total());
     let mut tokens_left = args.max_tokens.unwrap_or(u64::MAX);
@@ -219,7 +219,7 @@ fn decode(args: Args) -> Result<()> {
     let reader = Reader::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit);
     let entry = (!args.output.no_provenance).then(|| provenance_entry("harmony-tok"));
     let header = reader.header().through(&DECODED, entry);
-    let mut writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
+    let mut writer = Writer::stdout(args.output.to, args.output.force, &DECODED.schema(), &header)?;
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress("sequences", reader.total());
     ordered_map(

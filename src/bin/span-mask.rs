@@ -75,7 +75,7 @@ fn run(args: Args) -> Result<()> {
     let ids: Map<String, Value> =
         spans.channels().iter().map(|span| (span.channel.clone(), json!(span.id))).collect();
     header.set("spans", ids);
-    let mut writer = Writer::stdout(&args.output, &tokens::masked_schema(), &header)?;
+    let mut writer = Writer::stdout(args.output.to, args.output.force, &tokens::masked_schema(), &header)?;
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress("sequences", reader.total());
     while let Some(batch) = reader.next_batch()? {

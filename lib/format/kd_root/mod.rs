@@ -5,6 +5,7 @@
 mod manifest;
 mod merge;
 mod part;
+mod reader;
 mod sink;
 mod split;
 
@@ -14,6 +15,7 @@ pub use part::{
     Config, Limits, PART_SCHEMA, Part, Records, Run, Source, Split, find_manifest,
     manifest_beside, manifest_in_root,
 };
+pub use reader::{KdReader, is_megatron};
 pub use sink::{Sink, Target};
 pub use split::{FractionError, ValidFraction};
 

@@ -1,0 +1,243 @@
+//! Reading datasets back into tokens records: prefixes, or all shards of a root. Ids are not
+//! stored, so they are null; segments are derived from the tokens, and null where these are no
+//! Harmony conversation.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use byteorder::{ByteOrder, LittleEndian};
+
+use super::merge::check_aligned;
+use super::part::{Part, find_manifest};
+use super::{MANIFEST, SPLITS};
+use crate::cli::{Error, Result, Slice, shown};
+use crate::format::mmidx::{Dataset, Dtype, Layout, with_suffix};
+use crate::harmony::{Segments, segments_of};
+use crate::record::tokens::{TokensBuilder, masked_schema, unmasked_schema};
+
+/// A batch holds about this many tokens (1 MiB of them).
+const BATCH_TOKENS: usize = 1 << 18;
+
+/// Whether a path names datasets of this format.
+pub fn is_megatron(path: &Path) -> bool {
+    if path.is_dir() { is_root(path) } else { Layout::found(&prefix_of(path)).is_some() }
+}
+
+fn is_root(path: &Path) -> bool {
+    path.join("parts").is_dir()
+        || SPLITS.into_iter().any(|split| !shards(&path.join(split)).is_empty())
+        || (path.join(MANIFEST).is_file() && SPLITS.into_iter().any(|s| path.join(s).is_dir()))
+}
+
+/// The prefix that a user means who names one of its files.
+fn prefix_of(path: &Path) -> PathBuf {
+    let text = path.to_string_lossy();
+    let stem = text.strip_suffix(".idx").or_else(|| text.strip_suffix(".bin"));
+    match stem {
+        Some(stem) if path.is_file() => {
+            let members = Layout::Triple.members().iter();
+            let base = members.filter_map(|(suffix, ..)| stem.strip_suffix(suffix)).next();
+            PathBuf::from(base.unwrap_or(stem))
+        }
+        _ => path.to_path_buf(),
+    }
+}
+
+/// The prefixes in a split's directory, by name.
+fn shards(directory: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let mut prefixes: Vec<PathBuf> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter_map(|name| name.strip_suffix("_tokens.idx").map(|stem| directory.join(stem)))
+        .collect();
+    prefixes.sort();
+    prefixes
+}
+
+/// Reads prefixes one after another.
+#[derive(Debug)]
+pub struct KdReader {
+    waiting: VecDeque<(PathBuf, Range<u64>)>,
+    layout: Layout,
+    current: Option<Open>,
+    rows: u64,
+    part: Option<Part>,
+}
+
+/// A prefix being read.
+#[derive(Debug)]
+struct Open {
+    datasets: Vec<Dataset>,
+    rows: Range<u64>,
+}
+
+impl KdReader {
+    /// Opens prefixes and roots (train before valid, shards by name), or a slice of all together.
+    pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<KdReader> {
+        let mut prefixes = Vec::new();
+        for path in paths {
+            if path.is_dir() {
+                prefixes.extend(SPLITS.into_iter().flat_map(|split| shards(&path.join(split))));
+            } else {
+                prefixes.push(prefix_of(path));
+            }
+        }
+        let layouts: Option<Vec<Layout>> = prefixes.iter().map(|p| Layout::found(p)).collect();
+        let layouts = layouts.unwrap_or_default();
+        let layout = layouts.first().copied().unwrap_or(Layout::Triple);
+        if layouts.iter().any(|other| *other != layout) {
+            return Err(Error::usage("triples and tokens without masks cannot be read together"));
+        }
+        let mut sizes = Vec::new();
+        for prefix in &prefixes {
+            sizes.push(open_datasets(prefix, layout)?[0].index.sequences);
+        }
+        let total = sizes.iter().sum();
+        let wanted = slice.map_or(0..total, |slice| slice.of(total));
+        let mut waiting = VecDeque::new();
+        let mut start = 0;
+        let part = prefixes.first().and_then(|prefix| find_manifest(prefix));
+        let part = part.map(|(path, _)| Part::read(&path)).transpose()?;
+        for (prefix, size) in prefixes.into_iter().zip(sizes) {
+            let from = wanted.start.clamp(start, start + size) - start;
+            let to = wanted.end.clamp(start, start + size) - start;
+            if from < to {
+                waiting.push_back((prefix, from..to));
+            }
+            start += size;
+        }
+        Ok(KdReader { waiting, layout, current: None, rows: wanted.end - wanted.start, part })
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        SchemaRef::new(match self.layout {
+            Layout::Triple => masked_schema(),
+            Layout::Single => unmasked_schema(),
+        })
+    }
+
+    /// The part manifest of the first prefix, where there is one.
+    pub fn part(&self) -> Option<&Part> {
+        self.part.as_ref()
+    }
+
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(open) = self.current.as_mut().filter(|open| !open.rows.is_empty()) {
+                return open.next_batch(self.layout).map(Some);
+            }
+            let Some((prefix, rows)) = self.waiting.pop_front() else { return Ok(None) };
+            let datasets = open_datasets(&prefix, self.layout)?;
+            if let [first, others @ ..] = datasets.as_slice() {
+                others.iter().try_for_each(|other| check_aligned(first, other))?;
+            }
+            self.current = Some(Open { datasets, rows });
+        }
+    }
+}
+
+/// Opens the datasets of a prefix, all of the dtype that they must have.
+fn open_datasets(prefix: &Path, layout: Layout) -> Result<Vec<Dataset>> {
+    let mut datasets = Vec::new();
+    for (suffix, _, wanted) in layout.members() {
+        let dataset = Dataset::open(&with_suffix(prefix, suffix))?;
+        let dtype = dataset.index.dtype;
+        let fits = match wanted {
+            Some(wanted) => dtype == *wanted,
+            None => !matches!(dtype, Dtype::Float32 | Dtype::Float64),
+        };
+        if !fits {
+            let path = shown(dataset.idx_path());
+            return Err(Error::data(format!("{path}: values of {} are no tokens", dtype.name())));
+        }
+        datasets.push(dataset);
+    }
+    Ok(datasets)
+}
+
+impl Open {
+    fn next_batch(&mut self, layout: Layout) -> Result<RecordBatch> {
+        let mut builder = match layout {
+            Layout::Triple => TokensBuilder::masked(),
+            Layout::Single => TokensBuilder::default(),
+        };
+        let Some(tokens) = self.datasets.first() else { return Ok(builder.finish()?) };
+        let mut segments = Segments::default();
+        let mut bytes = Vec::new();
+        let first = self.rows.start;
+        let mut lengths = tokens.index.lengths_from(first);
+        let mut offsets: Vec<_> =
+            self.datasets.iter().map(|dataset| dataset.index.offsets_from(first)).collect();
+        while self.rows.start < self.rows.end && builder.tokens.len() < BATCH_TOKENS {
+            let Some(length) = lengths.next() else { break };
+            let length = length.map_err(|e| tokens.index_error(e))?;
+            let begin = builder.tokens.len();
+            for (number, (dataset, offsets)) in self.datasets.iter().zip(&mut offsets).enumerate() {
+                let Some(offset) = offsets.next() else { break };
+                let offset = offset.map_err(|e| dataset.index_error(e))?;
+                let target = match number {
+                    0 => &mut bytes,
+                    1 => &mut builder.loss_mask,
+                    _ => &mut builder.span_id,
+                };
+                if number == 0 {
+                    target.clear();
+                }
+                dataset.read_sequence(offset, length, target)?;
+            }
+            append_tokens(tokens, &bytes, &mut builder.tokens)?;
+            segments.clear();
+            let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
+            for segment in &segments.list {
+                let channel = segments.channel(segment);
+                builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
+            }
+            match known {
+                true => builder.finish_record(None)?,
+                false => builder.finish_record_without_segments(None)?,
+            }
+            self.rows.start += 1;
+        }
+        Ok(builder.finish()?)
+    }
+}
+
+/// Values of any integer dtype as int32 tokens.
+fn append_tokens(dataset: &Dataset, bytes: &[u8], tokens: &mut Vec<i32>) -> Result<()> {
+    let size = dataset.index.dtype.size();
+    match dataset.index.dtype {
+        Dtype::Int32 => {
+            let start = tokens.len();
+            tokens.resize(start + bytes.len() / size, 0);
+            LittleEndian::read_i32_into(bytes, &mut tokens[start..]);
+        }
+        Dtype::UInt8 => tokens.extend(bytes.iter().map(|&value| i32::from(value))),
+        Dtype::Int8 => tokens.extend(bytes.iter().map(|&value| i32::from(value as i8))),
+        Dtype::UInt16 => {
+            tokens.extend(bytes.chunks_exact(size).map(|b| i32::from(LittleEndian::read_u16(b))));
+        }
+        Dtype::Int16 => {
+            tokens.extend(bytes.chunks_exact(size).map(|b| i32::from(LittleEndian::read_i16(b))));
+        }
+        Dtype::Int64 => {
+            for value in bytes.chunks_exact(size).map(LittleEndian::read_i64) {
+                let token = i32::try_from(value).map_err(|_| {
+                    let path = shown(dataset.bin_path());
+                    Error::data(format!("{path}: the value {value} is no int32 token"))
+                })?;
+                tokens.push(token);
+            }
+        }
+        Dtype::Float32 | Dtype::Float64 => {}
+    }
+    Ok(())
+}
