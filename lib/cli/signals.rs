@@ -31,7 +31,8 @@ pub(super) fn die_of_closed_pipes() {
 }
 
 /// On SIGINT, SIGTERM and SIGHUP: removes the temporaries, then dies of that very signal, so that
-/// the caller sees 130, 143 or 129. Started by the first temporary file.
+/// the caller sees 130, 143 or 129. A signal that the parent has set to be ignored (`nohup`) stays
+/// ignored. Started by the first temporary file.
 pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     static STARTED: Mutex<bool> = Mutex::new(false);
@@ -39,7 +40,8 @@ pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
     if *started {
         return Ok(());
     }
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
+    let mut signals = signal_hook::iterator::Signals::new(heeded)?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
             // The lock is kept: no new temporary can appear between the sweep and the end.
@@ -52,4 +54,13 @@ pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
     });
     *started = true;
     Ok(())
+}
+
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: without a new action sigaction only fills in the present one, which is plain data.
+    unsafe {
+        let mut present: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut present) == 0
+            && present.sa_sigaction == libc::SIG_IGN
+    }
 }

@@ -40,7 +40,7 @@ struct Args {
     limit: Option<u64>,
 
     /// Print the number of records instead of the records
-    #[arg(long, conflicts_with_all = ["columns", "to", "output"])]
+    #[arg(long, conflicts_with_all = ["columns", "output"])]
     count: bool,
 
     /// Encoding of the output

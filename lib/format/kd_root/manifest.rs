@@ -45,6 +45,8 @@ pub struct Whole {
     /// Limits of the whole build; those of the parts are shares of it.
     pub rows: Option<u64>,
     pub tokens: Option<u64>,
+    /// The shards that must be there; empty: whichever are.
+    pub shards: Vec<String>,
 }
 
 /// A part and where its manifest stands.
@@ -64,6 +66,7 @@ impl RootManifest {
                 shown(root)
             )));
         };
+        check_complete(root, whole, &parts)?;
         let (Some(config), Some(config_hash)) =
             (first.part.config.clone(), first.part.config_hash.clone())
         else {
@@ -203,6 +206,24 @@ fn find_parts(root: &Path) -> Result<Vec<Found>> {
         }
     }
     Ok(parts)
+}
+
+/// The parts are exactly those expected.
+fn check_complete(root: &Path, whole: &Whole, parts: &[Found]) -> Result<()> {
+    if whole.shards.is_empty() {
+        return Ok(());
+    }
+    let named = |name: &str| parts.iter().any(|found| found.part.name == name);
+    if let Some(missing) = whole.shards.iter().find(|name| !named(name)) {
+        return Err(Error::data(format!("{}: the part {missing} is missing", shown(root))));
+    }
+    match parts.iter().find(|found| !whole.shards.contains(&found.part.name)) {
+        Some(other) => Err(Error::data(format!(
+            "{}: is none of the shards expected; try: another root, or take it away",
+            shown(&other.path)
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn manifest_hash(part: &Part) -> Option<&Value> {

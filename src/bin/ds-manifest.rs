@@ -1,0 +1,80 @@
+//! ds-manifest: the manifest of a dataset root, made from the manifests of its parts.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Parser;
+
+use gristmill::cli::{self, Error, Result};
+use gristmill::format::kd_root::{RootManifest, Run, Whole};
+
+/// Write ROOT/manifest.json from the part manifests
+///
+/// Every part must have the config, policy, tokenizer and input manifest of the others, and every
+/// file it names must stand with its size. The manifest is written last of all: a root that has
+/// one is whole. A summary goes to stdout.
+#[derive(Parser)]
+#[command(name = "ds-manifest", version, after_long_help = HELP)]
+struct Args {
+    /// The dataset's root
+    root: PathBuf,
+
+    /// These shards, and no others, must be there (repeatable)
+    #[arg(long = "expect", value_name = "SHARD")]
+    expected: Vec<String>,
+
+    /// Directory of the inputs, to be recorded
+    #[arg(long, value_name = "DIR")]
+    dataset_dir: Option<PathBuf>,
+
+    /// Which files of it are the shards, to be recorded
+    #[arg(long, value_name = "GLOB")]
+    glob: Option<String>,
+
+    /// The whole build was limited to N rows, to be recorded
+    #[arg(long, value_name = "N")]
+    max_rows: Option<u64>,
+
+    /// The whole build was limited to about N tokens, to be recorded
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+
+    /// Print no summary
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+const HELP: &str = "\
+Examples:
+  ds-manifest out
+  ds-manifest out --expect shard_00 --expect shard_01 --dataset-dir data/synth_harmony
+  ds-manifest out -q && jq .splits.train.rows out/manifest.json
+
+In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations). Out: ROOT/manifest.json.
+Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts, 75 not now (I/O error).";
+
+fn main() -> ExitCode {
+    cli::main(run)
+}
+
+fn run(args: Args) -> Result<()> {
+    let start = Instant::now();
+    let whole = Whole {
+        dataset_dir: args.dataset_dir,
+        glob: args.glob,
+        rows: args.max_rows,
+        tokens: args.max_tokens,
+        shards: args.expected,
+    };
+    let manifest = RootManifest::collect(&args.root, &whole, Run::since(start))?;
+    manifest.publish(&args.root)?;
+    if !args.quiet {
+        let summary = manifest.summary();
+        std::io::stdout()
+            .write_all(summary.as_bytes())
+            .map_err(|e| Error::write("stdout", &e))?;
+    }
+    Ok(())
+}
