@@ -14,14 +14,14 @@ pub(super) type Slot<T> = Option<Result<T, RenderError>>;
 pub(super) fn attempt<'a, T>(
     reader: &mut Reader<'a>,
     f: impl FnOnce(&mut Reader<'a>) -> Result<T, RenderError>,
-) -> Result<Slot<T>, json::Error> {
+) -> Result<Result<T, RenderError>, json::Error> {
     let start = reader.clone();
     let result = f(reader);
     if result.is_err() {
         *reader = start;
         reader.skip()?;
     }
-    Ok(Some(result))
+    Ok(result)
 }
 
 /// Requires that a value of this kind comes next.
