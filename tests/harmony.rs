@@ -14,18 +14,27 @@ use gristmill::json::Reader;
 use gristmill::tokenizer::{EOD, token_bytes};
 use serde_json::Value;
 
-/// Tokens of one conversation rendered alone, or the error's text.
+/// One conversation rendered alone, or the error's text. It is rendered a second time behind
+/// the first, when the renderer knows its messages.
 fn render(renderer: &mut Renderer, json: &str) -> Result<Rendered, String> {
     let mut out = Rendered::default();
-    match renderer.render(json, &mut out) {
-        Ok(()) => Ok(out),
-        Err(error) => {
-            assert!(out.tokens.is_empty() && out.segments.list.is_empty());
-            let text = error.to_string();
-            assert!(!text.contains('\n') && !text.is_empty(), "{text:?}");
-            Err(text)
-        }
+    let first = renderer.render(json, &mut out).map_err(|error| error.to_string());
+    let once = out.clone();
+    let second = renderer.render(json, &mut out).map_err(|error| error.to_string());
+    assert_eq!(first, second);
+    if let Err(text) = first {
+        assert!(out.tokens.is_empty() && out.segments.list.is_empty());
+        assert!(!text.contains(char::is_control) && !text.is_empty(), "{text:?}");
+        return Err(text);
     }
+    let (tokens, segments) = (once.tokens.len(), once.segments.list.len());
+    assert_eq!(once.tokens, out.tokens[tokens..]);
+    assert_eq!(segments * 2, out.segments.list.len());
+    for (a, b) in once.segments.list.iter().zip(&out.segments.list[segments..]) {
+        assert_eq!((a.role, a.start, a.end), (b.role, b.start, b.end));
+        assert_eq!(once.segments.channel(a), out.segments.channel(b));
+    }
+    Ok(once)
 }
 
 fn ids(value: &Value) -> Vec<i32> {

@@ -10,6 +10,7 @@ DIR holds o200k_base.tiktoken. With --read, every input line is a JSON string, a
 
 import json
 import random
+import struct
 import sys
 
 from openai_harmony import (
@@ -101,6 +102,20 @@ NUMBERS = [
     "1.7976931348623157e308", "1e308", "1e309", "1e400", "-1e400", "NaN", "Infinity", "-Infinity",
     "0.30000000000000004", "1e23", "3.14159265358979", "1" + "0" * 308, "1" + "0" * 309, "9" * 4300,
     "9" * 4301, "0.1" + "0" * 50 + "1", "2.2250738585072014e-308", "4.35", "0.000001", "1e5", "1E+5",
+]
+
+
+# System and developer messages that come again and again, to the byte.
+COMMON = [
+    Raw('{"role": "system", "content": [{"type": "system_content", "model_identity": "You are M.", '
+        '"reasoning_effort": "High", "channel_config": {"valid_channels": ["analysis", "final"], '
+        '"channel_required": true}}]}'),
+    Raw('{"role":"system","content":[{"type":"system_content"}]}'),
+    Raw('{"role": "system", "content": "plain"}'),
+    Raw('{"role": "system", "content": "plain", "channel": "final"}'),
+    Raw('{"role": "developer", "content": [{"type": "developer_content", "instructions": "Be brief."}]}'),
+    Raw('{"role": "developer", "name": "n", "content": [{"type": "developer_content", "tools": '
+        '{"functions": {"name": "functions", "tools": [{"name": "t", "description": "d"}]}}}]}'),
 ]
 
 
@@ -221,6 +236,26 @@ class Maker:
             self.rng.shuffle(out)
         return out
 
+    def number(self):
+        """The text of a number of any shape."""
+        kind = self.rng.randrange(7)
+        digits = lambda most: "".join(self.pick("0123456789") for _ in range(self.rng.randrange(1, most)))
+        sign = self.pick(["", "", "-"])
+        whole = self.pick(["0", self.pick("123456789") + digits(3), self.pick("123456789") + digits(30)])
+        if kind == 0:
+            return Raw(self.pick(NUMBERS))
+        if kind == 1:
+            value = struct.unpack("<d", self.rng.randbytes(8))[0]
+            return Raw(json.dumps(value))
+        if kind == 2:
+            return Raw(repr(self.rng.uniform(-1, 1) * 10 ** self.rng.randrange(-10, 25)))
+        if kind == 3:
+            return Raw(sign + whole)
+        if kind == 4:
+            return Raw(f"{sign}{whole}.{digits(30)}")
+        exponent = self.pick(["e", "E"]) + self.pick(["", "+", "-"]) + self.pick([digits(3), digits(4), "0" + digits(3)])
+        return Raw(sign + whole + (self.pick([".0", "." + digits(20), ""])) + exponent)
+
     # Tools
 
     def schema(self, depth=0):
@@ -233,7 +268,7 @@ class Maker:
             ("format", "date", 0.05),
         ]
         simple = ["string", "number", "integer", "boolean", "null", "any", "weird", "array", "object"]
-        default = self.pick([self.text(3), "x", None, True, [1, Raw("2.50"), "é"], Raw(self.pick(NUMBERS[:34])),
+        default = self.pick([self.text(3), "x", None, True, [1, Raw("2.50"), "é"], self.number(), self.number(), [self.number()], Raw(self.pick(NUMBERS[:34])),
                              {"b": 1, "a": [None, {}]}, Obj([("a", Raw("1e400")), ("a", "\n\"")])])
         fields.append(("default", default, 0.25))
         values = self.pick([["a", "b"], [], ["only"], [1, 2], ["a", 1, None, "é\n"], "no", [self.text(3)]])
@@ -379,6 +414,8 @@ class Maker:
         if self.chance(0.1):
             self.rng.shuffle(roles)
         messages = [self.spoil(self.message(role)) for role in roles]
+        if self.chance(0.3):
+            messages = self.rng.sample(COMMON, self.rng.randrange(1, 4)) + messages
         return self.object([("messages", self.spoil(messages), 1), ("id", self.junk(), 0.05)])
 
     def text_of(self):
