@@ -161,8 +161,10 @@ fn recorded_cases() {
 }
 
 /// The vocabulary as the official package wants it, made from our own table.
-fn vocabulary_file() -> PathBuf {
-    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("vocabulary");
+fn vocabulary_file(arguments: &[&str]) -> PathBuf {
+    // Tests run side by side: each has its own.
+    let name = format!("vocabulary{}", arguments.join("-"));
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut text = String::new();
     for id in 0..199_998 {
         writeln!(text, "{} {id}", base64(token_bytes(id).unwrap())).unwrap();
@@ -196,15 +198,31 @@ fn setting(name: &str, default: &str) -> String {
 /// 2,000 random conversations, or as many as `GRISTMILL_COUNT` says, from `GRISTMILL_SEED`.
 #[test]
 fn random_conversations() {
+    let (seed, count) = (setting("GRISTMILL_SEED", "1"), setting("GRISTMILL_COUNT", "2000"));
+    let Some([lines, accepted, synth]) = compare(&[&seed, &count]) else { return };
+    assert_eq!(lines.to_string(), count);
+    assert!(accepted * 2 > lines && synth * 4 > lines);
+}
+
+#[test]
+fn conversations_at_the_edges() {
+    let Some([lines, accepted, _]) = compare(&["--edges"]) else { return };
+    assert!(lines > 150 && accepted > 40);
+}
+
+/// Compares with the official package on the conversations that the oracle makes: how many,
+/// how many it renders, and how many of these the SYNTH policy takes.
+fn compare(arguments: &[&str]) -> Option<[usize; 3]> {
     let Some(python) = std::env::var_os("GRISTMILL_PYTHON") else {
         println!("skipped: GRISTMILL_PYTHON is not set");
-        return;
+        return None;
     };
     let oracle = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/harmony_oracle.py");
-    let (seed, count) = (setting("GRISTMILL_SEED", "1"), setting("GRISTMILL_COUNT", "2000"));
     let output = Command::new(python)
-        .args([oracle, &seed, &count])
-        .env("TIKTOKEN_ENCODINGS_BASE", vocabulary_file())
+        .args([oracle])
+        .args(arguments)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("TIKTOKEN_ENCODINGS_BASE", vocabulary_file(arguments))
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
@@ -260,6 +278,5 @@ fn random_conversations() {
     let first: Vec<&str> = wrong.iter().take(10).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{} of {lines} wrong:\n{}", wrong.len(), first.join("\n\n"));
     println!("{lines} conversations: {accepted} rendered, {synth_accepted} under synth-kd-v1");
-    assert_eq!(lines.to_string(), count);
-    assert!(accepted * 2 > lines && synth_accepted * 4 > lines);
+    Some([lines, accepted, synth_accepted])
 }

@@ -64,3 +64,6 @@ impl Role {
             .find(|role| role.as_str() == name)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,11 @@
 """Random Harmony conversations and what openai-harmony 0.0.8 makes of them.
 
     TIKTOKEN_ENCODINGS_BASE=DIR python harmony_oracle.py SEED COUNT > cases.jsonl
-    TIKTOKEN_ENCODINGS_BASE=DIR python harmony_oracle.py --read < texts.jsonl > cases.jsonl
+    TIKTOKEN_ENCODINGS_BASE=DIR python harmony_oracle.py --edges > cases.jsonl
 
 One line per conversation: `messages_json`; `tokens` (without the end-of-document token) or
 `error`, as the package alone decides; `synth` (is it accepted by the SYNTH pipeline's rules).
-DIR holds o200k_base.tiktoken. With --read, every input line is a JSON string, a messages_json.
+DIR holds o200k_base.tiktoken. With --edges, the conversations are those of harmony_edges.py.
 """
 
 import json
@@ -13,6 +13,7 @@ import random
 import struct
 import sys
 
+import harmony_edges
 from openai_harmony import (
     Conversation,
     Message,
@@ -442,9 +443,9 @@ class Maker:
 
 def main():
     write = sys.stdout.write
-    if sys.argv[1] == "--read":
-        for line in sys.stdin:
-            write(json.dumps(judge(json.loads(line))) + "\n")
+    if sys.argv[1] == "--edges":
+        for text in harmony_edges.texts():
+            write(json.dumps(judge(text)) + "\n")
         return
     seed, count = int(sys.argv[1]), int(sys.argv[2])
     for index in range(count):
