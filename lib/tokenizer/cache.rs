@@ -32,31 +32,46 @@ impl WordCache {
     }
 
     #[inline(always)]
-    fn set(&mut self, hash: u64) -> &mut [u64; SET] {
-        let (sets, _) = self.room[self.start..].as_chunks_mut::<SET>();
-        &mut sets[hash as usize % SETS]
+    fn set(&self, hash: u64) -> &[u64; SET] {
+        let (sets, _) = self.room[self.start..].as_chunks::<SET>();
+        &sets[hash as usize % SETS]
+    }
+
+    /// Asks for the cache line of a hash that will be looked up soon.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            let line: *const [u64; SET] = self.set(hash);
+            // SAFETY: a prefetch reads nothing that the program can see, and faults on no
+            // address; this one is a live reference besides.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) }
+        }
     }
 
     #[inline(always)]
-    pub fn get(&mut self, key: u128, hash: u64) -> Option<Tokens> {
+    pub fn get(&self, key: u128, hash: u64) -> Option<Tokens> {
         let set = self.set(hash);
         let (low, high) = (key as u64, (key >> 64) as u64);
-        let entry = if set[0] == low && set[1] == high {
-            [set[2], set[3]]
-        } else if set[4] == low && set[5] == high {
-            [set[6], set[7]]
-        } else {
+        let first = (set[0] ^ low) | (set[1] ^ high);
+        let second = (set[4] ^ low) | (set[5] ^ high);
+        if first.min(second) != 0 {
             return None;
-        };
+        }
+        // By index, not by branch: which of the two it is cannot be predicted.
+        let entry = ENTRY * usize::from(first != 0);
+        let (low, high) = (set[entry + 2], set[entry + 3]);
         Some(Tokens {
-            ids: [entry[0] as i32, (entry[0] >> 32) as i32, entry[1] as i32],
-            count: (entry[1] >> 32) as usize,
+            ids: [low as i32, (low >> 32) as i32, high as i32],
+            count: (high >> 32) as usize,
         })
     }
 
     /// Keeps the word in the first place of its set; what was there moves to the second.
     pub fn put(&mut self, key: u128, hash: u64, tokens: Tokens) {
-        let set = self.set(hash);
+        let (sets, _) = self.room[self.start..].as_chunks_mut::<SET>();
+        let set = &mut sets[hash as usize % SETS];
         set.copy_within(..ENTRY, ENTRY);
         let [first, second, third] = tokens.ids.map(|id| id as u32 as u64);
         set[0] = key as u64;

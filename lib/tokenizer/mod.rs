@@ -15,6 +15,7 @@
 //! \s+
 //! ```
 
+mod block;
 mod cache;
 mod encode;
 mod hash;
