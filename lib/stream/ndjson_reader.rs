@@ -88,8 +88,8 @@ impl Decoder {
         let text = std::str::from_utf8(line)
             .map_err(|e| format!("not UTF-8 at byte {}", e.valid_up_to() + 1))?;
         let mut reader = Reader::lenient(text);
-        let result = read_object(&mut reader, &mut self.fields, self.rows)
-            .and_then(|()| Ok(reader.end()?));
+        let result =
+            read_object(&mut reader, &mut self.fields, self.rows).and_then(|()| Ok(reader.end()?));
         match result {
             Ok(()) => {
                 self.rows += 1;
@@ -210,8 +210,18 @@ enum Column {
     Float32(Numbers<Float32Type>),
     Float64(Numbers<Float64Type>),
     Boolean(Vec<bool>, Validity),
-    List { item: FieldRef, ends: Vec<i32>, values: Box<Column>, validity: Validity },
-    Struct { fields: Fields, columns: Vec<NamedColumn>, len: usize, validity: Validity },
+    List {
+        item: FieldRef,
+        ends: Vec<i32>,
+        values: Box<Column>,
+        validity: Validity,
+    },
+    Struct {
+        fields: Fields,
+        columns: Vec<NamedColumn>,
+        len: usize,
+        validity: Validity,
+    },
 }
 
 #[derive(Default)]
@@ -311,11 +321,9 @@ impl Column {
             Column::UInt8(numbers) => numbers.read_integer(reader, "a uint8"),
             Column::UInt32(numbers) => numbers.read_integer(reader, "a uint32"),
             Column::Int64(numbers) => numbers.read_integer(reader, "an int64"),
-            Column::UInt64(numbers) => {
-                numbers.read(reader, |text| {
-                    integer_u64(text).ok_or_else(|| Problem(format!("{text} is not a uint64")))
-                })
-            }
+            Column::UInt64(numbers) => numbers.read(reader, |text| {
+                integer_u64(text).ok_or_else(|| Problem(format!("{text} is not a uint64")))
+            }),
             Column::Float32(numbers) => numbers.read(reader, float),
             Column::Float64(numbers) => numbers.read(reader, float),
             Column::Boolean(values, validity) => match reader.peek()? {

@@ -112,11 +112,8 @@ impl Reader {
     }
 
     fn start(args: &InputArgs, wanted: Option<Wanted>) -> Result<Reader> {
-        let files = if args.files.is_empty() {
-            vec![PathBuf::from("-")]
-        } else {
-            args.files.clone()
-        };
+        let files =
+            if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files.clone() };
         let sources = describe_parquet_files(&files);
         let mut total = match sources.len() == files.len() {
             true => sources.iter().map(|source| source["rows"].as_u64()).sum(),
@@ -386,9 +383,9 @@ impl Current {
                         rows.end
                     ))),
                     None => Ok(None),
-                    Some(Err(error)) => Err(Error::data(format!(
-                        "{name}: records from {next_record}: {error}"
-                    ))),
+                    Some(Err(error)) => {
+                        Err(Error::data(format!("{name}: records from {next_record}: {error}")))
+                    }
                     Some(Ok(batch)) => {
                         let first = *next_record;
                         *next_record += batch.num_rows() as u64;
@@ -645,12 +642,7 @@ fn lines_between(path: &Path, range: Range<u64>) -> Result<(Bytes, u64)> {
 }
 
 /// The first line start at or behind `target`, walking from a known line start; with its number.
-fn line_start(
-    file: &mut File,
-    from: u64,
-    line: u64,
-    target: u64,
-) -> std::io::Result<(u64, u64)> {
+fn line_start(file: &mut File, from: u64, line: u64, target: u64) -> std::io::Result<(u64, u64)> {
     if target <= from {
         return Ok((from, line));
     }
@@ -680,7 +672,9 @@ fn frame_error(name: &str, is_stdin: bool, error: FrameError) -> Error {
     match error {
         FrameError::Cut => cut(name, is_stdin, "the Arrow stream ends without its end marker"),
         FrameError::Io(error) => read_error(name, is_stdin, &error),
-        FrameError::Malformed(cause) => Error::data(format!("{name}: broken Arrow stream: {cause}")),
+        FrameError::Malformed(cause) => {
+            Error::data(format!("{name}: broken Arrow stream: {cause}"))
+        }
     }
 }
 
