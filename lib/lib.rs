@@ -1,1 +1,3 @@
 //! The library of gristmill's filters.
+
+pub mod puzzle;
