@@ -4,7 +4,7 @@
 use super::csv::excerpt;
 use super::dihedral;
 use super::random::Key;
-use super::rows::{RowFormat, RowSource};
+use super::rows::{RowFormat, RowSource, Sides};
 use super::{
     Augmented, Constants, Domain, Error, Example, Finding, Findings, Options, Rejects, Rule,
     SeqLen, Side, Source, Split,
@@ -207,7 +207,7 @@ fn lines(tokens: &[i32]) -> Result<Vec<String>, String> {
     Ok(tokens.chunks(side).map(|row| row.iter().map(shown).collect()).collect())
 }
 
-fn encode(question: &[u8], answer: &[u8]) -> Result<(Vec<i32>, Vec<i32>), String> {
+fn encode(question: &[u8], answer: &[u8]) -> Result<Sides, String> {
     let side = question.len().isqrt();
     if question.is_empty() || side * side != question.len() {
         return Err(format!("question has {} characters, which is no square", question.len()));

@@ -168,7 +168,7 @@ mod tests {
         // three would come twice as often as they may.
         let bound = 3u64 << 62;
         let mut random = KEY.draws(7);
-        let threes = (0..30_000).filter(|_| random.below(bound) % 3 == 0).count();
+        let threes = (0..30_000).filter(|_| random.below(bound).is_multiple_of(3)).count();
         assert!((9_500..10_500).contains(&threes), "{threes}");
     }
 

@@ -12,12 +12,15 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Question and answer as tokens.
+pub(super) type Sides = (Vec<i32>, Vec<i32>);
+
 /// How a domain reads its rows.
 #[derive(Clone, Copy)]
 pub(super) struct RowFormat {
     pub domain: &'static dyn Domain,
     /// Question and answer as tokens, or why not.
-    pub encode: fn(&[u8], &[u8]) -> Result<(Vec<i32>, Vec<i32>), String>,
+    pub encode: fn(&[u8], &[u8]) -> Result<Sides, String>,
     /// Whether a puzzle has exactly one solution, for [`Options::unique`].
     pub is_unique: Option<fn(&[i32]) -> bool>,
 }

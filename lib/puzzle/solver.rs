@@ -105,11 +105,9 @@ impl Solver {
                 once[unit] |= digits;
             }
         }
-        for unit in 0..27 {
-            if once[unit] | self.used[unit] != ALL {
-                // A digit has no place left: nothing to try, anywhere.
-                return best.map(|(at, _)| (at, 0));
-            }
+        if once.iter().zip(&self.used).any(|(once, used)| once | used != ALL) {
+            // A digit has no place left: nothing to try, anywhere.
+            return best.map(|(at, _)| (at, 0));
         }
         for (at, &cell) in self.blanks.iter().enumerate() {
             let digits = self.candidates(cell);

@@ -3,7 +3,7 @@
 
 use super::csv::excerpt;
 use super::random::{Key, Random};
-use super::rows::{RowFormat, RowSource};
+use super::rows::{RowFormat, RowSource, Sides};
 pub use super::solver::solutions;
 use super::{
     Augmented, Constants, Domain, Error, Example, Finding, Findings, Options, Rejects, Rule,
@@ -149,7 +149,7 @@ fn digits(tokens: &[i32]) -> Result<String, String> {
         .collect()
 }
 
-fn encode(question: &[u8], answer: &[u8]) -> Result<(Vec<i32>, Vec<i32>), String> {
+fn encode(question: &[u8], answer: &[u8]) -> Result<Sides, String> {
     Ok((encode_side("question", question, true)?, encode_side("answer", answer, false)?))
 }
 
