@@ -42,7 +42,8 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The canvas with the grid's first cell at `row` and `column`, which must leave it room.
+    /// The canvas with the grid's first cell at `row` and `column`, which must leave it room
+    /// (as [`Grid::decode`] guarantees): it panics otherwise.
     pub fn encode(&self, row: usize, column: usize) -> Vec<i32> {
         let mut canvas = vec![0; CELLS];
         for (index, colours) in self.cells.chunks(self.columns.max(1)).enumerate() {

@@ -55,7 +55,10 @@ impl Domain for Maze {
         let format = RowFormat { domain: &Maze, encode, is_unique: None };
         let mut parameters = Map::new();
         parameters.insert("num_aug".to_string(), options.num_aug.into());
-        Ok(Box::new(RowSource::open(format, options, parameters, rejects)?))
+        // What only Sudoku knows may not change anything here.
+        let options =
+            Options { subsample: None, min_difficulty: None, unique: false, ..options.clone() };
+        Ok(Box::new(RowSource::open(format, &options, parameters, rejects)?))
     }
 
     fn augment(&self, puzzle: &[Example], _key: Key<'_>, number: u64) -> Option<Augmented> {
@@ -296,6 +299,7 @@ mod tests {
             one(QUESTION, ANSWER),
             ("shortest", "the path has 4 cells, the shortest way 2".to_string())
         );
+        assert_eq!(one(QUESTION, b"So#oo# G ").1, "the path has 3 cells, the shortest way 2");
         assert_eq!(one(b"So#  # G ", b"So# o# G ").0, "given_away");
         let tokens = Maze.check(&[3, 4, 0, 2], &[3, 4, 7, 2], None);
         assert_eq!(tokens[0].message, "question row 2 column 1: token 0 is no cell");
@@ -307,7 +311,8 @@ mod tests {
     fn start_beside_goal_needs_no_path() {
         assert_eq!(findings(b"SG  ", b"SG  "), []);
         // The path does not go round the edge of the square.
-        assert_eq!(findings(b" S G#####", b" S G#####")[0].0, "path");
+        assert_eq!(findings(b" S G#####", b" SoG#####")[0].0, "path");
+        assert_eq!(findings(b" G S#####", b" GoS#####")[0].0, "path");
     }
 
     #[test]
@@ -325,6 +330,50 @@ mod tests {
             assert_eq!(Maze.check(&augmented.examples[0].inputs, labels, None), []);
         }
         assert_eq!(Maze.augment(&example, key, 8), None);
+    }
+
+    #[test]
+    fn files_of_mazes() {
+        use crate::puzzle::testing::Folder;
+        let head = "source,question,answer,rating";
+        let good = "x,S #  # G ,So# o# G ,1";
+        let longer = "x,S #  # G ,So#oo# G ,1";
+        let open = |train: &str, test: &str| {
+            let folder = Folder::with(&[
+                ("train.csv", &format!("{head}\n{train}\n")),
+                ("test.csv", &format!("{head}\r\n{test}\r\n")),
+            ]);
+            let options = Options {
+                train: Some(folder.join("train.csv")),
+                test: Some(folder.join("test.csv")),
+                ..Options::default()
+            };
+            let opened = Maze.open(&options, None);
+            opened.map_err(|error| folder.strip(error).replace("ROOT/", ""))
+        };
+        let source = open(&format!("{good}\n{longer}"), longer).unwrap();
+        assert_eq!((source.len(), source.seq_len()), (3, 9));
+        assert_eq!(
+            source.notes(),
+            [
+                "train.csv: 1 of 2 rows break the rule 'shortest' (first: train.csv:3: the path \
+                 has 3 cells, the shortest way 2)",
+                "test.csv: 1 of 1 rows break the rule 'shortest' (first: test.csv:2: the path \
+                 has 3 cells, the shortest way 2)",
+            ]
+        );
+        assert_eq!(
+            open(good, "x,SG  ,SG  ,1").err().unwrap(),
+            "test.csv:2: question has 4 characters, that of train.csv:2 has 9"
+        );
+        assert_eq!(
+            open(good, "x,S #  # G ,So#  # G ,1").err().unwrap(),
+            "test.csv:2: the path does not lead from S to G"
+        );
+        assert_eq!(
+            open("x,S #  # G ,So ooooGo,1", good).err().unwrap(),
+            "train.csv:2: row 1 column 3: the question has '#', the answer ' '"
+        );
     }
 
     #[test]

@@ -265,6 +265,38 @@ mod tests {
     }
 
     #[test]
+    fn no_tokens_make_a_domain_panic() {
+        let mut random = random::Random::from_state([1, 2, 3, 4]);
+        let odd = [i32::MIN, -1, 0, 1, 2, 3, 5, 7, 8, 11, 12, 255, i32::MAX];
+        let lengths = [0, 1, 2, 4, 71, 72, 73, 80, 81, 82, 225, 899, 900, 901];
+        for domain in DOMAINS {
+            for round in 0..3000 {
+                // Often nearly good: most tokens from the vocabulary.
+                let mut side = || -> Vec<i32> {
+                    let length = lengths[random.index(lengths.len())];
+                    let wild = [0, 1, 100][round % 3];
+                    let mut token = || match random.below(100) < wild {
+                        true => odd[random.index(odd.len())],
+                        false => random.below(u64::from(domain.constants().vocab_size)) as i32,
+                    };
+                    (0..length).map(|_| token()).collect()
+                };
+                let (inputs, mut labels) = (side(), side());
+                if round % 2 == 0 {
+                    labels.resize(inputs.len(), 0);
+                }
+                for finding in domain.check(&inputs, &labels, Some(Split::Test)) {
+                    assert!(domain.rules().contains(&finding.rule));
+                }
+                for side in [Side::Inputs, Side::Labels] {
+                    let _ = domain.decode(side, &inputs);
+                    let _ = domain.draw(side, &labels);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn rules_have_their_own_names() {
         for domain in DOMAINS {
             let mut ids: Vec<_> = domain.rules().iter().map(|rule| rule.id).collect();
