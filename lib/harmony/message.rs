@@ -15,6 +15,13 @@ pub(super) struct Conversation<'a> {
     pub parts: Vec<Part<'a>>,
 }
 
+impl<'a> Conversation<'a> {
+    /// The parts of a message's content.
+    pub(super) fn parts_of(&self, message: &Message) -> &[Part<'a>] {
+        self.parts.get(message.parts.clone()).unwrap_or_default()
+    }
+}
+
 pub(super) enum Entry<'a> {
     New(Message<'a>),
     /// The place in the memo of a message with the very same text.
