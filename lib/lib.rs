@@ -1,1 +1,4 @@
 //! The library of gristmill's filters.
+
+pub mod format;
+pub mod game2048;

@@ -1,0 +1,1 @@
+//! One module per on-disk format. This file is only their list.
