@@ -2,3 +2,4 @@
 
 pub mod format;
 pub mod game2048;
+pub mod json;

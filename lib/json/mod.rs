@@ -1,0 +1,352 @@
+//! A strict pull reader over JSON text in memory, and a writer of JSON strings.
+//!
+//! It borrows from the text, allocates nothing, and leaves the meaning of values to its
+//! caller: numbers come as their own text, strings with their escapes still in them.
+//! The grammar is RFC 8259. It does not build trees and does not stream.
+
+mod number;
+mod scan;
+mod string;
+
+pub use number::{integer_i64, integer_u64};
+pub use string::{Str, write_string};
+
+use std::fmt;
+
+/// The deepest nesting of arrays and objects that is read; more is an error.
+pub const MAX_DEPTH: usize = 990;
+
+/// The most digits of an integer that [`Reader::lenient`] takes, the limit of Python's `int`.
+pub const MAX_LENIENT_DIGITS: usize = 4300;
+
+/// What stands at a place of the text where a value may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Object,
+    Array,
+    String,
+    Number,
+    True,
+    False,
+    Null,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Object => "an object",
+            Kind::Array => "an array",
+            Kind::String => "a string",
+            Kind::Number => "a number",
+            Kind::True => "true",
+            Kind::False => "false",
+            Kind::Null => "null",
+        })
+    }
+}
+
+/// Where the text stopped being what was asked for, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// Byte offset in the text.
+    pub offset: usize,
+    /// The cause alone, without the place.
+    pub message: &'static str,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at byte {}", self.message, self.offset)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A pull reader: the caller asks for the value it expects and gets it or an [`Error`].
+///
+/// After an error the position is unspecified; the reader is then of no more use.
+#[derive(Clone, Debug)]
+pub struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    lenient: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads `text` strictly.
+    pub fn new(text: &'a str) -> Self {
+        Reader { text, at: 0, depth: 0, lenient: false }
+    }
+
+    /// Reads `text` as Python's `json.loads` does: `NaN`, `Infinity` and `-Infinity` are
+    /// numbers, and an integer of more than [`MAX_LENIENT_DIGITS`] digits is an error.
+    pub fn lenient(text: &'a str) -> Self {
+        Reader { lenient: true, ..Reader::new(text) }
+    }
+
+    /// The whole text that is read.
+    pub fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Byte offset of what is read next.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// The kind of the value that comes next, judged by its first byte; skips white space.
+    pub fn peek(&mut self) -> Result<Kind, Error> {
+        self.white_space();
+        match self.byte() {
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::Array),
+            Some(b'"') => Ok(Kind::String),
+            Some(b'-' | b'0'..=b'9') => Ok(Kind::Number),
+            Some(b'N' | b'I') if self.lenient => Ok(Kind::Number),
+            Some(b't') => Ok(Kind::True),
+            Some(b'f') => Ok(Kind::False),
+            Some(b'n') => Ok(Kind::Null),
+            _ => Err(self.error("expected a value")),
+        }
+    }
+
+    /// Reads an object, calling `f` with every key, in order and with duplicates. `f` must
+    /// consume the value (see [`Reader::skip`]).
+    pub fn object<E: From<Error>>(
+        &mut self,
+        mut f: impl FnMut(&mut Self, Str<'a>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.white_space();
+        self.open(b'{', "expected an object")?;
+        self.white_space();
+        if self.byte() == Some(b'}') {
+            self.close();
+            return Ok(());
+        }
+        loop {
+            self.white_space();
+            if self.byte() != Some(b'"') {
+                return Err(self.error("expected a key").into());
+            }
+            let key = self.string()?;
+            self.colon()?;
+            f(self, key)?;
+            self.white_space();
+            match self.byte() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.close();
+                    return Ok(());
+                }
+                _ => return Err(self.error("expected `,` or `}`").into()),
+            }
+        }
+    }
+
+    /// Reads an array, calling `f` at every element. `f` must consume it.
+    pub fn array<E: From<Error>>(
+        &mut self,
+        mut f: impl FnMut(&mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.white_space();
+        self.open(b'[', "expected an array")?;
+        self.white_space();
+        if self.byte() == Some(b']') {
+            self.close();
+            return Ok(());
+        }
+        loop {
+            f(self)?;
+            self.white_space();
+            match self.byte() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.close();
+                    return Ok(());
+                }
+                _ => return Err(self.error("expected `,` or `]`").into()),
+            }
+        }
+    }
+
+    /// Reads a string. Its escapes are checked for form, not for meaning: a lone surrogate
+    /// is an error of [`Str::decode`].
+    pub fn string(&mut self) -> Result<Str<'a>, Error> {
+        self.white_space();
+        if self.byte() != Some(b'"') {
+            return Err(self.error("expected a string"));
+        }
+        let start = self.at + 1;
+        let (end, escaped) = scan::string_end(self.text, start)?;
+        self.at = end + 1;
+        Ok(Str::new(self.text, start, end, escaped))
+    }
+
+    /// Reads a number and gives its own text.
+    pub fn number(&mut self) -> Result<&'a str, Error> {
+        self.white_space();
+        let start = self.at;
+        let end = number::end(self.text, start, self.lenient)?;
+        self.at = end;
+        Ok(&self.text[start..end])
+    }
+
+    /// Reads `true` or `false`.
+    pub fn boolean(&mut self) -> Result<bool, Error> {
+        self.white_space();
+        match self.byte() {
+            Some(b't') => self.literal("true").map(|()| true),
+            Some(b'f') => self.literal("false").map(|()| false),
+            _ => Err(self.error("expected true or false")),
+        }
+    }
+
+    /// Reads `null`.
+    pub fn null(&mut self) -> Result<(), Error> {
+        self.white_space();
+        match self.byte() {
+            Some(b'n') => self.literal("null"),
+            _ => Err(self.error("expected null")),
+        }
+    }
+
+    /// Reads one value of any kind, checks it and forgets it. Uses no stack for nesting.
+    pub fn skip(&mut self) -> Result<(), Error> {
+        // One bit per open bracket: 1 is an object.
+        let mut open = [0u64; MAX_DEPTH / 64 + 1];
+        let outside = self.depth;
+        loop {
+            let kind = self.peek()?;
+            match kind {
+                Kind::Object | Kind::Array => {
+                    let is_object = kind == Kind::Object;
+                    let (bracket, end) = if is_object { (b'{', b'}') } else { (b'[', b']') };
+                    self.open(bracket, "expected a value")?;
+                    let (word, bit) = (self.depth / 64, self.depth % 64);
+                    open[word] = open[word] & !(1 << bit) | u64::from(is_object) << bit;
+                    self.white_space();
+                    if self.byte() == Some(end) {
+                        self.close();
+                    } else {
+                        if is_object {
+                            self.key()?;
+                        }
+                        continue;
+                    }
+                }
+                Kind::String => {
+                    self.string()?;
+                }
+                Kind::Number => {
+                    self.number()?;
+                }
+                Kind::True => self.literal("true")?,
+                Kind::False => self.literal("false")?,
+                Kind::Null => self.literal("null")?,
+            }
+            // A value has ended: close what it closes, up to the next element.
+            loop {
+                if self.depth == outside {
+                    return Ok(());
+                }
+                self.white_space();
+                let is_object = open[self.depth / 64] >> (self.depth % 64) & 1 == 1;
+                match (self.byte(), is_object) {
+                    (Some(b','), true) => {
+                        self.at += 1;
+                        self.white_space();
+                        self.key()?;
+                        break;
+                    }
+                    (Some(b','), false) => {
+                        self.at += 1;
+                        break;
+                    }
+                    (Some(b'}'), true) | (Some(b']'), false) => self.close(),
+                    (_, true) => return Err(self.error("expected `,` or `}`")),
+                    (_, false) => return Err(self.error("expected `,` or `]`")),
+                }
+            }
+        }
+    }
+
+    /// Reads one value of any kind and gives its own text, checked, without the white space
+    /// around it.
+    pub fn raw(&mut self) -> Result<&'a str, Error> {
+        self.white_space();
+        let start = self.at;
+        self.skip()?;
+        Ok(&self.text[start..self.at])
+    }
+
+    /// Checks that only white space is left.
+    pub fn end(&mut self) -> Result<(), Error> {
+        self.white_space();
+        if self.at == self.text.len() { Ok(()) } else { Err(self.error("expected the end")) }
+    }
+
+    /// An error at the current position.
+    pub fn error(&self, message: &'static str) -> Error {
+        Error { offset: self.at, message }
+    }
+
+    #[inline]
+    fn byte(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    #[inline]
+    fn white_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.byte() {
+            self.at += 1;
+        }
+    }
+
+    fn open(&mut self, bracket: u8, message: &'static str) -> Result<(), Error> {
+        if self.byte() != Some(bracket) {
+            return Err(self.error(message));
+        }
+        if self.depth == MAX_DEPTH {
+            return Err(self.error("nested too deeply"));
+        }
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Steps over a closing bracket that the caller has seen.
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        self.at += 1;
+    }
+
+    fn key(&mut self) -> Result<(), Error> {
+        if self.byte() != Some(b'"') {
+            return Err(self.error("expected a key"));
+        }
+        self.string()?;
+        self.colon()
+    }
+
+    fn colon(&mut self) -> Result<(), Error> {
+        self.white_space();
+        if self.byte() != Some(b':') {
+            return Err(self.error("expected `:`"));
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn literal(&mut self, word: &'static str) -> Result<(), Error> {
+        if self.text.as_bytes()[self.at..].starts_with(word.as_bytes()) {
+            self.at += word.len();
+            Ok(())
+        } else {
+            Err(self.error("expected a value"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,169 @@
+//! Strings as they stand in the text, their decoding, and the writing of strings.
+
+use super::{Error, scan};
+
+/// The text between the quotes of a string: its form is checked, its escapes stand.
+#[derive(Clone, Copy, Debug)]
+pub struct Str<'a> {
+    raw: &'a str,
+    offset: usize,
+    escaped: bool,
+}
+
+impl<'a> Str<'a> {
+    pub(super) fn new(text: &'a str, start: usize, end: usize, escaped: bool) -> Self {
+        Str { raw: &text[start..end], offset: start, escaped }
+    }
+
+    /// The text between the quotes, as it stands.
+    pub fn raw(&self) -> &'a str {
+        self.raw
+    }
+
+    /// Byte offset of the first byte after the opening quote.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The string's value if it has no escapes.
+    pub fn plain(&self) -> Option<&'a str> {
+        (!self.escaped).then_some(self.raw)
+    }
+
+    /// The string's value; `scratch` holds it where there are escapes. A lone surrogate is an
+    /// error.
+    pub fn decode<'b>(&self, scratch: &'b mut String) -> Result<&'b str, Error>
+    where
+        'a: 'b,
+    {
+        if !self.escaped {
+            return Ok(self.raw);
+        }
+        scratch.clear();
+        self.decode_onto(scratch)?;
+        Ok(scratch)
+    }
+
+    /// Appends the string's value to `out`. A lone surrogate is an error; what came before it
+    /// is then in `out`.
+    pub fn decode_onto(&self, out: &mut String) -> Result<(), Error> {
+        let bytes = self.raw.as_bytes();
+        out.reserve(bytes.len());
+        let mut at = 0;
+        loop {
+            // The form was checked, so that only backslashes are left to find.
+            let stop = scan::special(bytes, at);
+            out.push_str(&self.raw[at..stop]);
+            at = stop;
+            if at == bytes.len() {
+                return Ok(());
+            }
+            while bytes.get(at) == Some(&b'\\') {
+                let (character, next) = self.escape(at)?;
+                out.push(character);
+                at = next;
+            }
+        }
+    }
+
+    /// Whether the string's value is `other`.
+    pub fn eq_str(&self, other: &str) -> bool {
+        if !self.escaped {
+            return self.raw == other;
+        }
+        let mut rest = other;
+        let mut at = 0;
+        while let Some(character) = self.raw[at..].chars().next() {
+            let (character, next) = if character == '\\' {
+                match self.escape(at) {
+                    Ok(found) => found,
+                    Err(_) => return false,
+                }
+            } else {
+                (character, at + character.len_utf8())
+            };
+            match rest.strip_prefix(character) {
+                Some(left) => rest = left,
+                None => return false,
+            }
+            at = next;
+        }
+        rest.is_empty()
+    }
+
+    /// The character of the escape at `at`, and the offset after it.
+    #[inline]
+    fn escape(&self, at: usize) -> Result<(char, usize), Error> {
+        let bytes = self.raw.as_bytes();
+        let character = match bytes.get(at + 1) {
+            Some(b'u') => return self.unicode_escape(at),
+            Some(b'n') => '\n',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(&other) => other as char,
+            None => return Err(self.error(at, "invalid escape in a string")),
+        };
+        Ok((character, at + 2))
+    }
+
+    #[inline]
+    fn unicode_escape(&self, at: usize) -> Result<(char, usize), Error> {
+        let bytes = self.raw.as_bytes();
+        let Some(unit) = scan::hex4(bytes, at + 2) else {
+            return Err(self.error(at, "invalid escape in a string"));
+        };
+        if let Some(character) = char::from_u32(unit) {
+            return Ok((character, at + 6));
+        }
+        let low = (bytes.get(at + 6) == Some(&b'\\') && bytes.get(at + 7) == Some(&b'u'))
+            .then(|| scan::hex4(bytes, at + 8))
+            .flatten();
+        match low {
+            Some(low) if unit < 0xdc00 && (0xdc00..0xe000).contains(&low) => {
+                let code = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+                match char::from_u32(code) {
+                    Some(character) => Ok((character, at + 12)),
+                    None => Err(self.error(at, "lone surrogate")),
+                }
+            }
+            _ => Err(self.error(at, "lone surrogate")),
+        }
+    }
+
+    fn error(&self, at: usize, message: &'static str) -> Error {
+        Error { offset: self.offset + at, message }
+    }
+}
+
+/// Appends `s` as a JSON string: quoted, only what must be escaped is escaped, and what is not
+/// ASCII stays UTF-8.
+pub fn write_string(out: &mut Vec<u8>, s: &str) {
+    let bytes = s.as_bytes();
+    out.reserve(bytes.len() + 2);
+    out.push(b'"');
+    let mut at = 0;
+    loop {
+        let stop = scan::special(bytes, at);
+        out.extend_from_slice(&bytes[at..stop]);
+        let Some(&byte) = bytes.get(stop) else { break };
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            _ => {
+                const DIGITS: &[u8; 16] = b"0123456789abcdef";
+                out.extend_from_slice(b"\\u00");
+                out.push(DIGITS[usize::from(byte >> 4)]);
+                out.push(DIGITS[usize::from(byte & 15)]);
+            }
+        }
+        at = stop + 1;
+    }
+    out.push(b'"');
+}
