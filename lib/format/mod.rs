@@ -1,1 +1,1 @@
-//! One module per on-disk format. This file is only their list.
+pub mod raw_games;
