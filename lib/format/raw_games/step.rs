@@ -15,7 +15,7 @@ pub(super) struct RawStep<'a> {
     pub direction: Direction,
     pub valuation_type: ValuationType<'a>,
     pub valuation: Option<f64>,
-    /// Exponents, each at most [`MAX_EXPONENT`].
+    /// Exponents, not yet known to be at most [`MAX_EXPONENT`].
     pub cells: [u8; CELLS],
     /// Up, down, left, right; 0.0 where there is no value.
     pub branch_evs: [f32; 4],
