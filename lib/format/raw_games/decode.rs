@@ -63,10 +63,12 @@ impl Decoder {
             Content::Stream(mut stream) => {
                 self.buffer.clear();
                 loop {
-                    let more = read_some(&mut stream, &mut self.buffer)
-                        .map_err(|error| read_error(&path, steps.line + 1, error))?;
-                    let read = steps.read(&self.buffer, !more);
+                    let more = read_some(&mut stream, &mut self.buffer);
+                    // What came before the damage tells its line.
+                    let ends = matches!(more, Ok(false));
+                    let read = steps.read(&self.buffer, ends);
                     let taken = read.map_err(|defect| named(steps.line, defect))?;
+                    let more = more.map_err(|error| read_error(&path, steps.line + 1, error))?;
                     self.buffer.drain(..taken);
                     if !more {
                         break;

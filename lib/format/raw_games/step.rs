@@ -248,3 +248,7 @@ fn branches(reader: &mut Reader<'_>, step: &mut RawStep<'_>) -> Result<(), Defec
         Ok(())
     })
 }
+
+#[cfg(test)]
+#[path = "step_tests.rs"]
+mod tests;
