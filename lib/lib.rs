@@ -6,6 +6,7 @@
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
 //! | [`record`] | the record types: schemas and typed views of Arrow batches | |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
+//! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: encoding, rules, augmentation | |
 //! | [`cli`] | arguments, errors and exit codes, progress, signals, atomic outputs | |
 //! | [`format`] | one file or folder for each format on disk, its page beside it | `cli`, `record`, domain modules |
@@ -16,6 +17,7 @@
 
 pub mod cli;
 pub mod format;
+pub mod game2048;
 pub mod harmony;
 pub mod json;
 pub mod puzzle;
