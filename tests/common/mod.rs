@@ -1,0 +1,168 @@
+//! What the tests of the binaries share: running them as a user does, directories that go away,
+//! and where the data and the Python of the oracles are.
+
+#![allow(dead_code, unused_imports)] // every test file uses a part of it
+
+pub mod run;
+pub mod samples;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, tool};
+pub use samples::{Random, conversation, conversations, masked_line, tokens_line};
+
+/// Says that a test does nothing, past the test harness's capture.
+fn skip(why: &str) {
+    use std::io::Write;
+    let name = std::thread::current().name().unwrap_or("test").to_string();
+    let _ = writeln!(std::io::stderr(), "skipped {name}: {why}");
+}
+
+/// A folder of the test data; `None`, with a line on stderr, where there is none.
+pub fn data(name: &str) -> Option<PathBuf> {
+    let Some(root) = std::env::var_os("GRISTMILL_DATA") else {
+        skip("GRISTMILL_DATA is not set");
+        return None;
+    };
+    let path = Path::new(&root).join(name);
+    assert!(path.exists(), "{} is not there", path.display());
+    Some(path)
+}
+
+/// The Python of the oracles (numpy, pyarrow); `None`, with a line on stderr, where none is named.
+pub fn python() -> Option<PathBuf> {
+    let python = std::env::var_os("GRISTMILL_PYTHON").map(PathBuf::from);
+    if python.is_none() {
+        skip("GRISTMILL_PYTHON is not set");
+    }
+    python
+}
+
+/// Whether a program that a test can do without is installed; says so if not.
+pub fn installed(program: &str) -> bool {
+    let there = bash(&format!("command -v {program} >/dev/null")).code() == Some(0);
+    if !there {
+        skip(&format!("{program} is not installed"));
+    }
+    there
+}
+
+/// A directory that is removed with everything in it.
+pub struct TempDir(PathBuf);
+
+impl TempDir {
+    pub fn new() -> TempDir {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("gristmill-test-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        TempDir(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// A path in it, as text.
+    pub fn at(&self, name: &str) -> String {
+        self.0.join(name).to_str().unwrap().to_string()
+    }
+
+    /// Writes a file, with the directories above it.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_string()
+    }
+
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        let path = self.0.join(name);
+        fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    pub fn text(&self, name: &str) -> String {
+        String::from_utf8(self.read(name)).unwrap()
+    }
+
+    pub fn json(&self, name: &str) -> serde_json::Value {
+        serde_json::from_slice(&self.read(name)).unwrap()
+    }
+
+    /// Every file in it, hidden ones too, by name.
+    pub fn files(&self) -> Vec<String> {
+        files_in(&self.0)
+    }
+}
+
+impl Drop for TempDir {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The files below a directory, hidden ones too, relative to it and sorted; none where it is not.
+pub fn files_in(directory: &Path) -> Vec<String> {
+    fn walk(base: &Path, directory: &Path, found: &mut Vec<String>) {
+        let Ok(entries) = fs::read_dir(directory) else { return };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(base, &path, found);
+            } else {
+                found.push(path.strip_prefix(base).unwrap().to_str().unwrap().to_string());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(directory, directory, &mut found);
+    found.sort();
+    found
+}
+
+/// The `.bin` and `.idx` files below a root.
+pub fn datasets_in(root: &Path) -> Vec<String> {
+    let is_dataset = |name: &String| name.ends_with(".bin") || name.ends_with(".idx");
+    files_in(root).into_iter().filter(is_dataset).collect()
+}
+
+/// Two roots have the same datasets, byte for byte, and no temporaries.
+#[track_caller]
+pub fn assert_same_datasets(ours: &Path, theirs: &Path) {
+    assert_eq!(datasets_in(ours), datasets_in(theirs));
+    for name in datasets_in(ours) {
+        let same = fs::read(ours.join(&name)).unwrap() == fs::read(theirs.join(&name)).unwrap();
+        assert!(same, "{name} of {} differs from {}", ours.display(), theirs.display());
+    }
+    assert_no_temporaries(ours);
+}
+
+#[track_caller]
+pub fn assert_no_temporaries(directory: &Path) {
+    let left: Vec<String> =
+        files_in(directory).into_iter().filter(|name| name.contains("gristmill-tmp")).collect();
+    assert!(left.is_empty(), "temporaries are left: {left:?}");
+}
+
+/// Where the messages of an Arrow stream begin, and its end.
+pub fn message_boundaries(stream: &[u8]) -> Vec<usize> {
+    let number = |at: usize| i32::from_le_bytes(stream[at..at + 4].try_into().unwrap()) as usize;
+    let mut boundaries = Vec::new();
+    let mut at = 0;
+    while at < stream.len() {
+        boundaries.push(at);
+        assert_eq!(stream[at..at + 4], [0xff; 4], "no message at {at}");
+        let head = number(at + 4);
+        at += 8;
+        if head > 0 {
+            let message = arrow_ipc::root_as_message(&stream[at..at + head]).unwrap();
+            at += head + message.bodyLength() as usize;
+        }
+    }
+    boundaries.push(at);
+    boundaries
+}

@@ -1,0 +1,184 @@
+//! Running the built binaries, alone and in pipelines.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// Variables that change what the binaries do; a test sets what it wants itself.
+const VARIABLES: [&str; 5] =
+    ["GRISTMILL_TO", "TIKTOKEN_ENCODINGS_BASE", "O200K_HARMONY_VOCAB_PATH", "NO_COLOR", "CDPATH"];
+
+/// A command of a test: one of our binaries, a shell, or an oracle.
+pub struct Tool {
+    command: Command,
+    shown: String,
+    input: Option<Vec<u8>>,
+    stdout: Option<Stdio>,
+}
+
+/// One of our binaries. Its stdin is empty unless something else is said.
+pub fn tool(name: &str) -> Tool {
+    Tool::new(Command::new(bin_dir().join(name)), name)
+}
+
+/// Where the built binaries are.
+pub fn bin_dir() -> PathBuf {
+    Path::new(env!("CARGO_BIN_EXE_harmony-tok")).parent().unwrap().to_path_buf()
+}
+
+/// A pipeline in bash, which finds our binaries first.
+pub fn bash(script: &str) -> Outcome {
+    bash_with(script, &[])
+}
+
+/// A pipeline in bash with variables set.
+pub fn bash_with(script: &str, variables: &[(&str, &str)]) -> Outcome {
+    let mut command = Command::new("bash");
+    command.arg("-c").arg(script);
+    let mut tool = Tool::new(command, script);
+    for (name, value) in variables {
+        tool = tool.env(name, value);
+    }
+    tool.run()
+}
+
+/// A script of tests/oracle, run by the Python of the oracles.
+pub fn oracle(python: &Path, script: &str, arguments: &[&str]) -> Outcome {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle").join(script);
+    let mut command = Command::new(python);
+    command.arg(path).args(arguments).env("PYTHONDONTWRITEBYTECODE", "1");
+    Tool::new(command, &format!("python {script} {}", arguments.join(" "))).run()
+}
+
+impl Tool {
+    pub fn new(mut command: Command, shown: &str) -> Tool {
+        for name in VARIABLES {
+            command.env_remove(name);
+        }
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", bin_dir().display()));
+        Tool { command, shown: shown.to_string(), input: None, stdout: None }
+    }
+
+    pub fn args<S: AsRef<str>>(mut self, arguments: &[S]) -> Tool {
+        for argument in arguments {
+            self.command.arg(argument.as_ref());
+            self.shown += &format!(" {}", argument.as_ref());
+        }
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: &str) -> Tool {
+        self.command.env(name, value);
+        self.shown = format!("{name}={value} {}", self.shown);
+        self
+    }
+
+    /// What comes on stdin, through a pipe.
+    pub fn input(mut self, bytes: impl AsRef<[u8]>) -> Tool {
+        self.input = Some(bytes.as_ref().to_vec());
+        self
+    }
+
+    pub fn stdout(mut self, stdout: impl Into<Stdio>) -> Tool {
+        self.stdout = Some(stdout.into());
+        self
+    }
+
+    pub fn in_directory(mut self, directory: &Path) -> Tool {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Starts it with its stdin, stdout and stderr piped.
+    pub fn spawn(mut self) -> Child {
+        self.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.command.spawn().unwrap()
+    }
+
+    /// Runs it to its end. (stdout is what `stdout` said, else it is collected.)
+    pub fn run(mut self) -> Outcome {
+        let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
+        let stdout = self.stdout.take().unwrap_or_else(Stdio::piped);
+        self.command.stdin(stdin).stdout(stdout).stderr(Stdio::piped());
+        let mut child = self.command.spawn().unwrap_or_else(|e| panic!("{}: {e}", self.shown));
+        let feeder = self.input.take().map(|input| {
+            let mut stdin = child.stdin.take().unwrap();
+            // A filter may stop reading before the end.
+            std::thread::spawn(move || drop(stdin.write_all(&input)))
+        });
+        let output = child.wait_with_output().unwrap();
+        if let Some(feeder) = feeder {
+            feeder.join().unwrap();
+        }
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let outcome =
+            Outcome { status: output.status, stdout: output.stdout, stderr, shown: self.shown };
+        assert!(!outcome.stderr.contains("panicked at"), "{outcome:?}");
+        outcome
+    }
+}
+
+/// How a command ended. Every check shows all of it when it fails.
+pub struct Outcome {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+    shown: String,
+}
+
+impl std::fmt::Debug for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let stdout: String = String::from_utf8_lossy(&self.stdout).chars().take(2000).collect();
+        let Outcome { status, stderr, shown, .. } = self;
+        write!(f, "\n$ {shown}\n{status}\nstderr: {stderr}\nstdout: {stdout}\n")
+    }
+}
+
+impl Outcome {
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8(self.stdout.clone()).unwrap()
+    }
+
+    /// The lines of stdout as JSON.
+    pub fn records(&self) -> Vec<serde_json::Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// It has done its job.
+    #[track_caller]
+    pub fn ok(self) -> Outcome {
+        assert_eq!(self.code(), Some(0), "{self:?}");
+        self
+    }
+
+    /// It has done its job and has nothing to say.
+    #[track_caller]
+    pub fn silent(self) -> Outcome {
+        let outcome = self.ok();
+        assert!(outcome.stderr.is_empty(), "{outcome:?}");
+        outcome
+    }
+
+    /// It failed with this exit code and one line that contains all of `parts`.
+    #[track_caller]
+    pub fn fails(self, code: i32, parts: &[&str]) -> Outcome {
+        assert_eq!(self.code(), Some(code), "{self:?}");
+        assert_eq!(self.stderr.lines().count(), 1, "not one line: {self:?}");
+        for part in parts {
+            assert!(self.stderr.contains(part), "{part:?} is not in stderr: {self:?}");
+        }
+        self
+    }
+
+    /// It failed with this exit code and exactly this line.
+    #[track_caller]
+    pub fn says(self, code: i32, line: &str) -> Outcome {
+        assert_eq!((self.code(), self.stderr.trim_end()), (Some(code), line), "{self:?}");
+        self
+    }
+}
