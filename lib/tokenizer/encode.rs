@@ -1,15 +1,16 @@
 //! Text to tokens: cut off a pre-token, look it up among the words already seen, else among
 //! the vocabulary's, else merge it.
 
-use super::cache::{MOST_TOKENS, Tokens, WordCache};
-use super::hash::{KEY_BYTES, hash_key, key_of_block};
+use super::cache::{MOST_TOKENS, RareCache, Tokens, WordCache};
+use super::hash::{KEY_BYTES, hash_key, hash_long, key_of_block};
 use super::merge::Merger;
 use super::{block, scan, tables};
 
 /// Encodes text with o200k. One for each thread: it keeps the words it has seen (at most
-/// 4 MiB), which makes it faster and never changes its output.
+/// 4.5 MiB), which makes it faster and never changes its output.
 pub struct Encoder {
     cache: WordCache,
+    rare: RareCache,
     merger: Merger,
     /// Tokens on their way to the output: three are written for every word, of which the next
     /// word overwrites those that do not count.
@@ -97,6 +98,7 @@ impl Encoder {
     pub fn new() -> Self {
         Self {
             cache: WordCache::new(),
+            rare: RareCache::new(),
             merger: Merger::default(),
             stage: [0; MOST_TOKENS * BATCH],
             batch: [Word { key: 0, hash: 0 }; BATCH],
@@ -134,18 +136,21 @@ impl Encoder {
         out.extend_from_slice(&self.stage[..staged]);
     }
 
-    #[inline(never)]
-    fn long_word(&mut self, word: &[u8], out: &mut Vec<i32>) {
-        match tables::long_word(word) {
-            Some(id) => out.push(id as i32),
-            None => self.merger.merge(word, out),
-        }
-    }
-
+    /// A word that the first cache does not hold, in the order of what it costs.
     #[inline(never)]
     fn first_seen(&mut self, text: &[u8], key: u128, hash: u64, out: &mut Vec<i32>) {
         if let Some((start, end)) = long_range(key) {
-            return self.long_word(&text[start..end], out);
+            let word = &text[start..end];
+            let hash = hash_long(word);
+            match tables::long_word(word, hash) {
+                Some(id) => out.push(id as i32),
+                None => self.many_tokens(word, hash, out),
+            }
+            return;
+        }
+        if let Some(tokens) = self.cache.get_moved(key, hash) {
+            out.extend_from_slice(&tokens.ids[..tokens.count.min(MOST_TOKENS)]);
+            return;
         }
         let before = out.len();
         match tables::short_word(key, hash) {
@@ -153,7 +158,7 @@ impl Encoder {
             None => {
                 let word = key.to_le_bytes();
                 let length = word[KEY_BYTES] as usize;
-                self.merger.merge(&word[..length], out);
+                self.many_tokens(&word[..length], hash, out);
             }
         }
         let made = &out[before..];
@@ -161,6 +166,19 @@ impl Encoder {
             let mut ids = [0; MOST_TOKENS];
             ids[..made.len()].copy_from_slice(made);
             self.cache.put(key, hash, Tokens { ids, count: made.len() });
+        }
+    }
+
+    /// A word that is no token itself.
+    fn many_tokens(&mut self, word: &[u8], hash: u64, out: &mut Vec<i32>) {
+        if self.rare.get(word, hash, out) {
+            return;
+        }
+        let before = out.len();
+        self.merger.merge(word, out);
+        let made = &out[before..];
+        if word.len() > KEY_BYTES || made.len() > MOST_TOKENS {
+            self.rare.put(word, hash, made);
         }
     }
 }

@@ -21,6 +21,7 @@ mod encode;
 mod hash;
 mod merge;
 mod scan;
+mod simd;
 mod special;
 mod tables;
 mod vocabulary;
