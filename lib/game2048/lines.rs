@@ -88,7 +88,7 @@ fn build() -> Tables {
                     let (back, _) = slide([d, c, b, a]);
                     let forward = if slid != line { FORWARD } else { 0 };
                     let backward = if back != [d, c, b, a] { BACKWARD } else { 0 };
-                    tables.packed.push(score(line) * 4 | forward | backward);
+                    tables.packed.push((score(line) * 4) | forward | backward);
                     tables.slid.push(slid);
                     tables.gained.push(gained);
                 }

@@ -371,9 +371,9 @@ impl Masks {
         for (i, word) in words[..7].iter().enumerate() {
             let word = u64::from_le_bytes(*word);
             // Bytes xor'ed with a digit pattern: digits are then 0..=9.
-            masks.digits |= gather(!over(word ^ 0x30 * EACH, 9)) << (8 * i);
-            masks.commas |= gather(!over(word ^ b',' as u64 * EACH, 0)) << (8 * i);
-            masks.ones |= gather(!over(word ^ b'1' as u64 * EACH, 0)) << (8 * i);
+            masks.digits |= gather(!over(word ^ (0x30 * EACH), 9)) << (8 * i);
+            masks.commas |= gather(!over(word ^ (b',' as u64 * EACH), 0)) << (8 * i);
+            masks.ones |= gather(!over(word ^ (b'1' as u64 * EACH), 0)) << (8 * i);
         }
         masks
     }
@@ -384,7 +384,7 @@ const EACH: u64 = 0x0101_0101_0101_0101;
 /// The high bit of each byte that is over `limit`; other bits are anything.
 #[inline(always)]
 fn over(word: u64, limit: u64) -> u64 {
-    ((word & 0x7f * EACH) + (127 - limit) * EACH) | word
+    ((word & (0x7f * EACH)) + (127 - limit) * EACH) | word
 }
 
 /// The high bits of the eight bytes, as the lowest eight bits.
