@@ -186,7 +186,7 @@ impl<'a> StepReader<'a> {
         Ok(at)
     }
 
-    #[inline]
+    #[inline(always)]
     fn accept(&mut self, step: &RawStep<'_>) -> Result<(), Defect> {
         let position = self.game.steps.len() as u64;
         let step_index = step.step_index.unwrap_or(position);

@@ -1,73 +1,86 @@
 //! The hot path: one line of the shape that the player writes.
 //!
 //! It takes the known keys in their usual order, where any but `move` and `board` may be
-//! missing and one space may follow each comma and colon. Everything else (other keys,
-//! another order, escapes, exponents, every defect) is left to `step`, by giving `None`.
-//! Whatever it does take it reads as `step` would.
+//! missing, with no white space or with one space after each comma and colon. Everything
+//! else (other keys, another order, escapes, exponents, every defect, a line close to the
+//! end of the text) is left to `step`, by giving `None`. Whatever it does take it reads as
+//! `step` would.
 
 use super::step::{RawStep, ValuationType};
 use crate::game2048::{CELLS, Direction};
 
+/// Bytes that a line may have here, and that must be left of the text.
+const LONGEST_LINE: usize = 512;
+
 /// Reads the line that starts at `at`. Gives the step and where the next line starts.
-#[inline]
+#[inline(always)]
 pub(super) fn step(text: &[u8], at: usize) -> Option<(RawStep<'_>, usize)> {
-    let mut cursor = Cursor { rest: text.get(at..)? };
+    let text = text.get(at..)?.first_chunk()?;
+    let (step, length) = match line::<false>(text) {
+        Some(read) => read,
+        None => spaced_line(text)?,
+    };
+    Some((step, at + length))
+}
+
+#[inline(never)]
+fn spaced_line(text: &[u8; LONGEST_LINE]) -> Option<(RawStep<'_>, usize)> {
+    line::<true>(text)
+}
+
+/// Reads one line; `SPACED` tells whether commas and colons have a space after them.
+#[inline(always)]
+fn line<const SPACED: bool>(text: &[u8; LONGEST_LINE]) -> Option<(RawStep<'_>, usize)> {
+    let mut cursor = Cursor::<SPACED> { text, at: 0 };
     if !cursor.eat(b"{") {
         return None;
     }
     let mut seed = None;
-    if cursor.key(b"\"seed\":") {
+    if cursor.key(b"\"seed\":", b"\"seed\": ") {
         seed = Some(cursor.integer()?);
         cursor.comma()?;
     }
     let mut step_index = None;
-    if cursor.key(b"\"step_index\":") {
+    if cursor.key(b"\"step_index\":", b"\"step_index\": ") {
         step_index = Some(cursor.integer()?);
         cursor.comma()?;
     }
     let mut max_rank = None;
-    if cursor.key(b"\"max_rank\":") {
-        max_rank = Some(cursor.integer()?);
+    if cursor.key(b"\"max_rank\":", b"\"max_rank\": ") {
+        max_rank = Some(cursor.short_integer()?);
         cursor.comma()?;
     }
-    if !cursor.key(b"\"move\":") {
+    if !cursor.key(b"\"move\":", b"\"move\": ") {
         return None;
     }
     let direction = cursor.direction()?;
     cursor.comma()?;
     let mut valuation_type = ValuationType::Known(0);
-    if cursor.key(b"\"valuation_type\":") {
+    if cursor.key(b"\"valuation_type\":", b"\"valuation_type\": ") {
         valuation_type = cursor.valuation_type()?;
         cursor.comma()?;
     }
     let mut valuation = None;
-    if cursor.key(b"\"valuation\":") {
+    if cursor.key(b"\"valuation\":", b"\"valuation\": ") {
         valuation = Some(cursor.decimal()?.to_f64());
         cursor.comma()?;
     }
-    if !cursor.key(b"\"board\":") {
+    if !cursor.key(b"\"board\":", b"\"board\": ") {
         return None;
     }
-    let cells = cursor.board()?;
+    let cells = if SPACED { cursor.spaced_board()? } else { cursor.compact_board()? };
     let (mut branch_evs, mut branch_known) = ([0.0; 4], 0);
-    if cursor.eat(b",") {
-        cursor.space();
-        if !cursor.key(b"\"branch_evs\":") || !cursor.key(b"{\"up\":") {
-            return None;
-        }
+    if cursor.key(b",\"branch_evs\":{\"up\":", b", \"branch_evs\": {\"up\": ") {
         cursor.branch(Direction::Up, &mut branch_evs, &mut branch_known)?;
-        cursor.comma()?;
-        if !cursor.key(b"\"left\":") {
+        if !cursor.key(b",\"left\":", b", \"left\": ") {
             return None;
         }
         cursor.branch(Direction::Left, &mut branch_evs, &mut branch_known)?;
-        cursor.comma()?;
-        if !cursor.key(b"\"right\":") {
+        if !cursor.key(b",\"right\":", b", \"right\": ") {
             return None;
         }
         cursor.branch(Direction::Right, &mut branch_evs, &mut branch_known)?;
-        cursor.comma()?;
-        if !cursor.key(b"\"down\":") {
+        if !cursor.key(b",\"down\":", b", \"down\": ") {
             return None;
         }
         cursor.branch(Direction::Down, &mut branch_evs, &mut branch_known)?;
@@ -89,12 +102,13 @@ pub(super) fn step(text: &[u8], at: usize) -> Option<(RawStep<'_>, usize)> {
         branch_evs,
         branch_known,
     };
-    Some((step, text.len() - cursor.rest.len()))
+    Some((step, cursor.at as usize))
 }
 
-/// What is left of the text.
-struct Cursor<'a> {
-    rest: &'a [u8],
+struct Cursor<'a, const SPACED: bool> {
+    text: &'a [u8; LONGEST_LINE],
+    /// Narrow, so that adding to it cannot overflow an index.
+    at: u32,
 }
 
 /// A decimal number: `mantissa / 10^decimals`, negative or not. At most 14 digits.
@@ -132,51 +146,43 @@ impl Decimal {
     }
 }
 
-impl<'a> Cursor<'a> {
+impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
+    /// The next `N` bytes.
+    #[inline(always)]
+    fn next<const N: usize>(&self) -> Option<&'a [u8; N]> {
+        let at = self.at as usize;
+        self.text.get(at..at + N)?.first_chunk()
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, count: usize) {
+        self.at += count as u32;
+    }
+
     #[inline(always)]
     fn eat<const N: usize>(&mut self, word: &[u8; N]) -> bool {
-        match self.rest.split_first_chunk::<N>() {
-            Some((head, rest)) if head == word => {
-                self.rest = rest;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, count: usize) -> Option<()> {
-        self.rest = self.rest.get(count..)?;
-        Some(())
-    }
-
-    #[inline(always)]
-    fn space(&mut self) {
-        if let [b' ', rest @ ..] = self.rest {
-            self.rest = rest;
-        }
-    }
-
-    #[inline(always)]
-    fn key<const N: usize>(&mut self, key: &[u8; N]) -> bool {
-        let found = self.eat(key);
+        let found = self.next() == Some(word);
         if found {
-            self.space();
+            self.advance(N);
         }
         found
     }
 
+    /// Takes a key in the style of the line.
+    #[inline(always)]
+    fn key<const N: usize, const M: usize>(&mut self, compact: &[u8; N], spaced: &[u8; M]) -> bool {
+        if SPACED { self.eat(spaced) } else { self.eat(compact) }
+    }
+
     #[inline(always)]
     fn comma(&mut self) -> Option<()> {
-        let found = self.eat(b",");
-        self.space();
-        found.then_some(())
+        self.key(b",", b", ").then_some(())
     }
 
     /// The next eight bytes, with digits as 0 to 9, and how many digits they start with.
     #[inline(always)]
     fn digits(&self) -> Option<(u64, usize)> {
-        let word = u64::from_le_bytes(*self.rest.first_chunk()?) ^ 0x3030_3030_3030_3030;
+        let word = u64::from_le_bytes(*self.next()?) ^ 0x3030_3030_3030_3030;
         // A byte over 9 gets its high bit here; carries only reach bytes after it.
         let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
         Some((word, others.trailing_zeros() as usize / 8))
@@ -189,11 +195,11 @@ impl<'a> Cursor<'a> {
         if count == 0 || count == 8 || (count > 1 && word & 0xff == 0) {
             return None;
         }
-        self.advance(count)?;
+        self.advance(count);
         Some(value_of(word << (64 - 8 * count)))
     }
 
-    /// An unsigned integer of at most 18 digits.
+    /// An unsigned integer of at most 15 digits.
     #[inline(always)]
     fn integer(&mut self) -> Option<u64> {
         let (word, count) = self.digits()?;
@@ -203,26 +209,22 @@ impl<'a> Cursor<'a> {
         if word & 0xff == 0 {
             return None;
         }
-        let mut value = value_of(word);
-        self.advance(8)?;
-        for _ in 0..11 {
-            let (byte, rest) = self.rest.split_first()?;
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                return Some(value);
-            }
-            value = value * 10 + u64::from(digit);
-            self.rest = rest;
+        let high = value_of(word);
+        self.advance(8);
+        let (word, count) = self.digits()?;
+        if count == 0 || count == 8 {
+            return (count == 0).then_some(high);
         }
-        None
+        self.advance(count);
+        Some(high * POWERS[count & 7] as u64 + value_of(word << (64 - 8 * count)))
     }
 
     /// A number of at most seven digits before and seven after the point, no exponent.
     #[inline(always)]
     fn decimal(&mut self) -> Option<Decimal> {
         // Signs are hard to predict, so they take no branch.
-        let negative = *self.rest.first()? == b'-';
-        self.advance(usize::from(negative))?;
+        let negative = self.next::<1>()? == b"-";
+        self.advance(usize::from(negative));
         let integer = self.short_integer()? as i64;
         if !self.eat(b".") {
             return Some(Decimal { negative, mantissa: integer, decimals: 0 });
@@ -231,7 +233,7 @@ impl<'a> Cursor<'a> {
         if count == 0 || count == 8 {
             return None;
         }
-        self.advance(count)?;
+        self.advance(count);
         let fraction = value_of(word << (64 - 8 * count)) as i64;
         let mantissa = integer * POWERS[count & 7] + fraction;
         Some(Decimal { negative, mantissa, decimals: count })
@@ -246,19 +248,16 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
+    /// Moves are hard to predict too: the first letter finds the only name it can be.
     #[inline(always)]
     fn direction(&mut self) -> Option<Direction> {
-        if self.eat(b"\"left\"") {
-            Some(Direction::Left)
-        } else if self.eat(b"\"up\"") {
-            Some(Direction::Up)
-        } else if self.eat(b"\"right\"") {
-            Some(Direction::Right)
-        } else if self.eat(b"\"down\"") {
-            Some(Direction::Down)
-        } else {
-            None
+        let word = u64::from_le_bytes(*self.next()?);
+        let name = &NAMES[(word >> 10) as usize & 7];
+        if word & name.mask != name.word {
+            return None;
         }
+        self.advance(name.length);
+        Some(name.direction)
     }
 
     #[inline(always)]
@@ -279,21 +278,12 @@ impl<'a> Cursor<'a> {
         if !self.eat(b"\"") {
             return None;
         }
-        let rest = self.rest;
+        let rest = self.text.get(self.at as usize..)?;
         let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
         let length = rest.iter().position(|byte| !plain(byte))?;
         let name = std::str::from_utf8(&rest[..length]).ok()?;
-        self.advance(length)?;
+        self.advance(length);
         self.eat(b"\"").then(|| ValuationType::named(name))
-    }
-
-    /// Sixteen exponents of one or two digits.
-    #[inline(always)]
-    fn board(&mut self) -> Option<[u8; CELLS]> {
-        match self.compact_board() {
-            Some(cells) => Some(cells),
-            None => self.spaced_board(),
-        }
     }
 
     /// A board without spaces.
@@ -302,7 +292,7 @@ impl<'a> Cursor<'a> {
     /// cell is found without waiting for the cell before it.
     #[inline(always)]
     fn compact_board(&mut self) -> Option<[u8; CELLS]> {
-        let window: &[u8; WINDOW] = self.rest.first_chunk()?;
+        let window: &[u8; WINDOW] = self.next()?;
         let Masks { digits, commas, ones } = Masks::of(window);
         // Byte 0 is the opening bracket; every other byte that is no digit ends a cell.
         let separators = !digits & !1;
@@ -327,14 +317,17 @@ impl<'a> Cursor<'a> {
         if (empty | three_digits | not_a_comma | tens & !ones) & board != 0 {
             return None;
         }
-        self.advance(end + 1)?;
+        self.advance(end + 1);
         // What stands before the last digit of a cell is a ten, a comma or the bracket.
-        Some(pairs.map(|[before, units]| {
-            units.wrapping_sub(b'0').wrapping_add(if before == b'1' { 10 } else { 0 })
-        }))
+        let mut cells = [0; CELLS];
+        for (cell, [before, units]) in cells.iter_mut().zip(pairs) {
+            *cell = units.wrapping_sub(b'0').wrapping_add(if before == b'1' { 10 } else { 0 });
+        }
+        Some(cells)
     }
 
-    /// A board with at most one space after each comma.
+    /// A board with a space after each comma.
+    #[inline(always)]
     fn spaced_board(&mut self) -> Option<[u8; CELLS]> {
         if !self.eat(b"[") {
             return None;
@@ -349,6 +342,32 @@ impl<'a> Cursor<'a> {
         }
         None
     }
+}
+
+/// A move's name in quotes, as the first bytes of a word.
+#[derive(Clone, Copy)]
+struct Name {
+    mask: u64,
+    word: u64,
+    length: usize,
+    direction: Direction,
+}
+
+/// The names, indexed by bits 2 to 4 of their first letters, which all differ.
+const NAMES: [Name; 8] = {
+    // Matches nothing.
+    let none = Name { mask: 0, word: 1, length: 0, direction: Direction::Up };
+    let mut names = [none; 8];
+    names[b'u' as usize >> 2 & 7] = name(b"\"up\"\0\0\0\0", 4, Direction::Up);
+    names[b'd' as usize >> 2 & 7] = name(b"\"down\"\0\0", 6, Direction::Down);
+    names[b'l' as usize >> 2 & 7] = name(b"\"left\"\0\0", 6, Direction::Left);
+    names[b'r' as usize >> 2 & 7] = name(b"\"right\"\0", 7, Direction::Right);
+    names
+};
+
+const fn name(text: &[u8; 8], length: usize, direction: Direction) -> Name {
+    let mask = u64::MAX >> (64 - 8 * length);
+    Name { mask, word: u64::from_le_bytes(*text), length, direction }
 }
 
 /// Bytes of the longest board without spaces, with its brackets.

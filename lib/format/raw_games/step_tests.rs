@@ -279,7 +279,7 @@ impl Random {
 fn parsed(line: &str) -> (Option<Plain>, bool) {
     let mut scratch = String::new();
     let slow = parse(line.as_bytes(), &mut scratch).ok().map(|step| plain(&step));
-    let text = format!("{line}\n{}", "\n".repeat(80));
+    let text = format!("{line}\n{}", "\n".repeat(512));
     let fast = fast::step(text.as_bytes(), 0).map(|(step, next)| {
         assert_eq!(next, line.len() + 1, "{line}");
         plain(&step)
@@ -356,7 +356,7 @@ fn decimals_equal_a_direct_parse() {
             "{{\"move\":\"up\",\"valuation\":{text},\"board\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\
              \"branch_evs\":{{\"up\":{text},\"left\":null,\"right\":null,\"down\":null}}}}\n"
         );
-        let padded = format!("{line}{}", " ".repeat(80));
+        let padded = format!("{line}{}", " ".repeat(512));
         if let Some((step, _)) = fast::step(padded.as_bytes(), 0) {
             let (double, single): (f64, f32) = (text.parse().unwrap(), text.parse().unwrap());
             assert_eq!(step.valuation.map(f64::to_bits), Some(double.to_bits()), "{text}");
