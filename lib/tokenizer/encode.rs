@@ -40,7 +40,7 @@ fn long_key(start: usize, length: usize) -> u128 {
 #[inline]
 fn long_range(key: u128) -> Option<(usize, usize)> {
     let (start, length) = (key as usize, (key >> 64) as usize);
-    (key >> 120 == 0).then_some((start, start + length))
+    (key >> 120 == 0).then(|| (start, start + length))
 }
 
 /// Cuts a text into pre-tokens.
