@@ -1,6 +1,7 @@
 //! The streams between filters: NDJSON and Arrow IPC, sniffed, read and written. SPEC.md beside
 //! this file says what they look like on the wire.
 
+mod buffers;
 mod conform;
 mod frames;
 mod header;
