@@ -1,9 +1,26 @@
-//! The library of gristmill's filters.
+//! The library of gristmill's filters. What is where, and where to add what:
+//!
+//! | module | holds | uses |
+//! |---|---|---|
+//! | [`json`] | a pull reader over JSON text, for the hot paths | |
+//! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
+//! | [`record`] | the record types: schemas and typed views of Arrow batches | |
+//! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
+//! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
+//! | [`puzzle`] | ARC, Sudoku, Maze, Domino: encoding, rules, augmentation | |
+//! | [`cli`] | arguments, errors and exit codes, progress, signals, atomic outputs | |
+//! | [`format`] | one file or folder for each format on disk, its page beside it | `cli`, `record`, domain modules |
+//! | [`stream`] | NDJSON and Arrow readers and writers, sniffing, headers; `SPEC.md` | all above |
+//!
+//! Nothing imports upward. A filter is one file in `src/bin` that uses all of this; the library
+//! itself never exits, and prints only in `cli`.
 
 pub mod cli;
 pub mod format;
+pub mod game2048;
 pub mod harmony;
 pub mod json;
+pub mod puzzle;
 pub mod record;
 pub mod stream;
 pub mod tokenizer;

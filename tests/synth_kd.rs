@@ -98,9 +98,11 @@ fn slices_concatenated_are_the_whole() {
     let original = shard(&data).to_str().unwrap().to_string();
     oracle(&python, "streams.py", &["row-groups", &original, &groups_of_64, "64"]).ok();
     for input in [&original, &groups_of_64] {
-        for (name, flag, slices) in
-            [("valid_0.1", "--valid-fraction 0.1", 3), ("valid_0.001", "", 3), ("valid_0.1", "--valid-fraction 0.1", 7)]
-        {
+        for (name, flag, slices) in [
+            ("valid_0.1", "--valid-fraction 0.1", 3),
+            ("valid_0.001", "", 3),
+            ("valid_0.1", "--valid-fraction 0.1", 7),
+        ] {
             build_slices(&dir, input, slices, flag);
             assert_same_datasets(&dir.path().join("whole"), &data.join("synth_kd").join(name));
             // No slice is the whole, and all have a manifest.
@@ -199,7 +201,9 @@ fn refused_variants_say_why() {
     let Some(data) = data("parquet_variants") else { return };
     let file = |name: &str| data.join(name).to_str().unwrap().to_string();
     let run = |name: &str| tool("harmony-tok").args(&[file(name)]).run();
-    run("no_synth_id.parquet").fails(1, &["no_synth_id.parquet", "record 1", "id is missing or null"]);
-    run("null_synth_id.parquet").fails(1, &["null_synth_id.parquet: record ", "id is missing or null"]);
+    run("no_synth_id.parquet")
+        .fails(1, &["no_synth_id.parquet", "record 1", "id is missing or null"]);
+    run("null_synth_id.parquet")
+        .fails(1, &["null_synth_id.parquet: record ", "id is missing or null"]);
     run("truncated.parquet").fails(1, &["truncated.parquet: "]);
 }

@@ -38,7 +38,10 @@ impl Bench {
                 .collect();
             bench.dir.write("lines", lines.join("\n") + "\n");
             let name = bench.dir.at(&format!("in/synth_harmony_shard_{shard:02}.parquet"));
-            tool("ds-cat").args(&[&bench.dir.at("lines"), "--to", "parquet", "-o", &name]).run().silent();
+            tool("ds-cat")
+                .args(&[&bench.dir.at("lines"), "--to", "parquet", "-o", &name])
+                .run()
+                .silent();
             number += rows;
         }
         bench.dir.write("in/manifest.json", "{\"of\": \"the tests\"}\n");
@@ -97,7 +100,9 @@ fn path_with(dir: &TempDir, parallel: Option<&str>) -> String {
         let found = bash(&format!("command -v {program}")).ok().text();
         let _ = symlink(found.trim(), bin.join(program));
     }
-    let Some(parallel) = parallel else { return format!("{}:{}", bin_dir().display(), bin.display()) };
+    let Some(parallel) = parallel else {
+        return format!("{}:{}", bin_dir().display(), bin.display());
+    };
     let script = format!("#!/bin/bash\necho used >> {}\nexec {parallel} \"$@\"\n", dir.at("trace"));
     let wrapper = dir.write("bin/parallel", script);
     fs::set_permissions(wrapper, fs::Permissions::from_mode(0o755)).unwrap();
@@ -113,7 +118,8 @@ fn one_shard_gives_the_original_bytes() {
     for (name, flag) in [("valid_0.1", "--valid-fraction 0.1"), ("valid_0.001", "")] {
         for to in ["arrow", "ndjson"] {
             let root = format!("{name}-{to}");
-            let out = bench.run_with(&format!("in {root} {flag}"), &[("GRISTMILL_TO", to)]).silent();
+            let out =
+                bench.run_with(&format!("in {root} {flag}"), &[("GRISTMILL_TO", to)]).silent();
             assert_same_datasets(&bench.root(&root), &data.join("synth_kd").join(name));
             let manifest = bench.manifest(&root);
             if name == "valid_0.1" {
@@ -127,7 +133,10 @@ fn one_shard_gives_the_original_bytes() {
             }
             assert_eq!(manifest["tokenizer"]["vocab_size"], 201_088);
             assert_eq!(manifest["input"]["dataset_dir"], "in");
-            assert_eq!(manifest["limits"], serde_json::json!({"rows": null, "tokens": null, "slice": null}));
+            assert_eq!(
+                manifest["limits"],
+                serde_json::json!({"rows": null, "tokens": null, "slice": null})
+            );
             let checked = std::process::Command::new(&python)
                 .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/manifest.py"))
                 .arg(&root)
@@ -167,9 +176,7 @@ fn shards_side_by_side_with_and_without_parallel() {
     }
     let tracked = TempDir::new();
     let path = path_with(&tracked, Some(found.trim()));
-    bench
-        .run_with("in parallel --valid-fraction 0.5 --jobs 2", &[("PATH", &path)])
-        .silent();
+    bench.run_with("in parallel --valid-fraction 0.5 --jobs 2", &[("PATH", &path)]).silent();
     assert_same_datasets(&bench.root("parallel"), &expected);
     assert_eq!(tracked.text("trace"), "used\n");
     assert_eq!(bench.manifest("parallel")["splits"], manifests[0]);
@@ -178,7 +185,8 @@ fn shards_side_by_side_with_and_without_parallel() {
         // The input's manifest is named as the script was called, so it is checked from there.
         let manifest = bench.manifest("parallel");
         assert_eq!(manifest["input"]["manifest_path"], "in/manifest.json");
-        let text = manifest.to_string().replace("in/manifest.json", &bench.dir.at("in/manifest.json"));
+        let text =
+            manifest.to_string().replace("in/manifest.json", &bench.dir.at("in/manifest.json"));
         fs::write(bench.root("parallel/manifest.json"), text).unwrap();
         let told = oracle(&python, "manifest.py", &[&root]).ok().text();
         assert!(told.starts_with("{\"rows\": 17"), "{told}");
@@ -193,8 +201,18 @@ fn limits_of_rows_and_tokens() {
         ("first", "--max-rows 4", ["--limit 4", "--limit 0", "--limit 0"], 4),
         ("more", "--max-rows 1000", ["--limit 9", "--limit 1", "--limit 7"], 17),
         ("each", "--max-rows-per-shard 3", ["--limit 3", "--limit 3", "--limit 3"], 7),
-        ("both", "--max-rows 12 --max-rows-per-shard 8", ["--limit 8", "--limit 1", "--limit 2"], 11),
-        ("tokens", "--max-tokens 500", ["--max-tokens 167", "--max-tokens 167", "--max-tokens 167"], 0),
+        (
+            "both",
+            "--max-rows 12 --max-rows-per-shard 8",
+            ["--limit 8", "--limit 1", "--limit 2"],
+            11,
+        ),
+        (
+            "tokens",
+            "--max-tokens 500",
+            ["--max-tokens 167", "--max-tokens 167", "--max-tokens 167"],
+            0,
+        ),
     ] {
         let expected = bench.expected(&format!("{root}-expected"), limits, "--valid-fraction 0.5");
         bench.run(&format!("in {root} {flags} --valid-fraction 0.5")).silent();
@@ -253,7 +271,9 @@ fn resume_keeps_what_is_finished_with_these_settings() {
 
     // Other settings: all parts are redone, and are as those of a fresh run.
     for (number, flags) in
-        ["--valid-fraction 0.25", "--max-rows-per-shard 2", "--max-tokens 900", ""].iter().enumerate()
+        ["--valid-fraction 0.25", "--max-rows-per-shard 2", "--max-tokens 900", ""]
+            .iter()
+            .enumerate()
     {
         let before = identities(&root);
         bench.run(&format!("in out --resume {flags}")).silent();
@@ -291,10 +311,9 @@ fn what_stands_is_overwritten_only_when_told_so() {
 fn wrong_calls_exit_2_and_write_nothing() {
     let bench = Bench::new();
     fs::remove_file(bench.root("in/manifest.json")).unwrap();
-    bench.run("in out").says(
-        2,
-        "synth-kd.sh: in/manifest.json is missing: the input's manifest must be recorded",
-    );
+    bench
+        .run("in out")
+        .says(2, "synth-kd.sh: in/manifest.json is missing: the input's manifest must be recorded");
     bench.dir.write("in/manifest.json", "{}");
     for (arguments, message) in [
         ("in", "INPUT_DIR and ROOT are wanted"),
@@ -326,7 +345,9 @@ fn a_bad_shard_fails_the_build() {
     let all = std::env::var("PATH").unwrap();
     let with = format!("{}:{all}", bin_dir().display());
     for (number, (path, to)) in
-        [(&plain, "arrow"), (&plain, "ndjson"), (&with, "arrow"), (&with, "ndjson")].iter().enumerate()
+        [(&plain, "arrow"), (&plain, "ndjson"), (&with, "arrow"), (&with, "ndjson")]
+            .iter()
+            .enumerate()
     {
         let root = format!("out{number}");
         let variables = [("PATH", path.as_str()), ("GRISTMILL_TO", *to)];

@@ -16,7 +16,13 @@ pub struct CommonArgs {
     pub quiet: bool,
 
     /// Show progress on stderr
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Messages")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "auto",
+        value_name = "WHEN",
+        help_heading = "Messages"
+    )]
     pub progress: When,
 }
 
@@ -123,7 +129,8 @@ impl FromStr for Slice {
     fn from_str(text: &str) -> Result<Slice, String> {
         let parts = text.split_once('/').and_then(|(index, count)| {
             let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-            (digits(index) && digits(count)).then(|| Some((index.parse().ok()?, count.parse().ok()?)))?
+            (digits(index) && digits(count))
+                .then(|| Some((index.parse().ok()?, count.parse().ok()?)))?
         });
         match parts {
             Some((index, count)) if index < count => Ok(Slice { index, count }),

@@ -69,7 +69,8 @@ impl Progress {
             line += &format!(" of {} ({share:.0}%)", grouped(total));
         }
         if self.bytes > 0 {
-            line += &format!(", {} ({}/s)", size(self.bytes as f64), size(self.bytes as f64 / seconds));
+            line +=
+                &format!(", {} ({}/s)", size(self.bytes as f64), size(self.bytes as f64 / seconds));
         }
         line += &format!(", {}/s", grouped(rate as u64));
         if let Some(left) = self.total.and_then(|total| total.checked_sub(self.records))
@@ -107,7 +108,11 @@ fn size(bytes: f64) -> String {
     let mut value = bytes;
     for unit in ["B", "kB", "MB", "GB"] {
         if value < 1000.0 {
-            return if unit == "B" { format!("{value:.0} B") } else { format!("{value:.1} {unit}") };
+            return if unit == "B" {
+                format!("{value:.0} B")
+            } else {
+                format!("{value:.1} {unit}")
+            };
         }
         value /= 1000.0;
     }

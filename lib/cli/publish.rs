@@ -49,9 +49,13 @@ impl PendingFile {
         signals::remember(&temporary);
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&temporary);
         match file {
-            Ok(file) => {
-                Ok(PendingFile { file, temporary, path: path.to_path_buf(), made, published: false })
-            }
+            Ok(file) => Ok(PendingFile {
+                file,
+                temporary,
+                path: path.to_path_buf(),
+                made,
+                published: false,
+            }),
             Err(error) => {
                 signals::forget(&temporary);
                 Err(Error::write(shown(path), &error))
@@ -75,8 +79,7 @@ impl PendingFile {
     }
 
     fn rename(&mut self) -> Result<()> {
-        fs::rename(&self.temporary, &self.path)
-            .map_err(|e| Error::write(shown(&self.path), &e))?;
+        fs::rename(&self.temporary, &self.path).map_err(|e| Error::write(shown(&self.path), &e))?;
         self.published = true;
         signals::forget(&self.temporary);
         Ok(())

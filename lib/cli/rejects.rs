@@ -71,7 +71,9 @@ impl Rejects {
             Some(_) if args.on_error == OnError::Fail => {
                 return Err(Error::usage("--rejects needs --on-error skip"));
             }
-            Some(path) if path.as_os_str() == "/dev/stderr" || path.as_os_str() == "/dev/stdout" => {
+            Some(path)
+                if path.as_os_str() == "/dev/stderr" || path.as_os_str() == "/dev/stdout" =>
+            {
                 return Err(Error::usage("--rejects wants a file of its own"));
             }
             Some(path) => {

@@ -1,8 +1,11 @@
 //! The formats on disk, one file each, with its page beside it.
 
 pub mod kd_root;
+pub mod metadata_db;
 pub mod mmidx;
+pub mod npy;
 pub mod parquet;
+pub mod raw_games;
 
 /// Bytes as lower-case hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {

@@ -53,8 +53,8 @@ pub(super) fn part<'a>(reader: &mut Reader<'a>) -> Result<Part<'a>, RenderError>
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "type" => kind = attempt(reader, field::string)?,
-            "text" => text = attempt(reader, field::string)?,
+            "type" => kind = Some(attempt(reader, field::string)?),
+            "text" => text = Some(attempt(reader, field::string)?),
             _ => reader.skip()?,
         }
         Ok::<_, RenderError>(())
@@ -80,12 +80,12 @@ fn system<'a>(reader: &mut Reader<'a>) -> Result<SystemContent<'a>, RenderError>
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "model_identity" => identity = attempt(reader, |r| nullable(r, text))?,
-            "knowledge_cutoff" => cutoff = attempt(reader, |r| nullable(r, text))?,
-            "conversation_start_date" => date = attempt(reader, |r| nullable(r, text))?,
-            "reasoning_effort" => effort = attempt(reader, |r| nullable(r, self::effort))?,
-            "tools" => tools = attempt(reader, |r| nullable(r, tools::read))?,
-            "channel_config" => channels = attempt(reader, |r| nullable(r, self::channels))?,
+            "model_identity" => identity = Some(attempt(reader, |r| nullable(r, text))?),
+            "knowledge_cutoff" => cutoff = Some(attempt(reader, |r| nullable(r, text))?),
+            "conversation_start_date" => date = Some(attempt(reader, |r| nullable(r, text))?),
+            "reasoning_effort" => effort = Some(attempt(reader, |r| nullable(r, self::effort))?),
+            "tools" => tools = Some(attempt(reader, |r| nullable(r, tools::read))?),
+            "channel_config" => channels = Some(attempt(reader, |r| nullable(r, self::channels))?),
             _ => reader.skip()?,
         }
         Ok::<_, RenderError>(())
@@ -114,8 +114,8 @@ fn developer<'a>(reader: &mut Reader<'a>) -> Result<DeveloperContent<'a>, Render
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "instructions" => instructions = attempt(reader, |r| nullable(r, text))?,
-            "tools" => tools = attempt(reader, |r| nullable(r, tools::read))?,
+            "instructions" => instructions = Some(attempt(reader, |r| nullable(r, text))?),
+            "tools" => tools = Some(attempt(reader, |r| nullable(r, tools::read))?),
             _ => reader.skip()?,
         }
         Ok::<_, RenderError>(())
@@ -148,8 +148,8 @@ fn channels<'a>(reader: &mut Reader<'a>) -> Result<Channels<'a>, RenderError> {
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "valid_channels" => names = attempt(reader, texts)?,
-            "channel_required" => is_required = attempt(reader, lax_boolean)?,
+            "valid_channels" => names = Some(attempt(reader, texts)?),
+            "channel_required" => is_required = Some(attempt(reader, lax_boolean)?),
             _ => reader.skip()?,
         }
         Ok::<_, RenderError>(())

@@ -14,14 +14,14 @@ pub(super) type Slot<T> = Option<Result<T, RenderError>>;
 pub(super) fn attempt<'a, T>(
     reader: &mut Reader<'a>,
     f: impl FnOnce(&mut Reader<'a>) -> Result<T, RenderError>,
-) -> Result<Slot<T>, json::Error> {
+) -> Result<Result<T, RenderError>, json::Error> {
     let start = reader.clone();
     let result = f(reader);
     if result.is_err() {
         *reader = start;
         reader.skip()?;
     }
-    Ok(Some(result))
+    Ok(result)
 }
 
 /// Requires that a value of this kind comes next.
@@ -80,9 +80,21 @@ pub(super) fn or_default<T>(
     }
 }
 
-/// A string of the input for an error text: quoted, on one line, not long.
+/// A string of the input for an error text: as it stands there, on one line, not long.
 pub(super) fn quoted(text: &Str) -> String {
-    let raw = text.raw();
-    let end = raw.char_indices().nth(40).map_or(raw.len(), |(offset, _)| offset);
-    if end == raw.len() { format!("\"{raw}\"") } else { format!("\"{}...\"", &raw[..end]) }
+    const LONGEST: usize = 40;
+    let mut out = String::from("\"");
+    for (index, character) in text.raw().chars().enumerate() {
+        if index == LONGEST {
+            out.push_str("...");
+            break;
+        }
+        if character.is_control() {
+            out.extend(character.escape_unicode());
+        } else {
+            out.push(character);
+        }
+    }
+    out.push('"');
+    out
 }

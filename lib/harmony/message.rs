@@ -15,6 +15,13 @@ pub(super) struct Conversation<'a> {
     pub parts: Vec<Part<'a>>,
 }
 
+impl<'a> Conversation<'a> {
+    /// The parts of a message's content.
+    pub(super) fn parts_of(&self, message: &Message) -> &[Part<'a>] {
+        self.parts.get(message.parts.clone()).unwrap_or_default()
+    }
+}
+
 pub(super) enum Entry<'a> {
     New(Message<'a>),
     /// The place in the memo of a message with the very same text.
@@ -57,7 +64,7 @@ pub(super) fn read<'a>(
     reader
         .object(|reader, key| {
             match field::name(&key, &mut scratch) {
-                "messages" => slot = attempt(reader, |r| conversation(r, policy, memo))?,
+                "messages" => slot = Some(attempt(reader, |r| conversation(r, policy, memo))?),
                 _ => reader.skip()?,
             }
             Ok(())
@@ -113,12 +120,12 @@ fn message<'a>(
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "role" => role = attempt(reader, self::role)?,
-            "content" => content = attempt(reader, |r| self::content(r, parts))?,
-            "name" => name = attempt(reader, |r| nullable(r, field::string))?,
-            "recipient" => recipient = attempt(reader, |r| nullable(r, field::string))?,
-            "channel" => channel = attempt(reader, |r| nullable(r, field::string))?,
-            "content_type" => content_type = attempt(reader, |r| nullable(r, field::string))?,
+            "role" => role = Some(attempt(reader, self::role)?),
+            "content" => content = Some(attempt(reader, |r| self::content(r, parts))?),
+            "name" => name = Some(attempt(reader, |r| nullable(r, field::string))?),
+            "recipient" => recipient = Some(attempt(reader, |r| nullable(r, field::string))?),
+            "channel" => channel = Some(attempt(reader, |r| nullable(r, field::string))?),
+            "content_type" => content_type = Some(attempt(reader, |r| nullable(r, field::string))?),
             _ => reader.skip()?,
         }
         Ok::<_, RenderError>(())

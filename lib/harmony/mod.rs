@@ -66,3 +66,6 @@ impl Role {
             .find(|role| role.as_str() == name)
     }
 }
+
+#[cfg(test)]
+mod tests;

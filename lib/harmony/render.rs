@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::content::{DeveloperContent, Effort, Part, SystemContent, Text};
 use super::memo::Memo;
 use super::message::{self, Conversation, Entry, Message};
-use super::segment::{Segment, Segments};
+use super::segment::{Channel, Segment, Segments};
 use super::{Policy, RenderError, Role, tools};
 use crate::json::Str;
 use crate::tokenizer::{CALL, CHANNEL, CONSTRAIN, END, EOD, Encoder, MESSAGE, RETURN, START};
@@ -73,60 +73,32 @@ impl Renderer {
 
     fn append(&mut self, json: &str, out: &mut Rendered) -> Result<(), RenderError> {
         let mut conversation = message::read(json, self.policy, Some(&self.memo))?;
-        let mut function_tools = has_function_tools(&conversation);
+        let function_tools = has_function_tools(&conversation);
         if function_tools {
             // A known system message was rendered without the line on function tools.
             conversation = message::read(json, self.policy, None)?;
-            function_tools = has_function_tools(&conversation);
         }
         let base = out.tokens.len();
         self.fresh.clear();
         for (index, entry) in conversation.entries.iter().enumerate() {
             let start = out.tokens.len();
             let (role, channel) = match entry {
+                Entry::New(message) => {
+                    let parts = conversation.parts_of(message);
+                    let channel = self
+                        .message(message, parts, function_tools, out)
+                        .map_err(|error| error.in_message(index))?;
+                    (message.role, channel)
+                }
                 Entry::Known(place) => {
-                    let Some(known) = self.memo.get(*place) else {
-                        return Err(RenderError::new("forgotten").in_message(index));
-                    };
+                    let known = self.memo.get(*place).ok_or_else(|| RenderError::new("forgotten"));
+                    let known = known.map_err(|error| error.in_message(index))?;
                     out.tokens.extend_from_slice(&known.tokens);
                     (known.role, None)
                 }
-                Entry::New(message) => {
-                    let parts = conversation.parts.get(message.parts.clone()).unwrap_or_default();
-                    if function_tools && self.policy == Policy::SynthKdV1 && names_channels(parts) {
-                        return Err(RenderError::new(
-                            "function tools change the system message, not allowed by synth-kd-v1",
-                        )
-                        .in_message(index));
-                    }
-                    self.pen
-                        .message(message, parts, function_tools, &mut out.tokens)
-                        .map_err(|error| error.in_message(index))?;
-                    let worth = matches!(message.role, Role::System | Role::Developer);
-                    if worth && message.channel.is_none() && !function_tools {
-                        self.fresh.push(Fresh {
-                            source: message.source.clone(),
-                            tokens: start..out.tokens.len(),
-                            role: message.role,
-                        });
-                    }
-                    let channel = match &message.channel {
-                        None => None,
-                        Some(name) => {
-                            let name =
-                                self.pen.decode(name).map_err(|error| error.in_message(index))?;
-                            Some(out.segments.channel_of(name))
-                        }
-                    };
-                    (message.role, channel)
-                }
             };
-            out.segments.list.push(Segment {
-                role,
-                channel,
-                start: place(start - base)?,
-                end: place(out.tokens.len() - base)?,
-            });
+            let (start, end) = (place(start - base)?, place(out.tokens.len() - base)?);
+            out.segments.list.push(Segment { role, channel, start, end });
         }
         if let Some(Entry::New(last)) = conversation.entries.last()
             && last.role == Role::Assistant
@@ -136,15 +108,42 @@ impl Renderer {
             *token = RETURN;
         }
         out.tokens.push(EOD);
-        place(out.tokens.len() - base)?;
         for fresh in &self.fresh {
-            if let (Some(source), Some(tokens)) =
-                (json.get(fresh.source.clone()), out.tokens.get(fresh.tokens.clone()))
-            {
+            let source = json.get(fresh.source.clone());
+            if let (Some(source), Some(tokens)) = (source, out.tokens.get(fresh.tokens.clone())) {
                 self.memo.insert(source, fresh.role, tokens);
             }
         }
         Ok(())
+    }
+
+    /// Appends the tokens of a message and gives its channel.
+    fn message(
+        &mut self,
+        message: &Message,
+        parts: &[Part],
+        function_tools: bool,
+        out: &mut Rendered,
+    ) -> Result<Option<Channel>, RenderError> {
+        if function_tools && self.policy == Policy::SynthKdV1 && names_channels(parts) {
+            return Err(RenderError::new(
+                "function tools change the system message, not allowed by synth-kd-v1",
+            ));
+        }
+        let start = out.tokens.len();
+        self.pen.message(message, parts, function_tools, &mut out.tokens)?;
+        let Some(channel) = &message.channel else {
+            if matches!(message.role, Role::System | Role::Developer) && !function_tools {
+                self.fresh.push(Fresh {
+                    source: message.source.clone(),
+                    tokens: start..out.tokens.len(),
+                    role: message.role,
+                });
+            }
+            return Ok(None);
+        };
+        let name = channel.decode(&mut self.pen.scratch)?;
+        Ok(Some(out.segments.channel_of(name)))
     }
 }
 
@@ -156,16 +155,10 @@ fn place(index: usize) -> Result<i32, RenderError> {
 fn has_function_tools(conversation: &Conversation) -> bool {
     conversation.entries.iter().any(|entry| match entry {
         Entry::Known(_) => false,
-        Entry::New(message) => {
-            conversation.parts.get(message.parts.clone()).unwrap_or_default().iter().any(|part| {
-                match part {
-                    Part::Developer(content) => {
-                        content.tools.as_ref().is_some_and(tools::has_functions)
-                    }
-                    _ => false,
-                }
-            })
-        }
+        Entry::New(message) => conversation.parts_of(message).iter().any(|part| match part {
+            Part::Developer(content) => content.tools.as_ref().is_some_and(tools::has_functions),
+            _ => false,
+        }),
     })
 }
 
@@ -279,10 +272,6 @@ impl Pen {
         let text = string.decode(&mut self.scratch)?;
         self.encoder.encode(text, out);
         Ok(())
-    }
-
-    fn decode<'b, 'a: 'b>(&'b mut self, string: &Str<'a>) -> Result<&'b str, RenderError> {
-        Ok(string.decode(&mut self.scratch)?)
     }
 }
 

@@ -25,7 +25,9 @@ impl FromStr for ChannelSpan {
         let id = parts.and_then(|(_, id)| id.parse().ok());
         match (parts, id) {
             (Some((channel, _)), Some(id)) => Ok(ChannelSpan { channel: channel.to_string(), id }),
-            _ => Err("expected CHANNEL=ID with an ID from 0 to 255, as in commentary=1".to_string()),
+            _ => {
+                Err("expected CHANNEL=ID with an ID from 0 to 255, as in commentary=1".to_string())
+            }
         }
     }
 }
@@ -91,7 +93,8 @@ impl Spans {
         let mut end = 0;
         for segment in segments {
             let range = usize::try_from(segment.start).ok().zip(usize::try_from(segment.end).ok());
-            let Some((from, to)) = range.filter(|&(from, to)| end <= from && from <= to && to <= length)
+            let Some((from, to)) =
+                range.filter(|&(from, to)| end <= from && from <= to && to <= length)
             else {
                 out.truncate(start);
                 return Err(format!(

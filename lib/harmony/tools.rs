@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
-
 use super::RenderError;
-use super::field::{self, Slot, attempt, expect, nullable, optional, required};
-use super::{typescript, value};
+use super::field::{self, attempt, expect, nullable, optional, required};
+use super::typescript;
+use super::value::{self, Value};
 use crate::json::{Kind, Reader};
 
 /// Namespaces in the order of their keys, which need not be their names.
@@ -33,14 +32,14 @@ pub(super) fn has_functions(tools: &Tools) -> bool {
 /// Reads `{key: namespace, ...}`.
 pub(super) fn read(reader: &mut Reader) -> Result<Tools, RenderError> {
     expect(reader, Kind::Object)?;
-    let mut slots: BTreeMap<String, Slot<Namespace>> = BTreeMap::new();
+    let mut slots = BTreeMap::new();
     reader.object(|reader, key| {
         let mut name = String::new();
         key.decode_onto(&mut name)?;
         slots.insert(name, attempt(reader, namespace)?);
         Ok::<_, RenderError>(())
     })?;
-    slots.into_iter().map(|(key, slot)| Ok((key, required(slot, "namespace")?))).collect()
+    slots.into_iter().map(|(key, slot)| Ok((key, slot?))).collect()
 }
 
 fn namespace(reader: &mut Reader) -> Result<Namespace, RenderError> {
@@ -49,9 +48,9 @@ fn namespace(reader: &mut Reader) -> Result<Namespace, RenderError> {
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "name" => name = attempt(reader, text)?,
-            "description" => description = attempt(reader, |reader| nullable(reader, text))?,
-            "tools" => tools = attempt(reader, list)?,
+            "name" => name = Some(attempt(reader, text)?),
+            "description" => description = Some(attempt(reader, |reader| nullable(reader, text))?),
+            "tools" => tools = Some(attempt(reader, list)?),
             _ => reader.skip()?,
         }
         Ok::<_, RenderError>(())
@@ -79,10 +78,10 @@ fn tool(reader: &mut Reader) -> Result<Tool, RenderError> {
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "name" => name = attempt(reader, text)?,
-            "description" => description = attempt(reader, text)?,
+            "name" => name = Some(attempt(reader, text)?),
+            "description" => description = Some(attempt(reader, text)?),
             "parameters" => {
-                parameters = attempt(reader, |reader| nullable(reader, value::object))?;
+                parameters = Some(attempt(reader, |reader| nullable(reader, value::object))?);
             }
             _ => reader.skip()?,
         }

@@ -6,7 +6,7 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use super::value::Value;
 
 /// Appends the type that a schema describes. `indent` stands before lines after the first.
 pub(super) fn write(schema: &Value, indent: &str, out: &mut String) {
@@ -16,7 +16,7 @@ pub(super) fn write(schema: &Value, indent: &str, out: &mut String) {
             write_nullable(variant, &format!("{indent}   "), out);
             let default = variant.get("default").map(|default| match default {
                 Value::String(text) if !has_enum(variant) => format!("\"{text}\""),
-                other => other.to_string(),
+                other => other.to_json(),
             });
             write_trailing(string(variant, "description"), default, out);
         }
@@ -136,8 +136,8 @@ fn write_property(name: &str, mark: &str, property: &Value, indent: &str, out: &
 fn write_nullable(schema: &Value, indent: &str, out: &mut String) {
     let start = out.len();
     write(schema, indent, out);
-    let nullable = schema.get("nullable").and_then(Value::as_bool);
-    if nullable == Some(true) && !out[start..].contains("null") {
+    let is_nullable = matches!(schema.get("nullable"), Some(Value::Boolean(true)));
+    if is_nullable && !out[start..].contains("null") {
         out.push_str(" | null");
     }
 }
@@ -157,7 +157,7 @@ fn plain_default(schema: &Value) -> Option<String> {
     Some(match schema.get("default")? {
         Value::String(text) if has_enum(schema) => text.clone(),
         Value::String(text) => format!("\"{text}\""),
-        other => other.to_string(),
+        other => other.to_json(),
     })
 }
 
@@ -165,7 +165,7 @@ fn has_enum(schema: &Value) -> bool {
     array(schema, "enum").is_some_and(|values| !values.is_empty())
 }
 
-fn array<'v>(schema: &'v Value, key: &str) -> Option<&'v Vec<Value>> {
+fn array<'v>(schema: &'v Value, key: &str) -> Option<&'v [Value]> {
     schema.get(key)?.as_array()
 }
 

@@ -5,29 +5,31 @@ use super::{Error, scan};
 /// The text between the quotes of a string: its form is checked, its escapes stand.
 #[derive(Clone, Copy, Debug)]
 pub struct Str<'a> {
-    raw: &'a str,
-    offset: usize,
+    /// The whole JSON text: the quote behind the string ends a search in it.
+    text: &'a str,
+    start: usize,
+    end: usize,
     escaped: bool,
 }
 
 impl<'a> Str<'a> {
     pub(super) fn new(text: &'a str, start: usize, end: usize, escaped: bool) -> Self {
-        Str { raw: &text[start..end], offset: start, escaped }
+        Str { text, start, end, escaped }
     }
 
     /// The text between the quotes, as it stands.
     pub fn raw(&self) -> &'a str {
-        self.raw
+        &self.text[self.start..self.end]
     }
 
     /// Byte offset of the first byte after the opening quote.
     pub fn offset(&self) -> usize {
-        self.offset
+        self.start
     }
 
     /// The string's value if it has no escapes.
     pub fn plain(&self) -> Option<&'a str> {
-        (!self.escaped).then_some(self.raw)
+        (!self.escaped).then_some(self.raw())
     }
 
     /// The string's value; `scratch` holds it where there are escapes. A lone surrogate is an
@@ -37,7 +39,7 @@ impl<'a> Str<'a> {
         'a: 'b,
     {
         if !self.escaped {
-            return Ok(self.raw);
+            return Ok(self.raw());
         }
         scratch.clear();
         self.decode_onto(scratch)?;
@@ -47,17 +49,17 @@ impl<'a> Str<'a> {
     /// Appends the string's value to `out`. A lone surrogate is an error; what came before it
     /// is then in `out`.
     pub fn decode_onto(&self, out: &mut String) -> Result<(), Error> {
-        let bytes = self.raw.as_bytes();
-        out.reserve(bytes.len());
-        let mut at = 0;
+        let bytes = self.text.as_bytes();
+        out.reserve(self.end - self.start);
+        let mut at = self.start;
         loop {
-            // The form was checked, so that only backslashes are left to find.
+            // The form was checked, so that only backslashes and the end are left to find.
             let stop = scan::special(bytes, at);
-            out.push_str(&self.raw[at..stop]);
-            at = stop;
-            if at == bytes.len() {
+            out.push_str(&self.text[at..stop]);
+            if stop >= self.end {
                 return Ok(());
             }
+            at = stop;
             while bytes.get(at) == Some(&b'\\') {
                 let (character, next) = self.escape(at)?;
                 out.push(character);
@@ -69,11 +71,11 @@ impl<'a> Str<'a> {
     /// Whether the string's value is `other`.
     pub fn eq_str(&self, other: &str) -> bool {
         if !self.escaped {
-            return self.raw == other;
+            return self.raw() == other;
         }
         let mut rest = other;
-        let mut at = 0;
-        while let Some(character) = self.raw[at..].chars().next() {
+        let mut at = self.start;
+        while let Some(character) = self.text[at..self.end].chars().next() {
             let (character, next) = if character == '\\' {
                 match self.escape(at) {
                     Ok(found) => found,
@@ -94,7 +96,7 @@ impl<'a> Str<'a> {
     /// The character of the escape at `at`, and the offset after it.
     #[inline]
     fn escape(&self, at: usize) -> Result<(char, usize), Error> {
-        let bytes = self.raw.as_bytes();
+        let bytes = self.text.as_bytes();
         let character = match bytes.get(at + 1) {
             Some(b'u') => return self.unicode_escape(at),
             Some(b'n') => '\n',
@@ -110,7 +112,7 @@ impl<'a> Str<'a> {
 
     #[inline]
     fn unicode_escape(&self, at: usize) -> Result<(char, usize), Error> {
-        let bytes = self.raw.as_bytes();
+        let bytes = self.text.as_bytes();
         let Some(unit) = scan::hex4(bytes, at + 2) else {
             return Err(self.error(at, "invalid escape in a string"));
         };
@@ -133,7 +135,7 @@ impl<'a> Str<'a> {
     }
 
     fn error(&self, at: usize, message: &'static str) -> Error {
-        Error { offset: self.offset + at, message }
+        Error { offset: at, message }
     }
 }
 

@@ -166,7 +166,10 @@ impl<'a> Tokens<'a> {
     }
 
     /// The segments of a row; `None` where they are null or absent.
-    pub fn segments(&self, row: usize) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + use<'a>> {
+    pub fn segments(
+        &self,
+        row: usize,
+    ) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + use<'a>> {
         let segments = self.segments.as_ref()?;
         if segments.nulls.is_some_and(|nulls| nulls.is_null(row)) {
             return None;
@@ -227,9 +230,10 @@ pub fn with_masks(
     loss_mask: Vec<u8>,
     span_id: Vec<u8>,
 ) -> Result<RecordBatch, ArrowError> {
-    let list = batch.column(TOKEN_LIST).as_list_opt::<i32>().ok_or_else(|| {
-        ArrowError::SchemaError("tokens: not a list".to_string())
-    })?;
+    let list = batch
+        .column(TOKEN_LIST)
+        .as_list_opt::<i32>()
+        .ok_or_else(|| ArrowError::SchemaError("tokens: not a list".to_string()))?;
     // A sliced list does not begin at 0; the masks do.
     let first = list.value_offsets()[0];
     let offsets = if first == 0 {

@@ -159,14 +159,16 @@ mod tests {
 
     #[test]
     fn threads_leave_no_trace() {
-        let arguments = ["-j", "2", "a", "--jobs=4", "-j8", "--to", "arrow", "--slice", "0/3", "-q"];
+        let arguments =
+            ["-j", "2", "a", "--jobs=4", "-j8", "--to", "arrow", "--slice", "0/3", "-q"];
         let kept = arguments_with_effect(arguments.into_iter().map(OsString::from));
         assert_eq!(kept, ["a", "--slice", "0/3"]);
     }
 
     #[test]
     fn a_header_survives_the_metadata() {
-        let mut header = Header::default().through(&crate::record::TOKENS, Some(json!({"name": "x"})));
+        let mut header =
+            Header::default().through(&crate::record::TOKENS, Some(json!({"name": "x"})));
         header.set("policy", "chat");
         let schema = header.put_into(&crate::record::TOKENS.schema());
         assert_eq!(Header::of(&schema).ok(), Some(header));

@@ -95,7 +95,9 @@ impl Input {
         if let Some((_, text)) = NOT_A_STREAM.iter().find(|(magic, _)| first.starts_with(magic)) {
             return what(&format!("this is {text}"));
         }
-        if first.is_empty() && is_stdin && std::env::var_os("GRISTMILL_TO").is_some_and(|to| to == "arrow")
+        if first.is_empty()
+            && is_stdin
+            && std::env::var_os("GRISTMILL_TO").is_some_and(|to| to == "arrow")
         {
             // Where pipes carry Arrow, even no record at all is a stream with its end marker.
             return Err(cut(&name, true, "no bytes where an Arrow stream should be"));

@@ -1,22 +1,31 @@
 //! The streams between filters: NDJSON and Arrow IPC, sniffed, read and written. SPEC.md beside
 //! this file says what they look like on the wire.
 
+mod arrow_source;
+mod batch;
 mod buffers;
+mod columns;
 mod conform;
 mod frames;
 mod header;
 mod input;
+mod lines;
 mod ndjson_reader;
+mod ndjson_source;
 mod ndjson_writer;
+mod parquet_source;
 mod reader;
+mod slices;
 mod writer;
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
+pub use batch::{Batch, Origin, Wanted};
 pub use header::{Header, input_manifest, provenance_entry};
 pub use ndjson_reader::project;
-pub use reader::{Batch, Origin, Reader, Wanted, describe_parquet};
+pub use parquet_source::describe_parquet;
+pub use reader::Reader;
 pub use writer::Writer;
 
 /// Batches are about 1 MiB; a pipe of that size lets both sides run on while one is written.

@@ -38,8 +38,7 @@ impl Writer<File> {
     ) -> Result<Writer<File>> {
         cli::refuse_terminal(to, force)?;
         let stdout = io::stdout();
-        let owned =
-            stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;
+        let owned = stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;
         let file = File::from(owned);
         super::widen_pipe(&file);
         Writer::new(file, "stdout", to, schema, header)
@@ -60,9 +59,9 @@ impl<W: Write> Writer<W> {
                 let encoder = Encoder::new(schema.clone());
                 Form::Ndjson { encoder, buffer: Vec::new(), out }
             }
-            Encoding::Arrow => Form::Arrow(
-                StreamWriter::try_new(out, &schema).map_err(|e| arrow_error(name, e))?,
-            ),
+            Encoding::Arrow => {
+                Form::Arrow(StreamWriter::try_new(out, &schema).map_err(|e| arrow_error(name, e))?)
+            }
         };
         Ok(Writer { form, schema, name: name.to_string() })
     }

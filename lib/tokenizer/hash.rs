@@ -31,9 +31,19 @@ pub const KEY_BYTES: usize = 15;
 /// Distinct words have distinct keys, and none is 0.
 #[inline(always)]
 pub fn key_of_block(block: u128, length: usize) -> u128 {
-    let kept = block & !(u128::MAX << (8 * length as u32));
-    kept | (length as u128) << 120
+    block & KEPT[length % 16] | (length as u128) << 120
 }
+
+/// Masks of the first bytes of a block, by their number.
+const KEPT: [u128; 16] = {
+    let mut kept = [0; 16];
+    let mut length = 1;
+    while length < 16 {
+        kept[length] = kept[length - 1] << 8 | 0xff;
+        length += 1;
+    }
+    kept
+};
 
 #[inline(always)]
 fn fold(left: u64, right: u64) -> u64 {

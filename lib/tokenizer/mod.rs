@@ -15,11 +15,13 @@
 //! \s+
 //! ```
 
+mod block;
 mod cache;
 mod encode;
 mod hash;
 mod merge;
 mod scan;
+mod simd;
 mod special;
 mod tables;
 mod vocabulary;

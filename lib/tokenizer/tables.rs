@@ -80,12 +80,8 @@ pub fn short_word(key: u128, h: u64) -> Option<u32> {
     (hash::key_of_block(u128::from_le_bytes(*block), length) == key).then_some(id)
 }
 
-/// The id of a word of more than 15 bytes that is a token.
-pub fn long_word(word: &[u8]) -> Option<u32> {
-    if word.len() > 255 {
-        return None;
-    }
-    let h = hash::hash_long(word);
+/// The id of a word of more than 15 bytes that is a token, by its bytes and their hash.
+pub fn long_word(word: &[u8], h: u64) -> Option<u32> {
     let slot = placed(&WORD_SLOTS.0, &WORD_PILOTS.0, h, WORDS_SEED);
     let (id, length, offset) = unpack_word(slot);
     (BLOB.0.get(offset..offset + length)? == word).then_some(id)
@@ -159,7 +155,7 @@ mod tests {
         for id in 0..199_998 {
             let word = bytes_of(id).unwrap();
             let found = if word.len() > KEY_BYTES {
-                long_word(word)
+                long_word(word, hash::hash_long(word))
             } else {
                 let mut block = [0; 16];
                 block[..word.len()].copy_from_slice(word);

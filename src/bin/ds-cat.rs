@@ -44,7 +44,13 @@ struct Args {
     count: bool,
 
     /// Encoding of the output
-    #[arg(long, value_enum, env = "GRISTMILL_TO", default_value = "ndjson", hide_env_values = true)]
+    #[arg(
+        long,
+        value_enum,
+        env = "GRISTMILL_TO",
+        default_value = "ndjson",
+        hide_env_values = true
+    )]
     #[arg(value_name = "ndjson|arrow|parquet", hide_possible_values = true)]
     #[arg(help_heading = "Output")]
     to: Form,

@@ -72,9 +72,7 @@ fn run(args: Args) -> Result<()> {
     manifest.publish(&args.root)?;
     if !args.quiet {
         let summary = manifest.summary();
-        std::io::stdout()
-            .write_all(summary.as_bytes())
-            .map_err(|e| Error::write("stdout", &e))?;
+        std::io::stdout().write_all(summary.as_bytes()).map_err(|e| Error::write("stdout", &e))?;
     }
     Ok(())
 }

@@ -99,14 +99,12 @@ fn main() -> ExitCode {
 fn tokenize(args: Args) -> Result<()> {
     let tokenizer = tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
-    let wanted = Wanted {
-        record: &CONVERSATION,
-        schema: conversation::schema(&ids),
-        parquet: true,
-    };
+    let wanted =
+        Wanted { record: &CONVERSATION, schema: conversation::schema(&ids), parquet: true };
     let reader = Reader::open(&args.input, wanted)?.limited(args.limit);
     let header = header(&args, &reader, tokenizer)?;
-    let mut writer = Writer::stdout(args.output.to, args.output.force, &tokens::unmasked_schema(), &header)?;
+    let mut writer =
+        Writer::stdout(args.output.to, args.output.force, &tokens::unmasked_schema(), &header)?;
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress("conversations", reader.total());
     let mut tokens_left = args.max_tokens.unwrap_or(u64::MAX);

@@ -7,9 +7,7 @@ use arrow_select::filter::filter_record_batch;
 use clap::{Parser, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use gristmill::cli::{
-    self, CommonArgs, InputArgs, OnErrorArgs, OutputArgs, Rejects, Result,
-};
+use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, OutputArgs, Rejects, Result};
 use gristmill::harmony::{Alignment, ChannelSpan, Spans, loss_mask};
 use gristmill::record::TOKENS;
 use gristmill::record::tokens::{self, Tokens, with_masks};
@@ -75,7 +73,8 @@ fn run(args: Args) -> Result<()> {
     let ids: Map<String, Value> =
         spans.channels().iter().map(|span| (span.channel.clone(), json!(span.id))).collect();
     header.set("spans", ids);
-    let mut writer = Writer::stdout(args.output.to, args.output.force, &tokens::masked_schema(), &header)?;
+    let mut writer =
+        Writer::stdout(args.output.to, args.output.force, &tokens::masked_schema(), &header)?;
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress("sequences", reader.total());
     while let Some(batch) = reader.next_batch()? {

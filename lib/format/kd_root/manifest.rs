@@ -91,11 +91,8 @@ impl RootManifest {
         let mut records = (0, 0, 0);
         for Found { path, part } in &parts {
             let counts = part.records;
-            records = (
-                records.0 + counts.read,
-                records.1 + counts.written,
-                records.2 + counts.rejected,
-            );
+            records =
+                (records.0 + counts.read, records.1 + counts.written, records.2 + counts.rejected);
             for (name, split) in &part.splits {
                 let Some(split_name) = SPLITS.into_iter().find(|known| known == name) else {
                     return Err(Error::data(format!("{}: has a split {name:?}", shown(path))));
@@ -179,9 +176,11 @@ impl RootSplit {
 /// The part manifests of a root, by name: those of shards, and those of concatenations.
 fn find_parts(root: &Path) -> Result<Vec<Found>> {
     let mut parts = Vec::new();
-    for (directory, suffix, split) in
-        [("parts", ".json", None), ("train", ".part.json", Some("train")), ("valid", ".part.json", Some("valid"))]
-    {
+    for (directory, suffix, split) in [
+        ("parts", ".json", None),
+        ("train", ".part.json", Some("train")),
+        ("valid", ".part.json", Some("valid")),
+    ] {
         let directory = root.join(directory);
         let Ok(entries) = fs::read_dir(&directory) else { continue };
         let mut names: Vec<String> = entries

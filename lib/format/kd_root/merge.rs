@@ -34,8 +34,7 @@ pub fn concatenate(
     if prefixes.iter().any(|prefix| same_place(prefix, out)) {
         return Err(Error::usage(format!("{}: is one of the inputs", shown(out))));
     }
-    let inputs: Result<Vec<Input>> =
-        prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
+    let inputs: Result<Vec<Input>> = prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
     let inputs = inputs?;
     check_together(&inputs)?;
     // A part without rows has no files; a foreign prefix always has.
@@ -47,14 +46,16 @@ pub fn concatenate(
     let mut finished = FinishedSplit { sequences: 0, values: 0, datasets: Vec::new() };
     for ((suffix, name, _), parts) in layout.members().iter().zip(&datasets) {
         let Some(concatenation) = Concatenation::new(parts)? else { continue };
-        let (bin, appended) = concatenation.write_bin(&with_suffix(out, &format!("{suffix}.bin")))?;
+        let (bin, appended) =
+            concatenation.write_bin(&with_suffix(out, &format!("{suffix}.bin")))?;
         check_contents(&filled, name, &appended)?;
         let idx = concatenation.write_idx(&with_suffix(out, &format!("{suffix}.idx")))?;
         finished.sequences = appended.iter().map(|part| part.sequences).sum();
         finished.values = bin.bytes / parts[0].index.dtype.size() as u64;
         finished.datasets.push(DatasetFiles { name, bin, idx });
     }
-    let dtype = datasets.first().and_then(|parts| parts.first()).map(|part| part.index.dtype.name());
+    let dtype =
+        datasets.first().and_then(|parts| parts.first()).map(|part| part.index.dtype.name());
     let base = out.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut files = Vec::new();
     let mut split = sink::describe(finished, &base, &mut files)?;
@@ -169,7 +170,11 @@ fn open(inputs: &[&Input], layout: Layout) -> Result<Vec<Vec<Dataset>>> {
 /// Every length and document index of two datasets agree.
 pub fn check_aligned(a: &Dataset, b: &Dataset) -> Result<()> {
     let differ = |what: String| {
-        Err(Error::data(format!("{}: {what} not that of {}", shown(b.idx_path()), shown(a.idx_path()))))
+        Err(Error::data(format!(
+            "{}: {what} not that of {}",
+            shown(b.idx_path()),
+            shown(a.idx_path())
+        )))
     };
     if a.index.sequences != b.index.sequences {
         return differ(format!("number of sequences, {}, is", b.index.sequences));
@@ -203,7 +208,10 @@ fn check_contents(inputs: &[&Input], name: &str, appended: &[Appended]) -> Resul
             return bad(format!("has {rows} sequences; its manifest says {}", split.rows));
         }
         if split.bytes.get(&key) != Some(&appended.bin_bytes) {
-            return bad(format!("its {name}.bin has {} bytes; its manifest says otherwise", appended.bin_bytes));
+            return bad(format!(
+                "its {name}.bin has {} bytes; its manifest says otherwise",
+                appended.bin_bytes
+            ));
         }
         if split.sha256.get(&key) != Some(&appended.bin_sha256) {
             return bad(format!("its {name}.bin is not the one of its manifest (sha256)"));
@@ -213,8 +221,11 @@ fn check_contents(inputs: &[&Input], name: &str, appended: &[Appended]) -> Resul
 }
 
 fn describe(inputs: &[Input], out: &Path, split: Split, dtype: &str, run: Run) -> Part {
-    let parts: Vec<&Part> =
-        inputs.iter().filter_map(|input| input.manifest.as_ref()).map(|(_, part, _)| part).collect();
+    let parts: Vec<&Part> = inputs
+        .iter()
+        .filter_map(|input| input.manifest.as_ref())
+        .map(|(_, part, _)| part)
+        .collect();
     let mut source = parts.first().map(|part| part.source.clone()).unwrap_or_default();
     // All slices together are no slice; limits of rows or tokens stay only where all share them.
     source.limits.slice = None;

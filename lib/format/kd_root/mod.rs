@@ -12,8 +12,8 @@ mod split;
 pub use manifest::{RootManifest, Whole};
 pub use merge::{check_aligned, concatenate};
 pub use part::{
-    Config, Limits, PART_SCHEMA, Part, Records, Run, Source, Split, find_manifest,
-    manifest_beside, manifest_in_root,
+    Config, Limits, PART_SCHEMA, Part, Records, Run, Source, Split, find_manifest, manifest_beside,
+    manifest_in_root,
 };
 pub use reader::{KdReader, is_megatron};
 pub use sink::{Sink, Target};

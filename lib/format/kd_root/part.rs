@@ -165,7 +165,10 @@ impl Part {
             .map_err(|e| Error::data(format!("{}: no part manifest: {e}", shown(path))))?;
         if part.schema_version != PART_SCHEMA {
             let version = &part.schema_version;
-            return Err(Error::data(format!("{}: is {version:?}, not {PART_SCHEMA:?}", shown(path))));
+            return Err(Error::data(format!(
+                "{}: is {version:?}, not {PART_SCHEMA:?}",
+                shown(path)
+            )));
         }
         Ok(part)
     }

@@ -25,9 +25,10 @@ impl Target {
     /// The splits: name and prefix.
     fn splits(&self) -> Vec<(&'static str, PathBuf)> {
         match self {
-            Target::Root { root, name, .. } => {
-                super::SPLITS.into_iter().map(|split| (split, root.join(split).join(name))).collect()
-            }
+            Target::Root { root, name, .. } => super::SPLITS
+                .into_iter()
+                .map(|split| (split, root.join(split).join(name)))
+                .collect(),
             Target::Prefix(prefix) => vec![(ALL, prefix.clone())],
         }
     }
@@ -63,9 +64,10 @@ impl Target {
         for (_, prefix) in self.splits() {
             for ending in ["bin", "idx"] {
                 files.extend(
-                    layout.members().iter().map(|(suffix, ..)| {
-                        with_suffix(&prefix, &format!("{suffix}.{ending}"))
-                    }),
+                    layout
+                        .members()
+                        .iter()
+                        .map(|(suffix, ..)| with_suffix(&prefix, &format!("{suffix}.{ending}"))),
                 );
             }
         }
@@ -210,9 +212,9 @@ impl Sink {
 fn check_alignment(view: &Tokens<'_>, row: usize, span: &[u8]) -> Result<(), String> {
     let Some(last) = span.iter().rposition(|&id| id > 0) else { return Ok(()) };
     let shifted = last + 1 < span.len();
-    let at_end = view.segments(row).is_some_and(|mut segments| {
-        segments.any(|segment| segment.end as usize == last + 1)
-    });
+    let at_end = view
+        .segments(row)
+        .is_some_and(|mut segments| segments.any(|segment| segment.end as usize == last + 1));
     if at_end || !shifted {
         return Err("the masks are token-aligned; try: span-mask --align label".to_string());
     }
@@ -225,8 +227,7 @@ pub(super) fn describe(
     base: &Path,
     files: &mut Vec<PendingFile>,
 ) -> Result<Split> {
-    let mut split =
-        Split { rows: finished.sequences, tokens: finished.values, ..Split::default() };
+    let mut split = Split { rows: finished.sequences, tokens: finished.values, ..Split::default() };
     let mut add = |key: String, finished: FinishedFile| -> Result<()> {
         let path = finished.file.path();
         let relative = path.strip_prefix(base).unwrap_or(path);

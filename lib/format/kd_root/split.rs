@@ -142,7 +142,8 @@ mod tests {
         assert_eq!(threshold("0.0001e1"), Some(18_446_744_073_709_551));
         assert_eq!(threshold("0.1"), Some(1_844_674_407_370_955_161));
         assert_eq!(threshold("0.99999999999999999999999"), Some((1 << 64) - 1));
-        for bad in ["", ".", "1.1", "2", "-0.1", "+0.1", "nan", "inf", "1e1", "0x1", "0.1 ", "e-1"] {
+        for bad in ["", ".", "1.1", "2", "-0.1", "+0.1", "nan", "inf", "1e1", "0x1", "0.1 ", "e-1"]
+        {
             assert_eq!(threshold(bad), None, "{bad:?}");
         }
     }

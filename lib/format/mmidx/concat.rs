@@ -33,7 +33,8 @@ impl<'a> Concatenation<'a> {
         let Some(first) = parts.first() else { return Ok(None) };
         let dtype = first.index.dtype;
         for part in parts {
-            let bad = |cause: String| Err(Error::data(format!("{}: {cause}", shown(part.idx_path()))));
+            let bad =
+                |cause: String| Err(Error::data(format!("{}: {cause}", shown(part.idx_path()))));
             if part.index.dtype != dtype {
                 let (other, dtype) = (part.index.dtype.name(), dtype.name());
                 return bad(format!("is {other}, the first dataset is {dtype}"));
@@ -121,7 +122,9 @@ fn check_layout(part: &Dataset) -> Result<()> {
         let length = length.map_err(|e| part.index_error(e))?;
         let offset = offset.map_err(|e| part.index_error(e))?;
         if length < 0 || offset != end {
-            return bad(format!("sequence {number} of length {length} begins at byte {offset}, not {end}"));
+            return bad(format!(
+                "sequence {number} of length {length} begins at byte {offset}, not {end}"
+            ));
         }
         end += i64::from(length) * index.dtype.size() as i64;
     }

@@ -18,7 +18,10 @@ pub enum IndexError {
     Version(u64),
     Dtype(u8),
     /// The file's length is not what its counts say.
-    Length { found: u64, expected: u64 },
+    Length {
+        found: u64,
+        expected: u64,
+    },
     /// The counts are beyond any file.
     Counts,
 }
@@ -95,13 +98,15 @@ impl Index {
     /// The lengths from the sequence `first` on.
     pub fn lengths_from(&self, first: u64) -> impl Iterator<Item = io::Result<i32>> + '_ {
         let start = HEADER_BYTES + 4 * first;
-        values(&self.file, start, self.sequences.saturating_sub(first)).map(|v| v.map(i32::from_le_bytes))
+        values(&self.file, start, self.sequences.saturating_sub(first))
+            .map(|v| v.map(i32::from_le_bytes))
     }
 
     /// The byte offset of each sequence, from the sequence `first` on.
     pub fn offsets_from(&self, first: u64) -> impl Iterator<Item = io::Result<i64>> + '_ {
         let start = HEADER_BYTES + 4 * self.sequences + 8 * first;
-        values(&self.file, start, self.sequences.saturating_sub(first)).map(|v| v.map(i64::from_le_bytes))
+        values(&self.file, start, self.sequences.saturating_sub(first))
+            .map(|v| v.map(i64::from_le_bytes))
     }
 
     /// The document indices: the first sequence of each document, then the number of sequences.
@@ -185,9 +190,9 @@ impl Dataset {
     pub fn read_sequence(&self, offset: i64, length: i32, into: &mut Vec<u8>) -> Result<()> {
         let bytes = u64::try_from(length).ok().map(|n| n * self.index.dtype.size() as u64);
         let offset_u64 = u64::try_from(offset).ok();
-        let inside = offset_u64
-            .zip(bytes)
-            .filter(|(offset, bytes)| offset.checked_add(*bytes).is_some_and(|end| end <= self.bin_bytes));
+        let inside = offset_u64.zip(bytes).filter(|(offset, bytes)| {
+            offset.checked_add(*bytes).is_some_and(|end| end <= self.bin_bytes)
+        });
         let Some((offset, bytes)) = inside else {
             return Err(Error::data(format!(
                 "{}: a sequence of {length} values at byte {offset} is not in the .bin of {} bytes",

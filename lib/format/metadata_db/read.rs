@@ -1,0 +1,204 @@
+//! Reading, without write permission and without leaving anything behind.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+
+use super::{Cause, Error, Run, journals};
+
+/// Reads a database. Older pools may lack the table `session`, or columns of `runs`.
+#[derive(Debug)]
+pub struct Reader {
+    connection: Connection,
+    path: PathBuf,
+    /// The columns of `runs`, with `NULL` for those that are not there.
+    run_columns: String,
+    has_session: bool,
+}
+
+const COLUMNS: [&str; 5] = ["id", "seed", "steps", "max_score", "highest_tile"];
+
+impl Reader {
+    /// Opens `path` for reading only.
+    pub fn open(path: &Path) -> Result<Reader, Error> {
+        match path.try_exists() {
+            Ok(true) => {}
+            Ok(false) => return Err(Error::new(path, Cause::Missing)),
+            Err(error) => return Err(Error::new(path, Cause::Io(error))),
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let plain = Connection::open_with_flags(path, flags)
+            .map_err(|error| Error::sqlite(path, error))
+            .and_then(|connection| Reader::over(connection, path));
+        match plain {
+            // A database left in WAL mode cannot be opened where SQLite may not create its
+            // files. With no log beside it nothing is missing, so it is read as it stands.
+            Err(Error { cause: Cause::Sqlite(_), .. }) if journals(path).is_empty() => {
+                let uri = immutable_uri(path);
+                let connection =
+                    Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
+                        .map_err(|error| Error::sqlite(path, error))?;
+                Reader::over(connection, path)
+            }
+            other => other,
+        }
+    }
+
+    pub(super) fn over(connection: Connection, path: &Path) -> Result<Reader, Error> {
+        let named = |error| Error::sqlite(path, error);
+        let has = |table: &str, column: &str| -> Result<bool, Error> {
+            let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE lower(name) = ?2";
+            let found = connection.query_row(sql, [table, column], |_| Ok(()));
+            Ok(found.optional().map_err(named)?.is_some())
+        };
+        if !has("runs", "id")? {
+            return Err(Error::new(path, Cause::NoRuns));
+        }
+        let mut run_columns = Vec::new();
+        for column in COLUMNS {
+            run_columns.push(if has("runs", column)? { column } else { "NULL" });
+        }
+        let has_session = has("session", "meta_key")? && has("session", "meta_value")?;
+        let run_columns = run_columns.join(", ");
+        Ok(Reader { connection, path: path.to_owned(), run_columns, has_session })
+    }
+
+    /// Whether there is a `session` table.
+    pub fn has_session(&self) -> bool {
+        self.has_session
+    }
+
+    /// Rows of `runs`.
+    pub fn run_count(&self) -> Result<u64, Error> {
+        let count = self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0));
+        count.map(|count: i64| count as u64).map_err(|error| self.sqlite(error))
+    }
+
+    /// Calls `f` with every run, by ascending id. Memory does not grow with them. The inner
+    /// error is that of `f`, which ends the reading.
+    pub fn runs<E>(&self, mut f: impl FnMut(Run) -> Result<(), E>) -> Result<Result<(), E>, Error> {
+        let sql = format!("SELECT {} FROM runs ORDER BY id", self.run_columns);
+        let mut statement = self.connection.prepare(&sql).map_err(|e| self.sqlite(e))?;
+        let mut rows = statement.query([]).map_err(|e| self.sqlite(e))?;
+        while let Some(row) = rows.next().map_err(|e| self.sqlite(e))? {
+            if let Err(error) = f(self.run_of(row)?) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The run of this id.
+    pub fn run(&self, id: u64) -> Result<Option<Run>, Error> {
+        let Ok(id) = i64::try_from(id) else { return Ok(None) };
+        let sql = format!("SELECT {} FROM runs WHERE id = ?1", self.run_columns);
+        let mut statement = self.connection.prepare_cached(&sql).map_err(|e| self.sqlite(e))?;
+        let mut rows = statement.query([id]).map_err(|e| self.sqlite(e))?;
+        let row = rows.next().map_err(|e| self.sqlite(e))?;
+        row.map(|row| self.run_of(row)).transpose()
+    }
+
+    /// The session's value of this key.
+    pub fn session(&self, key: &str) -> Result<Option<String>, Error> {
+        if !self.has_session {
+            return Ok(None);
+        }
+        let sql = "SELECT meta_value FROM session WHERE meta_key = ?1";
+        let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.sqlite(e))?;
+        let mut rows = statement.query([key]).map_err(|e| self.sqlite(e))?;
+        match rows.next().map_err(|e| self.sqlite(e))? {
+            Some(row) => self.text(row, 0, key, "meta_value"),
+            None => Ok(None),
+        }
+    }
+
+    /// Calls `f` with every key of the session that is not null, and its value, by ascending
+    /// bytes of the key; errors as in [`Reader::runs`].
+    pub fn session_keys<E>(
+        &self,
+        mut f: impl FnMut(&str, Option<&str>) -> Result<(), E>,
+    ) -> Result<Result<(), E>, Error> {
+        if !self.has_session {
+            return Ok(Ok(()));
+        }
+        let sql = "SELECT meta_key, meta_value FROM session WHERE meta_key IS NOT NULL \
+                   ORDER BY meta_key COLLATE BINARY";
+        let mut statement = self.connection.prepare(sql).map_err(|e| self.sqlite(e))?;
+        let mut rows = statement.query([]).map_err(|e| self.sqlite(e))?;
+        while let Some(row) = rows.next().map_err(|e| self.sqlite(e))? {
+            let key = self.text(row, 0, "?", "meta_key")?.unwrap_or_default();
+            let value = self.text(row, 1, &key, "meta_value")?;
+            if let Err(error) = f(&key, value.as_deref()) {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn sqlite(&self, error: rusqlite::Error) -> Error {
+        Error::sqlite(&self.path, error)
+    }
+
+    fn run_of(&self, row: &Row<'_>) -> Result<Run, Error> {
+        let integer = |index: usize| -> Result<Option<i64>, Error> {
+            match row.get_ref(index).map_err(|e| self.sqlite(e))? {
+                ValueRef::Null => Ok(None),
+                ValueRef::Integer(value) => Ok(Some(value)),
+                _ => {
+                    let id: i64 = row.get(0).unwrap_or_default();
+                    Err(self.value("runs", id.to_string(), COLUMNS[index]))
+                }
+            }
+        };
+        let id = integer(0)?.unwrap_or_default();
+        let unsigned = |index: usize| -> Result<Option<u64>, Error> {
+            let wrong = |_| self.value("runs", id.to_string(), COLUMNS[index]);
+            integer(index)?.map(u64::try_from).transpose().map_err(wrong)
+        };
+        Ok(Run {
+            id: unsigned(0)?.unwrap_or_default(),
+            seed: integer(1)?.map(|seed| seed as u64),
+            steps: unsigned(2)?,
+            max_score: unsigned(3)?,
+            highest_tile: unsigned(4)?,
+        })
+    }
+
+    fn text(
+        &self,
+        row: &Row<'_>,
+        index: usize,
+        key: &str,
+        column: &'static str,
+    ) -> Result<Option<String>, Error> {
+        let wrong = || self.value("session", format!("\"{key}\""), column);
+        match row.get_ref(index).map_err(|e| self.sqlite(e))? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(text) => {
+                Ok(Some(std::str::from_utf8(text).map_err(|_| wrong())?.to_owned()))
+            }
+            // A column of type TEXT turns numbers into text, so these are of other schemas.
+            ValueRef::Integer(value) => Ok(Some(value.to_string())),
+            _ => Err(wrong()),
+        }
+    }
+
+    fn value(&self, table: &'static str, row: String, column: &'static str) -> Error {
+        Error::new(&self.path, Cause::Value { table, row, column })
+    }
+}
+
+/// The URI under which SQLite reads a file without looking for others beside it.
+pub(super) fn immutable_uri(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let mut uri = "file:".to_owned();
+    for &byte in path.as_os_str().as_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
+            uri.push(byte as char);
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri + "?immutable=1"
+}

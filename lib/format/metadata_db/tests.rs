@@ -1,0 +1,261 @@
+use std::fs;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::*;
+
+/// A folder that goes when the test ends.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let name = format!("gristmill-db-{name}-{}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        Folder(path)
+    }
+
+    fn db(&self) -> PathBuf {
+        self.0.join("metadata.db")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run(id: u64) -> Run {
+    Run {
+        id,
+        seed: Some(u64::MAX - id),
+        steps: Some(10 + id),
+        max_score: Some(1000 * id),
+        highest_tile: Some(1 << 17),
+    }
+}
+
+fn write(path: &Path, runs: u64) {
+    let mut writer = Writer::create(path).unwrap();
+    for id in 0..runs {
+        writer.put_run(&run(id)).unwrap();
+        writer.put_session(&run_key(id), "{\"depth\":6}").unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+fn runs(reader: &Reader) -> Vec<Run> {
+    let mut runs = Vec::new();
+    reader
+        .runs(|run| {
+            runs.push(run);
+            Ok::<(), ()>(())
+        })
+        .unwrap()
+        .unwrap();
+    runs
+}
+
+fn error_text(path: &Path) -> String {
+    let text = match Reader::open(path) {
+        Err(error) => error.to_string(),
+        Ok(reader) => reader.runs(|_| Ok::<(), ()>(())).unwrap_err().to_string(),
+    };
+    text.replace(&path.display().to_string(), "DB")
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let folder = Folder::new("round-trip");
+    let mut writer = Writer::create(&folder.db()).unwrap();
+    writer.put_run(&run(1)).unwrap();
+    writer.put_run(&Run { id: 0, ..Run::default() }).unwrap();
+    writer.put_run(&run(7)).unwrap();
+    writer.put_run(&Run { steps: Some(3), ..run(7) }).unwrap();
+    writer.put_session("run.0", "{}").unwrap();
+    writer.put_session("a", "1").unwrap();
+    writer.put_session("a", "ü").unwrap();
+    writer.finish().unwrap();
+    let reader = Reader::open(&folder.db()).unwrap();
+    let expected = [Run { id: 0, ..Run::default() }, run(1), Run { steps: Some(3), ..run(7) }];
+    assert_eq!(runs(&reader), expected);
+    assert_eq!(reader.run_count().unwrap(), 3);
+    assert_eq!(reader.run(1).unwrap(), Some(run(1)));
+    assert_eq!(reader.run(2).unwrap(), None);
+    assert_eq!(reader.run(u64::MAX).unwrap(), None);
+    assert_eq!(reader.session("a").unwrap().as_deref(), Some("ü"));
+    assert_eq!(reader.session("b").unwrap(), None);
+    let mut keys = Vec::new();
+    let all = reader.session_keys(|key, value| {
+        keys.push((key.to_owned(), value.map(str::to_owned)));
+        Ok::<(), ()>(())
+    });
+    all.unwrap().unwrap();
+    let text = |s: &str| Some(s.to_owned());
+    assert_eq!(keys, [("a".to_owned(), text("ü")), ("run.0".to_owned(), text("{}"))]);
+    assert_eq!(reader.runs(|run| Err(run.id)).unwrap(), Err(0));
+}
+
+#[test]
+fn the_seed_is_stored_as_the_same_bits() {
+    let folder = Folder::new("seed");
+    write(&folder.db(), 1);
+    let connection = Connection::open(folder.db()).unwrap();
+    let row: (i64, i64, i64, i64) = connection
+        .query_row(
+            "SELECT seed, steps, max_score, highest_tile FROM runs WHERE id = 0",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )
+        .unwrap();
+    assert_eq!(row, (-1, 10, 0, 131_072));
+    let schema: Vec<String> = connection
+        .prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(
+        schema,
+        [
+            "CREATE TABLE runs (id INTEGER PRIMARY KEY, seed BIGINT, steps INT, max_score INT, \
+             highest_tile INT)",
+            "CREATE TABLE session (meta_key TEXT PRIMARY KEY, meta_value TEXT)"
+        ]
+    );
+}
+
+#[test]
+fn one_file_stands_alone() {
+    let folder = Folder::new("alone");
+    write(&folder.db(), 50_000);
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    assert_eq!(journals(&folder.db()), [] as [PathBuf; 0]);
+    // Not in WAL mode: bytes 18 and 19 of the file are the write and read versions.
+    assert_eq!(fs::read(folder.db()).unwrap()[18..20], [1, 1]);
+    let connection =
+        Connection::open_with_flags(folder.db(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let count: i64 =
+        connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 50_000);
+}
+
+#[test]
+fn the_same_calls_give_the_same_bytes() {
+    let (one, two) = (Folder::new("same-1"), Folder::new("same-2"));
+    write(&one.db(), 50_000);
+    write(&two.db(), 50_000);
+    assert!(fs::read(one.db()).unwrap() == fs::read(two.db()).unwrap());
+}
+
+#[test]
+fn an_existing_file_is_refused() {
+    let folder = Folder::new("exists");
+    fs::write(folder.db(), "").unwrap();
+    let error = Writer::create(&folder.db()).unwrap_err();
+    assert_eq!(error.to_string(), format!("{}: the file exists", folder.db().display()));
+}
+
+#[test]
+fn numbers_beyond_sqlites_are_refused() {
+    let folder = Folder::new("large");
+    let mut writer = Writer::create(&folder.db()).unwrap();
+    let error = writer.put_run(&Run { max_score: Some(1 << 63), ..run(0) }).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("metadata.db: `max_score` is too large for SQLite: 9223372036854775808")
+    );
+}
+
+#[test]
+fn a_missing_session_table_is_fine() {
+    let folder = Folder::new("no-session");
+    let connection = Connection::open(folder.db()).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE runs (ID INTEGER PRIMARY KEY, seed BIGINT, steps INT); \
+                        INSERT INTO runs VALUES (3, -2, 9), (1, NULL, 8)",
+        )
+        .unwrap();
+    drop(connection);
+    let reader = Reader::open(&folder.db()).unwrap();
+    assert!(!reader.has_session());
+    assert_eq!(
+        runs(&reader),
+        [
+            Run { id: 1, steps: Some(8), ..Run::default() },
+            Run { id: 3, seed: Some(u64::MAX - 1), steps: Some(9), ..Run::default() }
+        ]
+    );
+    assert_eq!(reader.session("a").unwrap(), None);
+    assert_eq!(reader.session_keys(|_, _| Err(())).unwrap(), Ok(()));
+}
+
+#[test]
+fn a_database_left_in_wal_mode_is_read_where_nothing_can_be_written() {
+    let folder = Folder::new("wal ?#%");
+    let connection = Connection::open(folder.db()).unwrap();
+    connection
+        .execute_batch(
+            "PRAGMA journal_mode = WAL; CREATE TABLE runs (id INTEGER PRIMARY KEY); \
+                        INSERT INTO runs VALUES (5)",
+        )
+        .unwrap();
+    drop(connection);
+    assert_eq!(fs::read(folder.db()).unwrap()[18..20], [2, 2]);
+    let uri = read::immutable_uri(&folder.db());
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri, flags).unwrap();
+    let reader = Reader::over(connection, &folder.db()).unwrap();
+    assert_eq!(runs(&reader), [Run { id: 5, ..Run::default() }]);
+    assert_eq!(runs(&Reader::open(&folder.db()).unwrap()), [Run { id: 5, ..Run::default() }]);
+}
+
+#[test]
+fn what_is_no_such_database_is_refused() {
+    let folder = Folder::new("refused");
+    assert_eq!(error_text(&folder.db()), "DB: no such file");
+    fs::write(folder.db(), "not a database, but long enough to have a header".repeat(50)).unwrap();
+    assert_eq!(error_text(&folder.db()), "DB: not a sound SQLite database");
+    fs::write(folder.db(), "").unwrap();
+    assert_eq!(error_text(&folder.db()), "DB: no table `runs` with a column `id`");
+    let connection = Connection::open(folder.db()).unwrap();
+    connection
+        .execute_batch(
+            "CREATE TABLE runs (id INTEGER PRIMARY KEY, steps INT); \
+                        INSERT INTO runs VALUES (4, 'many')",
+        )
+        .unwrap();
+    assert_eq!(error_text(&folder.db()), "DB: `runs` row 4: `steps` has a value of the wrong type");
+    connection.execute_batch("UPDATE runs SET steps = -1").unwrap();
+    assert_eq!(error_text(&folder.db()), "DB: `runs` row 4: `steps` has a value of the wrong type");
+}
+
+#[test]
+fn keys_of_runs_are_told_from_others() {
+    assert_eq!(run_key(17), "run.17");
+    assert_eq!(run_of_key("run.17"), Some(17));
+    assert_eq!(run_of_key("run.0"), Some(0));
+    for key in ["run.", "run.017", "run.+1", "run.1x", "runs.1", "0.run.1", "session"] {
+        assert_eq!(run_of_key(key), None, "{key}");
+    }
+}
+
+/// `cargo test --lib -- --ignored million`: prints the seconds and the peak of memory.
+#[test]
+#[ignore = "a measurement"]
+fn a_million_runs() {
+    let folder = Folder::new("million");
+    let start = std::time::Instant::now();
+    write(&folder.db(), 1_000_000);
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    println!("{:?}, {peak}, {} bytes", start.elapsed(), folder.db().metadata().unwrap().len());
+    let reader = Reader::open(&folder.db()).unwrap();
+    assert_eq!(reader.run_count().unwrap(), 1_000_000);
+}

@@ -1,0 +1,122 @@
+//! Writing: rows in any order, the last one of a key wins; memory does not grow with them.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::{Cause, Error, Run};
+
+/// Rows written in one transaction.
+const BATCH: u32 = 20_000;
+
+const SCHEMA: &str = "
+    CREATE TABLE runs (id INTEGER PRIMARY KEY, seed BIGINT, steps INT, max_score INT, \
+                       highest_tile INT);
+    CREATE TABLE session (meta_key TEXT PRIMARY KEY, meta_value TEXT);";
+
+const PUT_RUN: &str = "
+    INSERT INTO runs (id, seed, steps, max_score, highest_tile) VALUES (?1, ?2, ?3, ?4, ?5)
+    ON CONFLICT (id) DO UPDATE SET seed = excluded.seed, steps = excluded.steps,
+        max_score = excluded.max_score, highest_tile = excluded.highest_tile";
+
+const PUT_SESSION: &str = "
+    INSERT INTO session (meta_key, meta_value) VALUES (?1, ?2)
+    ON CONFLICT (meta_key) DO UPDATE SET meta_value = excluded.meta_value";
+
+/// Writes a new database. What is not finished is not to be published: until
+/// [`Writer::finish`] rows may stand in files beside it.
+///
+/// The same calls give the same bytes.
+#[derive(Debug)]
+pub struct Writer {
+    connection: Connection,
+    path: PathBuf,
+    /// Rows since the transaction began; none is open at 0.
+    pending: u32,
+}
+
+impl Writer {
+    /// Creates the database at `path`, where no file may be.
+    pub fn create(path: &Path) -> Result<Writer, Error> {
+        // SQLite would open what is there, also a file of no bytes.
+        match path.try_exists() {
+            Ok(false) => {}
+            Ok(true) => return Err(Error::new(path, Cause::Exists)),
+            Err(error) => return Err(Error::new(path, Cause::Io(error))),
+        }
+        let named = |error| Error::sqlite(path, error);
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(named)?;
+        connection.pragma_update(None, "page_size", 4096).map_err(named)?;
+        connection.pragma_update(None, "journal_mode", "WAL").map_err(named)?;
+        connection.pragma_update(None, "synchronous", "NORMAL").map_err(named)?;
+        connection.execute_batch(SCHEMA).map_err(named)?;
+        Ok(Writer { connection, path: path.to_owned(), pending: 0 })
+    }
+
+    /// Writes a run, in place of one of the same id.
+    pub fn put_run(&mut self, run: &Run) -> Result<(), Error> {
+        let id = self.signed("id", Some(run.id))?;
+        let seed = run.seed.map(|seed| seed as i64);
+        let steps = self.signed("steps", run.steps)?;
+        let max_score = self.signed("max_score", run.max_score)?;
+        let highest_tile = self.signed("highest_tile", run.highest_tile)?;
+        self.put(PUT_RUN, params![id, seed, steps, max_score, highest_tile])
+    }
+
+    /// Writes a key of the session, in place of the same key.
+    pub fn put_session(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        self.put(PUT_SESSION, params![key, value])
+    }
+
+    /// Commits, moves everything into the one file, and closes it: a reader needs neither
+    /// write permission nor any file beside it.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.commit()?;
+        let Writer { connection, path, .. } = self;
+        let named = |error| Error::sqlite(&path, error);
+        let busy: i64 = connection
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(named)?;
+        let mode: String = connection
+            .query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))
+            .map_err(named)?;
+        connection.close().map_err(|(_, error)| named(error))?;
+        if busy != 0 || mode != "delete" {
+            let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
+            let text = "another process has the database open".to_owned();
+            return Err(named(rusqlite::Error::SqliteFailure(busy, Some(text))));
+        }
+        Ok(())
+    }
+
+    fn signed(&self, column: &'static str, value: Option<u64>) -> Result<Option<i64>, Error> {
+        value.map(i64::try_from).transpose().map_err(|_| {
+            let value = value.unwrap_or_default();
+            Error::new(&self.path, Cause::Large { column, value })
+        })
+    }
+
+    fn put(&mut self, sql: &str, values: impl rusqlite::Params) -> Result<(), Error> {
+        let named = |error| Error::sqlite(&self.path, error);
+        if self.pending == 0 {
+            self.connection.execute_batch("BEGIN").map_err(named)?;
+        }
+        let mut statement = self.connection.prepare_cached(sql).map_err(named)?;
+        statement.execute(values).map_err(named)?;
+        drop(statement);
+        self.pending += 1;
+        if self.pending == BATCH { self.commit() } else { Ok(()) }
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        if self.pending > 0 {
+            self.pending = 0;
+            let committed = self.connection.execute_batch("COMMIT");
+            committed.map_err(|error| Error::sqlite(&self.path, error))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! The header of a `.npy` file: what it says, and its bytes.
+
+use std::fmt::Write as _;
+use std::io::Read;
+
+use super::dtype::write_tuple;
+use super::{Dtype, Error, parse};
+
+const MAGIC: &[u8; 6] = b"\x93NUMPY";
+/// Magic, version and the length of a version 1.0 header.
+const PREFIX: usize = 10;
+/// The data starts at a multiple of this.
+const ALIGNMENT: usize = 64;
+/// NumPy leaves room for a first axis of this many digits, so that it can grow in place.
+const GROWTH_DIGITS: usize = 21;
+/// The longest header that is read. NumPy itself stops at 10,000 characters.
+const MAX_HEADER: usize = 1 << 20;
+
+/// What the header of an array says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Header {
+    pub dtype: Dtype,
+    pub fortran_order: bool,
+    /// Lengths of the axes; the first counts rows.
+    pub shape: Vec<u64>,
+}
+
+impl Header {
+    /// The header of `rows` rows, each of `dtype` or an array of `row_shape` of it.
+    pub fn of_rows(dtype: Dtype, rows: u64, row_shape: &[u64]) -> Header {
+        let shape = [&[rows], row_shape].concat();
+        Header { dtype, fortran_order: false, shape }
+    }
+
+    /// The bytes that `numpy.save` writes before the data. They are as many for every first
+    /// axis of up to 20 digits.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let mut text = format!("{{'descr': {}, 'fortran_order': ", self.dtype);
+        text.push_str(if self.fortran_order { "True" } else { "False" });
+        text.push_str(", 'shape': ");
+        // Writing to a String cannot fail.
+        let _ = write_tuple(&mut text, &self.shape);
+        text.push_str(", }");
+        let growing = if self.fortran_order { self.shape.last() } else { self.shape.first() };
+        if let Some(length) = growing {
+            let mut digits = String::new();
+            let _ = write!(digits, "{length}");
+            text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(digits.len())));
+        }
+        // Never no padding: a whole one where the text ends at the boundary.
+        let padding = ALIGNMENT - (PREFIX + text.len() + 1) % ALIGNMENT;
+        text.extend(std::iter::repeat_n(' ', padding));
+        text.push('\n');
+        let length = u16::try_from(text.len()).map_err(|_| Error::DescrTooLong)?;
+        if !text.is_ascii() {
+            return Err(Error::DescrTooLong);
+        }
+        let mut bytes = Vec::with_capacity(PREFIX + text.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&[1, 0]);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+        Ok(bytes)
+    }
+
+    /// Reads a header of version 1.0, 2.0 or 3.0, and how many bytes it has. The reader is
+    /// then at the first byte of data.
+    pub fn read(reader: &mut impl Read) -> Result<(Header, u64), Error> {
+        let mut start = [0; 8];
+        fill(reader, &mut start)?;
+        let (magic, version) = start.split_at(MAGIC.len());
+        if magic != MAGIC {
+            return Err(Error::Magic);
+        }
+        let (prefix, length) = match *version {
+            [1, 0] => {
+                let mut length = [0; 2];
+                fill(reader, &mut length)?;
+                (PREFIX, usize::from(u16::from_le_bytes(length)))
+            }
+            [2 | 3, 0] => {
+                let mut length = [0; 4];
+                fill(reader, &mut length)?;
+                (PREFIX + 2, u32::from_le_bytes(length) as usize)
+            }
+            [major, minor, ..] => return Err(Error::Version(major, minor)),
+            _ => return Err(Error::CutHeader),
+        };
+        if length > MAX_HEADER {
+            return Err(Error::LongHeader(length));
+        }
+        let mut text = vec![0; length];
+        fill(reader, &mut text)?;
+        // Versions 1.0 and 2.0 are Latin-1, 3.0 is UTF-8; the difference can only be in
+        // names of fields.
+        let text = match version {
+            [3, _] => String::from_utf8(text)
+                .map_err(|_| Error::Header { offset: prefix, expected: "UTF-8" })?,
+            _ => text.into_iter().map(char::from).collect(),
+        };
+        let header = parse::header(&text)?;
+        Ok((header, (prefix + length) as u64))
+    }
+
+    /// Bytes of one element.
+    pub fn item_bytes(&self) -> Result<usize, Error> {
+        self.dtype.bytes().ok_or(Error::Overflow)
+    }
+
+    /// Rows: the length of the first axis.
+    pub fn rows(&self) -> Result<u64, Error> {
+        self.shape.first().copied().ok_or(Error::NoRows)
+    }
+
+    /// Bytes of one row: of all elements at one index of the first axis.
+    pub fn row_bytes(&self) -> Result<usize, Error> {
+        let rest = self.shape.get(1..).ok_or(Error::NoRows)?;
+        let bytes = rest
+            .iter()
+            .try_fold(self.item_bytes()? as u64, |bytes, &length| bytes.checked_mul(length));
+        bytes.and_then(|bytes| usize::try_from(bytes).ok()).ok_or(Error::Overflow)
+    }
+
+    /// Bytes of all elements.
+    pub fn data_bytes(&self) -> Result<u64, Error> {
+        let bytes = self
+            .shape
+            .iter()
+            .try_fold(self.item_bytes()? as u64, |bytes, &length| bytes.checked_mul(length));
+        bytes.filter(|&bytes| bytes <= i64::MAX as u64).ok_or(Error::Overflow)
+    }
+
+    /// Checks that a file of `length` bytes holds this header, of `header_bytes`, and its
+    /// data, and nothing else.
+    pub fn check_length(&self, header_bytes: u64, length: u64) -> Result<(), Error> {
+        let expected = self.data_bytes()?.checked_add(header_bytes).ok_or(Error::Overflow)?;
+        match length.cmp(&expected) {
+            std::cmp::Ordering::Less => Err(Error::Cut { length, expected }),
+            std::cmp::Ordering::Greater => Err(Error::Surplus { length, expected }),
+            std::cmp::Ordering::Equal => Ok(()),
+        }
+    }
+}
+
+fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> Result<(), Error> {
+    reader.read_exact(buffer).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => Error::CutHeader,
+        _ => Error::Io(error),
+    })
+}

@@ -1,0 +1,143 @@
+//! Reading rows: one after another from a stream, or any of them from a mapped file.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+
+use memmap2::Mmap;
+
+use super::{Error, Header};
+
+/// Rows of a stream, in blocks. Memory is bounded by the block.
+#[derive(Debug)]
+pub struct Rows<R> {
+    reader: R,
+    header: Header,
+    header_bytes: u64,
+    row_bytes: usize,
+    left: u64,
+    block: Vec<u8>,
+}
+
+/// Bytes of a block, as far as whole rows allow.
+const BLOCK: usize = 1 << 20;
+
+impl Rows<File> {
+    /// Reads a file from its start, after checking its length.
+    pub fn open(mut file: File) -> Result<Self, Error> {
+        let length = file.metadata()?.len();
+        file.rewind()?;
+        let (header, header_bytes) = Header::read(&mut file)?;
+        header.check_length(header_bytes, length)?;
+        Rows::after_header(file, header, header_bytes)
+    }
+}
+
+impl<R: Read> Rows<R> {
+    /// Reads from a stream that starts with the header. Its length is not known before the
+    /// end, where [`Rows::next_block`] reports what is missing, but not what is surplus.
+    pub fn new(mut reader: R) -> Result<Self, Error> {
+        let (header, header_bytes) = Header::read(&mut reader)?;
+        Rows::after_header(reader, header, header_bytes)
+    }
+
+    fn after_header(reader: R, header: Header, header_bytes: u64) -> Result<Self, Error> {
+        if header.fortran_order && header.shape.len() > 1 {
+            return Err(Error::FortranOrder);
+        }
+        header.data_bytes()?;
+        let (left, row_bytes) = (header.rows()?, header.row_bytes()?);
+        Ok(Rows { reader, header, header_bytes, row_bytes, left, block: Vec::new() })
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// Rows that have not been read yet.
+    pub fn rows_left(&self) -> u64 {
+        self.left
+    }
+
+    /// The bytes of the next rows, at least one; `None` after the last. Rows of no bytes
+    /// are all skipped.
+    pub fn next_block(&mut self) -> Result<Option<&[u8]>, Error> {
+        if self.left == 0 || self.row_bytes == 0 {
+            self.left = 0;
+            return Ok(None);
+        }
+        let rows = ((BLOCK / self.row_bytes).max(1) as u64).min(self.left);
+        let bytes = rows as usize * self.row_bytes;
+        self.block.clear();
+        // Grows with what is there: a header alone allocates nothing.
+        let got = (&mut self.reader).take(bytes as u64).read_to_end(&mut self.block)?;
+        if got < bytes {
+            let expected = self.header_bytes + self.header.data_bytes()?;
+            let missing = self.left * self.row_bytes as u64 - got as u64;
+            return Err(Error::Cut { length: expected - missing, expected });
+        }
+        self.left -= rows;
+        Ok(Some(&self.block))
+    }
+}
+
+/// A file mapped to memory, for rows in any order.
+#[derive(Debug)]
+pub struct Mapped {
+    map: Mmap,
+    header: Header,
+    data: usize,
+    row_bytes: usize,
+    rows: u64,
+}
+
+impl Mapped {
+    /// Maps a file after checking its length. While it is mapped nobody may shorten it: that
+    /// would end the process when the lost part is touched. Published datasets are renamed
+    /// into place and never written again.
+    pub fn open(file: &File) -> Result<Self, Error> {
+        let mut start = file;
+        start.rewind()?;
+        let (header, header_bytes) = Header::read(&mut start)?;
+        if header.fortran_order && header.shape.len() > 1 {
+            return Err(Error::FortranOrder);
+        }
+        let (rows, row_bytes) = (header.rows()?, header.row_bytes()?);
+        // SAFETY: the map is only read, and only as bytes, for which any content is valid.
+        // That the file is not changed meanwhile is the condition stated above.
+        let map = unsafe { Mmap::map(file)? };
+        header.check_length(header_bytes, map.len() as u64)?;
+        let data = usize::try_from(header_bytes).map_err(|_| Error::Overflow)?;
+        Ok(Mapped { map, header, data, row_bytes, rows })
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    pub fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// All rows as bytes.
+    pub fn data(&self) -> &[u8] {
+        self.map.get(self.data..).unwrap_or_default()
+    }
+
+    /// The bytes of one row; `None` past the end.
+    #[inline]
+    pub fn row(&self, index: u64) -> Option<&[u8]> {
+        if index >= self.rows {
+            return None;
+        }
+        let start = usize::try_from(index).ok()?.checked_mul(self.row_bytes)?;
+        self.data().get(start..start.checked_add(self.row_bytes)?)
+    }
+}

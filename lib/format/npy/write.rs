@@ -1,0 +1,71 @@
+//! Writing rows whose number is not known before the last.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use super::{Dtype, Error, Header};
+
+/// Writes a `.npy` file row by row. The header has room for any number of rows and is
+/// patched in place at the end, so that the file is what `numpy.save` would have written.
+///
+/// The bytes go to `out` as they come: `out` should be buffered. Until [`Writer::finish`]
+/// the file says that it has no rows.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: W,
+    start: u64,
+    header: Header,
+    header_bytes: usize,
+    row_bytes: usize,
+    rows: u64,
+}
+
+impl<W: Write + Seek> Writer<W> {
+    /// Starts a file at the position of `out`: rows of `dtype`, or of arrays of `row_shape`
+    /// of it.
+    pub fn new(mut out: W, dtype: Dtype, row_shape: &[u64]) -> Result<Self, Error> {
+        let header = Header::of_rows(dtype, 0, row_shape);
+        let bytes = header.to_bytes()?;
+        let row_bytes = header.row_bytes()?;
+        let start = out.stream_position()?;
+        out.write_all(&bytes)?;
+        Ok(Writer { out, start, header, header_bytes: bytes.len(), row_bytes, rows: 0 })
+    }
+
+    /// Writes rows given as their bytes.
+    pub fn write_rows(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let rows = bytes.len().checked_div(self.row_bytes).unwrap_or(0);
+        if rows * self.row_bytes != bytes.len() {
+            return Err(Error::PartialRow { bytes: bytes.len(), row: self.row_bytes });
+        }
+        self.out.write_all(bytes)?;
+        self.rows += rows as u64;
+        Ok(())
+    }
+
+    /// Rows written so far.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Bytes of the file so far.
+    pub fn bytes(&self) -> u64 {
+        self.header_bytes as u64 + self.rows * self.row_bytes as u64
+    }
+
+    /// Puts the number of rows into the header, flushes, and gives `out` back, at its end.
+    pub fn finish(mut self) -> Result<W, Error> {
+        if let Some(rows) = self.header.shape.first_mut() {
+            *rows = self.rows;
+        }
+        let bytes = self.header.to_bytes()?;
+        // The room reserved is for 20 digits, all that a count of rows can have.
+        if bytes.len() != self.header_bytes {
+            return Err(Error::Overflow);
+        }
+        self.out.seek(SeekFrom::Start(self.start))?;
+        self.out.write_all(&bytes)?;
+        self.out.seek(SeekFrom::End(0))?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}

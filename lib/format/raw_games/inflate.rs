@@ -1,0 +1,103 @@
+//! Gzip: a whole file at once where it is small and has one member, else as a stream.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use libdeflater::Decompressor;
+
+use super::{Defect, Error};
+
+/// Compressed size up to which a file is read whole.
+const WHOLE_COMPRESSED: u64 = 16 << 20;
+/// Inflated size up to which a file is inflated whole.
+const WHOLE_INFLATED: usize = 64 << 20;
+/// Deflate cannot shrink by more than this (258 bytes in two bits, and block headers).
+const MAX_RATIO: usize = 1032;
+/// Header and trailer of the smallest member.
+const SMALLEST: usize = 18;
+/// The first bytes of every member: magic and the only method there is.
+const MEMBER: &[u8] = b"\x1f\x8b\x08";
+
+/// What a file turned out to be.
+pub(super) enum Content<'a> {
+    /// All of the inflated bytes, checksum verified.
+    Whole(&'a [u8]),
+    /// A stream that gives the inflated bytes, of any number of members.
+    Stream(Box<dyn Read + 'a>),
+}
+
+/// Opens gzip files, keeping its buffers from one to the next.
+pub(super) struct Inflater {
+    decompressor: Decompressor,
+    compressed: Vec<u8>,
+    inflated: Vec<u8>,
+}
+
+impl Inflater {
+    pub(super) fn new() -> Self {
+        Inflater { decompressor: Decompressor::new(), compressed: Vec::new(), inflated: Vec::new() }
+    }
+
+    /// Opens `path`. What a damaged file is damaged by, the stream tells.
+    pub(super) fn open(&mut self, path: &Path) -> Result<Content<'_>, Error> {
+        let io = |error| Error::io(path, error);
+        let file = File::open(path).map_err(io)?;
+        if file.metadata().map_err(io)?.len() > WHOLE_COMPRESSED {
+            let reader = BufReader::with_capacity(1 << 18, file);
+            return Ok(Content::Stream(stream(reader)));
+        }
+        self.compressed.clear();
+        let limit = WHOLE_COMPRESSED + 1;
+        (&file).take(limit).read_to_end(&mut self.compressed).map_err(io)?;
+        if self.compressed.len() as u64 == limit {
+            // It has grown since its length was asked for.
+            let start = io::Cursor::new(&self.compressed);
+            return Ok(Content::Stream(stream(BufReader::new(start.chain(file)))));
+        }
+        match self.inflate_whole() {
+            Some(length) => Ok(Content::Whole(&self.inflated[..length])),
+            None => Ok(Content::Stream(stream(&self.compressed[..]))),
+        }
+    }
+
+    /// Inflates `compressed`, if it is one sound member of modest size and nothing else.
+    ///
+    /// libdeflate stops after the first member without saying where. A second one would
+    /// start with [`MEMBER`], so a file that has these bytes anywhere else is left to the
+    /// stream; so is one with other bytes at the end, as the length that its last four bytes
+    /// give is then not the length inflated.
+    fn inflate_whole(&mut self) -> Option<usize> {
+        let data = &self.compressed[..];
+        if data.len() < SMALLEST || memchr::memmem::find(&data[1..], MEMBER).is_some() {
+            return None;
+        }
+        let (_, length) = data.split_last_chunk::<4>()?;
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > WHOLE_INFLATED || length > data.len() * MAX_RATIO {
+            return None;
+        }
+        if self.inflated.len() < length {
+            self.inflated.resize(length, 0);
+        }
+        let inflated = &mut self.inflated[..length];
+        let got = self.decompressor.gzip_decompress(data, inflated).ok()?;
+        (got == length).then_some(length)
+    }
+}
+
+fn stream<'a>(reader: impl BufRead + 'a) -> Box<dyn Read + 'a> {
+    Box::new(MultiGzDecoder::new(reader))
+}
+
+/// The error of a read from a [`Content::Stream`]: a defect of the file, unless reading the
+/// file itself failed.
+pub(super) fn read_error(path: &Path, line: u64, error: io::Error) -> Error {
+    let cause = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "the file ends inside it".to_owned(),
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => error.to_string(),
+        _ => return Error::io(path, error),
+    };
+    Error::bad(path, Some(line), Defect::Gzip { cause })
+}

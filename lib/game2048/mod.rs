@@ -1,0 +1,19 @@
+//! The game 2048 as the self-play pools know it: boards and moves, the board evaluation,
+//! one game as columns, and the rows of the pools.
+//!
+//! Nothing here reads or writes files; those are in `format`.
+
+mod board;
+mod eval;
+mod game;
+mod lines;
+mod rows;
+
+pub use board::{
+    Board, CELLS, Direction, MAX_EXPONENT, Packed, Slide, unpack, unpack_is_ambiguous,
+};
+pub use eval::{Survey, board_eval, board_eval_interactive, survey};
+pub use game::{Column, Game, Step, Steps};
+pub use rows::{
+    ALIGNED_ROW, KNOWN_VALUATIONS, PACKED_ROW, RowError, SELFPLAY_ROW, SelfplayRow, StepRow,
+};

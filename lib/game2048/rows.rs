@@ -1,0 +1,349 @@
+//! The rows of the pools, each as plain data and as its bytes: the 48-byte aligned row of a
+//! Macroxue pack, the same row packed to 46 bytes, and the row of self-play v1. All numbers
+//! are little-endian.
+//!
+//! The `.npy` headers that go with them are in `format::npy`.
+
+use std::fmt;
+
+use super::board::{Board, CELLS, Packed, unpack};
+use super::game::Game;
+
+/// Bytes of a [`StepRow`] as packs of ours have it, with two bytes of padding at 26.
+pub const ALIGNED_ROW: usize = 48;
+/// Bytes of a [`StepRow`] without padding, as the published packer writes it.
+pub const PACKED_ROW: usize = 46;
+/// Bytes of a [`SelfplayRow`].
+pub const SELFPLAY_ROW: usize = 28;
+
+/// Where `seed` starts in the two layouts; before it they differ in nothing.
+const ALIGNED_SEED: usize = 28;
+const PACKED_SEED: usize = 26;
+
+/// The valuation names that every pack numbers 0, 1, 2.
+pub const KNOWN_VALUATIONS: [&str; 3] = ["search", "tuple10", "tuple11"];
+
+/// One row of a Macroxue pack.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct StepRow {
+    pub run_id: u32,
+    pub step_index: u32,
+    /// See [`Packed::nibbles`].
+    pub board: u64,
+    pub board_eval: i32,
+    /// See [`Packed::tile_65536_mask`].
+    pub tile_65536_mask: u16,
+    pub move_dir: u8,
+    /// Index into the pack's `valuation_types.json`.
+    pub valuation_type: u8,
+    pub ev_legal: u8,
+    pub max_rank: u8,
+    /// The low 32 bits of the game's seed.
+    pub seed: u32,
+    /// Up, down, left, right; 0.0 where `ev_legal` has no bit.
+    pub branch_evs: [f32; 4],
+}
+
+/// One row of a self-play v1 pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SelfplayRow {
+    pub run_id: u64,
+    pub step_idx: u32,
+    /// Exponents, row-major.
+    pub exps: [u8; CELLS],
+}
+
+/// Why a step has no row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowError {
+    /// The game has no step of this position.
+    NoStep { position: usize },
+    /// The row needs a field that is null.
+    Null { step_index: u32, field: &'static str },
+    /// `ev_legal` has the bit of a direction that has no value.
+    NoValue { step_index: u32, direction: &'static str },
+    /// The valuation name has no number in the pack.
+    NoValuationId { step_index: u32 },
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RowError::NoStep { position } => write!(f, "the game has no step {position}"),
+            RowError::Null { step_index, field } => {
+                write!(f, "step {step_index}: `{field}` is null, and the row needs it")
+            }
+            RowError::NoValue { step_index, direction } => write!(
+                f,
+                "step {step_index}: ev_legal has the bit of {direction}, \
+                 but branch_evs has no value there"
+            ),
+            RowError::NoValuationId { step_index } => {
+                write!(f, "step {step_index}: its valuation_type has no number")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RowError {}
+
+impl StepRow {
+    /// The row of the step at `position` of `game`. `valuation_ids` gives the pack's number
+    /// of each of [`Game::valuation_names`]. The seed is the step's, else the game's;
+    /// a `max_rank` or `board_eval` that is null is an error, nothing is recomputed here.
+    #[inline]
+    pub fn of_step(
+        game: &Game,
+        position: usize,
+        run_id: u32,
+        valuation_ids: &[u8],
+    ) -> Result<StepRow, RowError> {
+        let steps = &game.steps;
+        let (Some(&step_index), Some(board), Some(values), Some(&known)) = (
+            steps.step_index.get(position),
+            steps.boards.get(position),
+            steps.branch_evs.get(position),
+            steps.branch_known.get(position),
+        ) else {
+            return Err(RowError::NoStep { position });
+        };
+        let null = |field| RowError::Null { step_index, field };
+        let ev_legal = steps.ev_legal.get(position).ok_or(null("ev_legal"))?;
+        let valueless = ev_legal & 15 & !known;
+        if valueless != 0 {
+            let direction = super::Direction::NAMES[valueless.trailing_zeros() as usize & 3];
+            return Err(RowError::NoValue { step_index, direction });
+        }
+        let name = steps.valuation_type.get(position).ok_or(null("valuation_type"))?;
+        let seed = steps.seed.get(position).or(game.seed).ok_or(null("seed"))?;
+        let Packed { nibbles, tile_65536_mask } = board.pack();
+        let mut branch_evs = [0.0; 4];
+        for (i, ev) in branch_evs.iter_mut().enumerate() {
+            if ev_legal >> i & 1 == 1 {
+                *ev = values[i];
+            }
+        }
+        Ok(StepRow {
+            run_id,
+            step_index,
+            board: nibbles,
+            board_eval: steps.board_eval.get(position).ok_or(null("board_eval"))?,
+            tile_65536_mask,
+            move_dir: steps.move_dir.get(position).ok_or(null("move_dir"))?,
+            valuation_type: *valuation_ids
+                .get(usize::from(name))
+                .ok_or(RowError::NoValuationId { step_index })?,
+            ev_legal,
+            max_rank: steps.max_rank.get(position).ok_or(null("max_rank"))?,
+            seed: seed as u32,
+            branch_evs,
+        })
+    }
+
+    /// The row's packed board.
+    pub fn packed_board(&self) -> Packed {
+        Packed { nibbles: self.board, tile_65536_mask: self.tile_65536_mask }
+    }
+
+    /// The row's board as exponents; see [`unpack`] for 16 and 17.
+    pub fn exponents(&self) -> Board {
+        unpack(self.packed_board(), self.max_rank)
+    }
+
+    /// The 48 bytes of a pack of ours; the padding is zero.
+    #[inline]
+    pub fn to_aligned(&self) -> [u8; ALIGNED_ROW] {
+        let mut bytes = [0; ALIGNED_ROW];
+        self.put::<ALIGNED_SEED, ALIGNED_ROW>(&mut bytes);
+        bytes
+    }
+
+    /// The 46 bytes of the layout without padding.
+    #[inline]
+    pub fn to_packed(&self) -> [u8; PACKED_ROW] {
+        let mut bytes = [0; PACKED_ROW];
+        self.put::<PACKED_SEED, PACKED_ROW>(&mut bytes);
+        bytes
+    }
+
+    #[inline]
+    pub fn from_aligned(bytes: &[u8; ALIGNED_ROW]) -> StepRow {
+        StepRow::get::<ALIGNED_SEED, ALIGNED_ROW>(bytes)
+    }
+
+    #[inline]
+    pub fn from_packed(bytes: &[u8; PACKED_ROW]) -> StepRow {
+        StepRow::get::<PACKED_SEED, PACKED_ROW>(bytes)
+    }
+
+    #[inline]
+    fn put<const SEED: usize, const N: usize>(&self, bytes: &mut [u8; N]) {
+        bytes[0..4].copy_from_slice(&self.run_id.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.step_index.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.board.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.board_eval.to_le_bytes());
+        bytes[20..22].copy_from_slice(&self.tile_65536_mask.to_le_bytes());
+        bytes[22] = self.move_dir;
+        bytes[23] = self.valuation_type;
+        bytes[24] = self.ev_legal;
+        bytes[25] = self.max_rank;
+        bytes[SEED..SEED + 4].copy_from_slice(&self.seed.to_le_bytes());
+        for (i, ev) in self.branch_evs.iter().enumerate() {
+            let at = SEED + 4 + 4 * i;
+            bytes[at..at + 4].copy_from_slice(&ev.to_le_bytes());
+        }
+    }
+
+    #[inline]
+    fn get<const SEED: usize, const N: usize>(bytes: &[u8; N]) -> StepRow {
+        StepRow {
+            run_id: u32::from_le_bytes(array(bytes, 0)),
+            step_index: u32::from_le_bytes(array(bytes, 4)),
+            board: u64::from_le_bytes(array(bytes, 8)),
+            board_eval: i32::from_le_bytes(array(bytes, 16)),
+            tile_65536_mask: u16::from_le_bytes(array(bytes, 20)),
+            move_dir: bytes[22],
+            valuation_type: bytes[23],
+            ev_legal: bytes[24],
+            max_rank: bytes[25],
+            seed: u32::from_le_bytes(array(bytes, SEED)),
+            branch_evs: std::array::from_fn(|i| f32::from_le_bytes(array(bytes, SEED + 4 + 4 * i))),
+        }
+    }
+}
+
+impl SelfplayRow {
+    #[inline]
+    pub fn to_bytes(&self) -> [u8; SELFPLAY_ROW] {
+        let mut bytes = [0; SELFPLAY_ROW];
+        bytes[0..8].copy_from_slice(&self.run_id.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.step_idx.to_le_bytes());
+        bytes[12..28].copy_from_slice(&self.exps);
+        bytes
+    }
+
+    #[inline]
+    pub fn from_bytes(bytes: &[u8; SELFPLAY_ROW]) -> SelfplayRow {
+        SelfplayRow {
+            run_id: u64::from_le_bytes(array(bytes, 0)),
+            step_idx: u32::from_le_bytes(array(bytes, 8)),
+            exps: array(bytes, 12),
+        }
+    }
+}
+
+/// The `N` bytes at `at`, an offset that is constant and inside at every call.
+#[inline]
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[at..at + N]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::game2048::{Step, board::tests::random_boards};
+
+    fn row() -> StepRow {
+        StepRow {
+            run_id: 0x0403_0201,
+            step_index: 0x0807_0605,
+            board: 0x100f_0e0d_0c0b_0a09,
+            board_eval: -2,
+            tile_65536_mask: 0x1211,
+            move_dir: 3,
+            valuation_type: 254,
+            ev_legal: 9,
+            max_rank: 17,
+            seed: 0xffee_ddcc,
+            branch_evs: [1.0, -0.0, 0.0, -2.5],
+        }
+    }
+
+    #[test]
+    fn the_aligned_row_has_its_offsets_and_zero_padding() {
+        let bytes = row().to_aligned();
+        assert_eq!(bytes[..16], std::array::from_fn::<u8, 16, _>(|i| i as u8 + 1));
+        assert_eq!(bytes[16..20], [0xfe, 0xff, 0xff, 0xff]);
+        assert_eq!(bytes[20..26], [0x11, 0x12, 3, 254, 9, 17]);
+        assert_eq!(bytes[26..28], [0, 0]);
+        assert_eq!(bytes[28..32], [0xcc, 0xdd, 0xee, 0xff]);
+        assert_eq!(bytes[32..36], 1f32.to_le_bytes());
+        assert_eq!(bytes[36..40], (-0f32).to_le_bytes());
+        assert_eq!(bytes[44..48], (-2.5f32).to_le_bytes());
+        assert_eq!(StepRow::from_aligned(&bytes).to_aligned(), bytes);
+    }
+
+    #[test]
+    fn the_packed_row_is_the_aligned_one_without_padding() {
+        let (aligned, packed) = (row().to_aligned(), row().to_packed());
+        assert_eq!(packed[..26], aligned[..26]);
+        assert_eq!(packed[26..], aligned[28..]);
+        assert_eq!(StepRow::from_packed(&packed), row());
+    }
+
+    #[test]
+    fn the_selfplay_row_keeps_wide_run_ids() {
+        let row = SelfplayRow {
+            run_id: u64::MAX - 1,
+            step_idx: 258,
+            exps: std::array::from_fn(|i| i as u8),
+        };
+        let bytes = row.to_bytes();
+        assert_eq!(bytes[..8], (u64::MAX - 1).to_le_bytes());
+        assert_eq!(bytes[8..12], [2, 1, 0, 0]);
+        assert_eq!(bytes[12..], row.exps);
+        assert_eq!(SelfplayRow::from_bytes(&bytes), row);
+    }
+
+    fn game() -> Game {
+        let board = random_boards(4).nth(3).unwrap();
+        let mut game = Game { seed: Some(5 << 32 | 7), ..Game::default() };
+        game.steps.push(Step {
+            step_index: 11,
+            board,
+            board_eval: Some(3),
+            move_dir: Some(1),
+            valuation_type: Some(0),
+            ev_legal: Some(0b0010),
+            max_rank: Some(board.max_rank()),
+            branch_evs: [Some(9.0), Some(2.0), None, None],
+            ..Step::default()
+        });
+        game
+    }
+
+    #[test]
+    fn a_step_becomes_a_row() {
+        let game = game();
+        let row = StepRow::of_step(&game, 0, 4, &[2]).unwrap();
+        assert_eq!((row.run_id, row.step_index, row.valuation_type), (4, 11, 2));
+        assert_eq!(row.seed, 7, "the low 32 bits of the game's seed");
+        assert_eq!(row.branch_evs, [0.0, 2.0, 0.0, 0.0], "0.0 where ev_legal has no bit");
+        assert_eq!(row.exponents().pack(), game.steps.boards[0].pack());
+    }
+
+    #[test]
+    fn what_a_row_needs_must_be_known() {
+        let text = |change: fn(&mut Game), ids: &[u8]| {
+            let mut game = game();
+            change(&mut game);
+            StepRow::of_step(&game, 0, 0, ids).unwrap_err().to_string()
+        };
+        assert_eq!(
+            text(|game| game.seed = None, &[0]),
+            "step 11: `seed` is null, and the row needs it"
+        );
+        assert_eq!(
+            text(|game| game.steps.move_dir = [None].into_iter().collect(), &[0]),
+            "step 11: `move_dir` is null, and the row needs it"
+        );
+        assert_eq!(
+            text(|game| game.steps.ev_legal = [Some(6)].into_iter().collect(), &[0]),
+            "step 11: ev_legal has the bit of left, but branch_evs has no value there"
+        );
+        assert_eq!(text(|_| (), &[]), "step 11: its valuation_type has no number");
+        assert_eq!(text(|game| game.steps.clear(), &[]), "the game has no step 0");
+    }
+}

@@ -1,0 +1,253 @@
+//! Rendering, its errors and its inverse on small conversations. `tests/harmony.rs` compares
+//! with the official package.
+
+use super::*;
+use crate::tokenizer::{CALL, CHANNEL, END, EOD, MESSAGE, RETURN, START, special_id};
+
+const ANSWER: &str = r#"{"role":"assistant","channel":"final","content":"ok"}"#;
+
+fn conversation(messages: &[&str]) -> String {
+    format!("{{\"messages\":[{}]}}", messages.join(","))
+}
+
+fn render(policy: Policy, json: &str) -> Result<Rendered, String> {
+    let mut out = Rendered::default();
+    match Renderer::new(policy).render(json, &mut out) {
+        Ok(()) => Ok(out),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn text(policy: Policy, json: &str) -> String {
+    decode(&render(policy, json).unwrap().tokens).unwrap().text
+}
+
+#[test]
+fn a_conversation() {
+    let json = conversation(&[
+        r#"{"role":"system","content":[{"type":"system_content","model_identity":"M"}]}"#,
+        r#"{"role":"developer","content":[{"type":"developer_content","instructions":"I"}]}"#,
+        r#"{"role":"user","name":"bob","content":"q <|end|>"}"#,
+        r#"{"role":"assistant","channel":"analysis","content":[{"text":"a","type":"text"}]}"#,
+        ANSWER,
+    ]);
+    let rendered = render(Policy::SynthKdV1, &json).unwrap();
+    assert_eq!(
+        decode(&rendered.tokens).unwrap().text,
+        "<|start|>system<|message|>M\nKnowledge cutoff: 2024-06\n\nReasoning: medium\n\n# Valid \
+         channels: analysis, commentary, final. Channel must be included for every \
+         message.<|end|><|start|>developer<|message|># Instructions\n\nI<|end|><|start|>user:bob\
+         <|message|>q <|end|><|end|><|start|>assistant<|channel|>analysis<|message|>a<|end|>\
+         <|start|>assistant<|channel|>final<|message|>ok<|return|><|endoftext|>"
+    );
+    let last = rendered.segments.list[4];
+    assert_eq!((last.role, last.channel), (Role::Assistant, Some(Channel::Final)));
+    assert_eq!(last.end as usize, rendered.tokens.len() - 1);
+    assert_eq!(rendered.tokens.iter().filter(|&&id| id == END).count(), 4);
+    assert_eq!(rendered.tokens[last.end as usize - 1..], [RETURN, EOD]);
+}
+
+#[test]
+fn tool_calls() {
+    let json = conversation(&[
+        r#"{"role":"assistant","channel":"commentary","recipient":"functions.f",
+            "content_type":"<|constrain|>json","content":"{}"}"#,
+        r#"{"role":"tool","name":"functions.f","channel":"side","content":"1"}"#,
+        r#"{"role":"assistant","channel":"final","recipient":"all","content":"x"}"#,
+    ]);
+    let rendered = render(Policy::Chat, &json).unwrap();
+    let decoded = decode(&rendered.tokens).unwrap();
+    assert_eq!(
+        decoded.text,
+        "<|start|>assistant to=functions.f<|channel|>commentary <|constrain|>json<|message|>{}\
+         <|call|><|start|>functions.f<|channel|>side<|message|>1<|end|><|start|>assistant\
+         <|channel|>final<|message|>x<|return|><|endoftext|>"
+    );
+    assert_eq!(
+        decoded.messages[0],
+        DecodedMessage {
+            role: Role::Assistant,
+            name: None,
+            channel: Some("commentary".into()),
+            recipient: Some("functions.f".into()),
+            content_type: Some("<|constrain|>json".into()),
+            text: "{}".into(),
+        }
+    );
+    assert_eq!(decoded.messages[1].role, Role::Tool);
+    assert_eq!(decoded.messages[1].name.as_deref(), Some("functions.f"));
+    let segments = &rendered.segments;
+    assert_eq!(segments.channel(&segments.list[1]), Some("side"));
+    let mut again = Segments::default();
+    segments_of(&rendered.tokens, &mut again).unwrap();
+    assert_eq!(again.list, segments.list);
+}
+
+#[test]
+fn refusals_say_why() {
+    let with_answer = |message: &str| conversation(&[message, ANSWER]);
+    let cases = [
+        (String::new(), "invalid JSON: expected a value at byte 0"),
+        ("[]".into(), "not an object with messages"),
+        ("{}".into(), "messages is missing"),
+        (r#"{"messages": null}"#.into(), "messages: null instead of an array"),
+        (format!("{} x", conversation(&[ANSWER])), "invalid JSON: expected the end at byte 69"),
+        (conversation(&[]), "no assistant message"),
+        (conversation(&["5"]), "message 0: a number instead of an object"),
+        (with_answer(r#"{"content":"x"}"#), "message 0: role is missing"),
+        (
+            with_answer(r#"{"role":5,"content":"x"}"#),
+            "message 0: role: a number instead of a string",
+        ),
+        (
+            conversation(&[ANSWER, r#"{"role":"function","content":"x"}"#]),
+            "message 1: unknown role \"function\"",
+        ),
+        (
+            with_answer(r#"{"role":"tool","name":"t","content":"x"}"#),
+            "message 0: role tool is not allowed by synth-kd-v1",
+        ),
+        (with_answer(r#"{"role":"user"}"#), "message 0: content is missing"),
+        (
+            with_answer(r#"{"role":"user","content":null}"#),
+            "message 0: content: null instead of an array or a string",
+        ),
+        (
+            with_answer(r#"{"role":"user","content":["x"]}"#),
+            "message 0: content: part 0: a string instead of an object",
+        ),
+        (
+            with_answer(r#"{"role":"user","content":[{"type":"image"}]}"#),
+            "message 0: content: part 0: unknown content type \"image\"",
+        ),
+        (
+            with_answer(
+                r#"{"role":"user","content":[{"type":"text","text":"a"},{"type":"text"}]}"#,
+            ),
+            "message 0: content: part 1: text is missing",
+        ),
+        (
+            with_answer(r#"{"role":"user","content":[{"type":"system_content"}]}"#),
+            "message 0: system_content in a user message",
+        ),
+        (
+            with_answer(
+                r#"{"role":"system","content":[{"type":"system_content","reasoning_effort":"low"}]}"#,
+            ),
+            "message 0: content: part 0: reasoning_effort: \"low\" is not Low, Medium or High",
+        ),
+        (
+            with_answer(r#"{"role":"assistant","content":"x"}"#),
+            "message 0: assistant without a channel",
+        ),
+        (
+            with_answer(r#"{"role":"assistant","channel":"commentary","content":"x"}"#),
+            "message 0: assistant in channel \"commentary\", not analysis or final",
+        ),
+        (
+            with_answer(r#"{"role":"user","content":"a\ud800"}"#),
+            "message 0: lone surrogate at byte 40",
+        ),
+        (
+            with_answer(r#"{"role":"user","recipient":5,"content":"a"}"#),
+            "message 0: recipient: a number instead of a string",
+        ),
+    ];
+    for (json, expected) in cases {
+        assert_eq!(render(Policy::SynthKdV1, &json).unwrap_err(), expected, "{json}");
+    }
+    let nameless = with_answer(r#"{"role":"tool","content":"x"}"#);
+    assert_eq!(render(Policy::Chat, &nameless).unwrap_err(), "message 0: tool without a name");
+}
+
+#[test]
+fn the_last_duplicate_counts() {
+    let json = r#"{"messages":[5],"messages":[{"role":5,"role":"assistant","content":[{"type":7}],
+        "channel":"no","content":"x","channel":"final"}]}"#;
+    assert!(text(Policy::SynthKdV1, json).contains("final<|message|>x<|return|>"));
+    let json = r#"{"messages":[{"role":"assistant","channel":"final","content":"x","content":5}]}"#;
+    assert!(render(Policy::Chat, json).is_err());
+}
+
+/// A known system message is rendered anew in a conversation with function tools.
+#[test]
+fn the_memo_heeds_function_tools() {
+    let system = r#"{"role":"system","content":[{"type":"system_content"}]}"#;
+    let tools = r#"{"role":"developer","content":[{"type":"developer_content","tools":{"functions":
+        {"name":"functions","tools":[{"name":"t","description":"d"}]}}}]}"#;
+    let plain = conversation(&[system, ANSWER]);
+    let with_tools = conversation(&[system, tools, ANSWER]);
+    let mut renderer = Renderer::new(Policy::Chat);
+    for json in [&plain, &plain, &with_tools, &plain, &with_tools] {
+        let mut out = Rendered::default();
+        renderer.render(json, &mut out).unwrap();
+        let text = decode(&out.tokens).unwrap().text;
+        assert_eq!(text.contains("Calls to these tools"), *json == with_tools);
+        assert_eq!(out.tokens, render(Policy::Chat, json).unwrap().tokens);
+    }
+    let error = render(Policy::SynthKdV1, &with_tools).unwrap_err();
+    assert!(error.contains("function tools"), "{error}");
+    // More messages than the memo holds.
+    for round in 0..40 {
+        let system = format!(r#"{{"role":"system","content":"{}"}}"#, round % 13);
+        let json = conversation(&[&system, ANSWER]);
+        let mut out = Rendered::default();
+        renderer.render(&json, &mut out).unwrap();
+        assert_eq!(out.tokens, render(Policy::Chat, &json).unwrap().tokens);
+    }
+}
+
+#[test]
+fn tokens_that_are_no_conversation() {
+    let cases: [(&[i32], &str); 9] = [
+        (&[5], "token 0: 5 instead of <|start|>"),
+        (&[START], "token 1: the end instead of <|message|>"),
+        (&[START, 1428, END], "token 2: <|end|> instead of <|message|>"),
+        (&[START, 1428, MESSAGE, 5], "token 4: the end instead of <|end|>, <|return|> or <|call|>"),
+        (
+            &[START, 1428, MESSAGE, CHANNEL, END],
+            "token 3: <|channel|> instead of <|end|>, <|return|> or <|call|>",
+        ),
+        (&[EOD, EOD], "token 0: <|endoftext|> instead of <|start|>"),
+        (&[START, -1, MESSAGE, CALL, EOD], "token 1: unknown token -1"),
+        (&[START, 201_088, MESSAGE, END], "token 1: unknown token 201088"),
+        // The first byte of a character alone.
+        (&[START, 1428, MESSAGE, 174, END], "token 3: text that is not UTF-8"),
+    ];
+    for (tokens, expected) in cases {
+        assert_eq!(decode(tokens).unwrap_err().to_string(), expected, "{tokens:?}");
+    }
+    let mut segments = Segments::default();
+    for nothing in [&[][..], &[EOD]] {
+        assert_eq!(decode(nothing).unwrap().messages, []);
+        segments_of(nothing, &mut segments).unwrap();
+        assert!(segments.list.is_empty());
+    }
+}
+
+/// No sequence of tokens makes the inverse panic, and what it takes covers all tokens.
+#[test]
+fn any_tokens() {
+    let ids = [START, START, MESSAGE, MESSAGE, CHANNEL, END, RETURN, CALL, EOD, 1428, 5, 220, -7];
+    let constrain = special_id("<|constrain|>").unwrap();
+    let mut state = 9u64;
+    let mut taken = 0;
+    for _ in 0..200_000 {
+        let mut tokens = Vec::new();
+        for _ in 0..state % 9 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            tokens.push(*ids.get((state >> 33) as usize % 14).unwrap_or(&constrain));
+        }
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695);
+        let mut segments = Segments::default();
+        let found = segments_of(&tokens, &mut segments);
+        if decode(&tokens).is_ok() {
+            found.unwrap();
+            taken += 1;
+            let covered: i32 = segments.list.iter().map(|s| s.end - s.start).sum();
+            let eod = usize::from(tokens.last() == Some(&EOD));
+            assert_eq!(covered as usize + eod, tokens.len());
+        }
+    }
+    assert!(taken > 100, "{taken}");
+}

@@ -1,0 +1,312 @@
+//! ARC: grids of 1 to 30 by 1 to 30 colours on a canvas of 30 × 30. PAD 0, EOS 1, colour c as
+//! c + 2. One task a group; augmented by the eight symmetries and permutations of the colours.
+
+use super::arc_tasks::{self, Task};
+use super::dihedral;
+use super::random::Key;
+use super::source::{Groups, InputFile, Source};
+use super::{
+    Augmented, Constants, Domain, Error, Example, Finding, Findings, Group, Options, Rejects, Rule,
+    SeqLen, Side, Split,
+};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+
+pub struct Arc;
+
+/// The canvas is SIDE × SIDE.
+pub const SIDE: usize = 30;
+const CELLS: usize = SIDE * SIDE;
+const EOS: i32 = 1;
+/// The token of colour 0.
+const COLOURS: i32 = 2;
+
+static SHAPE: Rule = Rule::error("shape", "both sides have 900 cells");
+static GRID: Rule = Rule::error(
+    "grid",
+    "a side is one filled rectangle, EOS along the row below and the column right of it, else PAD",
+);
+static OFFSET: Rule = Rule::error("offset", "input and output stand at the same place");
+static TEST_OFFSET: Rule =
+    Rule::ours("test_offset", "test grids stand at row 0 column 0, where evaluators look");
+
+static RULES: [&Rule; 4] = [&SHAPE, &GRID, &OFFSET, &TEST_OFFSET];
+
+/// Colours 0 to 9 in row-major order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    /// 1 to 30 each.
+    pub rows: usize,
+    pub columns: usize,
+    pub cells: Vec<u8>,
+}
+
+impl Grid {
+    /// The canvas with the grid's first cell at `row` and `column`, which must leave it room
+    /// (as [`Grid::decode`] guarantees): it panics otherwise.
+    pub fn encode(&self, row: usize, column: usize) -> Vec<i32> {
+        let mut canvas = vec![0; CELLS];
+        for (index, colours) in self.cells.chunks(self.columns.max(1)).enumerate() {
+            let start = (row + index) * SIDE + column;
+            for (token, &colour) in canvas.iter_mut().skip(start).zip(colours) {
+                *token = i32::from(colour) + COLOURS;
+            }
+            if column + self.columns < SIDE {
+                canvas[start + self.columns] = EOS;
+            }
+        }
+        if row + self.rows < SIDE {
+            let start = (row + self.rows) * SIDE + column;
+            canvas[start..start + self.columns].fill(EOS);
+        }
+        canvas
+    }
+
+    /// The grid on a canvas, and the row and column it stands at; or what is wrong with it.
+    pub fn decode(canvas: &[i32]) -> Result<(Grid, [usize; 2]), String> {
+        if canvas.len() != CELLS {
+            return Err(format!("{} cells, expected {CELLS}", canvas.len()));
+        }
+        let is_colour = |token: &&i32| (COLOURS..COLOURS + 10).contains(*token);
+        let Some(first) = canvas.iter().position(|token| is_colour(&token)) else {
+            return Err("no grid".to_string());
+        };
+        let (row, column) = (first / SIDE, first % SIDE);
+        let columns = canvas[first..(row + 1) * SIDE].iter().take_while(is_colour).count();
+        let rows = canvas[first..].iter().step_by(SIDE).take_while(is_colour).count();
+        let mut cells = Vec::with_capacity(rows * columns);
+        for line in canvas[row * SIDE..].chunks(SIDE).take(rows) {
+            // What is no colour shows in the comparison.
+            let colour = |&token: &i32| (token.clamp(COLOURS, COLOURS + 9) - COLOURS) as u8;
+            cells.extend(line[column..column + columns].iter().map(colour));
+        }
+        let grid = Grid { rows, columns, cells };
+        let expected = grid.encode(row, column);
+        match canvas.iter().zip(&expected).position(|(found, expected)| found != expected) {
+            None => Ok((grid, [row, column])),
+            Some(at) => Err(format!(
+                "row {} column {}: token {}, expected {} for a grid of {rows} x {columns} at \
+                 row {row} column {column}",
+                at / SIDE,
+                at % SIDE,
+                canvas[at],
+                expected[at],
+            )),
+        }
+    }
+
+    fn transformed(&self, transform: u8, colours: &[u8; 10]) -> Grid {
+        let (rows, columns, mut cells) =
+            dihedral::apply(transform, self.rows, self.columns, &self.cells);
+        for cell in &mut cells {
+            *cell = colours[usize::from(*cell) % colours.len()];
+        }
+        Grid { rows, columns, cells }
+    }
+}
+
+impl Domain for Arc {
+    fn constants(&self) -> Constants {
+        Constants {
+            name: "arc",
+            seq_len: SeqLen::Fixed(CELLS),
+            vocab_size: 12,
+            pad_id: 0,
+            ignore_label_id: 0,
+            blank_identifier_id: 0,
+        }
+    }
+
+    fn open(&self, options: &Options, rejects: Rejects<'_, '_>) -> Result<Box<dyn Source>, Error> {
+        Ok(Box::new(ArcSource::open(options, rejects)?))
+    }
+
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
+        let mut random = key.draws(number);
+        let transform = random.below(u64::from(dihedral::COUNT)) as u8;
+        let mut colours = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+        random.shuffle(&mut colours[1..]);
+        let new = |canvas: &[i32]| {
+            let (grid, _) = Grid::decode(canvas).ok()?;
+            Some(grid.transformed(transform, &colours).encode(0, 0))
+        };
+        let mut examples = Vec::with_capacity(puzzle.len());
+        for example in puzzle {
+            let (inputs, labels) = (new(&example.inputs)?, new(&example.labels)?);
+            examples.push(Example { split: example.split, inputs, labels });
+        }
+        let colours: String = colours.iter().map(|&colour| char::from(b'0' + colour)).collect();
+        Some(Augmented { suffix: format!("_t{transform}_{colours}"), examples })
+    }
+
+    /// In train all examples but one, drawn too, are moved to a random place.
+    fn place(&self, examples: &mut [Example], split: Split, key: Key<'_>, number: u64) {
+        if split == Split::Test {
+            return;
+        }
+        let mut random = key.draws(number);
+        let unmoved = random.index(examples.len());
+        for (index, example) in examples.iter_mut().enumerate() {
+            let grids = (Grid::decode(&example.inputs), Grid::decode(&example.labels));
+            let (Ok((input, _)), Ok((output, _))) = grids else { continue };
+            if index != unmoved {
+                let row = random.index(SIDE - input.rows.max(output.rows) + 1);
+                let column = random.index(SIDE - input.columns.max(output.columns) + 1);
+                example.inputs = input.encode(row, column);
+                example.labels = output.encode(row, column);
+            }
+        }
+    }
+
+    fn identifier<'a>(&self, puzzle: &'a str) -> &'a str {
+        puzzle
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        &RULES
+    }
+
+    fn check(&self, inputs: &[i32], labels: &[i32], split: Option<Split>) -> Vec<Finding> {
+        let mut findings = Findings::new();
+        if inputs.len() != CELLS || labels.len() != CELLS {
+            let (input, output) = (inputs.len(), labels.len());
+            findings.add(&SHAPE, || format!("{input} cells and {output} in the output"));
+            return findings.0;
+        }
+        let mut offset = |side: &str, canvas: &[i32]| match Grid::decode(canvas) {
+            Ok((_, offset)) => Some(offset),
+            Err(cause) => {
+                findings.add(&GRID, || format!("{side}: {cause}"));
+                None
+            }
+        };
+        let (input, output) = (offset("input", inputs), offset("output", labels));
+        let (Some(input), Some(output)) = (input, output) else { return findings.0 };
+        if input != output {
+            findings.add(&OFFSET, || format!("input at {input:?}, output at {output:?}"));
+        }
+        if split == Some(Split::Test) && input != [0, 0] {
+            findings.add(&TEST_OFFSET, || format!("the grids stand at {input:?} in test"));
+        }
+        findings.0
+    }
+
+    fn decode(&self, _side: Side, tokens: &[i32]) -> Result<Value, String> {
+        let (grid, offset) = Grid::decode(tokens)?;
+        let rows: Vec<&[u8]> = grid.cells.chunks(grid.columns).collect();
+        Ok(json!({"offset": offset, "grid": rows}))
+    }
+
+    fn draw(&self, _side: Side, tokens: &[i32]) -> Result<String, String> {
+        let (grid, _) = Grid::decode(tokens)?;
+        let mut lines = String::new();
+        for row in grid.cells.chunks(grid.columns) {
+            lines.extend(row.iter().map(|&colour| char::from(b'0' + colour)));
+            lines.push('\n');
+        }
+        Ok(lines)
+    }
+}
+
+/// All tasks, which are small; their augmentations are not held.
+struct ArcSource {
+    seed: u64,
+    num_aug: u64,
+    tasks: Vec<Task>,
+    /// Task and split of each group, train before test.
+    groups: Vec<(usize, Split)>,
+    inputs: Vec<InputFile>,
+    notes: Vec<String>,
+}
+
+impl ArcSource {
+    fn open(options: &Options, rejects: Rejects<'_, '_>) -> Result<ArcSource, Error> {
+        let arc_tasks::Tasks { tasks, inputs, rejected } = arc_tasks::read(options, rejects)?;
+        let mut groups = Vec::new();
+        for split in [Split::Train, Split::Test] {
+            let has = |task: &Task| task.pairs.iter().any(|pair| pair.split == split);
+            groups.extend((0..tasks.len()).filter(|&task| has(&tasks[task])).map(|t| (t, split)));
+        }
+        let mut notes = Vec::new();
+        if rejected > 0 {
+            notes.push(format!("{rejected} malformed tasks, left out"));
+        }
+        let underscored = tasks.iter().filter(|task| task.name.contains('_')).count();
+        if underscored > 0 && options.num_aug > 0 {
+            notes.push(format!(
+                "{underscored} task names hold '_', which evaluators take for an augmentation's"
+            ));
+        }
+        if groups.is_empty() {
+            return Err(Error::data("arc", "no task is left"));
+        }
+        let (seed, num_aug) = (options.seed, options.num_aug);
+        Ok(ArcSource { seed, num_aug, tasks, groups, inputs, notes })
+    }
+
+    fn group(&self, task: &Task, split: Split) -> Group {
+        let pairs = task.pairs.iter();
+        let examples: Vec<_> = pairs
+            .map(|pair| Example {
+                split: pair.split,
+                inputs: pair.input.encode(0, 0),
+                labels: pair.output.encode(0, 0),
+            })
+            .collect();
+        let both = task.pairs.iter().any(|pair| pair.split == Split::Train);
+        Group {
+            domain: &Arc,
+            seed: self.seed,
+            name: task.name.clone(),
+            split,
+            key_split: "both",
+            examples,
+            num_aug: self.num_aug,
+            counts_shortfall: split == Split::Train || !both,
+        }
+    }
+}
+
+impl Source for ArcSource {
+    fn domain(&self) -> &'static dyn Domain {
+        &Arc
+    }
+
+    fn seq_len(&self) -> usize {
+        CELLS
+    }
+
+    fn len(&self) -> u64 {
+        self.groups.len() as u64
+    }
+
+    fn groups(&self, range: Range<u64>) -> Groups<'_> {
+        let (start, count) = (range.start, range.end.saturating_sub(range.start));
+        let groups = self.groups.iter().skip(start as usize).take(count as usize);
+        Box::new(groups.filter_map(|&(task, split)| {
+            self.tasks.get(task).map(|task| Ok(self.group(task, split)))
+        }))
+    }
+
+    fn inputs(&self) -> &[InputFile] {
+        &self.inputs
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn parameters(&self) -> Map<String, Value> {
+        let mut parameters = Map::new();
+        parameters.insert("num_aug".to_string(), self.num_aug.into());
+        parameters
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+#[cfg(test)]
+#[path = "arc_tests.rs"]
+mod tests;

@@ -1,0 +1,346 @@
+//! Reads ARC tasks: JSON files of `train` and `test` pairs of grids, in folders.
+
+use super::arc::{Grid, SIDE};
+use super::source::{InputFile, Opener, Options, Rejects, hash_file, last_part, reject};
+use super::{BLANK_IDENTIFIER, Error, Split};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Folders of folders deeper than this are a loop of links.
+const DEEPEST: usize = 16;
+
+/// No task file is longer: a pair of 30 × 30 grids is 4 KB.
+const LONGEST_FILE: u64 = 64 << 20;
+
+/// The folder whose test pairs are the test split.
+const EVALUATION: &str = "evaluation";
+
+/// One task; the grids of its pairs, in the order of the file.
+pub(super) struct Task {
+    pub name: String,
+    pub pairs: Vec<Pair>,
+}
+
+pub(super) struct Pair {
+    pub split: Split,
+    pub input: Grid,
+    pub output: Grid,
+}
+
+/// All tasks, in the order of their names.
+pub(super) struct Tasks {
+    pub tasks: Vec<Task>,
+    pub inputs: Vec<InputFile>,
+    pub rejected: u64,
+}
+
+/// Reads every `.json` file that the folders (and theirs) hold.
+pub(super) fn read(options: &Options, mut rejects: Rejects<'_, '_>) -> Result<Tasks, Error> {
+    if options.dirs.is_empty() {
+        return Err(Error::option("no input: name folders of ARC tasks"));
+    }
+    let mut files = Vec::new();
+    for dir in &options.dirs {
+        let before = files.len();
+        collect(dir, is_evaluation(dir), 0, &mut files)?;
+        if files.len() == before {
+            return Err(Error::data(dir.display(), "no .json file in it"));
+        }
+    }
+    let mut found: Vec<(Task, InputFile, PathBuf)> = Vec::new();
+    let mut rejected = 0;
+    for (path, evaluation) in files {
+        match read_task(&path, evaluation, &options.opener) {
+            Ok((task, input)) => found.push((task, input, path)),
+            Err(error) => {
+                rejected += 1;
+                reject(&mut rejects, error, b"")?;
+            }
+        }
+    }
+    found.sort_by(|(a, _, _), (b, _, _)| a.name.cmp(&b.name));
+    let mut paths: HashMap<&str, &Path> = HashMap::new();
+    for (task, _, path) in &found {
+        if let Some(other) = paths.insert(&task.name, path) {
+            // Which of the two is first is the file system's choice, and no message shows it.
+            let path = path.as_path();
+            let (one, other) = if other < path { (other, path) } else { (path, other) };
+            let cause = format!("task {} stands in {} too", task.name, one.display());
+            return Err(Error::data(other.display(), cause));
+        }
+    }
+    let mut tasks = Tasks { tasks: Vec::new(), inputs: Vec::new(), rejected };
+    for (task, input, _) in found {
+        tasks.tasks.push(task);
+        tasks.inputs.push(input);
+    }
+    Ok(tasks)
+}
+
+/// Whether a given folder, or the one of a given file, is the evaluation set, however it is
+/// written (`.` inside it).
+fn is_evaluation(path: &Path) -> bool {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let folder = if whole.is_dir() { Some(whole.as_path()) } else { whole.parent() };
+    folder.and_then(Path::file_name).is_some_and(|name| name == EVALUATION)
+}
+
+fn collect(
+    path: &Path,
+    evaluation: bool,
+    depth: usize,
+    files: &mut Vec<(PathBuf, bool)>,
+) -> Result<(), Error> {
+    let error = |cause: &std::io::Error| Error::io(path, cause);
+    if !fs::metadata(path).map_err(|cause| error(&cause))?.is_dir() {
+        files.push((path.to_path_buf(), evaluation));
+        return Ok(());
+    }
+    if depth == DEEPEST {
+        return Err(Error::data(path.display(), format!("more than {DEEPEST} folders deep")));
+    }
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(path).map_err(|cause| error(&cause))? {
+        entries.push(entry.map_err(|cause| error(&cause))?.path());
+    }
+    // So that the first error is the same one everywhere.
+    entries.sort();
+    for entry in entries {
+        let name = last_part(&entry);
+        if name.starts_with('.') {
+            continue;
+        }
+        if entry.is_dir() {
+            collect(&entry, evaluation || name == EVALUATION, depth + 1, files)?;
+        } else if entry.extension().is_some_and(|extension| extension == "json") {
+            files.push((entry, evaluation));
+        }
+    }
+    Ok(())
+}
+
+/// The folder's name and the file's: the same wherever the tasks lie.
+fn short_name(path: &Path) -> String {
+    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    match whole.parent().and_then(Path::file_name) {
+        Some(folder) => format!("{}/{}", folder.to_string_lossy(), last_part(path)),
+        None => last_part(path),
+    }
+}
+
+fn read_task(path: &Path, evaluation: bool, opener: &Opener) -> Result<(Task, InputFile), Error> {
+    let input = hash_file(path, short_name(path))?;
+    let reader = opener(path).map_err(|cause| Error::io(path, &cause))?;
+    let mut text = Vec::new();
+    let read = reader.take(LONGEST_FILE + 1).read_to_end(&mut text);
+    read.map_err(|cause| Error::io(path, &cause))?;
+    if text.len() as u64 > LONGEST_FILE {
+        let cause = format!("longer than {LONGEST_FILE} bytes, no ARC task is");
+        return Err(Error::data(path.display(), cause));
+    }
+    let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    Ok((parse(&text, &path.display().to_string(), &stem, evaluation)?, input))
+}
+
+/// Reads one task; `stem` names it unless it names itself.
+fn parse(text: &[u8], path: &str, stem: &str, evaluation: bool) -> Result<Task, Error> {
+    let task: Value = serde_json::from_slice(text).map_err(|cause| {
+        let text = cause.to_string();
+        let what = text.split(" at line ").next().unwrap_or_default();
+        Error::data(format_args!("{path}:{}:{}", cause.line(), cause.column()), what)
+    })?;
+    let bad = |cause: String| Error::data(path, cause);
+    let Value::Object(task) = task else {
+        return Err(bad(format!("is {}, expected an object", kind(&task))));
+    };
+    let name = match task.get("name") {
+        None => stem.to_string(),
+        Some(Value::String(name)) => name.clone(),
+        Some(other) => return Err(bad(format!("name is {}, expected a string", kind(other)))),
+    };
+    if name.is_empty() || name == BLANK_IDENTIFIER || name.contains(char::is_control) {
+        return Err(bad(format!("{name:?} is no name for a task")));
+    }
+    if is_augmented(&name) {
+        return Err(bad(format!("task {name} has the name of an augmentation")));
+    }
+    let pairs = parse_pairs(&task, evaluation).map_err(|c| bad(format!("task {name}: {c}")))?;
+    Ok(Task { name, pairs })
+}
+
+/// Whether the name ends as those of augmentations do, which evaluators would take back.
+fn is_augmented(name: &str) -> bool {
+    let mut parts = name.rsplit('_');
+    let (colours, transform) = (parts.next(), parts.next());
+    let is_colours = |text: &str| text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit());
+    let is_transform = |text: &str| matches!(text.as_bytes(), [b't', b'0'..=b'7']);
+    colours.is_some_and(is_colours) && transform.is_some_and(is_transform) && parts.next().is_some()
+}
+
+fn parse_pairs(task: &Map<String, Value>, evaluation: bool) -> Result<Vec<Pair>, String> {
+    let mut pairs = Vec::new();
+    // In the file's own order, also where test stands before train.
+    for (part, list) in task {
+        let split = match part.as_str() {
+            "train" => Split::Train,
+            "test" if evaluation => Split::Test,
+            "test" => Split::Train,
+            _ => continue,
+        };
+        let Value::Array(list) = list else {
+            return Err(format!("{part} is {}, expected a list of pairs", kind(list)));
+        };
+        for (index, pair) in list.iter().enumerate() {
+            let number = index + 1;
+            let grid = |side: &str| {
+                let grid = pair.get(side).ok_or("is missing".to_string()).and_then(parse_grid);
+                grid.map_err(|cause| format!("{part} pair {number}: {side} {cause}"))
+            };
+            pairs.push(Pair { split, input: grid("input")?, output: grid("output")? });
+        }
+    }
+    if pairs.is_empty() {
+        return Err("no pairs in train and test".to_string());
+    }
+    Ok(pairs)
+}
+
+fn parse_grid(value: &Value) -> Result<Grid, String> {
+    let Value::Array(rows) = value else {
+        return Err(format!("is {}, expected rows of colours", kind(value)));
+    };
+    if rows.is_empty() {
+        return Err("has no rows".to_string());
+    }
+    if rows.len() > SIDE {
+        return Err(format!("has {} rows, at most {SIDE} fit", rows.len()));
+    }
+    let mut cells = Vec::with_capacity(SIDE * SIDE);
+    let mut columns = 0;
+    for (number, row) in rows.iter().enumerate() {
+        let number = number + 1;
+        let Value::Array(row) = row else {
+            return Err(format!("row {number} is {}, expected colours", kind(row)));
+        };
+        match row.len() {
+            0 => return Err(format!("row {number} is empty")),
+            length if length > SIDE => {
+                return Err(format!("row {number} has {length} cells, at most {SIDE} fit"));
+            }
+            length if number == 1 => columns = length,
+            length if length != columns => {
+                return Err(format!("row {number} has {length} cells, row 1 has {columns}"));
+            }
+            _ => {}
+        }
+        for (column, cell) in row.iter().enumerate() {
+            match cell.as_u64() {
+                Some(colour @ 0..=9) => cells.push(colour as u8),
+                _ => {
+                    let shown = if cell.is_number() { cell.to_string() } else { kind(cell).into() };
+                    let column = column + 1;
+                    return Err(format!("row {number} column {column}: {shown} is no colour 0..9"));
+                }
+            }
+        }
+    }
+    Ok(Grid { rows: rows.len(), columns, cells })
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Task, String> {
+        parse(text.as_bytes(), "a/b.json", "b", true).map_err(|error| error.to_string())
+    }
+
+    fn cause(text: &str) -> String {
+        parsed(text).err().expect("an error")
+    }
+
+    fn input(grid: &str) -> String {
+        let text = format!(r#"{{"train":[{{"input":{grid},"output":[[1]]}}]}}"#);
+        let message = cause(&text);
+        let prefix = "a/b.json: task b: train pair 1: input ";
+        message.strip_prefix(prefix).unwrap_or(&message).to_string()
+    }
+
+    #[test]
+    fn pairs_come_in_the_files_order() {
+        let text = r#"{"x": 1, "test": [{"input": [[1, 2]], "output": [[3], [4]]}],
+            "train": [{"output": [[5]], "input": [[6]]}], "name": "n"}"#;
+        let task = parsed(text).unwrap();
+        assert_eq!(task.name, "n");
+        let splits: Vec<_> = task.pairs.iter().map(|pair| pair.split).collect();
+        assert_eq!(splits, [Split::Test, Split::Train]);
+        assert_eq!(task.pairs[0].input, Grid { rows: 1, columns: 2, cells: vec![1, 2] });
+        assert_eq!(task.pairs[0].output, Grid { rows: 2, columns: 1, cells: vec![3, 4] });
+        assert_eq!(task.pairs[1].output.cells, [5]);
+        let training = parse(text.as_bytes(), "a", "b", false).unwrap();
+        assert!(training.pairs.iter().all(|pair| pair.split == Split::Train));
+    }
+
+    #[test]
+    fn bad_tasks_say_why() {
+        assert_eq!(cause("{\n\"train\": }"), "a/b.json:2:10: expected value");
+        assert_eq!(cause("[1]"), "a/b.json: is a list, expected an object");
+        assert_eq!(cause("{}"), "a/b.json: task b: no pairs in train and test");
+        assert_eq!(
+            cause(r#"{"train": {}}"#),
+            "a/b.json: task b: train is an object, expected a list of pairs"
+        );
+        assert_eq!(
+            cause(r#"{"test": [{"input": [[1]]}]}"#),
+            "a/b.json: task b: test pair 1: output is missing"
+        );
+        assert_eq!(cause(r#"{"name": 3}"#), "a/b.json: name is a number, expected a string");
+        assert_eq!(cause(r#"{"name": ""}"#), "a/b.json: \"\" is no name for a task");
+        assert_eq!(cause(r#"{"name": "<blank>"}"#), "a/b.json: \"<blank>\" is no name for a task");
+        assert_eq!(
+            cause(r#"{"name": "x_t3_0123456789"}"#),
+            "a/b.json: task x_t3_0123456789 has the name of an augmentation"
+        );
+        assert!(parse(b"{\"train\": []}", "a", "t3_0123456789", true).is_err());
+    }
+
+    #[test]
+    fn bad_grids_say_why() {
+        assert_eq!(input("[]"), "has no rows");
+        assert_eq!(input("[[]]"), "row 1 is empty");
+        assert_eq!(input("[[1],[]]"), "row 2 is empty");
+        assert_eq!(input("3"), "is a number, expected rows of colours");
+        assert_eq!(input("[3]"), "row 1 is a number, expected colours");
+        assert_eq!(input("[[1,2],[1,2],[1]]"), "row 3 has 1 cells, row 1 has 2");
+        assert_eq!(input("[[1,10]]"), "row 1 column 2: 10 is no colour 0..9");
+        assert_eq!(input("[[1],[-1]]"), "row 2 column 1: -1 is no colour 0..9");
+        assert_eq!(input("[[1.0]]"), "row 1 column 1: 1.0 is no colour 0..9");
+        assert_eq!(input("[[\"1\"]]"), "row 1 column 1: a string is no colour 0..9");
+        let wide = format!("[[{}]]", ["1"; 31].join(","));
+        assert_eq!(input(&wide), "row 1 has 31 cells, at most 30 fit");
+        let high = format!("[{}]", ["[1]"; 31].join(","));
+        assert_eq!(input(&high), "has 31 rows, at most 30 fit");
+    }
+
+    #[test]
+    fn names_of_augmentations_are_known() {
+        assert!(is_augmented("007bbfb7_t0_0123456789"));
+        for name in ["007bbfb7", "a_b", "a_t8_0123456789", "a_t1_012345678", "t1_0123456789"] {
+            assert!(!is_augmented(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! ARC's tests: the canvas, augmentation, placing, and folders of tasks.
+
+use super::*;
+use crate::puzzle::testing::Folder;
+use crate::puzzle::{ErrorKind, PuzzleRecord, Reject, expand};
+use std::path::PathBuf;
+
+fn grid(rows: &[&[u8]]) -> Grid {
+    Grid { rows: rows.len(), columns: rows[0].len(), cells: rows.concat() }
+}
+
+fn example(split: Split, rows: &[&[u8]]) -> Example {
+    let grid = grid(rows);
+    Example { split, inputs: grid.encode(0, 0), labels: grid.encode(0, 0) }
+}
+
+#[test]
+fn the_canvas() {
+    let canvas = grid(&[&[0, 1, 2], &[3, 4, 9]]).encode(1, 2);
+    let row = |row: usize| &canvas[row * SIDE..row * SIDE + 7];
+    assert_eq!(row(0), [0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(row(1), [0, 0, 2, 3, 4, 1, 0]);
+    assert_eq!(row(2), [0, 0, 5, 6, 11, 1, 0]);
+    assert_eq!(row(3), [0, 0, 1, 1, 1, 0, 0]);
+    assert!(canvas[4 * SIDE..].iter().all(|&token| token == 0));
+    // No room right of it, none below.
+    let full = grid(&[[5; 30].as_slice(); 30]);
+    assert_eq!(full.encode(0, 0), [7; CELLS]);
+    let corner = grid(&[&[1]]).encode(29, 29);
+    assert_eq!(corner.iter().sum::<i32>(), 3);
+    for (grid, row, column) in [(grid(&[&[1, 2]]), 29, 28), (full, 0, 0), (grid(&[&[0]]), 7, 3)] {
+        assert_eq!(Grid::decode(&grid.encode(row, column)), Ok((grid, [row, column])));
+    }
+}
+
+#[test]
+fn what_is_no_canvas() {
+    let good = grid(&[&[1, 2], &[3, 4]]).encode(2, 3);
+    let cause = |at: usize, token: i32| {
+        let mut canvas = good.clone();
+        canvas[at] = token;
+        Grid::decode(&canvas).unwrap_err()
+    };
+    assert_eq!(Grid::decode(&[0; CELLS]).unwrap_err(), "no grid");
+    assert_eq!(Grid::decode(&[0; 3]).unwrap_err(), "3 cells, expected 900");
+    assert_eq!(
+        cause(3 * SIDE + 4, 0),
+        "row 3 column 4: token 0, expected 2 for a grid of 2 x 2 at row 2 column 3"
+    );
+    // A missing and a surplus EOS, a filled corner, a colour elsewhere, tokens out of range.
+    assert!(cause(4 * SIDE + 3, 0).starts_with("row 4 column 3: token 0, expected 1"));
+    assert!(cause(0, 1).starts_with("row 0 column 0: token 1, expected 0"));
+    assert!(cause(4 * SIDE + 5, 1).starts_with("row 4 column 5: token 1, expected 0"));
+    assert!(cause(899, 2).starts_with("row 29 column 29: token 2, expected 0"));
+    assert!(cause(3 * SIDE + 4, i32::MIN).contains("token -2147483648, expected"));
+    assert!(cause(3 * SIDE + 4, 12).contains("token 12, expected"));
+}
+
+#[test]
+fn rules() {
+    let one = grid(&[&[1, 2]]);
+    let find = |inputs: &[i32], labels: &[i32], split| -> Vec<String> {
+        let found = Arc.check(inputs, labels, split);
+        found.into_iter().map(|f| format!("{}: {}", f.rule.id, f.message)).collect()
+    };
+    let (origin, moved) = (one.encode(0, 0), one.encode(2, 3));
+    assert_eq!(find(&origin, &origin, Some(Split::Test)), [""; 0]);
+    assert_eq!(find(&moved, &moved, Some(Split::Train)), [""; 0]);
+    assert_eq!(
+        find(&moved, &moved, Some(Split::Test)),
+        ["test_offset: the grids stand at [2, 3] in test"]
+    );
+    assert_eq!(find(&origin, &moved, None), ["offset: input at [0, 0], output at [2, 3]"]);
+    assert_eq!(find(&origin, &[0; CELLS], None), ["grid: output: no grid"]);
+    assert_eq!(find(&[0; 9], &origin, None), ["shape: 9 cells and 900 in the output"]);
+}
+
+#[test]
+fn decodes_and_draws() {
+    let canvas = grid(&[&[1, 0], &[3, 9]]).encode(4, 5);
+    assert_eq!(
+        Arc.decode(Side::Inputs, &canvas),
+        Ok(json!({"offset": [4, 5], "grid": [[1, 0], [3, 9]]}))
+    );
+    assert_eq!(Arc.draw(Side::Inputs, &canvas).unwrap(), "10\n39\n");
+}
+
+#[test]
+fn augmentations_map_back() {
+    let puzzle = [
+        example(Split::Train, &[&[0, 1, 2], &[3, 4, 5]]),
+        example(Split::Test, &[&[6], &[7], &[8], &[9]]),
+    ];
+    let key = Key { seed: 3, domain: "arc", split: "both", group: "x" };
+    let mut transforms = std::collections::HashSet::new();
+    for number in 1..100 {
+        let augmented = Arc.augment(&puzzle, key, number).unwrap();
+        let (transform, colours) = parse_suffix(&augmented.suffix);
+        transforms.insert(transform);
+        assert_eq!(colours[0], 0);
+        let mut back = [0; 10];
+        for (colour, &new) in colours.iter().enumerate() {
+            back[usize::from(new)] = colour as u8;
+        }
+        for (new, old) in augmented.examples.iter().zip(&puzzle) {
+            let (grid, offset) = Grid::decode(&new.inputs).unwrap();
+            let inverse = grid.transformed(dihedral::inverse(transform), &back);
+            assert_eq!((inverse.encode(0, 0), offset), (old.inputs.clone(), [0, 0]));
+            assert_eq!(new.inputs, new.labels);
+            assert_eq!(new.split, old.split);
+        }
+    }
+    assert_eq!(transforms.len(), 8);
+}
+
+fn parse_suffix(suffix: &str) -> (u8, Vec<u8>) {
+    let parts: Vec<&str> = suffix.split('_').collect();
+    assert_eq!((parts.len(), parts[0], parts[2].len()), (3, "", 10));
+    let colours = parts[2].bytes().map(|byte| byte - b'0').collect();
+    (parts[1].strip_prefix('t').unwrap().parse().unwrap(), colours)
+}
+
+#[test]
+fn one_example_stays_and_test_never_moves() {
+    let key = Key { seed: 3, domain: "arc", split: "train", group: "x" };
+    let mut stayed = [0; 3];
+    let mut furthest = [0, 0];
+    for number in 0..600 {
+        let mut examples = vec![example(Split::Train, &[&[1, 2], &[3, 4], &[5, 6]]); 3];
+        examples[0].labels = grid(&[[1; 25].as_slice(); 2]).encode(0, 0);
+        Arc.place(&mut examples, Split::Train, key, number);
+        let offsets: Vec<_> = examples
+            .iter()
+            .map(|example| {
+                assert_eq!(Arc.check(&example.inputs, &example.labels, None), []);
+                Grid::decode(&example.inputs).unwrap().1
+            })
+            .collect();
+        assert!(offsets.contains(&[0, 0]));
+        for (count, offset) in stayed.iter_mut().zip(&offsets) {
+            *count += u32::from(*offset == [0, 0]);
+        }
+        furthest = [furthest[0].max(offsets[0][0]), furthest[1].max(offsets[0][1])];
+    }
+    assert!(stayed.iter().all(|&count| count > 150), "{stayed:?}");
+    // 30 - max(3, 2) rows and 30 - max(2, 25) columns are free.
+    assert_eq!(furthest, [27, 5]);
+    let mut examples = vec![example(Split::Test, &[&[1]]); 2];
+    let before = examples.clone();
+    Arc.place(&mut examples, Split::Test, key, 0);
+    assert_eq!(examples, before);
+}
+
+fn open(dirs: &[PathBuf], num_aug: u64) -> Result<Box<dyn Source>, Error> {
+    Arc.open(&Options { dirs: dirs.to_vec(), num_aug, ..Options::default() }, None)
+}
+
+fn records(source: &dyn Source) -> Vec<PuzzleRecord> {
+    let groups = source.groups(0..source.len()).map(|group| group.unwrap());
+    groups.flat_map(|group| expand(&group).collect::<Vec<_>>()).collect()
+}
+
+const PAIR: &str = r#"{"input": [[1, 2]], "output": [[3]]}"#;
+
+fn task(name: &str) -> String {
+    format!(r#"{{{name} "train": [{PAIR}, {PAIR}], "test": [{PAIR}]}}"#)
+}
+
+#[test]
+fn splits_names_and_order() {
+    let root = Folder::with(&[
+        ("evaluation/b.json", &task("")),
+        ("evaluation/z.json", &task(r#""name": "a","#)),
+        ("training/c.json", &task("")),
+        ("training/readme.txt", "no task"),
+        ("training/.hidden.json", "no task"),
+    ]);
+    let source = open(&[root.path().into()], 1).unwrap();
+    let made: Vec<_> = records(&*source)
+        .into_iter()
+        .map(|r| (r.split.name(), r.group.clone(), r.puzzle == r.group, r.identifier == r.puzzle))
+        .collect();
+    let expect = |split, group: &str, count: usize| {
+        [
+            vec![(split, group.to_string(), true, true); count],
+            vec![(split, group.to_string(), false, true); count],
+        ]
+        .concat()
+    };
+    let expected = [
+        expect("train", "a", 2),
+        expect("train", "b", 2),
+        expect("train", "c", 3),
+        expect("test", "a", 1),
+        expect("test", "b", 1),
+    ]
+    .concat();
+    assert_eq!(made, expected);
+    assert_eq!(source.len(), 5);
+    let inputs: Vec<_> = source.inputs().iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(inputs, ["evaluation/z.json", "evaluation/b.json", "training/c.json"]);
+    // The folders one by one, in another order, are the same.
+    let parts = [root.join("training"), root.join("evaluation/.")];
+    let again = open(&parts, 1).unwrap();
+    assert_eq!(records(&*again), records(&*source));
+    assert_eq!(again.build(), source.build());
+    // One file.
+    let one = open(&[root.join("evaluation/b.json")], 0).unwrap();
+    assert_eq!(one.len(), 2);
+}
+
+#[test]
+fn both_splits_share_augmentations() {
+    let root = Folder::with(&[("evaluation/b.json", &task(""))]);
+    let source = open(&[root.path().into()], 4).unwrap();
+    let names = |split| -> Vec<String> {
+        let mut names: Vec<_> =
+            records(&*source).into_iter().filter(|r| r.split == split).map(|r| r.puzzle).collect();
+        names.dedup();
+        names
+    };
+    assert_eq!(names(Split::Train), names(Split::Test));
+    assert_eq!(names(Split::Train).len(), 5);
+}
+
+#[test]
+fn too_few_are_counted_once() {
+    let blank = r#"{"input": [[0]], "output": [[0]]}"#;
+    let text = format!(r#"{{"train": [{blank}], "test": [{blank}]}}"#);
+    let root = Folder::with(&[("evaluation/b.json", &text)]);
+    let source = open(&[root.path().into()], 3).unwrap();
+    let shortfalls: Vec<u64> = source
+        .groups(0..2)
+        .map(|group| {
+            let group = group.unwrap();
+            let mut expansion = expand(&group);
+            assert_eq!(expansion.by_ref().count(), 1);
+            expansion.shortfall()
+        })
+        .collect();
+    assert_eq!(shortfalls, [3, 0]);
+}
+
+#[test]
+fn bad_folders_say_why() {
+    let text = |dirs: &[PathBuf], root: &Folder| root.strip(open(dirs, 0).err().expect("an error"));
+    let root = Folder::with(&[("a/x.json", &task("")), ("b/x.json", &task("")), ("c/d", "")]);
+    assert_eq!(
+        text(&[root.path().into()], &root),
+        "ROOT/b/x.json: task x stands in ROOT/a/x.json too"
+    );
+    assert_eq!(
+        text(&[root.join("b"), root.join("a")], &root),
+        "ROOT/b/x.json: task x stands in ROOT/a/x.json too"
+    );
+    assert_eq!(text(&[root.join("c")], &root), "ROOT/c: no .json file in it");
+    let missing = open(&[root.join("none")], 0).err().unwrap();
+    assert_eq!(missing.kind(), ErrorKind::Io(std::io::ErrorKind::NotFound));
+    assert_eq!(open(&[], 0).err().unwrap().kind(), ErrorKind::Option);
+    let ragged = Folder::with(&[(
+        "training/r.json",
+        r#"{"train": [{"input": [[1, 2], [3]], "output": [[1]]}], "test": []}"#,
+    )]);
+    assert_eq!(
+        text(&[ragged.path().into()], &ragged),
+        "ROOT/training/r.json: task r: train pair 1: input row 2 has 1 cells, row 1 has 2"
+    );
+}
+
+#[test]
+fn rejected_tasks_are_left_out() {
+    let root = Folder::with(&[("t/a.json", &task("")), ("t/b.json", "{")]);
+    let mut rejected = Vec::new();
+    let mut take = |reject: Reject| rejected.push(reject.error.to_string());
+    let options = Options { dirs: vec![root.path().into()], ..Options::default() };
+    let source = Arc.open(&options, Some(&mut take)).unwrap();
+    assert_eq!((source.len(), source.notes().len()), (1, 1));
+    assert_eq!(source.notes(), ["1 malformed tasks, left out"]);
+    drop(source);
+    assert!(rejected[0].ends_with("b.json:1:1: EOF while parsing an object"), "{rejected:?}");
+}

@@ -1,0 +1,343 @@
+//! Domino, a double-six scenario of 72 tokens: the table (28 pairs), the hand (7 pairs) and the
+//! two ends go in; the tile to play and where come out. PAD 0, v pips as v + 1. Reads no files:
+//! the states come from games that are really played.
+
+use super::domino_game::play;
+pub use super::domino_game::{HAND, PIPS, Place, State, TILES, Tile, fits};
+use super::random::Key;
+use super::source::{Groups, InputFile, Source};
+use super::{
+    Augmented, Constants, Domain, Error, Example, Finding, Findings, Group, Options, Rejects, Rule,
+    SeqLen, Side, Split,
+};
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+
+pub struct Domino;
+
+const TOKENS: usize = 72;
+/// Where the hand and the two ends start.
+const HAND_START: usize = 2 * TILES;
+const ENDS_START: usize = HAND_START + 2 * HAND;
+
+static SHAPE: Rule = Rule::error("shape", "both sides have 72 tokens");
+static TOKEN: Rule = Rule::error("token", "every token is empty or a number of pips");
+static TILE: Rule = Rule::error("tile", "tiles have two halves and stand without gaps");
+static DISTINCT: Rule = Rule::error("distinct", "no tile stands twice on table and hand");
+static CHAIN: Rule = Rule::ours("chain", "neighbours on the table match");
+static ENDS: Rule = Rule::ours("ends", "the ends are those of the table, or empty as it is");
+static REST: Rule = Rule::error("rest", "labels after the third are ignored");
+static TARGET: Rule = Rule::error("target", "the tile to play is in the hand");
+static FITS: Rule = Rule::error("fits", "the tile to play fits where it says");
+static NO_MOVE: Rule = Rule::error("no_move", "no move is the answer only when nothing fits");
+
+static RULES: [&Rule; 10] =
+    [&SHAPE, &TOKEN, &TILE, &DISTINCT, &CHAIN, &ENDS, &REST, &TARGET, &FITS, &NO_MOVE];
+
+impl Domain for Domino {
+    fn constants(&self) -> Constants {
+        Constants {
+            name: "domino",
+            seq_len: SeqLen::Fixed(TOKENS),
+            vocab_size: 8,
+            pad_id: 0,
+            ignore_label_id: 0,
+            blank_identifier_id: 0,
+        }
+    }
+
+    fn open(&self, options: &Options, _rejects: Rejects<'_, '_>) -> Result<Box<dyn Source>, Error> {
+        if options.num_games == 0 {
+            return Err(Error::option("--num-games must be 1 or more"));
+        }
+        let Options { seed, num_aug, num_games, .. } = *options;
+        Ok(Box::new(Games { seed, num_aug, num_games }))
+    }
+
+    /// The six shifts, in an order drawn for the group.
+    fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
+        let mut shifts = [1, 2, 3, 4, 5, 6];
+        key.draws(1).shuffle(&mut shifts);
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let shift = *shifts.get(index)?;
+        let shifted = |example: &Example| {
+            let state = Inputs::read(&example.inputs).state;
+            encode(&state.shifted(shift), example.split)
+        };
+        let examples = puzzle.iter().map(shifted).collect();
+        Some(Augmented { suffix: format!("_s{shift}"), examples })
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        &RULES
+    }
+
+    fn check(&self, inputs: &[i32], labels: &[i32], _split: Option<Split>) -> Vec<Finding> {
+        let mut findings = Findings::new();
+        if inputs.len() != TOKENS || labels.len() != TOKENS {
+            let (state, answer) = (inputs.len(), labels.len());
+            findings.add(&SHAPE, || format!("{state} tokens and {answer} labels"));
+            return findings.0;
+        }
+        for (what, tokens, most) in
+            [("input", inputs, 7), ("label", &labels[..2], 7), ("label", &labels[2..3], 3)]
+        {
+            if let Some(token) = tokens.iter().find(|token| !(0..=most).contains(*token)) {
+                findings.add(&TOKEN, || format!("{what} {token} is not in 0..{most}"));
+            }
+        }
+        if let Some(at) = labels[3..].iter().position(|&label| label != 0) {
+            let (at, label) = (at + 3, labels[at + 3]);
+            findings.add(&REST, || format!("label {at} is {label}, expected 0"));
+        }
+        if !findings.0.is_empty() {
+            return findings.0;
+        }
+        let Inputs { state, ends, gap } = Inputs::read(inputs);
+        if let Some(at) = gap {
+            findings.add(&TILE, || format!("no whole tile at input {at}, or an empty one before"));
+        }
+        check_tiles(&state, ends, &mut findings);
+        check_target(&state, ends, labels, &mut findings);
+        findings.0
+    }
+
+    fn decode(&self, side: Side, tokens: &[i32]) -> Result<Value, String> {
+        check_tokens(tokens)?;
+        Ok(match side {
+            Side::Inputs => {
+                let Inputs { state, ends: [left, right], .. } = Inputs::read(tokens);
+                json!({"table": state.table, "hand": state.hand, "left": left, "right": right})
+            }
+            Side::Labels => {
+                let tile = match (pips(tokens[0]), pips(tokens[1])) {
+                    (Some(a), Some(b)) => Some([a, b]),
+                    _ => None,
+                };
+                json!({"tile": tile, "where": place_name(tokens[2])})
+            }
+        })
+    }
+
+    fn draw(&self, side: Side, tokens: &[i32]) -> Result<String, String> {
+        check_tokens(tokens)?;
+        Ok(match side {
+            Side::Inputs => {
+                let Inputs { state, ends, .. } = Inputs::read(tokens);
+                let shown = ends.map(|end| end.map_or("-".to_string(), |pip| pip.to_string()));
+                let (table, hand) = (tiles(&state.table), tiles(&state.hand));
+                format!("table {table}\nhand  {hand}\nends  {}\n", shown.join(" "))
+            }
+            Side::Labels => match (pips(tokens[0]), pips(tokens[1]), place_name(tokens[2])) {
+                (Some(a), Some(b), Some(place)) => format!("play  {a}|{b} {place}\n"),
+                _ => "play  nothing\n".to_string(),
+            },
+        })
+    }
+}
+
+fn check_tiles(state: &State, ends: [Option<u8>; 2], findings: &mut Findings) {
+    let mut seen = [false; 64];
+    for &[a, b] in state.table.iter().chain(&state.hand) {
+        let slot = &mut seen[usize::from(a.min(b) * 8 + a.max(b)) % 64];
+        if std::mem::replace(slot, true) {
+            findings.add(&DISTINCT, || format!("{a}|{b} stands twice"));
+        }
+    }
+    if let Some(at) = state.table.windows(2).position(|pair| pair[0][1] != pair[1][0]) {
+        findings.add(&CHAIN, || {
+            let neighbours = tiles(&state.table[at..at + 2]);
+            format!("tiles {} and {} do not match: {neighbours}", at + 1, at + 2)
+        });
+    }
+    let expected = state.ends().map_or([None; 2], |ends| ends.map(Some));
+    if ends != expected {
+        findings.add(&ENDS, || {
+            let shown = |ends: [Option<u8>; 2]| {
+                ends.map(|end| end.map_or("-".to_string(), |pip| pip.to_string())).join(" ")
+            };
+            format!("ends are {}, the table ends in {}", shown(ends), shown(expected))
+        });
+    }
+}
+
+fn check_target(state: &State, ends: [Option<u8>; 2], labels: &[i32], findings: &mut Findings) {
+    // The ends as they are written: a foreign table may be no chain, and its ends still right.
+    let ends = match ends {
+        [Some(left), Some(right)] if !state.table.is_empty() => Some([left, right]),
+        _ => state.ends(),
+    };
+    let places = [Place::Left, Place::Right, Place::First];
+    if labels[..3] == [0, 0, 0] {
+        let fitting = |tile: &&Tile| places.iter().any(|&place| fits(**tile, place, ends));
+        if let Some([a, b]) = state.hand.iter().find(fitting) {
+            findings.add(&NO_MOVE, || format!("no move, but {a}|{b} fits"));
+        }
+        return;
+    }
+    let (Some(a), Some(b)) = (pips(labels[0]), pips(labels[1])) else {
+        findings.add(&TARGET, || "the tile to play is no whole tile".to_string());
+        return;
+    };
+    if !state.hand.iter().any(|&tile| tile == [a, b] || tile == [b, a]) {
+        findings.add(&TARGET, || format!("{a}|{b} is not in the hand {}", tiles(&state.hand)));
+    }
+    let place = places.into_iter().find(|&place| place as i32 == labels[2]);
+    if !place.is_some_and(|place| fits([a, b], place, ends)) {
+        findings.add(&FITS, || {
+            let place = place_name(labels[2]).unwrap_or("nowhere");
+            let ends = ends.map_or("an empty table".to_string(), |[l, r]| format!("{l} and {r}"));
+            format!("{a}|{b} does not fit {place}: the ends are {ends}")
+        });
+    }
+}
+
+/// The inputs of one example, as they are written.
+struct Inputs {
+    state: State,
+    ends: [Option<u8>; 2],
+    /// Where the first half tile stands, or the first one after an empty place.
+    gap: Option<usize>,
+}
+
+impl Inputs {
+    fn read(tokens: &[i32]) -> Inputs {
+        let mut gap = None;
+        let mut tiles = |start: usize, end: usize| {
+            let mut tiles = Vec::new();
+            let mut empty = false;
+            for (index, pair) in
+                tokens.get(start..end).unwrap_or_default().chunks_exact(2).enumerate()
+            {
+                match (pips(pair[0]), pips(pair[1])) {
+                    (Some(a), Some(b)) if !empty => tiles.push([a, b]),
+                    (None, None) => empty = true,
+                    (a, b) => {
+                        gap = gap.or(Some(start + 2 * index));
+                        tiles.extend(a.zip(b).map(|(a, b)| [a, b]));
+                    }
+                }
+            }
+            tiles
+        };
+        let (table, hand) = (tiles(0, HAND_START), tiles(HAND_START, ENDS_START));
+        let end = |index: usize| tokens.get(ENDS_START + index).and_then(|&token| pips(token));
+        Inputs { state: State { table, hand }, ends: [end(0), end(1)], gap }
+    }
+}
+
+fn encode(state: &State, split: Split) -> Example {
+    let mut inputs = vec![0; TOKENS];
+    let mut labels = vec![0; TOKENS];
+    for (start, tiles) in [(0, &state.table), (HAND_START, &state.hand)] {
+        for (token, &pip) in inputs.iter_mut().skip(start).zip(tiles.as_flattened()) {
+            *token = i32::from(pip) + 1;
+        }
+    }
+    for (token, pip) in inputs.iter_mut().skip(ENDS_START).zip(state.ends().iter().flatten()) {
+        *token = i32::from(*pip) + 1;
+    }
+    if let Some((index, place)) = state.target() {
+        let [a, b] = state.hand[index].map(|pip| i32::from(pip) + 1);
+        labels[..3].copy_from_slice(&[a, b, place as i32]);
+    }
+    Example { split, inputs, labels }
+}
+
+fn pips(token: i32) -> Option<u8> {
+    u8::try_from(token).ok().and_then(|token| token.checked_sub(1)).filter(|&pips| pips < PIPS)
+}
+
+fn place_name(label: i32) -> Option<&'static str> {
+    match label {
+        1 => Some("left"),
+        2 => Some("right"),
+        3 => Some("first"),
+        _ => None,
+    }
+}
+
+fn tiles(tiles: &[Tile]) -> String {
+    let shown: Vec<_> = tiles.iter().map(|[a, b]| format!("{a}|{b}")).collect();
+    shown.join(" ")
+}
+
+fn check_tokens(tokens: &[i32]) -> Result<(), String> {
+    if tokens.len() != TOKENS {
+        return Err(format!("{} tokens, expected {TOKENS}", tokens.len()));
+    }
+    match tokens.iter().find(|token| !(0..=7).contains(*token)) {
+        Some(token) => Err(format!("token {token} is no number of pips")),
+        None => Ok(()),
+    }
+}
+
+/// Games numbered from 1 in each split; one state of each.
+struct Games {
+    seed: u64,
+    num_aug: u64,
+    num_games: u64,
+}
+
+impl Games {
+    fn group(&self, number: u64) -> Group {
+        let (split, game) = match number {
+            n if n < self.num_games => (Split::Train, n + 1),
+            n => (Split::Test, n - self.num_games + 1),
+        };
+        let name = game.to_string();
+        let key = Key { seed: self.seed, domain: "domino", split: split.name(), group: &name };
+        let state = play(&mut key.draws(0));
+        Group {
+            domain: &Domino,
+            seed: self.seed,
+            split,
+            key_split: split.name(),
+            examples: vec![encode(&state, split)],
+            num_aug: if split == Split::Train { self.num_aug } else { 0 },
+            counts_shortfall: true,
+            name,
+        }
+    }
+}
+
+impl Source for Games {
+    fn domain(&self) -> &'static dyn Domain {
+        &Domino
+    }
+
+    fn seq_len(&self) -> usize {
+        TOKENS
+    }
+
+    fn len(&self) -> u64 {
+        self.num_games.saturating_mul(2)
+    }
+
+    fn groups(&self, range: Range<u64>) -> Groups<'_> {
+        Box::new((range.start..range.end.min(self.len())).map(|number| Ok(self.group(number))))
+    }
+
+    fn inputs(&self) -> &[InputFile] {
+        &[]
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn parameters(&self) -> Map<String, Value> {
+        let mut parameters = Map::new();
+        parameters.insert("num_games".to_string(), self.num_games.into());
+        parameters.insert("num_aug".to_string(), self.num_aug.into());
+        parameters
+    }
+
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+}
+
+#[cfg(test)]
+#[path = "domino_tests.rs"]
+mod tests;

@@ -1,0 +1,182 @@
+//! The play of double-six domino: what may be played where, a game of four hands, and the best
+//! tile by the scenario's rule.
+
+use super::random::Random;
+
+/// A tile as it lies: on the table its pips from left to right, in a hand as it was dealt.
+pub type Tile = [u8; 2];
+
+/// Pips go from 0 to 6.
+pub const PIPS: u8 = 7;
+pub const TILES: usize = 28;
+pub const HAND: usize = 7;
+const PLAYERS: usize = 4;
+
+/// What one player sees before a move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct State {
+    /// From left to right; neighbouring pips are equal.
+    pub table: Vec<Tile>,
+    pub hand: Vec<Tile>,
+}
+
+/// Where a tile goes, numbered as in the labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    Left = 1,
+    Right = 2,
+    /// The first tile on an empty table.
+    First = 3,
+}
+
+impl State {
+    /// The pips to match at the left and at the right; none on an empty table.
+    pub fn ends(&self) -> Option<[u8; 2]> {
+        Some([self.table.first()?[0], self.table.last()?[1]])
+    }
+
+    /// Every legal move: the index in the hand, and where the tile goes.
+    pub fn moves(&self) -> Vec<(usize, Place)> {
+        let places = [Place::Left, Place::Right, Place::First];
+        let all = (0..self.hand.len()).flat_map(|index| places.map(|place| (index, place)));
+        all.filter(|&(index, place)| fits(self.hand[index], place, self.ends())).collect()
+    }
+
+    /// The legal move with the most pips; among equals the left end first, then the lowest index.
+    pub fn target(&self) -> Option<(usize, Place)> {
+        let pips = |index: usize| self.hand[index].iter().sum::<u8>();
+        self.moves()
+            .into_iter()
+            .min_by_key(|&(index, place)| (std::cmp::Reverse(pips(index)), place, index))
+    }
+
+    /// Every pip raised by `by`, modulo 7. Legal moves stay legal.
+    pub fn shifted(&self, by: u8) -> State {
+        let shift =
+            |tiles: &[Tile]| tiles.iter().map(|tile| tile.map(|pip| (pip + by) % PIPS)).collect();
+        State { table: shift(&self.table), hand: shift(&self.hand) }
+    }
+
+    /// Moves a tile from the hand to the table, turned as it must be.
+    fn play(&mut self, index: usize, place: Place) {
+        let tile = self.hand.remove(index);
+        let turned = [tile[1], tile[0]];
+        match (place, self.ends()) {
+            (Place::Left, Some([left, _])) => {
+                self.table.insert(0, if tile[1] == left { tile } else { turned });
+            }
+            (Place::Right, Some([_, right])) => {
+                self.table.push(if tile[0] == right { tile } else { turned });
+            }
+            _ => self.table.push(tile),
+        }
+    }
+}
+
+/// Whether a tile may go there, the table's ends being these.
+pub fn fits(tile: Tile, place: Place, ends: Option<[u8; 2]>) -> bool {
+    match (place, ends) {
+        (Place::First, None) => true,
+        (Place::Left, Some([left, _])) => tile.contains(&left),
+        (Place::Right, Some([_, right])) => tile.contains(&right),
+        _ => false,
+    }
+}
+
+/// Plays one game, every move drawn from the legal ones, and gives one of the states in which a
+/// player could move, each with the same probability.
+pub fn play(random: &mut Random) -> State {
+    let mut tiles: Vec<Tile> =
+        (0..PIPS).flat_map(|low| (low..PIPS).map(move |high| [low, high])).collect();
+    random.shuffle(&mut tiles);
+    let mut hands: Vec<Vec<Tile>> = tiles.chunks(HAND).map(<[Tile]>::to_vec).collect();
+    let mut state = State { table: Vec::new(), hand: Vec::new() };
+    let mut chosen = state.clone();
+    let mut states = 0;
+    let mut passes = 0;
+    for player in (0..PLAYERS).cycle() {
+        state.hand = std::mem::take(&mut hands[player]);
+        let moves = state.moves();
+        if moves.is_empty() {
+            passes += 1;
+        } else {
+            passes = 0;
+            states += 1;
+            if random.below(states) == 0 {
+                chosen = state.clone();
+            }
+            let (index, place) = moves[random.index(moves.len())];
+            state.play(index, place);
+        }
+        if state.hand.is_empty() || passes == PLAYERS {
+            break;
+        }
+        hands[player] = std::mem::take(&mut state.hand);
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn state(table: &[Tile], hand: &[Tile]) -> State {
+        State { table: table.to_vec(), hand: hand.to_vec() }
+    }
+
+    #[test]
+    fn targets() {
+        // The heaviest, of the legal ones.
+        let chosen = |table: &[Tile], hand: &[Tile]| state(table, hand).target();
+        assert_eq!(chosen(&[], &[[0, 1], [3, 4], [2, 5]]), Some((1, Place::First)));
+        assert_eq!(chosen(&[[1, 2]], &[[6, 6], [2, 3], [0, 1]]), Some((1, Place::Right)));
+        // Both ends: the left one. Equal pips: the left end, though its tile comes later.
+        assert_eq!(chosen(&[[1, 2]], &[[1, 2]]), Some((0, Place::Left)));
+        assert_eq!(chosen(&[[1, 2]], &[[2, 4], [1, 5]]), Some((1, Place::Left)));
+        assert_eq!(chosen(&[[1, 1]], &[[0, 2], [1, 3], [4, 0]]), Some((1, Place::Left)));
+        // The same end and pips: the lowest index.
+        assert_eq!(chosen(&[[3, 4], [4, 3]], &[[6, 3], [3, 6]]), Some((0, Place::Left)));
+        assert_eq!(chosen(&[[1, 2]], &[[3, 4]]), None);
+        assert_eq!(chosen(&[], &[]), None);
+    }
+
+    #[test]
+    fn the_heaviest_changes_with_the_shift() {
+        let state = state(&[[1, 2]], &[[2, 6], [1, 3]]);
+        assert_eq!(state.target(), Some((0, Place::Right)));
+        assert_eq!(state.shifted(1).target(), Some((1, Place::Left)));
+        assert_eq!(state.shifted(3).shifted(4), state);
+    }
+
+    #[test]
+    fn tiles_are_turned() {
+        let mut state = state(&[[1, 2]], &[[2, 3], [3, 2], [1, 0], [0, 1]]);
+        state.play(0, Place::Right);
+        state.play(1, Place::Left);
+        assert_eq!(state.table, [[0, 1], [1, 2], [2, 3]]);
+        state.play(1, Place::Left);
+        assert_eq!(state.table, [[1, 0], [0, 1], [1, 2], [2, 3]]);
+        state.play(0, Place::Right);
+        assert_eq!(state.table.last(), Some(&[3, 2]));
+    }
+
+    #[test]
+    fn games_are_real() {
+        let mut lengths = [0; TILES];
+        for seed in 1..2000 {
+            let state = play(&mut Random::from_state([seed, 2, 3, 4]));
+            assert!(state.table.windows(2).all(|pair| pair[0][1] == pair[1][0]));
+            let tiles: HashSet<Tile> =
+                state.table.iter().chain(&state.hand).map(|&[a, b]| [a.min(b), a.max(b)]).collect();
+            assert_eq!(tiles.len(), state.table.len() + state.hand.len());
+            assert!(!state.moves().is_empty());
+            // What is gone from the hand lies on the table.
+            assert!(HAND - state.hand.len() <= state.table.len());
+            lengths[state.table.len()] += 1;
+        }
+        // Early and late in the game.
+        assert!(lengths[..20].iter().all(|&count| count > 40), "{lengths:?}");
+        assert!(lengths[20..26].iter().sum::<u32>() > 40, "{lengths:?}");
+    }
+}

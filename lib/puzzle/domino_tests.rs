@@ -1,0 +1,149 @@
+//! Domino's tests: tokens, rules, and the states of played games.
+
+use super::*;
+use crate::puzzle::{ErrorKind, expand};
+
+fn state() -> State {
+    State { table: vec![[1, 2], [2, 2], [2, 6]], hand: vec![[0, 1], [5, 6], [3, 3]] }
+}
+
+#[test]
+fn encodes_and_decodes() {
+    let example = encode(&state(), Split::Train);
+    let mut inputs = [0; TOKENS];
+    inputs[..6].copy_from_slice(&[2, 3, 3, 3, 3, 7]);
+    inputs[56..62].copy_from_slice(&[1, 2, 6, 7, 4, 4]);
+    inputs[70..].copy_from_slice(&[2, 7]);
+    assert_eq!(example.inputs, inputs);
+    let mut labels = [0; TOKENS];
+    labels[..3].copy_from_slice(&[6, 7, 2]);
+    assert_eq!(example.labels, labels);
+    assert_eq!(
+        Domino.decode(Side::Inputs, &inputs),
+        Ok(json!({
+            "table": [[1, 2], [2, 2], [2, 6]],
+            "hand": [[0, 1], [5, 6], [3, 3]],
+            "left": 1,
+            "right": 6,
+        }))
+    );
+    assert_eq!(Domino.decode(Side::Labels, &labels), Ok(json!({"tile": [5, 6], "where": "right"})));
+    assert_eq!(
+        Domino.draw(Side::Inputs, &inputs).unwrap(),
+        "table 1|2 2|2 2|6\nhand  0|1 5|6 3|3\nends  1 6\n"
+    );
+    assert_eq!(Domino.draw(Side::Labels, &labels).unwrap(), "play  5|6 right\n");
+    assert_eq!(Domino.draw(Side::Labels, &[0; TOKENS]).unwrap(), "play  nothing\n");
+    assert_eq!(Domino.draw(Side::Labels, &[0; 3]).unwrap_err(), "3 tokens, expected 72");
+    assert_eq!(
+        Domino.decode(Side::Inputs, &[8; TOKENS]).unwrap_err(),
+        "token 8 is no number of pips"
+    );
+}
+
+#[test]
+fn rules() {
+    let good = encode(&state(), Split::Train);
+    let find = |change: &dyn Fn(&mut Vec<i32>, &mut Vec<i32>)| -> Vec<String> {
+        let (mut inputs, mut labels) = (good.inputs.clone(), good.labels.clone());
+        change(&mut inputs, &mut labels);
+        let found = Domino.check(&inputs, &labels, None);
+        found.into_iter().map(|f| format!("{}: {}", f.rule.id, f.message)).collect()
+    };
+    assert_eq!(find(&|_, _| ()), [""; 0]);
+    assert_eq!(find(&|i, _| i.truncate(71)), ["shape: 71 tokens and 72 labels"]);
+    assert_eq!(find(&|i, _| i[9] = 8), ["token: input 8 is not in 0..7"]);
+    assert_eq!(find(&|_, l| l[2] = 4), ["token: label 4 is not in 0..3"]);
+    assert_eq!(find(&|_, l| l[71] = 1), ["rest: label 71 is 1, expected 0"]);
+    assert_eq!(
+        find(&|i, _| i[61] = 0),
+        ["tile: no whole tile at input 60, or an empty one before"]
+    );
+    assert_eq!(
+        find(&|i, _| i[64..66].copy_from_slice(&[1, 1])),
+        ["tile: no whole tile at input 64, or an empty one before"]
+    );
+    assert_eq!(find(&|i, _| i[60..62].copy_from_slice(&[2, 1])), ["distinct: 1|0 stands twice"]);
+    assert_eq!(
+        find(&|i, _| i[2..4].copy_from_slice(&[4, 5])),
+        ["chain: tiles 1 and 2 do not match: 1|2 3|4"]
+    );
+    assert_eq!(
+        find(&|i, _| i.swap(70, 71)),
+        [
+            "ends: ends are 6 1, the table ends in 1 6",
+            "fits: 5|6 does not fit right: the ends are 6 and 1"
+        ]
+    );
+    assert_eq!(
+        find(&|_, l| l[..2].copy_from_slice(&[7, 7])),
+        ["target: 6|6 is not in the hand 0|1 5|6 3|3"]
+    );
+    assert_eq!(find(&|_, l| l[0] = 0), ["target: the tile to play is no whole tile"]);
+    assert_eq!(find(&|_, l| l[2] = 1), ["fits: 5|6 does not fit left: the ends are 1 and 6"]);
+    assert_eq!(find(&|_, l| l[2] = 3), ["fits: 5|6 does not fit first: the ends are 1 and 6"]);
+    assert_eq!(find(&|_, l| l[2] = 0), ["fits: 5|6 does not fit nowhere: the ends are 1 and 6"]);
+    assert_eq!(find(&|_, l| l[..3].fill(0)), ["no_move: no move, but 0|1 fits"]);
+    // Turned round in the label it is the same tile.
+    assert_eq!(find(&|_, l| l.swap(0, 1)), [""; 0]);
+}
+
+#[test]
+fn an_empty_table() {
+    let state = State { table: vec![], hand: vec![[0, 1]] };
+    let mut example = encode(&state, Split::Train);
+    assert_eq!(example.labels[..3], [1, 2, 3]);
+    assert_eq!(Domino.check(&example.inputs, &example.labels, None), []);
+    example.labels[2] = 1;
+    let found = Domino.check(&example.inputs, &example.labels, None);
+    assert_eq!(found[0].message, "0|1 does not fit left: the ends are an empty table");
+    example.labels[..3].fill(0);
+    assert_eq!(Domino.check(&example.inputs, &example.labels, None)[0].rule.id, "no_move");
+}
+
+#[test]
+fn foreign_chains_are_warnings() {
+    use crate::puzzle::Level;
+    let foreign: Vec<_> = Domino
+        .rules()
+        .iter()
+        .filter(|rule| rule.foreign == Level::Warning)
+        .map(|rule| (rule.id, rule.level))
+        .collect();
+    assert_eq!(foreign, [("chain", Level::Error), ("ends", Level::Error)]);
+}
+
+#[test]
+fn games_obey_the_rules_in_every_shift() {
+    let options = Options { num_games: 300, num_aug: 9, ..Options::default() };
+    let source = Domino.open(&options, None).unwrap();
+    assert_eq!(source.len(), 600);
+    let mut shortfall = 0;
+    for group in source.groups(0..600) {
+        let group = group.unwrap();
+        let mut expansion = expand(&group);
+        let mut shifts = Vec::new();
+        for record in expansion.by_ref() {
+            assert_eq!(Domino.check(&record.inputs, &record.labels, Some(record.split)), []);
+            let state = Inputs::read(&record.inputs).state;
+            assert_eq!(encode(&state, record.split).labels, record.labels);
+            assert_ne!(record.labels[0], 0);
+            shifts.push(record.puzzle.rsplit_once("_s").map_or(0, |(_, s)| s.parse().unwrap()));
+        }
+        shortfall += expansion.shortfall();
+        let expected: &[u8] =
+            if group.split == Split::Train { &[0, 1, 2, 3, 4, 5, 6] } else { &[0] };
+        shifts.sort_unstable();
+        assert_eq!(shifts, expected);
+    }
+    assert_eq!(shortfall, 300 * 3);
+}
+
+#[test]
+fn games_are_needed() {
+    let error = Domino.open(&Options::default(), None).err().unwrap();
+    assert_eq!(
+        (error.kind(), error.to_string()),
+        (ErrorKind::Option, "--num-games must be 1 or more".to_string())
+    );
+}

@@ -1,0 +1,144 @@
+//! An Arrow stream as a source of batches.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+
+use super::batch::{Batch, Wanted};
+use super::conform::Conform;
+use super::frames::{Frame, FrameError, Frames};
+use super::header::Header;
+use super::input::{Bytes, cut, read_error};
+use super::reader::Source;
+use crate::cli::{Error, Result};
+
+pub(super) struct ArrowSource {
+    name: Arc<str>,
+    is_stdin: bool,
+    frames: Frames<Bytes>,
+    conform: Option<Conform>,
+    /// Counted from 1.
+    next_record: u64,
+    /// The records wanted, counted from 0.
+    rows: Range<u64>,
+    /// The first schema, once it was looked at before its stream is read.
+    begun: Option<SchemaRef>,
+}
+
+impl ArrowSource {
+    pub(super) fn open(
+        name: Arc<str>,
+        is_stdin: bool,
+        bytes: Bytes,
+        rows: Option<Range<u64>>,
+    ) -> ArrowSource {
+        ArrowSource {
+            name,
+            is_stdin,
+            frames: Frames::new(bytes),
+            conform: None,
+            next_record: 1,
+            rows: rows.unwrap_or(0..u64::MAX),
+            begun: None,
+        }
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>> {
+        self.frames.next().map_err(|error| frame_error(&self.name, self.is_stdin, error))
+    }
+}
+
+impl Source for ArrowSource {
+    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+        let Some(Frame::Schema(schema)) = self.next_frame()? else {
+            return Err(Error::data(format!("{}: an Arrow stream without a schema", self.name)));
+        };
+        let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
+        self.begun = Some(schema.clone());
+        let mut bare = schema.as_ref().clone();
+        bare.metadata.clear();
+        Ok((header, SchemaRef::new(bare)))
+    }
+
+    fn next(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+        loop {
+            let frame = match self.begun.take() {
+                Some(schema) => Some(Frame::Schema(schema)),
+                None => self.next_frame()?,
+            };
+            match frame {
+                None => return Ok(None),
+                Some(Frame::Schema(found)) => {
+                    check_record(&self.name, &found, wanted)?;
+                    let made = Conform::new(&found, schema);
+                    let place = |cause| Error::data(format!("{}: {cause}", self.name));
+                    self.conform = Some(made.map_err(place)?);
+                }
+                Some(Frame::Batch(batch)) => {
+                    let Some(conform) = &self.conform else { continue };
+                    let first = self.next_record;
+                    self.next_record += batch.num_rows() as u64;
+                    let Some((batch, first)) = overlap(batch, first, &self.rows) else { continue };
+                    let records = conform.apply(&batch).map_err(|cause| {
+                        Error::data(format!("{}: records from {first}: {cause}", self.name))
+                    })?;
+                    return Ok(Some(Batch::numbered(self.name.clone(), records, first)));
+                }
+            }
+        }
+    }
+}
+
+/// How many records a stream holds.
+pub(super) fn count_records(name: &str, bytes: Bytes) -> Result<u64> {
+    let mut frames = Frames::new(bytes);
+    let mut rows = 0;
+    loop {
+        match frames.next().map_err(|error| frame_error(name, false, error))? {
+            None => return Ok(rows),
+            Some(Frame::Batch(batch)) => rows += batch.num_rows() as u64,
+            Some(Frame::Schema(_)) => {}
+        }
+    }
+}
+
+/// The rows of a batch that lie in a range of records (counted from 0), and the number of the
+/// first (counted from 1).
+fn overlap(batch: RecordBatch, first: u64, rows: &Range<u64>) -> Option<(RecordBatch, u64)> {
+    let start = first - 1;
+    let end = start + batch.num_rows() as u64;
+    let (from, to) = (start.max(rows.start), end.min(rows.end));
+    if from >= to {
+        return None;
+    }
+    Some((batch.slice((from - start) as usize, (to - from) as usize), from + 1))
+}
+
+/// An Arrow stream that says what it holds must hold what is wanted. One that does not say (it
+/// comes from elsewhere) is judged by its columns.
+fn check_record(name: &str, schema: &Schema, wanted: Option<&Wanted>) -> Result<()> {
+    let header = Header::of(schema).map_err(|e| e.at(name))?;
+    let (Some(wanted), Some((came, version))) = (wanted, &header.record) else { return Ok(()) };
+    if came != wanted.record.name {
+        return Err(wanted.instead_of(name, &format!("{came} records")));
+    }
+    if *version != wanted.record.version {
+        return Err(Error::data(format!(
+            "{name}: {came} records of version {version}; this program reads version {}",
+            wanted.record.version
+        )));
+    }
+    Ok(())
+}
+
+fn frame_error(name: &str, is_stdin: bool, error: FrameError) -> Error {
+    match error {
+        FrameError::Cut => cut(name, is_stdin, "the Arrow stream ends without its end marker"),
+        FrameError::Io(error) => read_error(name, is_stdin, &error),
+        FrameError::Malformed(cause) => {
+            Error::data(format!("{name}: broken Arrow stream: {cause}"))
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Bytes cut into blocks of whole lines.
+
+use std::io::{self, Read};
+
+/// Lines are handed on in blocks of at least this many bytes (about one batch).
+const BLOCK: usize = 1 << 20;
+
+/// Cuts bytes into blocks of whole lines. Where the cuts fall depends on the bytes alone, never
+/// on how they arrive.
+pub struct Lines<R> {
+    bytes: R,
+    buffer: Vec<u8>,
+    /// Where the bytes begin that no block has held yet.
+    start: usize,
+    ended: bool,
+}
+
+impl<R: Read> Lines<R> {
+    pub fn new(bytes: R) -> Lines<R> {
+        Lines { bytes, buffer: Vec::new(), start: 0, ended: false }
+    }
+
+    /// The next block; `None` at the end. Every line but the very last of the input is sure to
+    /// end in a newline.
+    pub fn next_block(&mut self) -> io::Result<Option<&[u8]>> {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        // How far the search for the block's last newline has come.
+        let mut searched = BLOCK - 1;
+        loop {
+            if let Some(rest) = self.buffer.get(searched..) {
+                if let Some(newline) = memchr::memchr(b'\n', rest) {
+                    self.start = searched + newline + 1;
+                    break;
+                }
+                searched = self.buffer.len();
+            }
+            if self.ended {
+                self.start = self.buffer.len();
+                break;
+            }
+            let wanted = BLOCK.max(self.buffer.len());
+            let read = self.bytes.by_ref().take(wanted as u64).read_to_end(&mut self.buffer)?;
+            self.ended = read < wanted;
+        }
+        Ok((self.start > 0).then(|| &self.buffer[..self.start]))
+    }
+}

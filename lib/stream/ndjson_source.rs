@@ -1,0 +1,152 @@
+//! NDJSON as a source of batches: blocks of lines, decoded; lines that are no records stand in the
+//! batch's `rejected`.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::{Schema, SchemaRef};
+use serde_json::Value;
+
+use super::batch::{Batch, Origin, Wanted};
+use super::header::Header;
+use super::input::{Bytes, cut, read_error};
+use super::lines::Lines;
+use super::ndjson_reader::{Decoder, member_names};
+use super::reader::Source;
+use super::slices::lines_between;
+use crate::cli::{Error, Place, Position, Rejection, Result};
+use crate::record::{RECORD_TYPES, RecordType};
+
+pub(super) struct NdjsonSource {
+    name: Arc<str>,
+    is_stdin: bool,
+    lines: Lines<Bytes>,
+    /// Made when the schema is known, which may be told by the first line.
+    decoder: Option<Decoder>,
+    next_line: u64,
+    /// A block that was read to look at its first line.
+    pending: Option<Vec<u8>>,
+}
+
+impl NdjsonSource {
+    /// With a range of bytes only the lines that begin in it.
+    pub(super) fn open(
+        name: Arc<str>,
+        is_stdin: bool,
+        bytes: Bytes,
+        path: &Path,
+        range: Option<Range<u64>>,
+    ) -> Result<NdjsonSource> {
+        let (bytes, next_line) = match range {
+            Some(range) => lines_between(path, range)?,
+            None => (bytes, 1),
+        };
+        let lines = Lines::new(bytes);
+        Ok(NdjsonSource { name, is_stdin, lines, decoder: None, next_line, pending: None })
+    }
+
+    fn decode(
+        &mut self,
+        block: &[u8],
+        wanted: Option<&Wanted>,
+        schema: &SchemaRef,
+    ) -> Result<Batch> {
+        if self.decoder.is_none() {
+            refuse_wrong_lines(&self.name, block, wanted)?;
+        }
+        let decoder = match &mut self.decoder {
+            Some(decoder) => decoder,
+            None => self.decoder.insert(Decoder::new(schema.clone())?),
+        };
+        let mut places = Vec::new();
+        let mut rejected = Vec::new();
+        for line in block.split_inclusive(|&byte| byte == b'\n') {
+            let number = self.next_line;
+            self.next_line += 1;
+            if line.last() != Some(&b'\n') {
+                let place = format!("{}:{number}", self.name);
+                return Err(cut(&place, self.is_stdin, "the last line has no newline"));
+            }
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            match decoder.line(line) {
+                Ok(()) => places.push(number),
+                Err(reason) => {
+                    let text = String::from_utf8_lossy(line).trim_end().to_string();
+                    let place =
+                        Place { source: self.name.clone(), position: Position::Line(number) };
+                    let input = Some(serde_json::from_str(&text).unwrap_or(Value::String(text)));
+                    rejected.push(Rejection { place, id: None, reason, input });
+                }
+            }
+        }
+        let records = decoder.finish()?;
+        let origin = Origin::lines(self.name.clone(), places);
+        Ok(Batch { records, origin, rejected, bytes: block.len() as u64 })
+    }
+}
+
+impl Source for NdjsonSource {
+    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+        if wanted.is_none() {
+            let block = self.lines.next_block();
+            let block = block.map_err(|e| read_error(&self.name, self.is_stdin, &e))?;
+            self.pending = block.map(<[u8]>::to_vec);
+        }
+        let Some(line) = self.pending.as_deref().and_then(first_line) else {
+            return Ok((Header::default(), SchemaRef::new(Schema::empty())));
+        };
+        let Some(record) = record_of(line) else {
+            let names: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
+            return Err(Error::data(format!(
+                "{}: its first line is no record of a known type ({})",
+                self.name,
+                names.join(", ")
+            )));
+        };
+        let header =
+            Header { record: Some((record.name.to_string(), record.version)), ..Header::default() };
+        Ok((header, record.schema()))
+    }
+
+    fn next(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+        let block = match self.pending.take() {
+            Some(block) => block,
+            None => match self.lines.next_block() {
+                Ok(Some(block)) => block.to_vec(),
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(read_error(&self.name, self.is_stdin, &error)),
+            },
+        };
+        self.decode(&block, wanted, schema).map(Some)
+    }
+}
+
+fn first_line(block: &[u8]) -> Option<&[u8]> {
+    block.split(|&byte| byte == b'\n').find(|line| !line.iter().all(u8::is_ascii_whitespace))
+}
+
+/// The type of an NDJSON record, told by its fields.
+fn record_of(line: &[u8]) -> Option<&'static RecordType> {
+    let names = member_names(line)?;
+    RECORD_TYPES.into_iter().find(|record| is_known_by(record, &names))
+}
+
+fn is_known_by(record: &RecordType, names: &[String]) -> bool {
+    record.known_by.iter().any(|known| names.iter().any(|name| name == known))
+}
+
+/// A wrong pipe: the first line is clearly a record of another type.
+fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
+    let (Some(wanted), Some(line)) = (wanted, first_line(block)) else { return Ok(()) };
+    let Some(names) = member_names(line) else { return Ok(()) };
+    if is_known_by(wanted.record, &names) {
+        return Ok(());
+    }
+    match RECORD_TYPES.into_iter().find(|record| is_known_by(record, &names)) {
+        Some(record) => Err(wanted.instead_of(name, &format!("{} records", record.name))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,120 @@
+//! A Parquet file as a source of batches.
+
+use std::fs::File;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::RecordBatchReader;
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use parquet::errors::ParquetError;
+use serde_json::Value;
+
+use super::batch::{Batch, Wanted};
+use super::conform::Conform;
+use super::header::Header;
+use super::input::{Content, Input};
+use super::reader::Source;
+use crate::cli::{Error, Result};
+use crate::format::parquet::ParquetFile;
+
+pub(super) struct ParquetSource {
+    name: Arc<str>,
+    file: ParquetFile,
+    rows: Range<u64>,
+    /// Made with the first batch, when it is known which columns are wanted.
+    batches: Option<(ParquetRecordBatchReader, Conform)>,
+    /// Counted from 1.
+    next_record: u64,
+}
+
+impl ParquetSource {
+    pub(super) fn open(
+        name: Arc<str>,
+        file: File,
+        rows: Option<Range<u64>>,
+    ) -> Result<ParquetSource> {
+        let file = open_parquet(&name, file)?;
+        let rows = rows.unwrap_or(0..file.rows());
+        let next_record = rows.start + 1;
+        Ok(ParquetSource { name, file, rows, batches: None, next_record })
+    }
+
+    /// Begins to read the columns that the schema names and the file has.
+    fn read(&self, schema: &SchemaRef) -> Result<(ParquetRecordBatchReader, Conform)> {
+        let there = |name: &String| self.file.schema().column_with_name(name).is_some();
+        let names = schema.fields().iter().map(|field| field.name().clone());
+        let columns: Vec<String> = names.clone().filter(there).collect();
+        if columns.is_empty() {
+            let names: Vec<String> = names.collect();
+            return Err(Error::data(format!(
+                "{}: none of the columns {} is there",
+                self.name,
+                names.join(", ")
+            )));
+        }
+        let batches = self.file.read(self.rows.clone(), Some(&columns));
+        let batches = batches.map_err(|error| parquet_error(&self.name, &error))?;
+        let conform = Conform::new(&batches.schema(), schema)
+            .map_err(|cause| Error::data(format!("{}: {cause}", self.name)))?;
+        Ok((batches, conform))
+    }
+}
+
+impl Source for ParquetSource {
+    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+        if let Some(wanted) = wanted.filter(|wanted| !wanted.parquet) {
+            return Err(wanted.instead_of(&self.name, "a Parquet file"));
+        }
+        Ok((Header::default(), self.file.schema().clone()))
+    }
+
+    fn next(&mut self, _: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+        if self.batches.is_none() {
+            self.batches = Some(self.read(schema)?);
+        }
+        let Some((batches, conform)) = &mut self.batches else { return Ok(None) };
+        let place = |cause: String| Error::data(format!("{}: {cause}", self.name));
+        let first = self.next_record;
+        match batches.next() {
+            None if first <= self.rows.end => Err(place(format!(
+                "ends at record {first} of {}; the file is damaged",
+                self.rows.end
+            ))),
+            None => Ok(None),
+            Some(batch) => {
+                let records = batch
+                    .map_err(|error| error.to_string())
+                    .and_then(|batch| conform.apply(&batch))
+                    .map_err(|cause| place(format!("records from {first}: {cause}")))?;
+                self.next_record += records.num_rows() as u64;
+                Ok(Some(Batch::numbered(self.name.clone(), records, first)))
+            }
+        }
+    }
+}
+
+pub(super) fn open_parquet(name: &str, file: File) -> Result<ParquetFile> {
+    ParquetFile::open(file).map_err(|error| parquet_error(name, &error))
+}
+
+fn parquet_error(name: &str, error: &ParquetError) -> Error {
+    Error::data(format!("{name}: {error}"))
+}
+
+/// What identifies a Parquet file without reading all of it: name, size, rows, footer hash.
+pub fn describe_parquet(path: &Path) -> Result<Value> {
+    let Input { name, content, .. } = Input::open(path)?;
+    let Content::Parquet(file) = content else {
+        return Err(Error::usage(format!("{name}: not a Parquet file")));
+    };
+    let file = open_parquet(&name, file)?;
+    let bad = |error: std::io::Error| Error::io(&name, &error);
+    Ok(serde_json::json!({
+        "name": path.file_name().map(|name| name.to_string_lossy()),
+        "bytes": file.bytes().map_err(bad)?,
+        "rows": file.rows(),
+        "footer_sha256": file.footer_sha256().map_err(bad)?,
+    }))
+}

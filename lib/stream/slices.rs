@@ -1,0 +1,102 @@
+//! Sharing inputs out: which part of each belongs to `--slice I/N`.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::arrow_source::count_records;
+use super::input::{Bytes, Content, Input};
+use super::parquet_source::open_parquet;
+use crate::cli::{Error, Result, Slice};
+
+/// Shares all inputs out: the range of each that lies in the slice, in records (Parquet, Arrow) or
+/// bytes (NDJSON). `total` receives the number of records where it is known.
+pub(super) fn cut_inputs(
+    files: &[PathBuf],
+    slice: Slice,
+    total: &mut Option<u64>,
+) -> Result<VecDeque<(PathBuf, Option<Range<u64>>)>> {
+    let mut kinds = Vec::new();
+    let mut sizes = Vec::new();
+    for path in files {
+        let input = Input::open(path)?;
+        if input.path.is_none() {
+            return Err(Error::usage(format!(
+                "{}: cannot be cut into slices (only files that are not compressed can)",
+                input.name
+            )));
+        }
+        let (kind, size) = match input.content {
+            Content::Parquet(file) => ("Parquet", open_parquet(&input.name, file)?.rows()),
+            Content::Arrow(bytes) => ("Arrow", count_records(&input.name, bytes)?),
+            Content::Ndjson(_) => {
+                let metadata = std::fs::metadata(path).map_err(|e| Error::io(&input.name, &e))?;
+                ("NDJSON", metadata.len())
+            }
+        };
+        kinds.push(kind);
+        sizes.push(size);
+    }
+    if let Some(other) = kinds.iter().find(|kind| **kind != kinds[0]) {
+        return Err(Error::usage(format!(
+            "--slice: {} and {other} files cannot be cut together",
+            kinds[0]
+        )));
+    }
+    let wanted = slice.of(sizes.iter().sum());
+    if kinds.first() != Some(&"NDJSON") {
+        *total = Some(wanted.end - wanted.start);
+    }
+    let mut start = 0;
+    let mut parts = VecDeque::new();
+    for (path, size) in files.iter().zip(sizes) {
+        let from = wanted.start.clamp(start, start + size) - start;
+        let to = wanted.end.clamp(start, start + size) - start;
+        parts.push_back((path.clone(), Some(from..to)));
+        start += size;
+    }
+    Ok(parts)
+}
+
+/// The lines that begin in a range of bytes, and the number of the first. A line belongs to the
+/// slice in which its first byte lies.
+pub(super) fn lines_between(path: &Path, range: Range<u64>) -> Result<(Bytes, u64)> {
+    let place = path.display();
+    let bad = |e: std::io::Error| Error::io(&place, &e);
+    let mut file = File::open(path).map_err(bad)?;
+    let (start, mut line) = line_start(&mut file, 0, 1, range.start).map_err(bad)?;
+    let first = line;
+    let (end, _) = line_start(&mut file, start, line, range.end).map_err(bad)?;
+    line = first;
+    file.seek(SeekFrom::Start(start)).map_err(bad)?;
+    Ok((Box::new(file.take(end - start)), line))
+}
+
+/// The first line start at or behind `target`, walking from a known line start; with its number.
+fn line_start(file: &mut File, from: u64, line: u64, target: u64) -> std::io::Result<(u64, u64)> {
+    if target <= from {
+        return Ok((from, line));
+    }
+    file.seek(SeekFrom::Start(from))?;
+    let mut buffer = vec![0u8; 1 << 18];
+    let (mut offset, mut line) = (from, line);
+    loop {
+        let read = match file.read(&mut buffer) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            result => result?,
+        };
+        if read == 0 {
+            return Ok((offset, line));
+        }
+        for newline in memchr::memchr_iter(b'\n', &buffer[..read]) {
+            line += 1;
+            let start = offset + newline as u64 + 1;
+            if start >= target {
+                return Ok((start, line));
+            }
+        }
+        offset += read as u64;
+    }
+}

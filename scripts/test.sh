@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Installs what the tests need (a Python venv with the independent implementations) and runs them
+# all: format, lints, unit tests, and the binaries on real input.
+#
+# GRISTMILL_DATA names the directory of reference data; tests that need it are skipped, with a
+# line that says so, where it is unset. Arguments go to cargo test.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+venv=target/venv
+if ! cmp -s tests/requirements.txt "$venv/installed.txt"; then
+    rm -rf "$venv"
+    python3 -m venv "$venv"
+    "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
+    cp tests/requirements.txt "$venv/installed.txt"
+fi
+export GRISTMILL_PYTHON=$PWD/$venv/bin/python
+
+cargo fmt --check
+cargo clippy --release --all-targets -- -D warnings
+# One profile for the tests and for daily use: what is tested is what runs.
+cargo test --release "$@"
+scripts/quickstart.sh target/quickstart-test >/dev/null

@@ -1,0 +1,102 @@
+//! Raw games made up for tests, and folders that go when their test ends.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use gristmill::game2048::{Board, Direction};
+
+pub struct Folder {
+    pub path: PathBuf,
+}
+
+impl Folder {
+    pub fn new() -> Folder {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("gristmill-games-{}-{number}", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder { path }
+    }
+
+    /// Writes a file, making the folders of its name.
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        let path = self.path.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// One gzip member.
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// The text of a game, to be damaged.
+pub struct GameText {
+    pub meta: String,
+    /// Lines without their newlines.
+    pub steps: Vec<String>,
+}
+
+impl GameText {
+    /// A game of `moves` legal moves, each on a board of its own.
+    pub fn played(moves: usize) -> GameText {
+        let mut state = 0x9e37_79b9_u64;
+        let mut random = |limit: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 11) % limit
+        };
+        let steps = (0..moves).map(|index| {
+            let (board, direction) = loop {
+                let board = Board::new(std::array::from_fn(|_| random(12) as u8)).unwrap();
+                let legal = |direction: &Direction| board.legal() & direction.bit() != 0;
+                if let Some(direction) = Direction::ALL.into_iter().find(legal) {
+                    break (board, direction);
+                }
+            };
+            let cells = board.cells().map(|cell| cell.to_string()).join(",");
+            let rank = board.max_rank();
+            let ev = format!("{}.{:06}", random(3000), random(1_000_000));
+            format!(
+                "{{\"seed\":77,\"step_index\":{index},\"max_rank\":{rank},\
+                 \"move\":\"{}\",\"valuation_type\":\"search\",\"valuation\":{ev},\
+                 \"board\":[{cells}],\"branch_evs\":{{\"up\":{ev},\"left\":-{ev},\
+                 \"right\":null,\"down\":0.0}}}}",
+                direction.name()
+            )
+        });
+        GameText {
+            steps: steps.collect(),
+            meta: format!(
+                "{{\"seed\":77,\"depth\":6,\"game_index\":0,\"num_moves\":{moves},\
+                 \"score\":100,\"max_tile\":2048,\"max_rank\":11,\"seconds\":1.5}}"
+            ),
+        }
+    }
+
+    pub fn steps_bytes(&self) -> Vec<u8> {
+        self.steps.iter().flat_map(|step| [step.as_bytes(), b"\n"].concat()).collect()
+    }
+
+    /// Writes `NAME.meta.json` and `NAME.jsonl.gz`.
+    pub fn write(&self, folder: &Folder, name: &str) {
+        folder.write(&format!("{name}.meta.json"), self.meta.as_bytes());
+        folder.write(&format!("{name}.jsonl.gz"), &gzip(&self.steps_bytes()));
+    }
+}
