@@ -128,9 +128,7 @@ impl Reader {
             };
             match current.next(self.wanted.as_ref(), &self.schema)? {
                 Some(mut batch) => {
-                    let rows = (batch.records.num_rows() as u64).min(self.left);
-                    batch.records = batch.records.slice(0, rows as usize);
-                    self.left -= rows;
+                    self.left -= batch.truncate(self.left);
                     return Ok(Some(batch));
                 }
                 None => self.advance()?,

@@ -47,7 +47,7 @@ impl Writer<File> {
 
 impl<W: Write> Writer<W> {
     pub fn new(
-        mut out: W,
+        out: W,
         name: &str,
         to: Encoding,
         schema: &Schema,
@@ -57,8 +57,6 @@ impl<W: Write> Writer<W> {
         let form = match to {
             Encoding::Ndjson => {
                 let encoder = Encoder::new(schema.clone());
-                // A descriptor that cannot be written is found even when no record comes.
-                out.write_all(b"").map_err(|e| Error::write(name, &e))?;
                 Form::Ndjson { encoder, buffer: Vec::new(), out }
             }
             Encoding::Arrow => {

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use arrow_array::RecordBatch;
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 
@@ -119,8 +118,8 @@ fn tokenize(args: Args) -> Result<()> {
         },
         |rendered| {
             let mut batch = rendered?;
+            let flow = spend(&mut batch, &mut tokens_left)?;
             rejects.take(batch.rejected)?;
-            let flow = spend(&mut batch.records, &mut tokens_left)?;
             progress.add(batch.records.num_rows() as u64, batch.bytes);
             writer.write(&batch.records)?;
             Ok(flow)
@@ -164,12 +163,12 @@ fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
 }
 
 /// Cuts the batch behind the record with which the limit of tokens is reached.
-fn spend(batch: &mut RecordBatch, tokens_left: &mut u64) -> Result<Flow> {
-    let view = Tokens::of(batch)?;
+fn spend(batch: &mut Batch, tokens_left: &mut u64) -> Result<Flow> {
+    let view = Tokens::of(&batch.records)?;
     for row in 0..view.len() {
         *tokens_left = tokens_left.saturating_sub(view.tokens(row).len() as u64);
         if *tokens_left == 0 {
-            *batch = batch.slice(0, row + 1);
+            batch.end_behind(row);
             return Ok(Flow::Stop);
         }
     }
