@@ -43,7 +43,8 @@ fn a_cut_stream_is_never_published() {
     let out = dir.at("out/p");
     for cut in cuts {
         let file = dir.write("cut", &stream[..cut]);
-        let write = |arguments: &[&str]| tool("mmidx-write").args(&["--prefix", &out]).args(arguments);
+        let write =
+            |arguments: &[&str]| tool("mmidx-write").args(&["--prefix", &out]).args(arguments);
         write(&[&file]).run().says(
             1,
             &format!("mmidx-write: {file}: the Arrow stream ends without its end marker; the file is truncated"),
@@ -162,8 +163,13 @@ fn what_a_kill_leaves_the_next_run_sweeps() {
     let living = waiting_writer(&dir, "out", "");
     assert_eq!(dir.files().len(), 3, "{:?}", dir.files());
     let prefix = dir.at("out/other");
-    tool("mmidx-write").args(&["--prefix", &prefix]).input(masked_line("a", &[1, 2, 3])).run().silent();
-    let temporaries = |dir: &TempDir| dir.files().iter().filter(|n| n.contains("gristmill-tmp")).count();
+    tool("mmidx-write")
+        .args(&["--prefix", &prefix])
+        .input(masked_line("a", &[1, 2, 3]))
+        .run()
+        .silent();
+    let temporaries =
+        |dir: &TempDir| dir.files().iter().filter(|n| n.contains("gristmill-tmp")).count();
     assert_eq!((dir.files().len(), temporaries(&dir)), (10, 3));
     assert!(living.wait_with_output().unwrap().status.success());
     assert_eq!(temporaries(&dir), 0);
@@ -175,7 +181,8 @@ fn a_full_disk_may_be_tried_again() {
     let dir = TempDir::new();
     masked_stream(&dir);
     dir.write("in.ndjson", conversations(50));
-    bash(&format!("cd {}; ds-cat in.ndjson --to parquet -o in.parquet", dir.path().display())).silent();
+    bash(&format!("cd {}; ds-cat in.ndjson --to parquet -o in.parquet", dir.path().display()))
+        .silent();
     for filter in [
         "harmony-tok in.ndjson",
         "harmony-tok in.ndjson --to arrow",
@@ -190,8 +197,11 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat in.parquet",
     ] {
         let name = filter.split(' ').next().unwrap();
-        bash(&format!("cd {}; harmony-tok 0.ndjson > 0.tokens; {filter} > /dev/full", dir.path().display()))
-            .says(75, &format!("{name}: stdout: No space left on device"));
+        bash(&format!(
+            "cd {}; harmony-tok 0.ndjson > 0.tokens; {filter} > /dev/full",
+            dir.path().display()
+        ))
+        .says(75, &format!("{name}: stdout: No space left on device"));
     }
     // A sink that may write no more than 8 KiB to a file.
     for sink in [
@@ -237,7 +247,11 @@ fn an_output_that_cannot_be_made_is_a_usage_error() {
         .run()
         .says(2, &format!("ds-cat: {refused}"));
     let prefix = dir.at("q");
-    tool("mmidx-write").args(&["--prefix", &prefix, "--overwrite"]).input(&line).run().fails(2, &["not a regular file"]);
+    tool("mmidx-write")
+        .args(&["--prefix", &prefix, "--overwrite"])
+        .input(&line)
+        .run()
+        .fails(2, &["not a regular file"]);
     assert_eq!(dir.files(), ["fifo", "file"]);
 }
 
@@ -263,7 +277,9 @@ fn a_closed_pipe_ends_a_filter_silently() {
         "ds-cat in.parquet",
         "ds-cat masked --to arrow",
     ] {
-        let run = bash(&format!("{cd}; {filter} | head -c 10 > /dev/null; echo \"${{PIPESTATUS[@]}}\"")).silent();
+        let run =
+            bash(&format!("{cd}; {filter} | head -c 10 > /dev/null; echo \"${{PIPESTATUS[@]}}\""))
+                .silent();
         assert_eq!(run.text(), "141 0\n", "{filter}");
     }
     let first = bash(&format!("{cd}; harmony-tok in.ndjson | head -1")).silent().records();
@@ -286,7 +302,10 @@ fn the_same_task_twice_at_once() {
         bash(&script).ok();
         assert_no_temporaries(dir.path());
         for suffix in ["tokens.bin", "tokens.idx", "lossmask.bin", "span.idx"] {
-            assert_eq!(dir.read(&format!("out/p_{suffix}")), dir.read(&format!("alone/p_{suffix}")));
+            assert_eq!(
+                dir.read(&format!("out/p_{suffix}")),
+                dir.read(&format!("alone/p_{suffix}"))
+            );
         }
         tool("ds-manifest").args(&[dir.at("out")]).run().silent();
         assert_eq!(dir.json("out/parts/s.json")["records"]["written"], 2000);
