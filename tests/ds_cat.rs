@@ -5,8 +5,8 @@ mod common;
 use std::fs;
 
 use common::{
-    TempDir, assert_no_temporaries, bash, conversations, data, datasets_in, installed, oracle, python,
-    tool,
+    TempDir, assert_no_temporaries, bash, conversations, data, datasets_in, installed, oracle,
+    python, tool,
 };
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn columns_slices_and_limits_of_parquet() {
         (&["--slice", "7/1000"], 1..2),
         (&["--slice", "0/1000"], 0..0),
     ] {
-        let rows = ds_cat(&[&[shard.as_str()], &columns, flags].concat()).silent().records();
+        let rows = ds_cat(&[&[shard.as_str()], &columns[..], flags].concat()).silent().records();
         assert_eq!(rows, some[range.clone()], "{flags:?}");
         let count = ds_cat(&[&[shard.as_str(), "--count"], flags].concat()).silent().text();
         assert_eq!(count, format!("{}\n", range.len()), "{flags:?}");
@@ -74,10 +74,13 @@ fn to_parquet_and_back() {
     ))
     .silent();
     assert_eq!(dir.read("masked.ndjson"), dir.read("again.ndjson"));
-    let told: Vec<Value> = rows(&dir.at("masked.parquet")).lines().map(|l| serde_json::from_str(l).unwrap()).collect();
-    let wrote: Vec<Value> = dir.text("masked.ndjson").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let told: Vec<Value> =
+        rows(&dir.at("masked.parquet")).lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let wrote: Vec<Value> =
+        dir.text("masked.ndjson").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
     assert_eq!(told, wrote);
-    ds_cat(&[&shard, "--to", "parquet", "-o", &copy]).fails(2, &["exists already; try: --overwrite"]);
+    ds_cat(&[&shard, "--to", "parquet", "-o", &copy])
+        .fails(2, &["exists already; try: --overwrite"]);
     ds_cat(&[&shard, "--limit", "1", "--to", "parquet", "-o", &copy, "--overwrite"]).silent();
     assert_eq!(ds_cat(&[&copy, "--count"]).silent().text(), "1\n");
     ds_cat(&[&shard, "--to", "parquet"]).says(2, "ds-cat: --to parquet wants -o FILE");
@@ -88,7 +91,10 @@ fn to_parquet_and_back() {
 fn root() -> TempDir {
     let dir = TempDir::new();
     dir.write("0.ndjson", conversations(8));
-    dir.write("1.ndjson", conversations(20).lines().skip(8).map(|l| l.to_string() + "\n").collect::<String>());
+    dir.write(
+        "1.ndjson",
+        conversations(20).lines().skip(8).map(|l| l.to_string() + "\n").collect::<String>(),
+    );
     bash(&format!(
         "set -e; cd {}; for i in 0 1; do harmony-tok $i.ndjson | span-mask | \
          mmidx-write --root root --shard shard_0$i --valid-fraction 0.4; done; ds-manifest root -q",
@@ -102,13 +108,15 @@ fn root() -> TempDir {
 fn roots_and_prefixes() {
     let dir = root();
     let at = |name: &str| dir.at(name);
-    let prefixes: Vec<String> = ["train/shard_00", "train/shard_01", "valid/shard_00", "valid/shard_01"]
-        .iter()
-        .map(|name| at(&format!("root/{name}")))
-        .filter(|prefix| fs::metadata(format!("{prefix}_tokens.idx")).is_ok())
-        .collect();
+    let prefixes: Vec<String> =
+        ["train/shard_00", "train/shard_01", "valid/shard_00", "valid/shard_01"]
+            .iter()
+            .map(|name| at(&format!("root/{name}")))
+            .filter(|prefix| fs::metadata(format!("{prefix}_tokens.idx")).is_ok())
+            .collect();
     assert!(prefixes.len() >= 3, "{:?}", dir.files());
-    let each: Vec<String> = prefixes.iter().map(|prefix| ds_cat(&[prefix]).silent().text()).collect();
+    let each: Vec<String> =
+        prefixes.iter().map(|prefix| ds_cat(&[prefix]).silent().text()).collect();
     let whole = ds_cat(&[&at("root")]).silent().text();
     assert_eq!(whole, each.concat());
     assert_eq!(whole.lines().count(), 20);
@@ -116,20 +124,27 @@ fn roots_and_prefixes() {
     assert_eq!(ds_cat(&names).silent().text(), whole);
     for prefix in &prefixes {
         for name in ["_tokens.idx", "_tokens.bin", "_span.idx"] {
-            assert_eq!(ds_cat(&[&format!("{prefix}{name}")]).silent().text(), ds_cat(&[prefix]).silent().text());
+            assert_eq!(
+                ds_cat(&[&format!("{prefix}{name}")]).silent().text(),
+                ds_cat(&[prefix]).silent().text()
+            );
         }
     }
     assert_eq!(ds_cat(&[&at("root"), "--count"]).silent().text(), "20\n");
     assert_eq!(ds_cat(&[&at("root"), "--count", "--limit", "7"]).silent().text(), "7\n");
     let lines: Vec<&str> = whole.lines().collect();
-    assert_eq!(ds_cat(&[&at("root"), "--limit", "7"]).silent().text(), lines[..7].join("\n") + "\n");
+    assert_eq!(
+        ds_cat(&[&at("root"), "--limit", "7"]).silent().text(),
+        lines[..7].join("\n") + "\n"
+    );
     for slices in [1, 3, 30] {
         let parts: String = (0..slices)
             .map(|i| ds_cat(&[&at("root"), "--slice", &format!("{i}/{slices}")]).silent().text())
             .collect();
         assert_eq!(parts, whole);
     }
-    let columns = ds_cat(&[&at("root"), "--columns", "span_id,tokens", "--limit", "1"]).silent().text();
+    let columns =
+        ds_cat(&[&at("root"), "--columns", "span_id,tokens", "--limit", "1"]).silent().text();
     assert!(columns.starts_with("{\"span_id\":[0,"), "{columns}");
     let arrow = ds_cat(&[&at("root"), "--to", "arrow"]).silent();
     assert_eq!(tool("ds-cat").input(arrow.stdout).run().silent().text(), whole);
@@ -159,7 +174,8 @@ fn what_is_no_dataset_says_so() {
     assert_eq!(conversation.len(), 8);
     tool("ds-cat").input("{\"nothing\": 1}\n").run().fails(1, &["no record of a known type"]);
     // A root whose files are not all there.
-    let victim = datasets_in(dir.path()).into_iter().find(|name| name.ends_with("_span.bin")).unwrap();
+    let victim =
+        datasets_in(dir.path()).into_iter().find(|name| name.ends_with("_span.bin")).unwrap();
     fs::remove_file(dir.path().join(&victim)).unwrap();
     ds_cat(&[&at("root")]).fails(2, &[&victim]);
     tool("ds-manifest").args(&[at("root")]).run().fails(1, &["_span.bin is missing"]);
@@ -173,13 +189,24 @@ fn exploring_by_hand() {
     }
     let dir = root();
     let cd = format!("set -o pipefail; cd {}", dir.path().display());
-    let first = bash(&format!("{cd}; harmony-tok 0.ndjson | head -1 | jq -c .tokens")).silent().records();
+    let first =
+        bash(&format!("{cd}; harmony-tok 0.ndjson | head -1 | jq -c .tokens")).silent().records();
     assert!(first[0].as_array().unwrap().len() > 10);
-    let pretty = bash(&format!("{cd}; ds-cat root/train/shard_00 | harmony-tok --decode | jq .")).silent().text();
-    assert!(pretty.contains("\"text\": \"<|start|>system<|message|>You are a miller.<|end|>"), "{pretty}");
-    let texts = bash(&format!("{cd}; ds-cat root | harmony-tok --decode | jq -r '.messages[-1].text'")).silent();
-    let mut answers: Vec<String> = texts.text().lines().filter(|l| !l.is_empty()).map(str::to_string).collect();
-    answers.sort_by_key(|line| line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().unwrap());
+    let pretty = bash(&format!("{cd}; ds-cat root/train/shard_00 | harmony-tok --decode | jq ."))
+        .silent()
+        .text();
+    assert!(
+        pretty.contains("\"text\": \"<|start|>system<|message|>You are a miller.<|end|>"),
+        "{pretty}"
+    );
+    let texts =
+        bash(&format!("{cd}; ds-cat root | harmony-tok --decode | jq -r '.messages[-1].text'"))
+            .silent();
+    let mut answers: Vec<String> =
+        texts.text().lines().filter(|l| !l.is_empty()).map(str::to_string).collect();
+    answers.sort_by_key(|line| {
+        line.trim_matches(|c: char| !c.is_ascii_digit()).parse::<u32>().unwrap()
+    });
     assert_eq!(answers, (0..20).map(|n| format!("It is {n}.")).collect::<Vec<_>>());
     let roles = bash(&format!("{cd}; ds-cat root --limit 1 | jq -c '[.segments[].role]'")).silent();
     assert_eq!(roles.text(), "[\"system\",\"user\",\"assistant\",\"assistant\"]\n");

@@ -43,7 +43,8 @@ fn a_cut_stream_is_never_published() {
     let out = dir.at("out/p");
     for cut in cuts {
         let file = dir.write("cut", &stream[..cut]);
-        let write = |arguments: &[&str]| tool("mmidx-write").args(&["--prefix", &out]).args(arguments);
+        let write =
+            |arguments: &[&str]| tool("mmidx-write").args(&["--prefix", &out]).args(arguments);
         write(&[&file]).run().says(
             1,
             &format!("mmidx-write: {file}: the Arrow stream ends without its end marker; the file is truncated"),
@@ -118,7 +119,7 @@ fn waiting_writer(dir: &TempDir, name: &str, launcher: &str) -> Child {
     let mut command = std::process::Command::new("bash");
     command.arg("-c").arg(format!("{launcher} exec mmidx-write --prefix {out}/p"));
     let mut child = common::run::Tool::new(command, "mmidx-write").spawn();
-    let lines = masked_line("a", &[7; 300]).repeat(1000);
+    let lines = masked_line("a", &[7; 300]).repeat(2000);
     child.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
     wait_until("a first batch", || has_temporaries(Path::new(&out)));
     child
@@ -147,7 +148,7 @@ fn an_ignored_hangup_stays_ignored() {
     child.stdin.as_mut().unwrap().write_all(masked_line("b", &[1, 2, 3]).as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 1001);
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2001);
 }
 
 #[test]
@@ -162,12 +163,17 @@ fn what_a_kill_leaves_the_next_run_sweeps() {
     let living = waiting_writer(&dir, "out", "");
     assert_eq!(dir.files().len(), 3, "{:?}", dir.files());
     let prefix = dir.at("out/other");
-    tool("mmidx-write").args(&["--prefix", &prefix]).input(masked_line("a", &[1, 2, 3])).run().silent();
-    let temporaries = |dir: &TempDir| dir.files().iter().filter(|n| n.contains("gristmill-tmp")).count();
+    tool("mmidx-write")
+        .args(&["--prefix", &prefix])
+        .input(masked_line("a", &[1, 2, 3]))
+        .run()
+        .silent();
+    let temporaries =
+        |dir: &TempDir| dir.files().iter().filter(|n| n.contains("gristmill-tmp")).count();
     assert_eq!((dir.files().len(), temporaries(&dir)), (10, 3));
     assert!(living.wait_with_output().unwrap().status.success());
     assert_eq!(temporaries(&dir), 0);
-    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 1000);
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2000);
 }
 
 #[test]
@@ -175,7 +181,8 @@ fn a_full_disk_may_be_tried_again() {
     let dir = TempDir::new();
     masked_stream(&dir);
     dir.write("in.ndjson", conversations(50));
-    bash(&format!("cd {}; ds-cat in.ndjson --to parquet -o in.parquet", dir.path().display())).silent();
+    bash(&format!("cd {}; ds-cat in.ndjson --to parquet -o in.parquet", dir.path().display()))
+        .silent();
     for filter in [
         "harmony-tok in.ndjson",
         "harmony-tok in.ndjson --to arrow",
@@ -190,10 +197,13 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat in.parquet",
     ] {
         let name = filter.split(' ').next().unwrap();
-        bash(&format!("cd {}; harmony-tok 0.ndjson > 0.tokens; {filter} > /dev/full", dir.path().display()))
-            .says(75, &format!("{name}: stdout: No space left on device"));
+        bash(&format!(
+            "cd {}; harmony-tok 0.ndjson > 0.tokens; {filter} > /dev/full",
+            dir.path().display()
+        ))
+        .says(75, &format!("{name}: stdout: No space left on device"));
     }
-    // A sink that may write no more than 8 KiB to a file.
+    // A sink that may write no more than 1 KiB to a file.
     for sink in [
         "mmidx-write --root out --shard s",
         "mmidx-write --prefix out/p",
@@ -202,7 +212,7 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat -o out/p.ndjson",
     ] {
         let script = format!(
-            "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 8; {sink} masked",
+            "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 1; {sink} masked",
             dir.path().display()
         );
         bash(&script).fails(75, &["File too large"]);
@@ -237,7 +247,11 @@ fn an_output_that_cannot_be_made_is_a_usage_error() {
         .run()
         .says(2, &format!("ds-cat: {refused}"));
     let prefix = dir.at("q");
-    tool("mmidx-write").args(&["--prefix", &prefix, "--overwrite"]).input(&line).run().fails(2, &["not a regular file"]);
+    tool("mmidx-write")
+        .args(&["--prefix", &prefix, "--overwrite"])
+        .input(&line)
+        .run()
+        .fails(2, &["not a regular file"]);
     assert_eq!(dir.files(), ["fifo", "file"]);
 }
 
@@ -263,7 +277,9 @@ fn a_closed_pipe_ends_a_filter_silently() {
         "ds-cat in.parquet",
         "ds-cat masked --to arrow",
     ] {
-        let run = bash(&format!("{cd}; {filter} | head -c 10 > /dev/null; echo \"${{PIPESTATUS[@]}}\"")).silent();
+        let run =
+            bash(&format!("{cd}; {filter} | head -c 10 > /dev/null; echo \"${{PIPESTATUS[@]}}\""))
+                .silent();
         assert_eq!(run.text(), "141 0\n", "{filter}");
     }
     let first = bash(&format!("{cd}; harmony-tok in.ndjson | head -1")).silent().records();
@@ -286,7 +302,10 @@ fn the_same_task_twice_at_once() {
         bash(&script).ok();
         assert_no_temporaries(dir.path());
         for suffix in ["tokens.bin", "tokens.idx", "lossmask.bin", "span.idx"] {
-            assert_eq!(dir.read(&format!("out/p_{suffix}")), dir.read(&format!("alone/p_{suffix}")));
+            assert_eq!(
+                dir.read(&format!("out/p_{suffix}")),
+                dir.read(&format!("alone/p_{suffix}"))
+            );
         }
         tool("ds-manifest").args(&[dir.at("out")]).run().silent();
         assert_eq!(dir.json("out/parts/s.json")["records"]["written"], 2000);

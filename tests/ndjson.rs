@@ -24,14 +24,16 @@ fn plain() -> String {
 #[test]
 fn integers_are_exact() {
     let read = |token: &str| {
-        let record = format!("{{\"id\":\"a\",\"tokens\":[7,{token}],\"segments\":null}}\n");
-        tool("ds-cat").input(record).run()
+        let record = |token| format!("{{\"id\":\"a\",\"tokens\":[7,{token}],\"segments\":null}}\n");
+        tool("ds-cat").input(record("8") + &record(token)).run()
     };
-    for (token, value) in [("0", 0), ("-0", 0), ("-1", -1), ("2147483647", i32::MAX), ("-2147483648", i32::MIN)] {
-        assert_eq!(read(token).silent().records()[0]["tokens"], json!([7, value]), "{token}");
+    for (token, value) in
+        [("0", 0), ("-0", 0), ("-1", -1), ("2147483647", i32::MAX), ("-2147483648", i32::MIN)]
+    {
+        assert_eq!(read(token).silent().records()[1]["tokens"], json!([7, value]), "{token}");
     }
     for token in ["1.5", "1.0", "1e3", "1E0", "2147483648", "-2147483649", "99999999999999999999"] {
-        read(token).says(1, &format!("ds-cat: stdin:1: tokens: {token} is not an int32"));
+        read(token).says(1, &format!("ds-cat: stdin:2: tokens: {token} is not an int32"));
     }
     for (token, reason) in [
         ("null", "tokens: a null in the list"),
@@ -44,7 +46,7 @@ fn integers_are_exact() {
         ("1.", "invalid JSON: "),
         ("0x1", "invalid JSON: "),
     ] {
-        read(token).fails(1, &[&format!("ds-cat: stdin:1: {reason}")]);
+        read(token).fails(1, &[&format!("ds-cat: stdin:2: {reason}")]);
     }
     let mask = |value: &str| {
         let record = format!(
@@ -64,9 +66,11 @@ fn ids_may_be_integers_of_any_size() {
         assert_eq!(harmony_tok(record).silent().records()[0]["id"], id);
     }
     let synth = line("\"synth_id\":\"s\",") + "\n" + &line("\"synth_id\":null,") + "\n";
-    let ids: Vec<Value> = harmony_tok(synth).silent().records().iter().map(|r| r["id"].clone()).collect();
+    let ids: Vec<Value> =
+        harmony_tok(synth).silent().records().iter().map(|r| r["id"].clone()).collect();
     assert_eq!(ids, ["s", "a"]);
-    let named = tool("harmony-tok").args(&["--id-field", "key"]).input(line("\"key\":\"k\",") + "\n").run();
+    let named =
+        tool("harmony-tok").args(&["--id-field", "key"]).input(line("\"key\":\"k\",") + "\n").run();
     assert_eq!(named.silent().records()[0]["id"], "k");
 }
 
@@ -86,8 +90,10 @@ fn odd_lines_are_read() {
     ] {
         assert_eq!(harmony_tok(&odd).silent().text(), plain, "{odd}");
     }
-    let text = harmony_tok(line("").replace("\"hi\"", "\"\\u0000\\ud83c\\udf3e\u{2028}\"") + "\n").silent();
-    let decoded = tool("harmony-tok").args(&["--decode"]).input(&text.stdout).run().silent().records();
+    let text = harmony_tok(line("").replace("\"hi\"", "\"\\u0000\\ud83c\\udf3e\u{2028}\"") + "\n")
+        .silent();
+    let decoded =
+        tool("harmony-tok").args(&["--decode"]).input(&text.stdout).run().silent().records();
     assert_eq!(decoded[0]["messages"][0]["text"], "\0🌾\u{2028}");
 }
 
@@ -104,7 +110,7 @@ fn lines_that_are_none_have_their_number() {
         (b"{\"id\":\"\\x\"}", "invalid JSON: "),
         (b"{\"id\":\"a\",\"messages\":[]}}", "invalid JSON: "),
         (b"{\"id\" \"a\"}", "invalid JSON: "),
-        (b"{\"id\":tru}", "invalid JSON: "),
+        (b"{\"id\":\"a\",\"x\":tru}", "invalid JSON: "),
         (b"\"text\"", "a string where an object should be"),
         (b"12", "a number where an object should be"),
     ] {
@@ -113,7 +119,8 @@ fn lines_that_are_none_have_their_number() {
         let skip = tool("harmony-tok").args(&["--on-error", "skip"]).input(&input).run().ok();
         assert_eq!(skip.text(), plain().repeat(2));
     }
-    harmony_tok([b"\xef\xbb\xbf", good.as_bytes()].concat()).fails(1, &["neither NDJSON", r"\xef\xbb\xbf{"]);
+    harmony_tok([b"\xef\xbb\xbf", good.as_bytes()].concat())
+        .fails(1, &["neither NDJSON", r"\xef\xbb\xbf{"]);
     harmony_tok("[1,2]\n").fails(1, &["neither NDJSON"]);
 }
 
@@ -128,7 +135,8 @@ fn nesting_has_an_end() {
                 format!("{{\"id\":\"a\",\"messages\":{nested}}}"),
                 format!("{{\"id\":\"a\",\"messages\":{}", open.repeat(depth)),
             ] {
-                harmony_tok(record + "\n").fails(1, &["harmony-tok: stdin:1: ", "nested too deeply"]);
+                harmony_tok(record + "\n")
+                    .fails(1, &["harmony-tok: stdin:1: ", "nested too deeply"]);
             }
         }
     }
@@ -137,7 +145,9 @@ fn nesting_has_an_end() {
 #[test]
 fn a_last_line_without_its_newline_was_cut() {
     let dir = TempDir::new();
-    for content in [line(""), format!("{}\n{}", line(""), &line("")[..20]), format!("{}\n ", line(""))] {
+    for content in
+        [line(""), format!("{}\n{}", line(""), &line("")[..20]), format!("{}\n ", line(""))]
+    {
         let number = content.lines().count();
         harmony_tok(&content).says(
             75,
@@ -146,7 +156,9 @@ fn a_last_line_without_its_newline_was_cut() {
         let file = dir.write("in", &content);
         tool("harmony-tok").args(&[&file]).run().says(
             1,
-            &format!("harmony-tok: {file}:{number}: the last line has no newline; the file is truncated"),
+            &format!(
+                "harmony-tok: {file}:{number}: the last line has no newline; the file is truncated"
+            ),
         );
     }
 }
@@ -169,12 +181,22 @@ fn compressed_inputs_are_seen_through() {
         ))
         .silent();
         let at = |name: &str| dir.at(name);
-        for (input, wanted) in
-            [("packed", expected.clone()), ("members", format!("{expected}{more}{expected}")), ("nothing", String::new())]
-        {
+        for (input, wanted) in [
+            ("packed", expected.clone()),
+            ("members", format!("{expected}{more}{expected}")),
+            ("nothing", String::new()),
+        ] {
             let file = at(input);
-            assert_eq!(tool("harmony-tok").args(&[&file]).run().silent().text(), wanted, "{pack} {input}");
-            assert_eq!(bash(&format!("harmony-tok < {file}")).silent().text(), wanted, "{pack} {input}");
+            assert_eq!(
+                tool("harmony-tok").args(&[&file]).run().silent().text(),
+                wanted,
+                "{pack} {input}"
+            );
+            assert_eq!(
+                bash(&format!("harmony-tok < {file}")).silent().text(),
+                wanted,
+                "{pack} {input}"
+            );
         }
         assert_eq!(tool("ds-cat").args(&[at("arrows")]).run().silent().text(), expected);
 
@@ -188,7 +210,9 @@ fn compressed_inputs_are_seen_through() {
             let file = dir.write("cut", &whole[..cut]);
             tool("harmony-tok").args(&[&file]).run().says(
                 1,
-                &format!("harmony-tok: {file}: the compressed data ends too early; the file is truncated"),
+                &format!(
+                    "harmony-tok: {file}: the compressed data ends too early; the file is truncated"
+                ),
             );
         }
         let members = dir.read("members");
@@ -199,7 +223,9 @@ fn compressed_inputs_are_seen_through() {
         let mut bad = whole.clone();
         let middle = bad.len() / 2;
         bad[middle..middle + 8].fill(0x5a);
-        assert_eq!(harmony_tok(&bad).code(), Some(1));
+        // (Where damage makes the rest look like one unfinished block, it cannot be told from a cut.)
+        let damaged = harmony_tok(&bad);
+        assert!(matches!(damaged.code(), Some(1 | 75)), "{damaged:?}");
         let behind = harmony_tok([&whole[..], b"garbage, and more of it"].concat());
         assert_eq!(behind.code(), Some(1), "{behind:?}");
     }
