@@ -269,3 +269,23 @@ fn the_number_of_records_may_be_expected() {
     assert!(dir.files().is_empty());
     write(3).silent();
 }
+
+/// The sink tells what the whole pipeline dropped: an Arrow stream carries the count behind its
+/// records, where other readers have stopped.
+#[test]
+fn a_part_manifest_counts_what_was_dropped_before_the_sink() {
+    let place = TempDir::new();
+    let lines = good(0) + "{\"id\":\"b\",\"messages\":[]}\n" + &good(1) + "{}\n";
+    let input = place.write("in.ndjson", lines);
+    let prefix = place.at("out");
+    bash_with(
+        &format!(
+            "harmony-tok {input} --on-error skip | span-mask | ds-cat | \
+             mmidx-write --prefix {prefix}"
+        ),
+        &[("GRISTMILL_TO", "arrow")],
+    )
+    .ok();
+    let records = &place.json("out.part.json")["records"];
+    assert_eq!(records, &serde_json::json!({"read": 4, "written": 2, "rejected": 2}));
+}

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use gristmill::harmony::{
     Channel, Policy, Rendered, Renderer, Role, Segments, decode, segments_of,
 };
@@ -167,28 +168,11 @@ fn vocabulary_file(arguments: &[&str]) -> PathBuf {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let mut text = String::new();
     for id in 0..199_998 {
-        writeln!(text, "{} {id}", base64(token_bytes(id).unwrap())).unwrap();
+        writeln!(text, "{} {id}", STANDARD.encode(token_bytes(id).unwrap())).unwrap();
     }
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join("o200k_base.tiktoken"), text).unwrap();
     directory
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let mut group = [0; 4];
-        group[1..=chunk.len()].copy_from_slice(chunk);
-        let group = u32::from_be_bytes(group);
-        for digit in 0..4 {
-            match digit <= chunk.len() {
-                true => out.push(DIGITS[(group >> (18 - 6 * digit) & 63) as usize] as char),
-                false => out.push('='),
-            }
-        }
-    }
-    out
 }
 
 fn setting(name: &str, default: &str) -> String {

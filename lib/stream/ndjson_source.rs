@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
+use bstr::ByteSlice;
 use serde_json::Value;
 
 use super::batch::{Batch, Origin, Wanted};
@@ -61,20 +62,20 @@ impl NdjsonSource {
         };
         let mut places = Vec::new();
         let mut rejected = Vec::new();
-        for line in block.split_inclusive(|&byte| byte == b'\n') {
+        for line in block.lines_with_terminator() {
             let number = self.next_line;
             self.next_line += 1;
             if line.last() != Some(&b'\n') {
                 let place = format!("{}:{number}", self.name);
                 return Err(cut(&place, self.is_stdin, "the last line has no newline"));
             }
-            if line.iter().all(u8::is_ascii_whitespace) {
+            if line.trim_ascii().is_empty() {
                 continue;
             }
             match decoder.line(line) {
                 Ok(()) => places.push(number),
                 Err(reason) => {
-                    let text = String::from_utf8_lossy(line).trim_end().to_string();
+                    let text = line.trim_ascii_end().to_str_lossy().into_owned();
                     let place =
                         Place { source: self.name.clone(), position: Position::Line(number) };
                     let input = Some(serde_json::from_str(&text).unwrap_or(Value::String(text)));
@@ -125,7 +126,7 @@ impl Source for NdjsonSource {
 }
 
 fn first_line(block: &[u8]) -> Option<&[u8]> {
-    block.split(|&byte| byte == b'\n').find(|line| !line.iter().all(u8::is_ascii_whitespace))
+    block.lines().find(|line| !line.trim_ascii().is_empty())
 }
 
 /// The type of an NDJSON record, told by its fields.
