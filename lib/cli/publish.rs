@@ -19,8 +19,6 @@ pub struct PendingFile {
     file: File,
     temporary: PathBuf,
     path: PathBuf,
-    /// Directories that were made for this file, the deepest first.
-    made: Vec<PathBuf>,
     published: bool,
 }
 
@@ -32,7 +30,7 @@ impl PendingFile {
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(Error::usage(format!("{}: is not a regular file", shown(path))));
         }
-        let made = missing_directories(&directory);
+        signals::remember_directories(missing_directories(&directory));
         fs::create_dir_all(&directory).map_err(|e| Error::write(shown(&directory), &e))?;
         signals::clean_up_when_told_to_stop().map_err(|e| Error::write("signals", &e))?;
         sweep(&directory);
@@ -49,13 +47,9 @@ impl PendingFile {
         signals::remember(&temporary);
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(&temporary);
         match file {
-            Ok(file) => Ok(PendingFile {
-                file,
-                temporary,
-                path: path.to_path_buf(),
-                made,
-                published: false,
-            }),
+            Ok(file) => {
+                Ok(PendingFile { file, temporary, path: path.to_path_buf(), published: false })
+            }
             Err(error) => {
                 signals::forget(&temporary);
                 Err(Error::write(shown(path), &error))
@@ -101,10 +95,7 @@ impl Drop for PendingFile {
         if !self.published {
             let _ = fs::remove_file(&self.temporary);
             signals::forget(&self.temporary);
-            // Only where nothing else has come to stand in them.
-            for directory in &self.made {
-                let _ = fs::remove_dir(directory);
-            }
+            signals::remove_empty_directories();
         }
     }
 }
@@ -163,7 +154,7 @@ fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The directories that `create_dir_all` would make, the deepest first.
+/// The directories that `create_dir_all` would make.
 fn missing_directories(directory: &Path) -> Vec<PathBuf> {
     directory
         .ancestors()
