@@ -139,8 +139,8 @@ fn count(args: &Args) -> Result<()> {
 
 /// Where records come from.
 enum Records {
-    Streams(Reader),
-    Megatron { reader: KdReader, left: u64, columns: Option<SchemaRef> },
+    Streams(Box<Reader>),
+    Megatron { reader: Box<KdReader>, left: u64, columns: Option<SchemaRef> },
 }
 
 impl Records {
@@ -154,12 +154,13 @@ impl Records {
                     shown(directory)
                 )));
             }
-            return Ok(Records::Streams(Reader::open_any(&args.input)?.limited(args.limit)));
+            let reader = Reader::open_any(&args.input)?.limited(args.limit);
+            return Ok(Records::Streams(Box::new(reader)));
         }
         if megatron < paths.len() {
             return Err(Error::usage("Megatron datasets and other files cannot be read together"));
         }
-        let reader = KdReader::open(paths, args.input.slice)?;
+        let reader = Box::new(KdReader::open(paths, args.input.slice)?);
         let left = reader.rows().min(args.limit.unwrap_or(u64::MAX));
         Ok(Records::Megatron { reader, left, columns: None })
     }
@@ -241,7 +242,7 @@ impl Records {
 enum Sink {
     Stdout(Writer<File>),
     File(Writer<BufWriter<PendingFile>>),
-    Parquet(ParquetSink),
+    Parquet(Box<ParquetSink>),
 }
 
 impl Sink {
@@ -255,7 +256,7 @@ impl Sink {
                 };
                 refuse_existing(path, args.overwrite)?;
                 let schema = header.put_into(schema);
-                return Ok(Sink::Parquet(ParquetSink::create(path, schema)?));
+                return Ok(Sink::Parquet(Box::new(ParquetSink::create(path, schema)?)));
             }
         };
         match &args.output {
