@@ -43,9 +43,12 @@ fn examples_use_flags_that_exist() {
         let commands = examples.split(['|', '\n', '&']);
         for command in commands {
             let words: Vec<&str> = command.split_whitespace().collect();
-            let Some((_, own)) = helps.iter().find(|(name, _)| words.first() == Some(name)) else { continue };
+            let Some((_, own)) = helps.iter().find(|(name, _)| words.first() == Some(name)) else {
+                continue;
+            };
             for flag in words.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
-                let listed = own.contains(&format!("{flag} ")) || own.contains(&format!("{flag},"))
+                let listed = own.contains(&format!("{flag} "))
+                    || own.contains(&format!("{flag},"))
                     || own.contains(&format!("{flag}\n"));
                 assert!(listed, "{command:?}: {flag} is none of its flags");
             }
@@ -94,7 +97,10 @@ fn manual_pages_and_completions() {
             let page = tool(name).args(&["--generate", what]).run().silent().text();
             assert!(page.contains(part) && page.contains(name), "{name} --generate {what}: {page}");
         }
-        tool(name).args(&["--generate", "pdf"]).run().fails(2, &["--generate pdf: expected man, bash"]);
+        tool(name)
+            .args(&["--generate", "pdf"])
+            .run()
+            .fails(2, &["--generate pdf: expected man, bash"]);
     }
 }
 
@@ -117,7 +123,10 @@ fn no_input_at_a_terminal() {
     for name in ["harmony-tok", "span-mask", "ds-cat", "mmidx-write --prefix /tmp/never"] {
         let run = bash(&format!("script -qec '{name}' /dev/null < /dev/null"));
         assert_eq!(run.code(), Some(2), "{run:?}");
-        assert!(run.text().contains("no input: give a FILE or pipe records in; see --help"), "{run:?}");
+        assert!(
+            run.text().contains("no input: give a FILE or pipe records in; see --help"),
+            "{run:?}"
+        );
     }
 }
 
@@ -134,7 +143,11 @@ fn no_binary_to_a_terminal() {
         for name in ["harmony-tok", "ds-cat"] {
             let run = bash(&format!("script -qec '{name} {file} {flags}' /dev/null < /dev/null"));
             assert_eq!(run.code(), Some(code), "{run:?}");
-            assert_eq!(run.text().contains("is binary and stdout is a terminal"), code == 2, "{run:?}");
+            assert_eq!(
+                run.text().contains("is binary and stdout is a terminal"),
+                code == 2,
+                "{run:?}"
+            );
         }
     }
 }
@@ -142,7 +155,8 @@ fn no_binary_to_a_terminal() {
 #[test]
 fn progress_only_when_asked_for() {
     let line = r#"{"id":"a","messages":[{"role":"assistant","channel":"final","content":"hi"}]}"#;
-    let run = |flags: &[&str]| tool("harmony-tok").args(flags).input(format!("{line}\n")).run().ok();
+    let run =
+        |flags: &[&str]| tool("harmony-tok").args(flags).input(format!("{line}\n")).run().ok();
     assert_eq!(run(&[]).stderr, "");
     assert_eq!(run(&["--progress", "never"]).stderr, "");
     let shown = run(&["--progress", "always"]).stderr;

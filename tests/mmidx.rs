@@ -7,8 +7,8 @@ use std::fs;
 
 use common::samples::{masked_line, tokens_line};
 use common::{
-    TempDir, assert_no_temporaries, assert_same_datasets, bash, conversations, data, oracle, python,
-    tool,
+    TempDir, assert_no_temporaries, assert_same_datasets, bash, conversations, data, oracle,
+    python, tool,
 };
 use serde_json::{Value, json};
 
@@ -56,8 +56,7 @@ fn tokens_alone_as_uint16_and_int32() {
     let Some(python) = python() else { return };
     let dir = TempDir::new();
     let short = tokens_line("a", &[0, 65_535, 7]) + &tokens_line("b", &[1]);
-    for (flags, dtype) in
-        [(&["--dtype", "uint16"][..], "uint16"), (&["--dtype", "int32"], "int32")]
+    for (flags, dtype) in [(&["--dtype", "uint16"][..], "uint16"), (&["--dtype", "int32"], "int32")]
     {
         write(&dir, dtype, &short, &[&["--tokens-only"], flags].concat());
         let read = oracle(&python, "mmidx.py", &["single", &dir.at(dtype)]).ok().records();
@@ -79,7 +78,10 @@ fn tokens_alone_as_uint16_and_int32() {
             .args(&["--tokens-only", "--dtype", dtype, "--prefix", &prefix])
             .input(line)
             .run()
-            .says(1, &format!("mmidx-write: stdin:1: (x) token {token} at 1 is not in [0, {limit})"));
+            .says(
+                1,
+                &format!("mmidx-write: stdin:1: (x) token {token} at 1 is not in [0, {limit})"),
+            );
     }
     assert!(!dir.files().iter().any(|name| name.contains("too-large")));
 }
@@ -101,7 +103,10 @@ fn every_dtype_of_the_original_builder() {
         }
     }
     let float = data.join("float32").display().to_string();
-    tool("ds-cat").args(&[&float]).run().fails(1, &["float32.idx", "values of float32 are no tokens"]);
+    tool("ds-cat")
+        .args(&[&float])
+        .run()
+        .fails(1, &["float32.idx", "values of float32 are no tokens"]);
 }
 
 #[test]
@@ -128,10 +133,17 @@ fn foreign_datasets_are_concatenated() {
         });
         let expected: Vec<Value> = [json!(0)].into_iter().chain(shifted).collect();
         assert_eq!(triple[0]["documents"], json!(expected), "{name}");
-        assert_eq!(fs::read(format!("{out}.bin")).unwrap(), fs::read(format!("{one}.bin")).unwrap().repeat(3));
+        assert_eq!(
+            fs::read(format!("{out}.bin")).unwrap(),
+            fs::read(format!("{one}.bin")).unwrap().repeat(3)
+        );
     }
     let fails = |arguments: &[&str], code: i32, parts: &[&str]| {
-        tool("mmidx-write").args(arguments).args(&["--prefix", &dir.at("out")]).run().fails(code, parts);
+        tool("mmidx-write")
+            .args(arguments)
+            .args(&["--prefix", &dir.at("out")])
+            .run()
+            .fails(code, parts);
         assert!(!dir.files().iter().any(|name| name.starts_with("out")), "{:?}", dir.files());
     };
     let (int32, uint16) = (prefix("int32"), prefix("uint16"));
@@ -161,7 +173,11 @@ fn what_does_not_belong_together_is_not_concatenated() {
     let dir = TempDir::new();
     let [first, second] = two_slices(&dir);
     let concat = |arguments: &[&str]| {
-        tool("mmidx-write").args(&["--concat"]).args(arguments).args(&["--prefix", &dir.at("out")]).run()
+        tool("mmidx-write")
+            .args(&["--concat"])
+            .args(arguments)
+            .args(&["--prefix", &dir.at("out")])
+            .run()
     };
     let nothing = || {
         assert!(!dir.files().iter().any(|name| name.starts_with("out")), "{:?}", dir.files());
@@ -169,7 +185,10 @@ fn what_does_not_belong_together_is_not_concatenated() {
     };
     concat(&[&first, &second]).silent();
     let whole = dir.json("out.part.json");
-    assert_eq!((&whole["records"]["written"], &whole["source"]["limits"]["slice"]), (&json!(9), &Value::Null));
+    assert_eq!(
+        (&whole["records"]["written"], &whole["source"]["limits"]["slice"]),
+        (&json!(9), &Value::Null)
+    );
     concat(&[&first, &second]).fails(2, &["exists already", "try: --overwrite"]);
     for name in dir.files().iter().filter(|name| name.starts_with("out")) {
         fs::remove_file(dir.path().join(name)).unwrap();
@@ -184,7 +203,8 @@ fn what_does_not_belong_together_is_not_concatenated() {
     write(&dir, "short", &tokens_line("a", &[1]), &["--tokens-only", "--dtype", "uint16"]);
     concat(&[&first, &dir.at("short")]).fails(1, &["short.part.json: its config is not that of"]);
     write(&dir, "long", &tokens_line("a", &[1]), &["--tokens-only", "--dtype", "int32"]);
-    concat(&[&dir.at("short"), &dir.at("long")]).fails(1, &["long.part.json: its dtype is not that of"]);
+    concat(&[&dir.at("short"), &dir.at("long")])
+        .fails(1, &["long.part.json: its dtype is not that of"]);
     nothing();
 
     // A part that is unfinished, or not the one of its manifest.
@@ -255,7 +275,10 @@ fn a_round_trip_is_the_identity() {
     let derived = tool("ds-cat").args(&[dir.at("ndjson/1/p")]).run().silent().records();
     assert_eq!(told.len(), 12);
     for (told, derived) in told.iter().zip(&derived) {
-        assert_eq!((&told["tokens"], &told["segments"]), (&derived["tokens"], &derived["segments"]));
+        assert_eq!(
+            (&told["tokens"], &told["segments"]),
+            (&derived["tokens"], &derived["segments"])
+        );
     }
 }
 
@@ -274,7 +297,10 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
     assert_eq!(dir.files(), train);
     write("1", &["--overwrite"]).silent();
     let files = dir.files();
-    assert!(files.iter().all(|name| name.starts_with("root/valid/") || name == "root/parts/s.json"), "{files:?}");
+    assert!(
+        files.iter().all(|name| name.starts_with("root/valid/") || name == "root/parts/s.json"),
+        "{files:?}"
+    );
 
     // Triples and tokens alone have one manifest: they do not stand side by side either.
     let prefix = dir.at("p");
@@ -285,13 +311,19 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
     write(&["--tokens-only", "--dtype", "int32"], &masked_lines(3)).fails(2, &["exists already"]);
     write(&["--tokens-only", "--dtype", "int32", "--overwrite"], &masked_lines(3)).silent();
     let mine = |name: &&String| name.starts_with('p');
-    assert_eq!(dir.files().iter().filter(mine).collect::<Vec<_>>(), ["p.bin", "p.idx", "p.part.json"]);
+    assert_eq!(
+        dir.files().iter().filter(mine).collect::<Vec<_>>(),
+        ["p.bin", "p.idx", "p.part.json"]
+    );
 
     // A concatenation without rows leaves no files of an earlier one.
     write(&["--overwrite"], &masked_lines(3)).silent();
     let empty = dir.at("empty");
     tool("mmidx-write").args(&["--prefix", &empty]).input("").run().silent();
-    tool("mmidx-write").args(&["--concat", &empty, "--prefix", &prefix, "--overwrite"]).run().silent();
+    tool("mmidx-write")
+        .args(&["--concat", &empty, "--prefix", &prefix, "--overwrite"])
+        .run()
+        .silent();
     assert_eq!(dir.files().iter().filter(mine).collect::<Vec<_>>(), ["p.part.json"]);
     assert_eq!(dir.json("p.part.json")["splits"]["all"]["rows"], 0);
 }
@@ -300,7 +332,9 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
 #[test]
 fn broken_indexes_are_refused() {
     let Some(data) = data("malformed/kd") else { return };
-    let read = |name: &str| tool("ds-cat").args(&[data.join(name).join("shard_00").display().to_string()]).run();
+    let read = |name: &str| {
+        tool("ds-cat").args(&[data.join(name).join("shard_00").display().to_string()]).run()
+    };
     read("ok").silent();
     read("single_sequence").silent();
     for (name, part) in [

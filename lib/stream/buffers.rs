@@ -101,7 +101,11 @@ fn append_widths(
                 append_widths(field.data_type(), variadic, most, widths)?;
             }
         }
-        List(item) | LargeList(item) | ListView(item) | LargeListView(item) | Map(item, _)
+        List(item)
+        | LargeList(item)
+        | ListView(item)
+        | LargeListView(item)
+        | Map(item, _)
         | FixedSizeList(item, _) => append_widths(item.data_type(), variadic, most, widths)?,
         _ => {}
     }
