@@ -25,7 +25,7 @@ pub struct RecordType {
     /// As it stands in the stream's header.
     pub name: &'static str,
     /// Raised when a field changes its meaning.
-    pub version: u32,
+    pub version: u64,
     /// All fields; a nullable one may be absent from a stream.
     pub fields: fn() -> Vec<Field>,
     /// A field by which an NDJSON record of this type is known.

@@ -180,7 +180,9 @@ fn write(args: Args) -> Result<()> {
         progress.add(view.len() as u64, batch.bytes);
     }
     expect(args.expect_records, records.read)?;
-    records.rejected = rejects.count();
+    // What was dropped before this filter came into the pipeline all the same.
+    records.rejected = rejects.count() + reader.rejected();
+    records.read += reader.rejected();
     let (mut files, splits) = sink.finish(&target)?;
     let (config, config_hash) = match layout {
         Layout::Triple => {
