@@ -123,6 +123,27 @@ impl<T: Copy + Default> Column<T> {
         self.values.push(value.unwrap_or_default());
     }
 
+    /// Appends values of which none is null.
+    pub fn extend_known(&mut self, values: &[T]) {
+        self.values.extend_from_slice(values);
+        if !self.known.is_empty() {
+            self.known.resize(self.values.len(), true);
+        }
+    }
+
+    /// Appends another column.
+    pub fn append(&mut self, other: &Column<T>) {
+        match other.all_known() {
+            true => self.extend_known(&other.values),
+            false => (0..other.len()).for_each(|index| self.push(other.get(index))),
+        }
+    }
+
+    /// The values, and which of them are known (empty where all are).
+    pub fn into_parts(self) -> (Vec<T>, Vec<bool>) {
+        (self.values, self.known)
+    }
+
     pub fn clear(&mut self) {
         self.values.clear();
         self.known.clear();

@@ -6,6 +6,7 @@
 
 pub mod conversation;
 pub mod decoded;
+pub mod game;
 pub mod tokens;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 pub use conversation::CONVERSATION;
 pub use decoded::DECODED;
+pub use game::GAME;
 pub use tokens::TOKENS;
 
 /// A record type: the contract that its two encodings share.
@@ -39,7 +41,7 @@ impl RecordType {
 }
 
 /// Every record type there is.
-pub const RECORD_TYPES: [&RecordType; 3] = [&TOKENS, &DECODED, &CONVERSATION];
+pub const RECORD_TYPES: [&RecordType; 4] = [&TOKENS, &DECODED, &CONVERSATION, &GAME];
 
 /// The record type of that name.
 pub fn record_type(name: &str) -> Option<&'static RecordType> {
