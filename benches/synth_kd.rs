@@ -111,8 +111,8 @@ fn main() {
     let original = median(
         (0..3)
             .map(|_| {
-                let script = Path::new(env!("CARGO_MANIFEST_DIR"))
-                    .join("tests/oracle/synth_kd_original.py");
+                let script =
+                    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/synth_kd_original.py");
                 let child = Command::new(&python)
                     .env("TIKTOKEN_ENCODINGS_BASE", &place)
                     .arg(script)
