@@ -5,6 +5,7 @@ pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;
 pub mod parquet;
+pub mod pools;
 pub mod raw_games;
 
 /// Bytes as lower-case hexadecimal.
