@@ -4,9 +4,9 @@
 //! |---|---|---|
 //! | [`json`] | a pull reader over JSON text, for the hot paths | |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
-//! | [`record`] | the record types: schemas and typed views of Arrow batches | |
-//! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
+//! | [`record`] | the record types: schemas and typed views of Arrow batches | `game2048` |
+//! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: encoding, rules, augmentation | |
 //! | [`cli`] | arguments, errors and exit codes, progress, signals, atomic outputs | |
 //! | [`format`] | one file or folder for each format on disk, its page beside it | `cli`, `record`, domain modules |

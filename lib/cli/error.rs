@@ -72,8 +72,10 @@ impl Error {
     /// An I/O error while writing an output: nothing is wrong with the data.
     pub fn write(place: impl fmt::Display, error: &io::Error) -> Error {
         let kind = match error.kind() {
+            // The directory of an output cannot be made where a file stands.
             io::ErrorKind::NotFound
             | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::AlreadyExists
             | io::ErrorKind::NotADirectory => Kind::Usage,
             _ => Kind::Unavailable,
         };

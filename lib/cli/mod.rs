@@ -33,7 +33,12 @@ pub fn main<A: Parser + CommandFactory>(run: impl FnOnce(A) -> Result<()>) -> Ex
     let tool = command.get_name().to_string();
     let outcome = match generated(command, &arguments) {
         Some(outcome) => outcome,
-        None => run(A::parse_from(arguments)),
+        None => match A::try_parse_from(arguments) {
+            Ok(arguments) => run(arguments),
+            Err(error) if error.use_stderr() => error.exit(),
+            // The help and the version are results too.
+            Err(help) => help.print().map_err(|error| Error::write("stdout", &error)),
+        },
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

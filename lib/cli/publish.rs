@@ -28,6 +28,10 @@ impl PendingFile {
     /// Creates the temporary beside `path`; the directory is made where it is missing.
     pub fn create(path: &Path) -> Result<PendingFile> {
         let directory = directory_of(path);
+        // A rename would put a file where a device or a pipe was (and cannot replace a directory).
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(Error::usage(format!("{}: is not a regular file", shown(path))));
+        }
         let made = missing_directories(&directory);
         fs::create_dir_all(&directory).map_err(|e| Error::write(shown(&directory), &e))?;
         signals::clean_up_when_told_to_stop().map_err(|e| Error::write("signals", &e))?;

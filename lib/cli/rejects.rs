@@ -18,7 +18,7 @@ pub struct Place {
 }
 
 /// Both count from 1, as editors and `awk` do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Position {
     Line(u64),
     Record(u64),

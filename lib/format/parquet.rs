@@ -37,6 +37,17 @@ impl ParquetFile {
     /// Reads the footer. Errors are those of a file that is truncated or no Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+        // The crate allocates what a column chunk claims, and panics where that is negative.
+        let length = file.metadata()?.len();
+        for column in metadata.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+            let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+            let end = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
+            let end = end.and_then(|(start, bytes)| start.checked_add(bytes));
+            if end.is_none_or(|end| end > length) {
+                let name = column.column_path();
+                return Err(ParquetError::General(format!("a chunk of {name} is not in the file")));
+            }
+        }
         Ok(ParquetFile { file, metadata })
     }
 

@@ -67,8 +67,23 @@ pub struct Step {
     pub ev_legal: Option<u8>,
     pub max_rank: Option<u8>,
     pub seed: Option<u64>,
-    /// Up, down, left, right. Finite: whoever fills it in has checked that.
-    pub branch_evs: [Option<f32>; 4],
+    /// Values of up, down, left, right: finite, and 0.0 where there is none.
+    pub branch_evs: [f32; 4],
+    /// Bit i: direction i has a value.
+    pub branch_known: u8,
+}
+
+impl Step {
+    /// The branch values: up, down, left, right.
+    pub fn branch_values(&self) -> [Option<f32>; 4] {
+        std::array::from_fn(|i| (self.branch_known >> i & 1 == 1).then_some(self.branch_evs[i]))
+    }
+
+    /// Sets the branch values; they must be finite.
+    pub fn set_branch_values(&mut self, values: [Option<f32>; 4]) {
+        self.branch_evs = values.map(Option::unwrap_or_default);
+        self.branch_known = (0..4).fold(0, |known, i| known | u8::from(values[i].is_some()) << i);
+    }
 }
 
 /// A column in which values may be null.
@@ -123,6 +138,27 @@ impl<T: Copy + Default> Column<T> {
         self.values.push(value.unwrap_or_default());
     }
 
+    /// Appends values of which none is null.
+    pub fn extend_known(&mut self, values: &[T]) {
+        self.values.extend_from_slice(values);
+        if !self.known.is_empty() {
+            self.known.resize(self.values.len(), true);
+        }
+    }
+
+    /// Appends another column.
+    pub fn append(&mut self, other: &Column<T>) {
+        match other.all_known() {
+            true => self.extend_known(&other.values),
+            false => (0..other.len()).for_each(|index| self.push(other.get(index))),
+        }
+    }
+
+    /// The values, and which of them are known (empty where all are).
+    pub fn into_parts(self) -> (Vec<T>, Vec<bool>) {
+        (self.values, self.known)
+    }
+
     pub fn clear(&mut self) {
         self.values.clear();
         self.known.clear();
@@ -167,12 +203,8 @@ impl Steps {
         self.ev_legal.push(step.ev_legal);
         self.max_rank.push(step.max_rank);
         self.seed.push(step.seed);
-        let mut known = 0;
-        for (i, value) in step.branch_evs.iter().enumerate() {
-            known |= u8::from(value.is_some()) << i;
-        }
-        self.branch_evs.push(step.branch_evs.map(Option::unwrap_or_default));
-        self.branch_known.push(known);
+        self.branch_evs.push(step.branch_evs);
+        self.branch_known.push(step.branch_known);
     }
 
     /// The step at `index`, or `None` past the end.
@@ -187,14 +219,9 @@ impl Steps {
             ev_legal: self.ev_legal.get(index),
             max_rank: self.max_rank.get(index),
             seed: self.seed.get(index),
-            branch_evs: self.branch_values(index)?,
+            branch_evs: *self.branch_evs.get(index)?,
+            branch_known: *self.branch_known.get(index)?,
         })
-    }
-
-    /// The branch values at `index`: up, down, left, right.
-    pub fn branch_values(&self, index: usize) -> Option<[Option<f32>; 4]> {
-        let (values, known) = (self.branch_evs.get(index)?, self.branch_known.get(index)?);
-        Some(std::array::from_fn(|i| (known >> i & 1 == 1).then_some(values[i])))
     }
 
     pub fn clear(&mut self) {
@@ -272,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_step_comes_out_as_it_went_in() {
-        let full = Step {
+        let mut full = Step {
             step_index: 7,
             board_eval: Some(-5),
             move_dir: Some(3),
@@ -281,9 +308,11 @@ mod tests {
             ev_legal: Some(9),
             max_rank: Some(4),
             seed: Some(u64::MAX),
-            branch_evs: [Some(-0.0), None, None, Some(1.5)],
             ..Step::default()
         };
+        let values = [Some(-0.0), None, None, Some(1.5)];
+        full.set_branch_values(values);
+        assert_eq!((full.branch_values(), full.branch_known), (values, 0b1001));
         let mut steps = Steps::default();
         for step in [Step::default(), full, Step::default(), full] {
             steps.push(step);

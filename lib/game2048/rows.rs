@@ -308,7 +308,8 @@ mod tests {
             valuation_type: Some(0),
             ev_legal: Some(0b0010),
             max_rank: Some(board.max_rank()),
-            branch_evs: [Some(9.0), Some(2.0), None, None],
+            branch_evs: [9.0, 2.0, 0.0, 0.0],
+            branch_known: 0b0011,
             ..Step::default()
         });
         game

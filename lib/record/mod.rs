@@ -6,6 +6,7 @@
 
 pub mod conversation;
 pub mod decoded;
+pub mod game;
 pub mod tokens;
 
 use std::collections::HashMap;
@@ -15,6 +16,7 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 pub use conversation::CONVERSATION;
 pub use decoded::DECODED;
+pub use game::GAME;
 pub use tokens::TOKENS;
 
 /// A record type: the contract that its two encodings share.
@@ -23,7 +25,7 @@ pub struct RecordType {
     /// As it stands in the stream's header.
     pub name: &'static str,
     /// Raised when a field changes its meaning.
-    pub version: u32,
+    pub version: u64,
     /// All fields; a nullable one may be absent from a stream.
     pub fields: fn() -> Vec<Field>,
     /// A field by which an NDJSON record of this type is known.
@@ -39,7 +41,7 @@ impl RecordType {
 }
 
 /// Every record type there is.
-pub const RECORD_TYPES: [&RecordType; 3] = [&TOKENS, &DECODED, &CONVERSATION];
+pub const RECORD_TYPES: [&RecordType; 4] = [&TOKENS, &DECODED, &CONVERSATION, &GAME];
 
 /// The record type of that name.
 pub fn record_type(name: &str) -> Option<&'static RecordType> {

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::SchemaRef;
 
 use super::batch::{Batch, Wanted};
 use super::conform::Conform;
@@ -25,6 +25,7 @@ pub(super) struct ArrowSource {
     rows: Range<u64>,
     /// The first schema, once it was looked at before its stream is read.
     begun: Option<SchemaRef>,
+    rejected: u64,
 }
 
 impl ArrowSource {
@@ -42,6 +43,7 @@ impl ArrowSource {
             next_record: 1,
             rows: rows.unwrap_or(0..u64::MAX),
             begun: None,
+            rejected: 0,
         }
     }
 
@@ -71,7 +73,9 @@ impl Source for ArrowSource {
             match frame {
                 None => return Ok(None),
                 Some(Frame::Schema(found)) => {
-                    check_record(&self.name, &found, wanted)?;
+                    let header = Header::of(&found).map_err(|e| e.at(&self.name))?;
+                    self.rejected += header.rejected;
+                    check_record(&self.name, &header, wanted)?;
                     let made = Conform::new(&found, schema);
                     let place = |cause| Error::data(format!("{}: {cause}", self.name));
                     self.conform = Some(made.map_err(place)?);
@@ -88,6 +92,10 @@ impl Source for ArrowSource {
                 }
             }
         }
+    }
+
+    fn rejected(&self) -> u64 {
+        self.rejected
     }
 }
 
@@ -118,8 +126,7 @@ fn overlap(batch: RecordBatch, first: u64, rows: &Range<u64>) -> Option<(RecordB
 
 /// An Arrow stream that says what it holds must hold what is wanted. One that does not say (it
 /// comes from elsewhere) is judged by its columns.
-fn check_record(name: &str, schema: &Schema, wanted: Option<&Wanted>) -> Result<()> {
-    let header = Header::of(schema).map_err(|e| e.at(name))?;
+fn check_record(name: &str, header: &Header, wanted: Option<&Wanted>) -> Result<()> {
     let (Some(wanted), Some((came, version))) = (wanted, &header.record) else { return Ok(()) };
     if came != wanted.record.name {
         return Err(wanted.instead_of(name, &format!("{came} records")));

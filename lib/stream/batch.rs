@@ -1,5 +1,6 @@
 //! What a reader hands out, and what a filter asks it for.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -36,6 +37,34 @@ impl Batch {
             reason,
             input: Some(input),
         });
+    }
+
+    /// Keeps the first `most` records, refused ones counted too; says how many there are now.
+    pub(super) fn truncate(&mut self, most: u64) -> u64 {
+        let came = self.records.num_rows();
+        let (mut rows, mut rejected) = (0, 0);
+        while ((rows + rejected) as u64) < most {
+            let refused = self.rejected.get(rejected).map(|rejection| rejection.place.position);
+            match (rows < came).then(|| self.origin.place(rows).position) {
+                Some(row) if refused.is_none_or(|refused| row < refused) => rows += 1,
+                _ if refused.is_some() => rejected += 1,
+                _ => break,
+            }
+        }
+        self.records = self.records.slice(0, rows);
+        self.rejected.truncate(rejected);
+        (rows + rejected) as u64
+    }
+
+    /// Ends a batch without its refused rows behind the row `last`: what was refused there did not
+    /// come.
+    pub fn end_behind(&mut self, last: usize) {
+        let refused: HashSet<Position> =
+            self.rejected.iter().map(|rejection| rejection.place.position).collect();
+        let kept = (0..).map(|row| self.origin.place(row).position);
+        let end = kept.filter(|position| !refused.contains(position)).nth(last);
+        self.rejected.retain(|rejection| Some(rejection.place.position) < end);
+        self.records = self.records.slice(0, last + 1);
     }
 }
 

@@ -14,6 +14,8 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Message, root_as_message};
 use arrow_schema::SchemaRef;
 
+use super::buffers::{check_buffers, dictionary_types};
+
 /// Begins every message, and with a length of 0 ends the stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// A message's metadata is a few hundred bytes for each column; this is far beyond any schema.
@@ -123,12 +125,18 @@ impl<R: Read> Frames<R> {
     ) -> Result<Option<RecordBatch>, FrameError> {
         let version = message.version();
         if let Some(batch) = message.header_as_record_batch() {
+            let types = schema.fields().iter().map(|field| field.data_type());
+            check_buffers(batch, types, body).map_err(FrameError::Malformed)?;
             let dictionaries = &self.dictionaries;
             return read_record_batch(body, batch, schema, dictionaries, None, &version)
                 .map(Some)
                 .map_err(FrameError::malformed);
         }
         if let Some(dictionary) = message.header_as_dictionary_batch() {
+            if let Some(batch) = dictionary.data() {
+                let types = dictionary_types(&schema, dictionary.id());
+                check_buffers(batch, types.into_iter(), body).map_err(FrameError::Malformed)?;
+            }
             let dictionaries = &mut self.dictionaries;
             return read_dictionary(body, dictionary, &schema, dictionaries, &version)
                 .map(|()| None)

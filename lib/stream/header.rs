@@ -18,16 +18,20 @@ const RECORD: &str = "gristmill.record";
 const VERSION: &str = "gristmill.version";
 const PARAMETERS: &str = "gristmill.parameters";
 const PROVENANCE: &str = "gristmill.provenance";
+const REJECTED: &str = "gristmill.rejected";
 
 /// Record type, the parameters that matter downstream, and the chain of filters so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Header {
     /// Name and version of the record type; `None` where the stream does not say.
-    pub record: Option<(String, u32)>,
+    pub record: Option<(String, u64)>,
     /// Vocabulary hash, policy, alignment, limits, inputs: see SPEC.md.
     pub parameters: Map<String, Value>,
     /// One entry for each filter that the records came through, the first filter first.
     pub provenance: Vec<Value>,
+    /// Records that the filters so far have dropped. Known only at the end, so that it stands in
+    /// the header of an empty stream behind the records' own, see [`super::Writer::finish`].
+    pub rejected: u64,
 }
 
 impl Header {
@@ -40,12 +44,13 @@ impl Header {
                 .map(Some)
                 .map_err(|e| Error::data(format!("schema metadata {key}: {e}")))
         };
-        let version = match metadata.get(VERSION) {
-            Some(text) => text.parse().map_err(|_| {
-                Error::data(format!("schema metadata {VERSION}: {text:?} is no number"))
-            })?,
-            None => 1,
+        let number = |key: &str, default: u64| match metadata.get(key) {
+            Some(text) => text
+                .parse()
+                .map_err(|_| Error::data(format!("schema metadata {key}: {text:?} is no number"))),
+            None => Ok(default),
         };
+        let version = number(VERSION, 1)?;
         let parameters = match parse(PARAMETERS)? {
             Some(Value::Object(parameters)) => parameters,
             None => Map::new(),
@@ -57,7 +62,7 @@ impl Header {
             Some(_) => return Err(Error::data(format!("schema metadata {PROVENANCE}: no array"))),
         };
         let record = metadata.get(RECORD).map(|name| (name.clone(), version));
-        Ok(Header { record, parameters, provenance })
+        Ok(Header { record, parameters, provenance, rejected: number(REJECTED, 0)? })
     }
 
     /// The schema with this header as its metadata.
@@ -75,6 +80,9 @@ impl Header {
             let text = Value::Array(self.provenance.clone()).to_string();
             metadata.insert(PROVENANCE.to_string(), text);
         }
+        if self.rejected > 0 {
+            metadata.insert(REJECTED.to_string(), self.rejected.to_string());
+        }
         SchemaRef::new(schema.clone().with_metadata(metadata))
     }
 
@@ -89,6 +97,7 @@ impl Header {
             record: Some((record.name.to_string(), record.version)),
             parameters: self.parameters.clone(),
             provenance,
+            rejected: 0,
         }
     }
 

@@ -108,7 +108,7 @@ impl Input {
                 (true, ..) => return what("a compressed Parquet file; try: decompress it first"),
                 _ => return what("Parquet cannot be read from a pipe; try: give the FILE's name"),
             }
-        } else if first.starts_with(ARROW_STREAM) {
+        } else if first.starts_with(ARROW_STREAM) || is_cut_marker(&first) {
             Content::Arrow(bytes)
         } else if looks_like_json(&first) {
             Content::Ndjson(bytes)
@@ -121,6 +121,11 @@ impl Input {
         let path = path.filter(|_| !packed).map(Path::to_path_buf);
         Ok(Input { name, path, is_stdin, content })
     }
+}
+
+/// An Arrow stream that was cut within its very first bytes.
+fn is_cut_marker(first: &[u8]) -> bool {
+    !first.is_empty() && ARROW_STREAM.starts_with(first)
 }
 
 /// NDJSON begins with an object (or there is nothing at all).

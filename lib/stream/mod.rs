@@ -3,6 +3,7 @@
 
 mod arrow_source;
 mod batch;
+mod buffers;
 mod columns;
 mod conform;
 mod frames;

@@ -23,6 +23,11 @@ pub(super) trait Source: Send {
 
     /// The next batch in the schema given; `None` at the end.
     fn next(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>>;
+
+    /// Records that the filters before have dropped, as far as they have told by now.
+    fn rejected(&self) -> u64 {
+        0
+    }
 }
 
 /// Reads the records of all inputs, in order.
@@ -37,6 +42,8 @@ pub struct Reader {
     total: Option<u64>,
     /// How many more records may be handed out.
     left: u64,
+    /// Records that were dropped before those of the inputs that are done with.
+    rejected: u64,
 }
 
 impl Reader {
@@ -76,6 +83,7 @@ impl Reader {
             sources,
             total,
             left: u64::MAX,
+            rejected: 0,
         };
         reader.advance()?;
         if let Some(current) = &mut reader.current {
@@ -120,6 +128,12 @@ impl Reader {
         &self.sources
     }
 
+    /// How many records the filters before this one have dropped; known behind the last batch, and
+    /// only where the inputs are Arrow streams.
+    pub fn rejected(&self) -> u64 {
+        self.rejected + self.current.as_ref().map_or(0, |current| current.rejected())
+    }
+
     /// The next batch; it may have no rows. `None` behind the last record of the last input.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         loop {
@@ -128,9 +142,7 @@ impl Reader {
             };
             match current.next(self.wanted.as_ref(), &self.schema)? {
                 Some(mut batch) => {
-                    let rows = (batch.records.num_rows() as u64).min(self.left);
-                    batch.records = batch.records.slice(0, rows as usize);
-                    self.left -= rows;
+                    self.left -= batch.truncate(self.left);
                     return Ok(Some(batch));
                 }
                 None => self.advance()?,
@@ -139,6 +151,7 @@ impl Reader {
     }
 
     fn advance(&mut self) -> Result<()> {
+        self.rejected = self.rejected();
         self.current = match self.waiting.pop_front() {
             Some((path, range)) => Some(open(&path, range)?),
             None => None,

@@ -47,7 +47,7 @@ impl Writer<File> {
 
 impl<W: Write> Writer<W> {
     pub fn new(
-        mut out: W,
+        out: W,
         name: &str,
         to: Encoding,
         schema: &Schema,
@@ -57,8 +57,6 @@ impl<W: Write> Writer<W> {
         let form = match to {
             Encoding::Ndjson => {
                 let encoder = Encoder::new(schema.clone());
-                // A descriptor that cannot be written is found even when no record comes.
-                out.write_all(b"").map_err(|e| Error::write(name, &e))?;
                 Form::Ndjson { encoder, buffer: Vec::new(), out }
             }
             Encoding::Arrow => {
@@ -98,11 +96,27 @@ impl<W: Write> Writer<W> {
     }
 
     /// Ends the stream: the end marker of Arrow, and everything handed to the system.
-    pub fn finish(self) -> Result<W> {
+    ///
+    /// Where records were `rejected` on the way, an empty Arrow stream follows whose header says
+    /// how many: other readers stop before it, the next filter adds its own, and a sink records
+    /// the sum. NDJSON has no place for it.
+    pub fn finish(self, rejected: u64) -> Result<W> {
         let name = self.name.as_str();
         let mut out = match self.form {
             Form::Ndjson { out, .. } => out,
-            Form::Arrow(writer) => writer.into_inner().map_err(|e| arrow_error(name, e))?,
+            Form::Arrow(writer) => {
+                let out = writer.into_inner().map_err(|e| arrow_error(name, e))?;
+                match rejected {
+                    0 => out,
+                    _ => {
+                        let header = Header { rejected, ..Header::of(&self.schema)? };
+                        let schema = header.put_into(&self.schema);
+                        let empty = StreamWriter::try_new(out, &schema);
+                        let empty = empty.map_err(|e| arrow_error(name, e))?;
+                        empty.into_inner().map_err(|e| arrow_error(name, e))?
+                    }
+                }
+            }
         };
         out.flush().map_err(|e| Error::write(name, &e))?;
         Ok(out)

@@ -122,6 +122,7 @@ impl Encoder {
     #[inline]
     fn look_up(&mut self, text: &[u8], count: usize, out: &mut Vec<i32>) {
         let mut staged = 0;
+        let mut expected = false;
         for at in 0..count {
             let Word { key, hash } = self.batch[at];
             if let Some(tokens) = self.cache.get(key, hash) {
@@ -130,10 +131,24 @@ impl Encoder {
             } else {
                 out.extend_from_slice(&self.stage[..staged]);
                 staged = 0;
+                if !expected {
+                    expected = true;
+                    self.expect_words(at + 1, count);
+                }
                 self.first_seen(text, key, hash, out);
             }
         }
         out.extend_from_slice(&self.stage[..staged]);
+    }
+
+    /// Where one word is new, others are: asks for what they will need of the vocabulary.
+    #[inline(never)]
+    fn expect_words(&self, from: usize, to: usize) {
+        for &Word { key, hash } in &self.batch[from..to] {
+            if self.cache.get(key, hash).is_none() {
+                tables::prefetch_word(hash);
+            }
+        }
     }
 
     /// A word that the first cache does not hold, in the order of what it costs.

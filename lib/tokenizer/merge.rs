@@ -1,5 +1,5 @@
 //! Byte-pair merging of one pre-token: the pair with the lowest id first, the leftmost of
-//! equals. Short words shift a small array; longer ones use a linked list and a heap, so that
+//! equals. Short words are merged in small arrays; longer ones use a linked list and a heap, so that
 //! a run of any length costs n log n.
 
 use std::cmp::Reverse;
@@ -33,9 +33,7 @@ impl Merger {
     /// Appends the tokens of `word`, which is not empty.
     pub fn merge(&mut self, word: &[u8], out: &mut Vec<i32>) {
         if word.len() <= SHORT {
-            let mut ids = [0; SHORT];
-            let count = merge_short(word, &mut ids);
-            out.extend(ids[..count].iter().map(|&id| id as i32));
+            merge_short(word, out);
         } else {
             self.merge_long(word, out);
         }
@@ -88,38 +86,55 @@ impl Merger {
     }
 }
 
-/// Merges up to [`SHORT`] bytes into `ids`; returns how many tokens there are.
-fn merge_short(word: &[u8], ids: &mut [u32; SHORT]) -> usize {
-    let mut count = word.len().min(SHORT);
-    // What the token at a place and the next one merge to.
-    let mut merged = [NONE; SHORT];
-    for (at, &byte) in word[..count].iter().enumerate() {
-        ids[at] = byte_id(byte);
+/// A merge and its place as one number, so that the lowest is the next to be done.
+#[inline(always)]
+fn candidate(merged: u32, place: usize) -> u32 {
+    merged << 6 | place as u32 | 0u32.wrapping_sub(u32::from(merged == NONE))
+}
+
+/// Appends the tokens of 1 to [`SHORT`] bytes. A token stands at the place of its first byte.
+fn merge_short(word: &[u8], out: &mut Vec<i32>) {
+    let mut ids = [0; SHORT];
+    // What a token and the next one merge to.
+    let mut candidates = [NONE; SHORT];
+    // Bit n is set while a token stands at place n.
+    let mut places = u64::MAX >> (64 - word.len());
+    for (id, &byte) in ids.iter_mut().zip(word) {
+        *id = byte_id(byte);
     }
-    for at in 1..count {
-        merged[at - 1] = merge_bytes(word[at - 1], word[at]);
+    for (place, pair) in word.windows(2).enumerate() {
+        candidates[place] = candidate(merge_bytes(pair[0], pair[1]), place);
     }
+    let room = word.len().next_multiple_of(16);
     loop {
         let mut best = NONE;
-        let mut at = 0;
-        for (place, &id) in merged[..count - 1].iter().enumerate() {
-            if id < best {
-                best = id;
-                at = place;
-            }
+        for sixteen in candidates[..room].as_chunks::<16>().0 {
+            best = sixteen.iter().fold(best, |best, &next| best.min(next));
         }
         if best == NONE {
-            return count;
+            break;
         }
-        ids[at] = best;
-        ids.copy_within(at + 2..count, at + 1);
-        merged.copy_within(at + 1..count, at);
-        count -= 1;
-        merged[count - 1] = NONE;
-        merged[at] = if at + 1 < count { merge(best, ids[at + 1]) } else { NONE };
-        if at > 0 {
-            merged[at - 1] = merge(ids[at - 1], best);
+        let (id, place) = (best >> 6, (best & 63) as usize);
+        let behind = places & u64::MAX << place << 1;
+        let eaten = behind.trailing_zeros() as usize;
+        places &= !(1 << eaten);
+        candidates[eaten] = NONE;
+        ids[place] = id;
+        let behind = behind & (behind - 1);
+        let before = places & ((1 << place) - 1);
+        let mut after = NONE;
+        if behind != 0 {
+            after = merge(id, ids[behind.trailing_zeros() as usize]);
         }
+        if before != 0 {
+            let previous = 63 - before.leading_zeros() as usize;
+            candidates[previous] = candidate(merge(ids[previous], id), previous);
+        }
+        candidates[place] = candidate(after, place);
+    }
+    while places != 0 {
+        out.push(ids[places.trailing_zeros() as usize] as i32);
+        places &= places - 1;
     }
 }
 
@@ -134,9 +149,9 @@ mod tests {
     }
 
     fn short(word: &[u8]) -> Vec<i32> {
-        let mut ids = [0; SHORT];
-        let count = merge_short(word, &mut ids);
-        ids[..count].iter().map(|&id| id as i32).collect()
+        let mut out = Vec::new();
+        merge_short(word, &mut out);
+        out
     }
 
     #[test]

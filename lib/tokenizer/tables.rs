@@ -3,6 +3,7 @@
 //! bytes matters to the result; the alignment is for the cache.
 
 use super::hash::{self, KEY_BYTES, SLOTS};
+use super::simd;
 
 #[repr(C, align(64))]
 struct Aligned<const N: usize>([u8; N]);
@@ -65,6 +66,14 @@ fn unpack_word(slot: u64) -> (u32, usize, usize) {
     (slot as u32 & 0x3_ffff, (slot >> 18) as usize & 0xff, (slot >> 26) as usize & 0x1f_ffff)
 }
 
+/// Asks for the slot of a word that will be looked up soon, by its hash.
+#[inline]
+pub fn prefetch_word(h: u64) {
+    let pilot = WORD_PILOTS.0[hash::bucket(h, WORDS_SEED)];
+    let (slots, _) = WORD_SLOTS.0.as_chunks::<8>();
+    simd::prefetch(&slots[hash::slot(h, WORDS_SEED, pilot)]);
+}
+
 /// The id of a word of 1 to 15 bytes that is a token, by its key and the key's hash.
 #[inline]
 pub fn short_word(key: u128, h: u64) -> Option<u32> {
@@ -108,16 +117,15 @@ pub fn merge_bytes(left: u8, right: u8) -> u32 {
     }
 }
 
-/// The id that two tokens merge to, or [`NONE`].
-#[inline]
+/// The id that two tokens merge to, or [`NONE`]. Without a branch: whether a pair merges
+/// cannot be predicted, and the next look-up should not wait to know it.
+#[inline(always)]
 pub fn merge(left: u32, right: u32) -> u32 {
     let h = hash::hash_pair(left, right);
     let slot = placed(&PAIR_SLOTS.0, &PAIR_PILOTS.0, h, PAIRS_SEED);
-    if slot >> 18 == (left as u64) << 18 | right as u64 && slot != 0 {
-        (slot & 0x3_ffff) as u32
-    } else {
-        NONE
-    }
+    let pair = (left as u64) << 18 | right as u64;
+    let other = u32::from(slot >> 18 != pair) | u32::from(slot == 0);
+    slot as u32 & 0x3_ffff | 0u32.wrapping_sub(other)
 }
 
 #[cfg(test)]

@@ -116,7 +116,7 @@ fn run(args: &Args) -> Result<()> {
         progress.add(batch.num_rows() as u64, 0);
         sink.write(&batch)?;
     }
-    sink.finish()?;
+    sink.finish(records.rejected())?;
     progress.finish();
     Ok(())
 }
@@ -205,6 +205,14 @@ impl Records {
         }
     }
 
+    /// Records that were dropped before, as far as the streams tell.
+    fn rejected(&self) -> u64 {
+        match self {
+            Records::Streams(reader) => reader.rejected(),
+            Records::Megatron { .. } => 0,
+        }
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         match self {
             Records::Streams(reader) => {
@@ -268,11 +276,11 @@ impl Sink {
         }
     }
 
-    fn finish(self) -> Result<()> {
+    fn finish(self, rejected: u64) -> Result<()> {
         match self {
-            Sink::Stdout(writer) => writer.finish().map(|_| ()),
+            Sink::Stdout(writer) => writer.finish(rejected).map(|_| ()),
             Sink::File(writer) => {
-                let file = writer.finish()?.into_inner();
+                let file = writer.finish(rejected)?.into_inner();
                 publish(vec![file.map_err(|e| Error::write("output", e.error()))?])
             }
             Sink::Parquet(sink) => sink.publish(),

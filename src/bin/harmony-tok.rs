@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use arrow_array::RecordBatch;
 use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 
@@ -102,7 +101,7 @@ fn tokenize(args: Args) -> Result<()> {
     let ids = conversation::id_fields(args.id_field.as_deref());
     let wanted =
         Wanted { record: &CONVERSATION, schema: conversation::schema(&ids), parquet: true };
-    let reader = Reader::open(&args.input, wanted)?.limited(args.limit);
+    let mut reader = Reader::open(&args.input, wanted)?.limited(args.limit);
     let header = header(&args, &reader, tokenizer)?;
     let mut writer =
         Writer::stdout(args.output.to, args.output.force, &tokens::unmasked_schema(), &header)?;
@@ -112,21 +111,21 @@ fn tokenize(args: Args) -> Result<()> {
     let policy = args.policy.policy();
     ordered_map(
         args.jobs.jobs,
-        reader,
+        &mut reader,
         || {
             let mut renderer = Renderer::new(policy);
             move |batch: Batch| render(&mut renderer, batch)
         },
         |rendered| {
             let mut batch = rendered?;
+            let flow = spend(&mut batch, &mut tokens_left)?;
             rejects.take(batch.rejected)?;
-            let flow = spend(&mut batch.records, &mut tokens_left)?;
             progress.add(batch.records.num_rows() as u64, batch.bytes);
             writer.write(&batch.records)?;
             Ok(flow)
         },
     )?;
-    writer.finish()?;
+    writer.finish(reader.rejected() + rejects.count())?;
     progress.finish();
     rejects.finish("harmony-tok")
 }
@@ -164,12 +163,12 @@ fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
 }
 
 /// Cuts the batch behind the record with which the limit of tokens is reached.
-fn spend(batch: &mut RecordBatch, tokens_left: &mut u64) -> Result<Flow> {
-    let view = Tokens::of(batch)?;
+fn spend(batch: &mut Batch, tokens_left: &mut u64) -> Result<Flow> {
+    let view = Tokens::of(&batch.records)?;
     for row in 0..view.len() {
         *tokens_left = tokens_left.saturating_sub(view.tokens(row).len() as u64);
         if *tokens_left == 0 {
-            *batch = batch.slice(0, row + 1);
+            batch.end_behind(row);
             return Ok(Flow::Stop);
         }
     }
@@ -178,14 +177,21 @@ fn spend(batch: &mut RecordBatch, tokens_left: &mut u64) -> Result<Flow> {
 
 /// What everyone downstream needs to know.
 fn header(args: &Args, reader: &Reader, tokenizer: Value) -> Result<Header> {
-    let entry = (!args.output.no_provenance).then(|| provenance_entry("harmony-tok"));
+    let manifest = input_manifest(&args.input.files)?;
+    let entry = (!args.output.no_provenance).then(|| {
+        let mut entry = provenance_entry("harmony-tok");
+        if let Some(sha256) = manifest.get("sha256") {
+            entry["input_manifest_sha256"] = sha256.clone();
+        }
+        entry
+    });
     let mut header = reader.header().through(&TOKENS, entry);
     let policy = args.policy.to_possible_value();
     header.set("policy", policy.map(|value| value.get_name().to_string()));
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
     header.set("inputs", reader.sources().to_vec());
-    header.set("input_manifest", input_manifest(&args.input.files)?);
+    header.set("input_manifest", manifest);
     let slice = args.input.slice.map(|slice| slice.to_string());
     header.set("limits", json!({"rows": args.limit, "tokens": args.max_tokens, "slice": slice}));
     Ok(header)
@@ -214,7 +220,7 @@ fn tokenizer(named: Option<&Path>) -> Result<Value> {
 }
 
 fn decode(args: Args) -> Result<()> {
-    let reader = Reader::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit);
+    let mut reader = Reader::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit);
     let entry = (!args.output.no_provenance).then(|| provenance_entry("harmony-tok"));
     let header = reader.header().through(&DECODED, entry);
     let mut writer = Writer::stdout(args.output.to, args.output.force, &DECODED.schema(), &header)?;
@@ -222,7 +228,7 @@ fn decode(args: Args) -> Result<()> {
     let mut progress = args.common.progress("sequences", reader.total());
     ordered_map(
         args.jobs.jobs,
-        reader,
+        &mut reader,
         || decode_batch,
         |decoded| {
             let batch = decoded?;
@@ -232,7 +238,7 @@ fn decode(args: Args) -> Result<()> {
             Ok(Flow::Continue)
         },
     )?;
-    writer.finish()?;
+    writer.finish(reader.rejected() + rejects.count())?;
     progress.finish();
     rejects.finish("harmony-tok")
 }

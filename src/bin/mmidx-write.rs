@@ -9,7 +9,7 @@ use clap::{Args as ClapArgs, Parser, ValueEnum};
 use serde_json::{Value, json};
 
 use gristmill::cli::{
-    self, CommonArgs, Error, InputArgs, OnErrorArgs, Rejects, Result, Slice, publish,
+    self, CommonArgs, Error, InputArgs, OnErrorArgs, PendingFile, Rejects, Result, Slice, publish,
 };
 use gristmill::format::kd_root::{
     Config, Limits, PART_SCHEMA, Part, Records, Run, Sink, Source, Target, ValidFraction,
@@ -106,23 +106,23 @@ enum TokenDtype {
 #[command(next_help_heading = "What the header of an Arrow stream says, for NDJSON and --status")]
 struct AssertedArgs {
     /// The records come from this Parquet file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     source: Vec<PathBuf>,
 
     /// They were accepted under this policy
-    #[arg(long, value_name = "POLICY")]
+    #[arg(long, hide_short_help = true, value_name = "POLICY")]
     source_policy: Option<String>,
 
     /// harmony-tok had this --limit
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     source_limit: Option<u64>,
 
     /// harmony-tok had this --max-tokens
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     source_max_tokens: Option<u64>,
 
     /// harmony-tok had this --slice
-    #[arg(long, value_name = "I/N")]
+    #[arg(long, hide_short_help = true, value_name = "I/N")]
     source_slice: Option<Slice>,
 }
 
@@ -180,7 +180,9 @@ fn write(args: Args) -> Result<()> {
         progress.add(view.len() as u64, batch.bytes);
     }
     expect(args.expect_records, records.read)?;
-    records.rejected = rejects.count();
+    // What was dropped before this filter came into the pipeline all the same.
+    records.rejected = rejects.count() + reader.rejected();
+    records.read += reader.rejected();
     let (mut files, splits) = sink.finish(&target)?;
     let (config, config_hash) = match layout {
         Layout::Triple => {
@@ -204,12 +206,7 @@ fn write(args: Args) -> Result<()> {
         run: Run::since(start),
     };
     files.push(part.pending(&target.manifest())?);
-    if args.overwrite {
-        let replaced: Vec<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();
-        let kept = &replaced[..replaced.len() - 1];
-        target.withdraw(layout, kept)?;
-    }
-    publish(files)?;
+    replace(&target, files, args.overwrite)?;
     progress.finish();
     rejects.finish("mmidx-write")
 }
@@ -226,6 +223,16 @@ fn concat(args: &Args) -> Result<()> {
     let (mut files, part) = concatenate(&args.concat, prefix, args.foreign, Run::since(start))?;
     let part = Part { run: Run::since(start), ..part };
     files.push(part.pending(&manifest_beside(prefix))?);
+    replace(&target, files, args.overwrite)
+}
+
+/// Publishes the files, the manifest last; what an earlier run left goes first.
+fn replace(target: &Target, files: Vec<PendingFile>, overwrite: bool) -> Result<()> {
+    if overwrite {
+        let replaced: Vec<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();
+        let kept = &replaced[..replaced.len().saturating_sub(1)];
+        target.withdraw(kept)?;
+    }
     publish(files)
 }
 

@@ -83,7 +83,7 @@ fn run(args: Args) -> Result<()> {
         progress.add(batch.records.num_rows() as u64, batch.bytes);
         writer.write(&batch.records)?;
     }
-    writer.finish()?;
+    writer.finish(reader.rejected() + rejects.count())?;
     progress.finish();
     rejects.finish("span-mask")
 }

@@ -82,11 +82,11 @@ impl Target {
 
     /// Takes away what an earlier run has published, the manifest first: at no moment does it
     /// vouch for files that are being replaced. The root's manifest goes too.
-    pub fn withdraw(&self, layout: Layout, keep: &[PathBuf]) -> Result<()> {
+    pub fn withdraw(&self, keep: &[PathBuf]) -> Result<()> {
         if let Target::Root { root, .. } = self {
             remove_if_there(&root.join(MANIFEST))?;
         }
-        let files = self.files(layout);
+        let files = [Layout::Triple, Layout::Single].map(|layout| self.files(layout)).concat();
         let gone = files.iter().rev().filter(|file| !keep.contains(file));
         gone.into_iter().try_for_each(|file| remove_if_there(file))
     }

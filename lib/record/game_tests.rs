@@ -1,0 +1,56 @@
+//! Games through a batch and back, and what a batch of others may get wrong.
+
+use super::*;
+use crate::game2048::Step;
+
+fn game(number: u64, steps: u32) -> Game {
+    let mut game = Game {
+        run_id: number,
+        seed: Some(u64::MAX - number),
+        score: (number > 0).then_some(40),
+        source: Some(format!("d6/g{number}")),
+        meta: if number == 0 { String::new() } else { r#"{"x":[1, 2.50]}"#.to_string() },
+        session: (number == 0).then(|| "{}".to_string()),
+        ..Game::default()
+    };
+    for index in 0..steps {
+        let name = game.valuation_index(["tuple11", "new"][index as usize % 2]);
+        game.steps.push(Step {
+            step_index: index,
+            board: Board::new([index as u8 % 18; CELLS]).unwrap(),
+            board_eval: Some(-(index as i32)),
+            move_dir: Some(index as u8 % 4),
+            valuation_type: name.filter(|_| index != 4),
+            valuation: (index != 1).then_some(0.1),
+            ev_legal: (index != 3).then_some(9),
+            max_rank: Some(3),
+            seed: (number > 0).then_some(1 << 63),
+            branch_evs: [Some(-0.0), None, None, Some(1.5)].map(|ev| ev.filter(|_| index != 3)),
+        });
+    }
+    game
+}
+
+#[test]
+fn games_come_out_as_they_went_in() {
+    let games = [game(0, 7), game(1, 0), game(2, 3)];
+    let mut builder = GamesBuilder::default();
+    games.iter().for_each(|game| builder.push(game).unwrap());
+    assert_eq!((builder.len(), builder.steps()), (3, 10));
+    let batch = builder.finish().unwrap();
+    assert!(builder.is_empty());
+    for batch in [batch.clone(), batch.slice(1, 2)] {
+        let view = Games::of(&batch).unwrap();
+        let mut read = game(9, 9);
+        for (row, game) in games[games.len() - view.len()..].iter().enumerate() {
+            view.read(row, &mut read).unwrap();
+            assert_eq!(&read, game);
+            assert_eq!(view.step_count(row), game.steps.len());
+        }
+    }
+    let steps = Games::of(&batch).unwrap().steps(2);
+    assert_eq!(steps.step_index.values(), [0, 1, 2]);
+    assert_eq!(steps.valuation.get(1), None);
+    assert_eq!(steps.board(2), [2; CELLS]);
+    assert_eq!(steps.valuation_type(1), Some("new"));
+}

@@ -1,0 +1,313 @@
+//! What happens when a producer dies, a disk is full, a reader goes away or a signal comes: nothing
+//! that looks finished is left, and the exit code says whether to try again.
+
+mod common;
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use common::samples::masked_line;
+use common::{
+    TempDir, assert_no_temporaries, bash, conversations, files_in, message_boundaries, tool,
+};
+
+/// A stream of three batches, and the same as a file.
+fn masked_stream(dir: &TempDir) -> Vec<u8> {
+    for part in 0..3 {
+        dir.write(&format!("{part}.ndjson"), conversations(part + 2));
+    }
+    bash(&format!(
+        "set -e; cd {}; for i in 0 1 2; do harmony-tok $i.ndjson --to arrow | span-mask --to arrow > $i; \
+         done; ds-cat 0 1 2 --to arrow > whole",
+        dir.path().display()
+    ))
+    .silent();
+    dir.read("whole")
+}
+
+/// A stream cut anywhere: from stdin the job may be tried again, a file is bad.
+#[test]
+fn a_cut_stream_is_never_published() {
+    let dir = TempDir::new();
+    let stream = masked_stream(&dir);
+    let boundaries = message_boundaries(&stream);
+    assert_eq!(boundaries.len(), 6, "schema, 3 batches, end marker, end");
+    let mut cuts: Vec<usize> =
+        boundaries.iter().flat_map(|at| [0, 1, 2, 3, 4, 8].map(|more| at + more)).collect();
+    cuts.extend((9..stream.len()).step_by(211));
+    cuts.retain(|cut| (1..stream.len()).contains(cut));
+    let out = dir.at("out/p");
+    for cut in cuts {
+        let file = dir.write("cut", &stream[..cut]);
+        let write =
+            |arguments: &[&str]| tool("mmidx-write").args(&["--prefix", &out]).args(arguments);
+        write(&[&file]).run().says(
+            1,
+            &format!("mmidx-write: {file}: the Arrow stream ends without its end marker; the file is truncated"),
+        );
+        write(&[]).input(&stream[..cut]).run().says(
+            75,
+            "mmidx-write: stdin: the Arrow stream ends without its end marker \
+             (the program before this one died?)",
+        );
+        for filter in ["harmony-tok --decode", "ds-cat"] {
+            let mut words = filter.split(' ');
+            let name = words.next().unwrap();
+            let flags: Vec<&str> = words.collect();
+            let run = tool(name).args(&flags).input(&stream[..cut]).run();
+            run.fails(75, &["without its end marker"]);
+        }
+        assert!(!Path::new(&dir.at("out")).exists(), "cut at {cut}");
+    }
+    // Nor is one with something behind its end.
+    for more in [&b"\0"[..], b"{\"id\":1}\n", b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"] {
+        let longer = [&stream[..], more].concat();
+        let run = tool("mmidx-write").args(&["--prefix", &out]).input(longer).run();
+        assert!(matches!(run.code(), Some(1 | 75)), "{run:?}");
+        assert!(!Path::new(&dir.at("out")).exists());
+    }
+    tool("mmidx-write").args(&["--prefix", &out, &dir.at("whole")]).run().silent();
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 9);
+}
+
+/// Waits for a condition that another process brings about.
+#[track_caller]
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(30), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn has_temporaries(directory: &Path) -> bool {
+    files_in(directory).iter().any(|name| name.contains("gristmill-tmp"))
+}
+
+fn send(process: u32, signal: i32) {
+    // SAFETY: kill with a process of this test's own and a valid signal.
+    assert_eq!(unsafe { libc::kill(process as i32, signal) }, 0);
+}
+
+#[test]
+fn a_killed_producer_is_noticed_without_pipefail() {
+    let dir = TempDir::new();
+    let script = format!(
+        "cd {}; mkfifo in; export GRISTMILL_TO=arrow; bash -c 'echo $$ > pid; exec harmony-tok' < in \
+         | span-mask | mmidx-write --root out --shard s; echo \"${{PIPESTATUS[@]}}\"",
+        dir.path().display()
+    );
+    let pipeline = std::thread::spawn(move || bash(&script));
+    wait_until("the pipe", || Path::new(&dir.at("in")).exists());
+    let mut input = fs::OpenOptions::new().write(true).open(dir.at("in")).unwrap();
+    input.write_all(conversations(6000).as_bytes()).unwrap();
+    wait_until("a first batch", || has_temporaries(&dir.path().join("out")));
+    send(dir.text("pid").trim().parse().unwrap(), libc::SIGKILL);
+    let run = pipeline.join().unwrap();
+    drop(input);
+    assert_eq!((run.code(), run.text().as_str()), (Some(0), "137 75 75\n"), "{run:?}");
+    assert!(!dir.path().join("out").exists(), "{:?}", dir.files());
+}
+
+/// mmidx-write that has begun and waits for more, and what it reads from.
+fn waiting_writer(dir: &TempDir, name: &str, launcher: &str) -> Child {
+    let out = dir.at(name);
+    let mut command = std::process::Command::new("bash");
+    command.arg("-c").arg(format!("{launcher} exec mmidx-write --prefix {out}/p"));
+    let mut child = common::run::Tool::new(command, "mmidx-write").spawn();
+    let lines = masked_line("a", &[7; 300]).repeat(1000);
+    child.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
+    wait_until("a first batch", || has_temporaries(Path::new(&out)));
+    child
+}
+
+#[test]
+fn signals_take_the_temporaries_along() {
+    for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143), (libc::SIGHUP, 129)] {
+        let dir = TempDir::new();
+        let child = waiting_writer(&dir, "out", "");
+        send(child.id(), signal);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal));
+        assert_eq!(128 + signal, code, "as a shell sees it");
+        assert!(output.stderr.is_empty() && output.stdout.is_empty());
+        assert_eq!(dir.files(), [""; 0], "signal {signal}");
+    }
+}
+
+#[test]
+fn an_ignored_hangup_stays_ignored() {
+    let dir = TempDir::new();
+    let mut child = waiting_writer(&dir, "out", "trap '' HUP;");
+    send(child.id(), libc::SIGHUP);
+    std::thread::sleep(Duration::from_millis(100));
+    child.stdin.as_mut().unwrap().write_all(masked_line("b", &[1, 2, 3]).as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 1001);
+}
+
+#[test]
+fn what_a_kill_leaves_the_next_run_sweeps() {
+    let dir = TempDir::new();
+    let mut child = waiting_writer(&dir, "out", "");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let left = dir.files();
+    assert!(left.len() == 3 && left.iter().all(|name| name.contains("gristmill-tmp")), "{left:?}");
+    // One whose process lives stays.
+    let living = waiting_writer(&dir, "out", "");
+    assert_eq!(dir.files().len(), 3, "{:?}", dir.files());
+    let prefix = dir.at("out/other");
+    tool("mmidx-write")
+        .args(&["--prefix", &prefix])
+        .input(masked_line("a", &[1, 2, 3]))
+        .run()
+        .silent();
+    let temporaries =
+        |dir: &TempDir| dir.files().iter().filter(|n| n.contains("gristmill-tmp")).count();
+    assert_eq!((dir.files().len(), temporaries(&dir)), (10, 3));
+    assert!(living.wait_with_output().unwrap().status.success());
+    assert_eq!(temporaries(&dir), 0);
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 1000);
+}
+
+#[test]
+fn a_full_disk_may_be_tried_again() {
+    let dir = TempDir::new();
+    masked_stream(&dir);
+    dir.write("in.ndjson", conversations(50));
+    bash(&format!("cd {}; ds-cat in.ndjson --to parquet -o in.parquet", dir.path().display()))
+        .silent();
+    for filter in [
+        "harmony-tok in.ndjson",
+        "harmony-tok in.ndjson --to arrow",
+        "harmony-tok in.parquet -j 2",
+        "harmony-tok --decode whole",
+        "harmony-tok --decode whole --to arrow",
+        "span-mask 0.tokens",
+        "span-mask 0.tokens --to arrow",
+        "ds-cat whole",
+        "ds-cat whole --to arrow",
+        "ds-cat whole --count",
+        "ds-cat in.parquet",
+    ] {
+        let name = filter.split(' ').next().unwrap();
+        bash(&format!(
+            "cd {}; harmony-tok 0.ndjson > 0.tokens; {filter} > /dev/full",
+            dir.path().display()
+        ))
+        .says(75, &format!("{name}: stdout: No space left on device"));
+    }
+    // A sink that may write no more than 8 KiB to a file.
+    for sink in [
+        "mmidx-write --root out --shard s",
+        "mmidx-write --prefix out/p",
+        "ds-cat --to parquet -o out/p.parquet",
+        "ds-cat --to arrow -o out/p.arrows",
+        "ds-cat -o out/p.ndjson",
+    ] {
+        let script = format!(
+            "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 8; {sink} masked",
+            dir.path().display()
+        );
+        bash(&script).fails(75, &["File too large"]);
+        assert!(!dir.path().join("out").exists(), "{sink}: {:?}", dir.files());
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_made_is_a_usage_error() {
+    let dir = TempDir::new();
+    let file = dir.write("file", "");
+    let line = masked_line("a", &[1, 2, 3]);
+    for prefix in ["/dev/full/p", "/nonexistent-\0/p", "/proc/nothing/p", &format!("{file}/p")] {
+        if prefix.contains('\0') {
+            continue;
+        }
+        let run = tool("mmidx-write").args(&["--prefix", prefix]).input(&line).run();
+        run.fails(2, &["mmidx-write: /"]);
+    }
+    // What is no regular file is never replaced by one.
+    bash(&format!("mkfifo {}; mkdir {}", dir.at("fifo"), dir.at("q_tokens.bin"))).silent();
+    let rejects = dir.at("fifo");
+    let refused = format!("{rejects}: is not a regular file");
+    tool("harmony-tok")
+        .args(&["--on-error", "skip", "--rejects", &rejects])
+        .input("{}\n")
+        .run()
+        .says(2, &format!("harmony-tok: {refused}"));
+    tool("ds-cat")
+        .args(&["-o", &rejects, "--overwrite"])
+        .input(&line)
+        .run()
+        .says(2, &format!("ds-cat: {refused}"));
+    let prefix = dir.at("q");
+    tool("mmidx-write")
+        .args(&["--prefix", &prefix, "--overwrite"])
+        .input(&line)
+        .run()
+        .fails(2, &["not a regular file"]);
+    assert_eq!(dir.files(), ["fifo", "file"]);
+}
+
+/// `... | head` ends a filter as it ends cat.
+#[test]
+fn a_closed_pipe_ends_a_filter_silently() {
+    let dir = TempDir::new();
+    dir.write("in.ndjson", conversations(6000));
+    let cd = format!("cd {}", dir.path().display());
+    bash(&format!(
+        "set -e; {cd}; harmony-tok in.ndjson --to arrow > tokens; span-mask tokens --to arrow > masked; \
+         mmidx-write masked --prefix p; ds-cat in.ndjson --to parquet -o in.parquet"
+    ))
+    .silent();
+    for filter in [
+        "harmony-tok in.ndjson",
+        "harmony-tok in.parquet -j 2",
+        "harmony-tok in.ndjson --to arrow",
+        "harmony-tok --decode tokens",
+        "span-mask tokens",
+        "span-mask tokens --to arrow",
+        "ds-cat p",
+        "ds-cat in.parquet",
+        "ds-cat masked --to arrow",
+    ] {
+        let run =
+            bash(&format!("{cd}; {filter} | head -c 10 > /dev/null; echo \"${{PIPESTATUS[@]}}\""))
+                .silent();
+        assert_eq!(run.text(), "141 0\n", "{filter}");
+    }
+    let first = bash(&format!("{cd}; harmony-tok in.ndjson | head -1")).silent().records();
+    assert_eq!(first[0]["id"], "id-0");
+}
+
+#[test]
+fn the_same_task_twice_at_once() {
+    for flags in ["", "--overwrite"] {
+        let dir = TempDir::new();
+        let lines: String =
+            (0..2000).map(|n| masked_line(&format!("{n}"), &[n, 1, 2, 3, 4])).collect();
+        dir.write("in.ndjson", &lines);
+        let script = format!(
+            "cd {}; mmidx-write --prefix alone/p in.ndjson; for i in 1 2 3 4; do \
+             mmidx-write --root out --shard s {flags} in.ndjson & \
+             mmidx-write --prefix out/p {flags} in.ndjson & done; wait",
+            dir.path().display()
+        );
+        bash(&script).ok();
+        assert_no_temporaries(dir.path());
+        for suffix in ["tokens.bin", "tokens.idx", "lossmask.bin", "span.idx"] {
+            assert_eq!(
+                dir.read(&format!("out/p_{suffix}")),
+                dir.read(&format!("alone/p_{suffix}"))
+            );
+        }
+        tool("ds-manifest").args(&[dir.at("out")]).run().silent();
+        assert_eq!(dir.json("out/parts/s.json")["records"]["written"], 2000);
+    }
+}

@@ -1,0 +1,164 @@
+//! What every filter says of itself, and that it says so in the same way.
+
+mod common;
+
+use common::{bash, installed, tool};
+
+const TOOLS: [&str; 5] = ["harmony-tok", "span-mask", "mmidx-write", "ds-cat", "ds-manifest"];
+
+#[test]
+fn short_help_fits_a_screen() {
+    for name in TOOLS {
+        let help = tool(name).args(&["-h"]).run().silent().text();
+        assert!((8..=42).contains(&help.lines().count()), "{name}: {} lines", help.lines().count());
+        let longest = help.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(100), "{name}: a line of {longest:?}");
+        assert!(help.contains(&format!("Usage: {name} ")), "{help}");
+    }
+}
+
+#[test]
+fn long_help_has_examples_and_exit_codes() {
+    for name in TOOLS {
+        let help = tool(name).args(&["--help"]).run().silent().text();
+        let examples = help.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{name}: {help}"));
+        let examples = examples.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
+        assert!((2..=5).contains(&examples.len()), "{name}: {examples:?}");
+        assert!(examples.iter().all(|line| line.starts_with("  ")), "{name}: {examples:?}");
+        assert!(examples.iter().any(|line| line.contains(name)), "{name}: {examples:?}");
+        for part in ["Exit codes: 0 ", " 1 ", " 2 ", " 75 ", "In: ", "Out: "] {
+            assert!(help.contains(part), "{name}: {part:?} is not in its help");
+        }
+        assert!(help.lines().count() > tool(name).args(&["-h"]).run().text().lines().count());
+    }
+}
+
+/// The flags in the examples are flags that the filter has.
+#[test]
+fn examples_use_flags_that_exist() {
+    let helps: Vec<(&str, String)> =
+        TOOLS.map(|name| (name, tool(name).args(&["--help"]).run().text())).to_vec();
+    for (_, help) in &helps {
+        let examples = help.split("Examples:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        let commands = examples.split(['|', '\n', '&']);
+        for command in commands {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let Some((_, own)) = helps.iter().find(|(name, _)| words.first() == Some(name)) else {
+                continue;
+            };
+            for flag in words.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
+                let listed = own.contains(&format!("{flag} "))
+                    || own.contains(&format!("{flag},"))
+                    || own.contains(&format!("{flag}\n"));
+                assert!(listed, "{command:?}: {flag} is none of its flags");
+            }
+        }
+    }
+}
+
+#[test]
+fn version_and_wrong_flags() {
+    for name in TOOLS {
+        let version = tool(name).args(&["--version"]).run().silent().text();
+        assert_eq!(version, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
+        for wrong in ["--no-such-flag", "--slice=1", "-Z"] {
+            let run = tool(name).args(&[wrong]).input("").run();
+            assert_eq!(run.code(), Some(2), "{run:?}");
+            assert!(run.stdout.is_empty() && run.stderr.starts_with("error: "), "{run:?}");
+        }
+    }
+    for (name, arguments) in [
+        ("harmony-tok", &["--slice", "3/3"][..]),
+        ("harmony-tok", &["--jobs", "0"]),
+        ("harmony-tok", &["--decode", "--max-tokens", "3"]),
+        ("harmony-tok", &["--to", "parquet"]),
+        ("span-mask", &["--span", "analysis=256"]),
+        ("mmidx-write", &[]),
+        ("mmidx-write", &["--root", "x"]),
+        ("mmidx-write", &["--prefix", "x", "--valid-fraction", "1.5"]),
+        ("mmidx-write", &["--prefix", "x", "--rejects", "y"]),
+        ("mmidx-write", &["--root", "x", "--shard", "a/b"]),
+        ("ds-cat", &["--to", "parquet"]),
+        ("ds-cat", &["--overwrite"]),
+        ("ds-manifest", &[]),
+        ("ds-manifest", &["/nonexistent"]),
+    ] {
+        let run = tool(name).args(arguments).input("").run();
+        assert_eq!(run.code(), Some(2), "{run:?}");
+    }
+}
+
+#[test]
+fn manual_pages_and_completions() {
+    for name in TOOLS {
+        for (what, part) in
+            [("man", ".TH"), ("bash", "complete -F"), ("zsh", "#compdef"), ("fish", "complete -c")]
+        {
+            let page = tool(name).args(&["--generate", what]).run().silent().text();
+            assert!(page.contains(part) && page.contains(name), "{name} --generate {what}: {page}");
+        }
+        tool(name)
+            .args(&["--generate", "pdf"])
+            .run()
+            .fails(2, &["--generate pdf: expected man, bash"]);
+    }
+}
+
+#[test]
+fn a_full_disk_is_noticed_even_by_the_help() {
+    for name in TOOLS {
+        for flag in ["-h", "--help", "--version", "--generate man"] {
+            bash(&format!("{name} {flag} > /dev/full"))
+                .says(75, &format!("{name}: stdout: No space left on device"));
+        }
+    }
+}
+
+/// Typed alone at a terminal, a filter that waits for records says so instead.
+#[test]
+fn no_input_at_a_terminal() {
+    if !installed("script") {
+        return;
+    }
+    for name in ["harmony-tok", "span-mask", "ds-cat", "mmidx-write --prefix /tmp/never"] {
+        let run = bash(&format!("script -qec '{name}' /dev/null < /dev/null"));
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        assert!(
+            run.text().contains("no input: give a FILE or pipe records in; see --help"),
+            "{run:?}"
+        );
+    }
+}
+
+/// Binary does not reach a terminal unless it is forced to.
+#[test]
+fn no_binary_to_a_terminal() {
+    if !installed("script") {
+        return;
+    }
+    let line = r#"{"id":"a","messages":[{"role":"assistant","channel":"final","content":"hi"}]}"#;
+    for (flags, code) in [("--to arrow", 2), ("--to arrow --force", 0), ("", 0)] {
+        let dir = common::TempDir::new();
+        let file = dir.write("in.ndjson", format!("{line}\n"));
+        for name in ["harmony-tok", "ds-cat"] {
+            let run = bash(&format!("script -qec '{name} {file} {flags}' /dev/null < /dev/null"));
+            assert_eq!(run.code(), Some(code), "{run:?}");
+            assert_eq!(
+                run.text().contains("is binary and stdout is a terminal"),
+                code == 2,
+                "{run:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn progress_only_when_asked_for() {
+    let line = r#"{"id":"a","messages":[{"role":"assistant","channel":"final","content":"hi"}]}"#;
+    let run =
+        |flags: &[&str]| tool("harmony-tok").args(flags).input(format!("{line}\n")).run().ok();
+    assert_eq!(run(&[]).stderr, "");
+    assert_eq!(run(&["--progress", "never"]).stderr, "");
+    let shown = run(&["--progress", "always"]).stderr;
+    assert!(shown.contains("1 conversations") && shown.ends_with('\n'), "{shown:?}");
+}
