@@ -169,6 +169,7 @@ impl Columns {
         step.seed = self.seed.map(|number| number.bits(row, 0));
         step.valuation = self.valuation.map(|n| n.float(row, 0)).filter(|value| value.is_finite());
         if let Some(number) = self.branch_evs {
+            let mut values = [None; 4];
             for (i, name) in Direction::NAMES.into_iter().enumerate() {
                 let value = number.float(row, i) as f32;
                 // Packs store 0.0 where there is no value; what stands there else is kept.
@@ -177,8 +178,9 @@ impl Columns {
                     return Err(format!("branch_evs has {value} for {name}"));
                 }
                 let there = legal != Some(false) || value.to_bits() != 0;
-                step.branch_evs[i] = (there && value.is_finite()).then_some(value);
+                values[i] = (there && value.is_finite()).then_some(value);
             }
+            step.set_branch_values(values);
         }
         let valuation_type = match self.valuation_type {
             Some(number) => Some(number.unsigned(row).ok_or("valuation_type is negative")?),

@@ -139,10 +139,10 @@ pub(super) fn count(rows: &Rows, run_id: Number) -> Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();
     let mut positions: HashMap<u64, usize> = HashMap::new();
     let mut current: Option<usize> = None;
-    rows.scan(0..rows.len(), |number, row| {
-        let id = run_id.unsigned(row).ok_or_else(|| {
-            Error::data("its run_id is negative").at(rows.place(number))
-        })?;
+    rows.scan(0..rows.len(), |number, row| -> Result<()> {
+        let id = run_id
+            .unsigned(row)
+            .ok_or_else(|| Error::data("its run_id is negative").at(rows.place(number)))?;
         let position = match current.filter(|&position| runs[position].id == id) {
             Some(position) => position,
             None => *positions.entry(id).or_insert_with(|| {
