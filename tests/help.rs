@@ -4,7 +4,8 @@ mod common;
 
 use common::{bash, installed, tool};
 
-const TOOLS: [&str; 5] = ["harmony-tok", "span-mask", "mmidx-write", "ds-cat", "ds-manifest"];
+const TOOLS: [&str; 7] =
+    ["harmony-tok", "span-mask", "mmidx-write", "ds-cat", "ds-manifest", "mx-decode", "npy-pack"];
 
 #[test]
 fn short_help_fits_a_screen() {

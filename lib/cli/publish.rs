@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::{Error, Result, shown};
@@ -16,9 +16,12 @@ const MARK: &str = ".gristmill-tmp.";
 /// A file being written, invisible under its final name until [`PendingFile::publish`].
 #[derive(Debug)]
 pub struct PendingFile {
-    file: File,
+    /// `None` where it is written by name, or closed.
+    file: Option<File>,
     temporary: PathBuf,
     path: PathBuf,
+    /// Files beside the temporary that whoever writes it by name may leave.
+    companions: Vec<PathBuf>,
     /// Directories that were made for this file, the deepest first.
     made: Vec<PathBuf>,
     published: bool,
@@ -27,18 +30,28 @@ pub struct PendingFile {
 impl PendingFile {
     /// Creates the temporary beside `path`; the directory is made where it is missing.
     pub fn create(path: &Path) -> Result<PendingFile> {
+        let mut pending = PendingFile::reserve(path, &[])?;
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(&pending.temporary);
+        pending.file = Some(file.map_err(|error| Error::write(shown(path), &error))?);
+        Ok(pending)
+    }
+
+    /// A temporary for a library that writes its file by name, [`PendingFile::temporary`]: nothing
+    /// stands there yet. Files that it may leave beside it have these endings, and go with it.
+    pub fn reserve(path: &Path, endings: &[&str]) -> Result<PendingFile> {
         let directory = directory_of(path);
         // A rename would put a file where a device or a pipe was (and cannot replace a directory).
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             return Err(Error::usage(format!("{}: is not a regular file", shown(path))));
         }
+        let name = path
+            .file_name()
+            .ok_or_else(|| Error::usage(format!("{}: not a file name", shown(path))))?;
         let made = missing_directories(&directory);
         fs::create_dir_all(&directory).map_err(|e| Error::write(shown(&directory), &e))?;
         signals::clean_up_when_told_to_stop().map_err(|e| Error::write("signals", &e))?;
         sweep(&directory);
-        let name = path
-            .file_name()
-            .ok_or_else(|| Error::usage(format!("{}: not a file name", shown(path))))?;
         let random = RandomState::new().build_hasher().finish();
         let temporary = directory.join(format!(
             ".{}{MARK}{}.{}.{random:016x}",
@@ -46,21 +59,15 @@ impl PendingFile {
             host(),
             std::process::id()
         ));
-        signals::remember(&temporary);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&temporary);
-        match file {
-            Ok(file) => Ok(PendingFile {
-                file,
-                temporary,
-                path: path.to_path_buf(),
-                made,
-                published: false,
-            }),
-            Err(error) => {
-                signals::forget(&temporary);
-                Err(Error::write(shown(path), &error))
-            }
-        }
+        let beside = |ending: &&str| {
+            let mut name = temporary.clone().into_os_string();
+            name.push(ending);
+            PathBuf::from(name)
+        };
+        let companions: Vec<PathBuf> = endings.iter().map(beside).collect();
+        [&temporary].into_iter().chain(&companions).for_each(|path| signals::remember(path));
+        let path = path.to_path_buf();
+        Ok(PendingFile { file: None, temporary, path, companions, made, published: false })
     }
 
     /// The final name.
@@ -68,39 +75,70 @@ impl PendingFile {
         &self.path
     }
 
-    /// The file itself, to be patched in place or read back before it is published.
-    pub fn file(&self) -> &File {
-        &self.file
+    /// The temporary's name.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Forces the bytes to the disk and closes the file, so that any number may wait to be
+    /// published.
+    pub fn close(&mut self) -> Result<()> {
+        self.sync()?;
+        self.file = None;
+        Ok(())
     }
 
     /// Forces the bytes to the disk: a rename must never show a name whose bytes may be lost.
     fn sync(&self) -> Result<()> {
-        self.file.sync_all().map_err(|e| Error::write(shown(&self.path), &e))
+        let synced = match &self.file {
+            Some(file) => file.sync_all(),
+            None => File::open(&self.temporary).and_then(|file| file.sync_all()),
+        };
+        synced.map_err(|e| Error::write(shown(&self.path), &e))
+    }
+
+    fn open_file(&mut self) -> io::Result<&mut File> {
+        self.file.as_mut().ok_or_else(|| io::Error::other("the file is closed"))
     }
 
     fn rename(&mut self) -> Result<()> {
         fs::rename(&self.temporary, &self.path).map_err(|e| Error::write(shown(&self.path), &e))?;
         self.published = true;
-        signals::forget(&self.temporary);
+        self.forget();
         Ok(())
+    }
+
+    fn forget(&self) {
+        [&self.temporary]
+            .into_iter()
+            .chain(&self.companions)
+            .for_each(|path| signals::forget(path));
     }
 }
 
 impl Write for PendingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        self.open_file()?.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.open_file()?.flush()
+    }
+}
+
+impl Seek for PendingFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.open_file()?.seek(to)
     }
 }
 
 impl Drop for PendingFile {
     fn drop(&mut self) {
         if !self.published {
-            let _ = fs::remove_file(&self.temporary);
-            signals::forget(&self.temporary);
+            for path in [&self.temporary].into_iter().chain(&self.companions) {
+                let _ = fs::remove_file(path);
+            }
+            self.forget();
             // Only where nothing else has come to stand in them.
             for directory in &self.made {
                 let _ = fs::remove_dir(directory);

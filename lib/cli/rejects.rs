@@ -17,11 +17,13 @@ pub struct Place {
     pub position: Position,
 }
 
-/// Both count from 1, as editors and `awk` do.
+/// Numbers count from 1, as editors and `awk` do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Position {
     Line(u64),
     Record(u64),
+    /// The source as a whole.
+    Whole,
 }
 
 impl fmt::Display for Place {
@@ -29,6 +31,7 @@ impl fmt::Display for Place {
         match self.position {
             Position::Line(line) => write!(f, "{}:{line}", self.source),
             Position::Record(number) => write!(f, "{}: record {number}", self.source),
+            Position::Whole => f.write_str(&self.source),
         }
     }
 }
@@ -46,7 +49,9 @@ pub struct Rejection {
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.id, self.place.position) {
-            (Some(id), Position::Record(_)) => write!(f, "{} ({id}): {}", self.place, self.reason),
+            (Some(id), Position::Record(_) | Position::Whole) => {
+                write!(f, "{} ({id}): {}", self.place, self.reason)
+            }
             (Some(id), Position::Line(_)) => write!(f, "{}: ({id}) {}", self.place, self.reason),
             (None, _) => write!(f, "{}: {}", self.place, self.reason),
         }
@@ -103,11 +108,11 @@ impl Rejects {
         if let Some(file) = &mut self.file {
             let mut line = Map::new();
             line.insert("source".into(), json!(&*rejection.place.source));
-            let (name, number) = match rejection.place.position {
-                Position::Line(number) => ("line", number),
-                Position::Record(number) => ("record", number),
+            match rejection.place.position {
+                Position::Line(number) => line.insert("line".into(), json!(number)),
+                Position::Record(number) => line.insert("record".into(), json!(number)),
+                Position::Whole => None,
             };
-            line.insert(name.into(), json!(number));
             line.insert("id".into(), json!(rejection.id));
             line.insert("reason".into(), json!(rejection.reason));
             line.insert("input".into(), rejection.input.unwrap_or(Value::Null));

@@ -4,6 +4,7 @@ pub mod kd_root;
 pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;
+pub mod pack;
 pub mod parquet;
 pub mod pools;
 pub mod raw_games;
