@@ -212,3 +212,27 @@ fn pools_and_other_inputs_are_not_mixed() {
     let nothing = directory.at("nothing");
     tool("ds-cat").args(&[&nothing]).run().fails(2, &["nothing: no dataset that ds-cat knows"]);
 }
+
+/// Packs a pool's games.
+fn repack(directory: &TempDir, from: &str, to: &str) {
+    let games = tool("ds-cat").args(&[&directory.at(from), "-q", "--to", "arrow"]).run().silent();
+    tool("npy-pack").args(&["-q", "-o", &directory.at(to)]).input(games.stdout).run().silent();
+}
+
+#[test]
+fn a_pack_read_and_packed_again_is_the_same() {
+    let Some(directory) = pools() else { return };
+    for name in ["aligned", "shards", "packed", "packed-shards", "bare", "no-rows"] {
+        let (once, twice) = (format!("{name}-once"), format!("{name}-twice"));
+        repack(&directory, name, &once);
+        repack(&directory, &once, &twice);
+        for file in ["steps.npy", "metadata.db", "valuation_types.json"] {
+            let (once, twice) = (format!("{once}/{file}"), format!("{twice}/{file}"));
+            assert!(directory.read(&once) == directory.read(&twice), "{name}: {file}");
+        }
+        let cat = |name: &str| tool("ds-cat").args(&[&directory.at(name)]).run().silent().records();
+        assert_games(name, &cat(&once), &expected(&directory, name));
+    }
+    // numpy's own bytes.
+    assert!(directory.read("aligned-once/steps.npy") == directory.read("aligned/steps.npy"));
+}

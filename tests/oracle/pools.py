@@ -163,7 +163,7 @@ def macroxue(root, name, dtype, shard_rows=None, ids=None, form=None, **options)
     lengths = options.pop("lengths", [5, 0, 40, 17, 1])
     games = macroxue_games(lengths, list(ids), **options)
     save(directory, macroxue_rows(games, dtype, ids), shard_rows)
-    own = {"packer": "x 1.0", "zeta": '{"a": 1}', "run.x": "", "run.01": None}
+    own = {"packer": "x 1.0", "zeta": '{"a": 1}', "run.x": "", "run.01": "0"}
     database(directory, games, own)
     if form is not None:
         (directory / "valuation_types.json").write_text(json.dumps(form))

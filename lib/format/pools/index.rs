@@ -130,7 +130,7 @@ impl Run {
 
     /// Its rows, if no others stand between them.
     fn range(&self) -> Option<RangeInclusive<u64>> {
-        (self.rows > 0 && self.last - self.first + 1 == self.rows).then(|| self.first..=self.last)
+        (self.rows > 0 && self.last - self.first + 1 == self.rows).then_some(self.first..=self.last)
     }
 }
 

@@ -17,6 +17,10 @@ pub(super) fn fill(game: &mut Game, text: &str) -> Result<(), json::Error> {
         } else if key.eq_str("max_rank") && game.max_rank.is_none() {
             game.max_rank = small(value).and_then(|n| n.try_into().ok());
             game.max_rank.is_some()
+        } else if key.eq_str("num_moves") && small(value).is_some() {
+            // Stands here only where it is not the number of rows, which `runs` has.
+            game.num_moves = small(value);
+            true
         } else if key.eq_str("seconds") && game.seconds.is_none() {
             game.seconds = value.parse().ok().filter(|seconds: &f64| seconds.is_finite());
             game.seconds.is_some()
