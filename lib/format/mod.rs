@@ -6,6 +6,7 @@ pub mod mmidx;
 pub mod npy;
 pub mod pack;
 pub mod parquet;
+pub mod pools;
 pub mod raw_games;
 
 /// Bytes as lower-case hexadecimal.

@@ -6,6 +6,7 @@ mod batch;
 mod buffers;
 mod columns;
 mod conform;
+mod dataset;
 mod frames;
 mod header;
 mod input;
@@ -22,6 +23,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 
 pub use batch::{Batch, Origin, Wanted};
+pub use dataset::Dataset;
 pub use header::{Header, input_manifest, provenance_entry};
 pub use ndjson_reader::project;
 pub use parquet_source::describe_parquet;

@@ -8,23 +8,21 @@ use std::process::ExitCode;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use clap::{Parser, ValueEnum};
-use serde_json::{Value, json};
 
 use gristmill::cli::{
     self, CommonArgs, Encoding, Error, InputArgs, PendingFile, Result, publish, refuse_existing,
     shown,
 };
-use gristmill::format::kd_root::{KdReader, is_megatron};
 use gristmill::format::parquet::ParquetSink;
-use gristmill::record::TOKENS;
-use gristmill::stream::{Header, Reader, Writer, project, provenance_entry};
+use gristmill::stream::{Dataset, Header, Reader, Writer, project, provenance_entry};
 
 /// Read any dataset or stream as records
 ///
-/// PATHs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, NDJSON files and
-/// Arrow streams. Several are read one after another into one stream. A triple comes back as
-/// tokens records with masks; its ids are not stored, so they are null, and its segments are
-/// derived from the tokens.
+/// PATHs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, directories of
+/// pools of 2048 games, NDJSON files and Arrow streams. Several are read one after another into
+/// one stream. A triple comes back as tokens records with masks; its ids are not stored, so they
+/// are null, and its segments are derived from the tokens. A pool (Macroxue pack, self-play v1,
+/// legacy) comes back as game records; what it does not know is null.
 #[derive(Parser)]
 #[command(name = "ds-cat", version, after_long_help = HELP)]
 struct Args {
@@ -80,6 +78,7 @@ Examples:
   ds-cat shard_00.parquet --columns synth_id,language --limit 3
   ds-cat out/train/shard_00 | harmony-tok --decode | jq -r .text
   ds-cat out --count
+  ds-cat pack | jq -c '.steps[] | select(.max_rank >= 14)'
   ds-cat a.arrows b.arrows --to arrow > whole.arrows
   ds-cat a.ndjson --to parquet -o a.parquet
 
@@ -140,69 +139,53 @@ fn count(args: &Args) -> Result<()> {
 /// Where records come from.
 enum Records {
     Streams(Box<Reader>),
-    Megatron { reader: Box<KdReader>, left: u64, columns: Option<SchemaRef> },
+    Dataset(Box<Dataset>),
 }
 
 impl Records {
     fn open(args: &Args) -> Result<Records> {
         let paths = &args.input.files;
-        let megatron = paths.iter().filter(|path| is_megatron(path)).count();
-        if megatron == 0 {
-            if let Some(directory) = paths.iter().find(|path| path.is_dir()) {
-                return Err(Error::usage(format!(
-                    "{}: no dataset that ds-cat knows (no train/ or valid/ with shards)",
-                    shown(directory)
-                )));
+        if let Some(dataset) = Dataset::open(paths, args.input.slice, args.limit)? {
+            if !args.common.quiet {
+                dataset.notes().iter().for_each(|note| cli::tell(&format!("ds-cat: {note}")));
             }
-            let reader = Reader::open_any(&args.input)?.limited(args.limit);
-            return Ok(Records::Streams(Box::new(reader)));
+            return Ok(Records::Dataset(Box::new(dataset)));
         }
-        if megatron < paths.len() {
-            return Err(Error::usage("Megatron datasets and other files cannot be read together"));
+        if let Some(directory) = paths.iter().find(|path| path.is_dir()) {
+            return Err(Error::usage(format!(
+                "{}: no dataset that ds-cat knows (no train/ or valid/ with shards, no steps.npy)",
+                shown(directory)
+            )));
         }
-        let reader = Box::new(KdReader::open(paths, args.input.slice)?);
-        let left = reader.rows().min(args.limit.unwrap_or(u64::MAX));
-        Ok(Records::Megatron { reader, left, columns: None })
+        let reader = Reader::open_any(&args.input)?.limited(args.limit);
+        Ok(Records::Streams(Box::new(reader)))
     }
 
     fn schema(&self) -> SchemaRef {
         match self {
             Records::Streams(reader) => reader.schema().clone(),
-            Records::Megatron { reader, .. } => reader.schema(),
+            Records::Dataset(dataset) => dataset.schema(),
         }
     }
 
     fn select(&mut self, schema: SchemaRef) {
         match self {
             Records::Streams(reader) => reader.select(schema),
-            Records::Megatron { columns, .. } => *columns = Some(schema),
+            Records::Dataset(dataset) => dataset.select(schema),
         }
     }
 
     fn header(&self) -> Header {
         match self {
             Records::Streams(reader) => reader.header().clone(),
-            Records::Megatron { reader, .. } => {
-                let mut header = Header::default().through(&TOKENS, None);
-                header.set("alignment", "label");
-                if let Some(part) = reader.part() {
-                    let source = &part.source;
-                    header.set("policy", source.policy.clone());
-                    header.set("inputs", source.inputs.clone());
-                    header.set("input_manifest", source.manifest.clone().unwrap_or(Value::Null));
-                    header.set("tokenizer", source.tokenizer.clone().unwrap_or(Value::Null));
-                    header.set("limits", json!(source.limits));
-                    header.provenance = part.provenance.clone();
-                }
-                header
-            }
+            Records::Dataset(dataset) => dataset.header(),
         }
     }
 
     fn total(&self) -> Option<u64> {
         match self {
             Records::Streams(reader) => reader.total(),
-            Records::Megatron { left, .. } => Some(*left),
+            Records::Dataset(dataset) => Some(dataset.left()),
         }
     }
 
@@ -210,7 +193,7 @@ impl Records {
     fn rejected(&self) -> u64 {
         match self {
             Records::Streams(reader) => reader.rejected(),
-            Records::Megatron { .. } => 0,
+            Records::Dataset(_) => 0,
         }
     }
 
@@ -223,17 +206,7 @@ impl Records {
                     None => Ok(Some(batch.records)),
                 }
             }
-            Records::Megatron { left: 0, .. } => Ok(None),
-            Records::Megatron { reader, left, columns } => {
-                let Some(batch) = reader.next_batch()? else { return Ok(None) };
-                let rows = (batch.num_rows() as u64).min(*left);
-                *left -= rows;
-                let batch = batch.slice(0, rows as usize);
-                let Some(schema) = columns else { return Ok(Some(batch)) };
-                let indices: std::result::Result<Vec<usize>, _> =
-                    schema.fields().iter().map(|f| batch.schema_ref().index_of(f.name())).collect();
-                Ok(Some(batch.project(&indices?)?))
-            }
+            Records::Dataset(dataset) => dataset.next_batch(),
         }
     }
 }

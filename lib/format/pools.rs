@@ -1,0 +1,53 @@
+//! Pools of game steps, read back into games: Macroxue packs (rows of 48 or 46 bytes), self-play
+//! v1, and legacy pools with whatever fields they have. POOLS.md beside this file describes them.
+//!
+//! A pool is a directory with `steps.npy` or shards `steps-*.npy`, read in the order of their
+//! names. Rows of a run may stand anywhere; they come out by ascending step, runs by ascending
+//! id. Boards come as exponents, what a pool does not know is null. Nothing here writes.
+
+mod columns;
+mod index;
+mod pool;
+mod reader;
+mod sidecar;
+mod valuations;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cli::{Error, Result, shown};
+
+pub use pool::Pool;
+pub use reader::PoolReader;
+
+/// Whether a path names a pool: a directory that holds rows of steps.
+pub fn is_pool(path: &Path) -> bool {
+    path.is_dir() && step_files(path).is_ok_and(|(whole, shards)| whole || !shards.is_empty())
+}
+
+/// Whether there is a `steps.npy`, and the shards `steps-*.npy` by name.
+fn step_files(directory: &Path) -> Result<(bool, Vec<PathBuf>)> {
+    let failed = |error| Error::io(shown(directory), &error);
+    let mut shards = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        if name.starts_with(b"steps-") && name.ends_with(b".npy") {
+            shards.push(path);
+        }
+    }
+    shards.sort();
+    Ok((directory.join("steps.npy").exists(), shards))
+}
+
+/// The files of a pool's rows, in order.
+fn row_files(directory: &Path) -> Result<Vec<PathBuf>> {
+    match step_files(directory)? {
+        (false, shards) => Ok(shards),
+        (true, shards) if shards.is_empty() => Ok(vec![directory.join("steps.npy")]),
+        (true, _) => Err(Error::data(format!(
+            "{}: both steps.npy and steps-*.npy, of which only one can be the pool",
+            shown(directory)
+        ))),
+    }
+}

@@ -1,0 +1,356 @@
+//! What the bytes of a row say: the fields that games have, found in the row's type by their
+//! names, whatever the pool and wherever they stand. Fields of other names are left alone.
+
+use crate::format::npy::{ByteOrder, Dtype, Field, FieldAt, Scalar};
+use crate::game2048::{Board, CELLS, Direction, MAX_EXPONENT, Packed, Step, unpack};
+
+/// Where the fields of a row stand.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub run_id: Option<Number>,
+    pub step: Option<Number>,
+    cells: Cells,
+    board_eval: Option<Number>,
+    move_dir: Option<Move>,
+    valuation_type: Option<Number>,
+    valuation: Option<Number>,
+    ev_legal: Option<Number>,
+    max_rank: Option<Number>,
+    seed: Option<Number>,
+    branch_evs: Option<Number>,
+    /// Names of fields that are not read.
+    pub unread: Vec<String>,
+}
+
+#[derive(Debug)]
+enum Cells {
+    /// Nibbles, and where the pool has it `tile_65536_mask`.
+    Packed(Number, Option<Number>),
+    /// Sixteen exponents.
+    Exponents(Number),
+}
+
+#[derive(Debug)]
+enum Move {
+    /// 0 up, 1 down, 2 left, 3 right.
+    Number(Number),
+    /// `up`, `down`, `left`, `right` in a field of fixed width.
+    Name(Number),
+}
+
+/// A field of numbers: where it stands, and how one is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Number {
+    offset: usize,
+    scalar: Scalar,
+}
+
+/// What a row says, and the parts that its run has to complete.
+#[derive(Debug)]
+pub(super) struct Row {
+    /// All but its step, if the row has none, and its valuation name.
+    pub step: Step,
+    pub valuation_type: Option<u64>,
+    /// The seed's field has only the low 32 bits.
+    pub seed_is_low: bool,
+}
+
+/// The names under which fields are known, as they stand in the three pools.
+const KNOWN: [&str; 15] = [
+    "run_id",
+    "step_index",
+    "step_idx",
+    "board",
+    "exps",
+    "board_eval",
+    "tile_65536_mask",
+    "move_dir",
+    "move",
+    "valuation_type",
+    "valuation",
+    "ev_legal",
+    "max_rank",
+    "seed",
+    "branch_evs",
+];
+
+impl Columns {
+    /// Finds the fields of a row's type. The error says which is missing or of a type that is
+    /// not read.
+    pub fn of(dtype: &Dtype) -> Result<Columns, String> {
+        let fields = match dtype {
+            Dtype::Struct(fields) => fields.as_slice(),
+            // The oldest pools are nothing but packed boards.
+            Dtype::Scalar(scalar) if is_integer(scalar) && scalar.size == 8 => {
+                return Ok(Columns::boards(Number { offset: 0, scalar: *scalar }));
+            }
+            Dtype::Scalar(_) => return Err(format!("rows of {dtype} are no steps of games")),
+        };
+        let integer = |name| number(dtype, name, 1, is_integer);
+        let float = |name, items| number(dtype, name, items, is_float);
+        let mask = integer("tile_65536_mask")?;
+        let cells = match (dtype.field("exps"), dtype.field("board")) {
+            (Some(_), _) => number(dtype, "exps", CELLS, is_integer)?.map(Cells::Exponents),
+            (None, Some(FieldAt { field, .. })) if !field.shape.is_empty() => {
+                number(dtype, "board", CELLS, is_integer)?.map(Cells::Exponents)
+            }
+            (None, _) => {
+                let packed = |scalar: &Scalar| is_integer(scalar) && scalar.size == 8;
+                number(dtype, "board", 1, packed)?.map(|board| Cells::Packed(board, mask))
+            }
+        };
+        let Some(cells) = cells else {
+            return Err("no field `board` or `exps`: these are no steps of games".to_string());
+        };
+        let step = match integer("step_index")? {
+            None => integer("step_idx")?,
+            found => found,
+        };
+        let unread = |field: &&Field| !field.is_padding() && !KNOWN.contains(&field.name.as_str());
+        Ok(Columns {
+            run_id: integer("run_id")?,
+            step,
+            cells,
+            board_eval: integer("board_eval")?,
+            move_dir: match integer("move_dir")? {
+                Some(number) => Some(Move::Number(number)),
+                None => number(dtype, "move", 1, is_text)?.map(Move::Name),
+            },
+            valuation_type: integer("valuation_type")?,
+            valuation: float("valuation", 1)?,
+            ev_legal: integer("ev_legal")?,
+            max_rank: integer("max_rank")?,
+            seed: integer("seed")?,
+            branch_evs: float("branch_evs", 4)?,
+            unread: fields.iter().filter(unread).map(|field| field.name.clone()).collect(),
+        })
+    }
+
+    fn boards(board: Number) -> Columns {
+        Columns {
+            run_id: None,
+            step: None,
+            cells: Cells::Packed(board, None),
+            board_eval: None,
+            move_dir: None,
+            valuation_type: None,
+            valuation: None,
+            ev_legal: None,
+            max_rank: None,
+            seed: None,
+            branch_evs: None,
+            unread: Vec::new(),
+        }
+    }
+
+    /// Whether these are rows of a legacy pool: packed boards, but not all of a Macroxue row.
+    pub fn is_legacy(&self) -> bool {
+        let macroxue = self.ev_legal.is_some() && self.branch_evs.is_some();
+        !macroxue && matches!(self.cells, Cells::Packed(..))
+    }
+
+    /// Reads a row.
+    pub fn read(&self, row: &[u8]) -> Result<Row, String> {
+        let max_rank = narrow::<u8>(self.max_rank, row, "max_rank")?;
+        let mut step = Step { board: self.board(row, max_rank)?, max_rank, ..Step::default() };
+        if let Some(number) = self.step {
+            let index = number.unsigned(row).and_then(|index| u32::try_from(index).ok());
+            step.step_index = index.ok_or("its step is no u32")?;
+        }
+        if let Some(number) = self.board_eval {
+            let score = i32::try_from(number.integer(row)).map_err(|_| "board_eval is no i32")?;
+            step.board_eval = Some(score);
+        }
+        step.move_dir = self.direction(row)?;
+        step.ev_legal = narrow::<u8>(self.ev_legal, row, "ev_legal")?;
+        if let Some(legal) = step.ev_legal.filter(|&legal| legal > 15) {
+            return Err(format!("ev_legal is {legal}, over 15"));
+        }
+        step.seed = self.seed.map(|number| number.bits(row, 0));
+        step.valuation = self.valuation.map(|n| n.float(row, 0)).filter(|value| value.is_finite());
+        if let Some(number) = self.branch_evs {
+            let mut values = [None; 4];
+            for (i, name) in Direction::NAMES.into_iter().enumerate() {
+                let value = number.float(row, i) as f32;
+                // Packs store 0.0 where there is no value; what stands there else is kept.
+                let legal = step.ev_legal.map(|bits| bits >> i & 1 == 1);
+                if legal == Some(true) && !value.is_finite() {
+                    return Err(format!("branch_evs has {value} for {name}"));
+                }
+                let there = legal != Some(false) || value.to_bits() != 0;
+                values[i] = (there && value.is_finite()).then_some(value);
+            }
+            step.branch_evs = values;
+        }
+        let valuation_type = match self.valuation_type {
+            Some(number) => Some(number.unsigned(row).ok_or("valuation_type is negative")?),
+            None => None,
+        };
+        let seed_is_low = self.seed.is_some_and(|number| number.scalar.size <= 4);
+        Ok(Row { step, valuation_type, seed_is_low })
+    }
+
+    fn board(&self, row: &[u8], max_rank: Option<u8>) -> Result<Board, String> {
+        match self.cells {
+            Cells::Packed(board, mask) => {
+                let mask = narrow::<u16>(mask, row, "tile_65536_mask")?.unwrap_or_default();
+                let packed = Packed { nibbles: board.bits(row, 0), tile_65536_mask: mask };
+                if !packed.mask_is_sound() {
+                    return Err("tile_65536_mask has the bit of a cell that is not 15".to_string());
+                }
+                Ok(unpack(packed, max_rank.unwrap_or_default()))
+            }
+            Cells::Exponents(number) => {
+                let mut cells = [0; CELLS];
+                for (i, cell) in cells.iter_mut().enumerate() {
+                    let exponent = number.bits(row, i);
+                    *cell = u8::try_from(exponent)
+                        .ok()
+                        .filter(|&exponent| exponent <= MAX_EXPONENT)
+                        .ok_or_else(|| format!("cell {i} has the exponent {exponent}, over 17"))?;
+                }
+                Board::new(cells).ok_or_else(|| "an exponent is over 17".to_string())
+            }
+        }
+    }
+
+    fn direction(&self, row: &[u8]) -> Result<Option<u8>, String> {
+        match &self.move_dir {
+            None => Ok(None),
+            Some(Move::Number(number)) => {
+                let value = number.bits(row, 0);
+                let known = u8::try_from(value).ok().and_then(Direction::from_index);
+                let direction = known.ok_or_else(|| format!("move_dir is {value}, over 3"))?;
+                Ok(Some(direction as u8))
+            }
+            Some(Move::Name(number)) => {
+                let name = number.text(row).ok_or("move is no text")?;
+                if name.is_empty() {
+                    return Ok(None);
+                }
+                let known = Direction::from_name(&name.to_lowercase());
+                Ok(Some(known.ok_or_else(|| format!("move {name:?} is no direction"))? as u8))
+            }
+        }
+    }
+}
+
+/// The field of this name, if there is one; an error if it is not what `fits`, `items` times.
+fn number(
+    dtype: &Dtype,
+    name: &str,
+    items: usize,
+    fits: impl Fn(&Scalar) -> bool,
+) -> Result<Option<Number>, String> {
+    let Some(FieldAt { offset, field }) = dtype.field(name) else { return Ok(None) };
+    let count = field.shape.iter().try_fold(1usize, |count, &axis| count.checked_mul(axis));
+    match &field.dtype {
+        Dtype::Scalar(scalar) if count == Some(items) && fits(scalar) => {
+            Ok(Some(Number { offset, scalar: *scalar }))
+        }
+        // A numeric `move` is of no known order of directions.
+        Dtype::Scalar(_) if name == "move" => Ok(None),
+        other => Err(format!("the field `{name}` of {other}, {:?}, is not read", field.shape)),
+    }
+}
+
+fn is_integer(scalar: &Scalar) -> bool {
+    matches!(scalar.kind, b'i' | b'u')
+}
+
+fn is_float(scalar: &Scalar) -> bool {
+    scalar.kind == b'f' && matches!(scalar.size, 4 | 8)
+}
+
+fn is_text(scalar: &Scalar) -> bool {
+    matches!(scalar.kind, b'S' | b'U')
+}
+
+/// The value of a field that may be missing, in a smaller type.
+fn narrow<T: TryFrom<u64>>(
+    number: Option<Number>,
+    row: &[u8],
+    name: &str,
+) -> Result<Option<T>, String> {
+    let Some(number) = number else { return Ok(None) };
+    let value = number.bits(row, 0);
+    T::try_from(value).map(Some).map_err(|_| format!("{name} is {value}, which is too large"))
+}
+
+impl Number {
+    fn bytes<'a>(&self, row: &'a [u8], item: usize) -> &'a [u8] {
+        let size = self.scalar.bytes().unwrap_or_default();
+        row.get(self.offset + item * size..).and_then(|rest| rest.get(..size)).unwrap_or_default()
+    }
+
+    /// The bits of an item, sign-extended if it is signed.
+    #[inline]
+    fn bits(&self, row: &[u8], item: usize) -> u64 {
+        let bytes = self.bytes(row, item);
+        let signed = self.scalar.kind == b'i';
+        let ordered = |bytes: [u8; 8], size: usize| match self.scalar.order {
+            ByteOrder::Big => u64::from_be_bytes(bytes) >> (64 - 8 * size),
+            _ => u64::from_le_bytes(bytes),
+        };
+        let value = match *bytes {
+            [a] => u64::from(a),
+            [a, b] => ordered([a, b, 0, 0, 0, 0, 0, 0], 2),
+            [a, b, c, d] => ordered([a, b, c, d, 0, 0, 0, 0], 4),
+            [a, b, c, d, e, f, g, h] => ordered([a, b, c, d, e, f, g, h], 8),
+            _ => 0,
+        };
+        match (signed, bytes.len()) {
+            (true, size @ 1..8) => {
+                let shift = 64 - 8 * size;
+                ((value << shift) as i64 >> shift) as u64
+            }
+            _ => value,
+        }
+    }
+
+    /// The value of an integer that is not negative.
+    #[inline]
+    pub fn unsigned(&self, row: &[u8]) -> Option<u64> {
+        let value = self.bits(row, 0);
+        (self.scalar.kind != b'i' || value as i64 >= 0).then_some(value)
+    }
+
+    fn integer(&self, row: &[u8]) -> i64 {
+        let value = self.bits(row, 0);
+        match self.scalar.kind {
+            b'i' => value as i64,
+            _ => i64::try_from(value).unwrap_or(i64::MAX),
+        }
+    }
+
+    fn float(&self, row: &[u8], item: usize) -> f64 {
+        let bits = self.bits(row, item);
+        if self.scalar.size == 4 {
+            f64::from(f32::from_bits(bits as u32))
+        } else {
+            f64::from_bits(bits)
+        }
+    }
+
+    /// The text of a field of fixed width, without the zeros that fill it.
+    fn text(&self, row: &[u8]) -> Option<String> {
+        let bytes = self.bytes(row, 0);
+        let mut text = match self.scalar.kind {
+            b'U' => {
+                let mut text = String::new();
+                for quad in bytes.chunks_exact(4) {
+                    let quad: [u8; 4] = quad.try_into().ok()?;
+                    let code = match self.scalar.order {
+                        ByteOrder::Big => u32::from_be_bytes(quad),
+                        _ => u32::from_le_bytes(quad),
+                    };
+                    text.push(char::from_u32(code)?);
+                }
+                text
+            }
+            _ => String::from_utf8(bytes.to_vec()).ok()?,
+        };
+        text.truncate(text.trim_end_matches('\0').len());
+        Some(text)
+    }
+}

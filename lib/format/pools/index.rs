@@ -1,0 +1,225 @@
+//! Which rows belong to which run. Rows are counted once, a few bytes a run; where rows of
+//! several runs are interleaved, those of a group of runs are gathered by another pass over
+//! the part of the pool that they lie in.
+
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+
+use super::columns::Number;
+use crate::cli::{Error, Result, shown};
+use crate::format::npy::{self, Dtype, Mapped};
+
+/// Rows gathered in one pass, eight bytes each; a larger run is a group of its own.
+const GROUP: u64 = 1 << 20;
+
+/// The rows of all shards, numbered through.
+#[derive(Debug)]
+pub(super) struct Rows {
+    shards: Vec<Shard>,
+    row_bytes: usize,
+    total: u64,
+}
+
+#[derive(Debug)]
+struct Shard {
+    path: PathBuf,
+    mapped: Mapped,
+    start: u64,
+}
+
+impl Rows {
+    /// Maps the shards, whose rows must be of one type, and gives that type.
+    pub fn open(paths: &[PathBuf]) -> Result<(Rows, Dtype)> {
+        let mut rows = Rows { shards: Vec::new(), row_bytes: 0, total: 0 };
+        let mut dtype: Option<Dtype> = None;
+        for path in paths {
+            let mapped = map(path)?;
+            let header = mapped.header();
+            if header.shape.len() != 1 {
+                let shape = &header.shape;
+                return Err(Error::data(format!("{}: shape {shape:?}, no rows", shown(path))));
+            }
+            if dtype.get_or_insert_with(|| header.dtype.clone()) != &header.dtype {
+                let first = rows.shards.first().map(|shard| shown(&shard.path));
+                let first = first.unwrap_or_default();
+                return Err(Error::data(format!("{}: its rows differ from {first}", shown(path))));
+            }
+            rows.row_bytes = mapped.row_bytes();
+            let start = rows.total;
+            rows.total += mapped.rows();
+            rows.shards.push(Shard { path: path.clone(), mapped, start });
+        }
+        dtype.map(|dtype| (rows, dtype)).ok_or_else(|| Error::usage("no files of rows"))
+    }
+
+    pub fn len(&self) -> u64 {
+        self.total
+    }
+
+    fn shard_of(&self, row: u64) -> Option<&Shard> {
+        self.shards[..self.shards.partition_point(|shard| shard.start <= row)].last()
+    }
+
+    /// The bytes of a row; none past the end.
+    pub fn row(&self, row: u64) -> &[u8] {
+        let shard = self.shard_of(row);
+        shard.and_then(|shard| shard.mapped.row(row - shard.start)).unwrap_or_default()
+    }
+
+    /// A row's place for messages: its file, and its number there, from 0.
+    pub fn place(&self, row: u64) -> String {
+        match self.shard_of(row) {
+            Some(shard) => format!("{}: row {}", shown(&shard.path), row - shard.start),
+            None => format!("row {row}"),
+        }
+    }
+
+    /// Calls `f` with the rows of a range, in order.
+    fn scan<E>(
+        &self,
+        range: Range<u64>,
+        mut f: impl FnMut(u64, &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for shard in &self.shards {
+            let rows = shard.start..shard.start + shard.mapped.rows();
+            let (start, end) = (rows.start.max(range.start), rows.end.min(range.end));
+            if start >= end || self.row_bytes == 0 {
+                continue;
+            }
+            let chunks = shard.mapped.data().chunks_exact(self.row_bytes);
+            let chunks = chunks.skip((start - shard.start) as usize);
+            (start..end).zip(chunks).try_for_each(|(number, row)| f(number, row))?;
+        }
+        Ok(())
+    }
+}
+
+fn map(path: &Path) -> Result<Mapped> {
+    let file = File::open(path).map_err(|e| Error::io(shown(path), &e))?;
+    Mapped::open(&file).map_err(|error| match error {
+        npy::Error::Io(error) => Error::io(shown(path), &error),
+        other => Error::data(other).at(shown(path)),
+    })
+}
+
+/// A run: how many rows it has and where the first and the last of them stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub id: u64,
+    pub rows: u64,
+    first: u64,
+    last: u64,
+}
+
+impl Run {
+    pub fn empty(id: u64) -> Run {
+        Run { id, rows: 0, first: 0, last: 0 }
+    }
+
+    /// A run whose rows stand together.
+    pub fn together(id: u64, first: u64, rows: u64) -> Run {
+        Run { id, rows, first, last: (first + rows).saturating_sub(1) }
+    }
+
+    /// All rows from its first to its last.
+    pub fn all(&self) -> Vec<u64> {
+        if self.rows == 0 { Vec::new() } else { (self.first..=self.last).collect() }
+    }
+
+    /// Its rows, if no others stand between them.
+    fn range(&self) -> Option<RangeInclusive<u64>> {
+        (self.rows > 0 && self.last - self.first + 1 == self.rows).then_some(self.first..=self.last)
+    }
+}
+
+/// Counts the rows of each run; runs by ascending id.
+pub(super) fn count(rows: &Rows, run_id: Number) -> Result<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut positions: HashMap<u64, usize> = HashMap::new();
+    let mut current: Option<usize> = None;
+    rows.scan(0..rows.len(), |number, row| -> Result<()> {
+        let id = run_id
+            .unsigned(row)
+            .ok_or_else(|| Error::data("its run_id is negative").at(rows.place(number)))?;
+        let position = match current.filter(|&position| runs[position].id == id) {
+            Some(position) => position,
+            None => *positions.entry(id).or_insert_with(|| {
+                runs.push(Run { first: number, ..Run::empty(id) });
+                runs.len() - 1
+            }),
+        };
+        current = Some(position);
+        runs[position].rows += 1;
+        runs[position].last = number;
+        Ok(())
+    })?;
+    drop(positions);
+    runs.sort_unstable_by_key(|run| run.id);
+    Ok(runs)
+}
+
+/// Gathers the rows of runs that are asked for in their order.
+#[derive(Debug, Default)]
+pub(super) struct Gather {
+    /// The position of the first run in `waiting`.
+    position: usize,
+    waiting: VecDeque<Vec<u64>>,
+}
+
+impl Gather {
+    /// The rows of the run at `position`, in the order in which they stand in the pool.
+    pub fn rows_of(&mut self, rows: &Rows, id: Number, runs: &[Run], position: usize) -> Vec<u64> {
+        let Some(run) = runs.get(position) else { return Vec::new() };
+        if run.rows == 0 {
+            return Vec::new();
+        }
+        if let Some(range) = run.range() {
+            return range.collect();
+        }
+        while self.position < position && self.waiting.pop_front().is_some() {
+            self.position += 1;
+        }
+        if self.position != position || self.waiting.is_empty() {
+            self.fill(rows, id, runs, position);
+        }
+        self.position = position + 1;
+        self.waiting.pop_front().unwrap_or_default()
+    }
+
+    /// Gathers the rows of the run at `position`, and of those after it as far as the group goes.
+    fn fill(&mut self, rows: &Rows, id: Number, runs: &[Run], position: usize) {
+        let mut wanted = 0;
+        let scattered = |run: &&Run| run.rows > 0 && run.range().is_none();
+        let group = runs[position..].iter().take_while(|run| {
+            let gathered = if scattered(run) { run.rows } else { 0 };
+            let fits = wanted == 0 || wanted + gathered <= GROUP;
+            wanted += gathered;
+            fits
+        });
+        let group = &runs[position..position + group.count()];
+        self.position = position;
+        let room = |run: &Run| if scattered(&run) { run.rows as usize } else { 0 };
+        self.waiting = group.iter().map(|run| Vec::with_capacity(room(run))).collect();
+        let first = group.iter().filter(scattered).map(|run| run.first).min().unwrap_or(0);
+        let end = group.iter().filter(scattered).map(|run| run.last + 1).max().unwrap_or(0);
+        let waiting = &mut self.waiting;
+        let mut current = 0;
+        let _: Result<(), ()> = rows.scan(first..end, |number, row| {
+            let found = id.unsigned(row).and_then(|id| {
+                if group[current].id == id {
+                    return Some(current);
+                }
+                group.binary_search_by_key(&id, |run| run.id).ok()
+            });
+            if let Some(found) = found {
+                current = found;
+                if scattered(&&group[found]) {
+                    waiting[found].push(number);
+                }
+            }
+            Ok(())
+        });
+    }
+}

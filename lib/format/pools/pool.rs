@@ -1,0 +1,231 @@
+//! One pool: its rows, what its `metadata.db` knows of their runs, and both as games.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::columns::Columns;
+use super::index::{Gather, Rows, Run, count};
+use super::valuations::Valuations;
+use super::{row_files, sidecar};
+use crate::cli::{Error, Result, shown};
+use crate::format::metadata_db::{self, Cause, run_key, run_of_key};
+use crate::game2048::Game;
+
+/// A pool that is open for reading.
+#[derive(Debug)]
+pub struct Pool {
+    directory: PathBuf,
+    rows: Rows,
+    columns: Columns,
+    runs: Vec<Run>,
+    database: Option<metadata_db::Reader>,
+    valuations: Valuations,
+    gather: Gather,
+}
+
+impl Pool {
+    /// Opens a pool and counts the rows of its runs. Nobody may shorten its files meanwhile (see
+    /// [`Mapped`](crate::format::npy::Mapped)).
+    pub fn open(directory: &Path) -> Result<Pool> {
+        let files = row_files(directory)?;
+        let (rows, dtype) = Rows::open(&files)?;
+        let named = || files.first().map(|file| shown(file)).unwrap_or_default();
+        let columns = Columns::of(&dtype).map_err(|what| Error::data(what).at(named()))?;
+        let path = directory.join("metadata.db");
+        let database = match metadata_db::Reader::open(&path) {
+            Ok(database) => Some(database),
+            Err(metadata_db::Error { cause: Cause::Missing, .. }) if columns.is_legacy() => None,
+            Err(error) => return Err(of_database(error)),
+        };
+        let mut known = Vec::new();
+        if let Some(database) = &database {
+            let all = database.runs(|run| {
+                known.push((run.id, run.steps));
+                Ok::<_, Error>(())
+            });
+            all.map_err(of_database)??;
+        }
+        let runs = match columns.run_id {
+            Some(run_id) => with_empty(count(&rows, run_id)?, known),
+            None => cut(&rows, database.is_some(), &known).map_err(|e| e.at(shown(directory)))?,
+        };
+        let valuations = Valuations::of_pool(directory)?;
+        let gather = Gather::default();
+        let directory = directory.to_path_buf();
+        Ok(Pool { directory, rows, columns, runs, database, valuations, gather })
+    }
+
+    /// Games, those without rows too.
+    pub fn games(&self) -> u64 {
+        self.runs.len() as u64
+    }
+
+    /// What the pool has and games have not, for people.
+    pub fn notes(&self) -> Vec<String> {
+        let place = shown(&self.directory);
+        let mut notes = Vec::new();
+        if !self.columns.unread.is_empty() {
+            let names = self.columns.unread.join(", ");
+            notes.push(format!("{place}: fields that no game has are left out: {names}"));
+        }
+        let embeddings = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        if embeddings.map(|entry| entry.file_name()).any(|name| {
+            let name = name.as_encoded_bytes();
+            name.starts_with(b"embeddings-") && name.ends_with(b".npy")
+        }) {
+            notes.push(format!("{place}: embeddings-*.npy are left out, games have none"));
+        }
+        notes
+    }
+
+    /// Reads the game at a position among the runs by ascending id, best in order; `game` loses
+    /// what it held.
+    pub fn read(&mut self, position: u64, game: &mut Game) -> Result<()> {
+        game.clear();
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        let Some(run) = self.runs.get(position).copied() else {
+            return Err(Error::data(format!("{}: no game {position}", shown(&self.directory))));
+        };
+        game.run_id = run.id;
+        self.fill_sidecar(game)?;
+        if position == 0 {
+            game.session = Some(self.session()?);
+        }
+        self.fill_steps(position, game)
+    }
+
+    fn fill_sidecar(&self, game: &mut Game) -> Result<()> {
+        let Some(database) = &self.database else { return Ok(()) };
+        if let Some(run) = database.run(game.run_id).map_err(of_database)? {
+            game.seed = run.seed;
+            game.score = run.max_score;
+            game.max_tile = run.highest_tile;
+            game.num_moves = run.steps;
+        }
+        let key = run_key(game.run_id);
+        if let Some(text) = database.session(&key).map_err(of_database)? {
+            sidecar::fill(game, &text).map_err(|error| {
+                let path = self.directory.join("metadata.db");
+                Error::data(format!("{}: session {key}: {error}", shown(&path)))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The pool's own keys: the text of a JSON object.
+    fn session(&self) -> Result<String> {
+        let mut own = Map::new();
+        if let Some(database) = &self.database {
+            let all = database.session_keys(|key, value| {
+                if run_of_key(key).is_none() {
+                    let value = value.map_or(Value::Null, Value::from);
+                    own.insert(key.to_string(), value);
+                }
+                Ok::<_, Error>(())
+            });
+            all.map_err(of_database)??;
+        }
+        Ok(Value::Object(own).to_string())
+    }
+
+    fn fill_steps(&mut self, position: usize, game: &mut Game) -> Result<()> {
+        let run = self.runs[position];
+        let mut numbers = match self.columns.run_id {
+            Some(id) => self.gather.rows_of(&self.rows, id, &self.runs, position),
+            None => run.all(),
+        };
+        if let Some(step) = self.columns.step {
+            let step_of = |number: &u64| step.unsigned(self.rows.row(*number));
+            if !numbers.is_sorted_by_key(step_of) {
+                numbers.sort_by_cached_key(step_of);
+            }
+        }
+        game.steps.reserve(numbers.len());
+        let mut last: Option<(u64, Option<u16>)> = None;
+        for (index, number) in numbers.into_iter().enumerate() {
+            let bad = |what: String| Error::data(what).at(self.rows.place(number));
+            let row = self.columns.read(self.rows.row(number)).map_err(bad)?;
+            let mut step = row.step;
+            if self.columns.step.is_none() {
+                step.step_index = u32::try_from(index)
+                    .map_err(|_| bad("a run of more than 2^32 rows".to_string()))?;
+            }
+            // The row has the low half of the seed that the run has whole.
+            step.seed = match (step.seed, game.seed) {
+                (Some(low), Some(seed)) if row.seed_is_low && low == seed & 0xffff_ffff => {
+                    Some(seed)
+                }
+                (stored, _) => stored,
+            };
+            step.valuation_type = match (row.valuation_type, last) {
+                (None, _) => None,
+                (Some(id), Some((known, name))) if id == known => name,
+                (Some(id), _) => {
+                    let name = self.valuation(game, id).map_err(bad)?;
+                    last = Some((id, name));
+                    name
+                }
+            };
+            game.steps.push(step);
+        }
+        Ok(())
+    }
+
+    /// The game's index of the name that a pool's id has. Without a lookup file an id that is
+    /// not one of the known three is null.
+    fn valuation(&self, game: &mut Game, id: u64) -> Result<Option<u16>, String> {
+        match self.valuations.name(id) {
+            Some(name) => match game.valuation_index(name) {
+                Some(index) => Ok(Some(index)),
+                None => Err("more than 65,536 valuation names in one game".to_string()),
+            },
+            None if self.valuations.stored => {
+                Err(format!("valuation_type {id} is not in valuation_types.json"))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// Adds the runs that have no rows; both lists by ascending id.
+fn with_empty(mut runs: Vec<Run>, known: Vec<(u64, Option<u64>)>) -> Vec<Run> {
+    let there = runs.len();
+    for (id, _) in known {
+        if runs[..there].binary_search_by_key(&id, |run| run.id).is_err() {
+            runs.push(Run::empty(id));
+        }
+    }
+    runs.sort_unstable_by_key(|run| run.id);
+    runs
+}
+
+/// The runs of rows that do not say theirs: as `metadata.db` counts them, one after another by
+/// ascending id; without one, all rows are of run 0.
+fn cut(rows: &Rows, database: bool, known: &[(u64, Option<u64>)]) -> Result<Vec<Run>> {
+    if !database {
+        return Ok(vec![Run::together(0, 0, rows.len())]);
+    }
+    let mut first = 0u64;
+    let mut runs = Vec::new();
+    for &(id, steps) in known {
+        let steps = steps.unwrap_or(0);
+        runs.push(Run::together(id, first, steps));
+        first = first.saturating_add(steps);
+    }
+    if first != rows.len() {
+        return Err(Error::data(format!(
+            "the rows have no run_id, and metadata.db counts {first} steps for {} rows",
+            rows.len()
+        )));
+    }
+    Ok(runs)
+}
+
+fn of_database(error: metadata_db::Error) -> Error {
+    match error.cause {
+        Cause::Io(cause) => Error::io(shown(&error.path), &cause),
+        Cause::Missing => Error::usage(error),
+        _ => Error::data(error),
+    }
+}

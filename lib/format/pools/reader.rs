@@ -1,0 +1,72 @@
+//! Several pools one after another, as batches of game records.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use arrow_array::RecordBatch;
+
+use super::Pool;
+use crate::cli::{Error, Result, Slice};
+use crate::game2048::Game;
+use crate::record::game::GamesBuilder;
+
+/// A batch has about this many steps (1 MiB of them), but at least one game.
+const BATCH_STEPS: usize = 1 << 14;
+/// A batch has no more games than this, however short they are.
+const BATCH_GAMES: usize = 1 << 12;
+
+/// Reads the games of pools, or a slice of all of them together.
+#[derive(Debug)]
+pub struct PoolReader {
+    pools: Vec<Pool>,
+    /// The pool being read, and the number of its first game among all.
+    current: usize,
+    start: u64,
+    wanted: Range<u64>,
+    game: Game,
+    builder: GamesBuilder,
+}
+
+impl PoolReader {
+    pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<PoolReader> {
+        let pools = paths.iter().map(|path| Pool::open(path)).collect::<Result<Vec<Pool>>>()?;
+        let total = pools.iter().map(Pool::games).sum();
+        let wanted = slice.map_or(0..total, |slice| slice.of(total));
+        let (game, builder) = (Game::default(), GamesBuilder::default());
+        Ok(PoolReader { pools, current: 0, start: 0, wanted, game, builder })
+    }
+
+    /// Games that have not been read yet.
+    pub fn games(&self) -> u64 {
+        self.wanted.end - self.wanted.start
+    }
+
+    /// What the pools have and games have not, for people.
+    pub fn notes(&self) -> Vec<String> {
+        self.pools.iter().flat_map(Pool::notes).collect()
+    }
+
+    /// The next games; never more than `most` of them.
+    pub fn next_batch(&mut self, most: u64) -> Result<Option<RecordBatch>> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
+        while !self.wanted.is_empty()
+            && self.builder.len() < most
+            && self.builder.steps() < BATCH_STEPS
+        {
+            let Some(pool) = self.pools.get_mut(self.current) else { break };
+            let position = self.wanted.start - self.start;
+            if position >= pool.games() {
+                self.start += pool.games();
+                self.current += 1;
+                continue;
+            }
+            pool.read(position, &mut self.game)?;
+            self.builder.push(&self.game).map_err(Error::from)?;
+            self.wanted.start += 1;
+        }
+        if self.builder.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(self.builder.finish()?))
+    }
+}

@@ -1,0 +1,88 @@
+//! `valuation_types.json`: what a pack's valuation ids mean. Three forms are in the wild: name to
+//! id, id to name, and a list of names.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::cli::{Error, Result, shown};
+use crate::game2048::KNOWN_VALUATIONS;
+
+/// The names of a pack's ids.
+#[derive(Debug)]
+pub(super) struct Valuations {
+    names: Vec<(u64, String)>,
+    /// Whether the pool says so itself.
+    pub stored: bool,
+}
+
+impl Valuations {
+    /// Reads a pool's file; without one, the three known names.
+    pub fn of_pool(directory: &Path) -> Result<Valuations> {
+        let path = directory.join("valuation_types.json");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                let names = KNOWN_VALUATIONS.into_iter().map(str::to_string);
+                return Ok(Valuations { names: (0..).zip(names).collect(), stored: false });
+            }
+            Err(error) => return Err(Error::io(shown(&path), &error)),
+        };
+        let names = parse(&text).map_err(|what| Error::data(what).at(shown(&path)))?;
+        Ok(Valuations { names, stored: true })
+    }
+
+    pub fn name(&self, id: u64) -> Option<&str> {
+        self.names.iter().find(|(known, _)| *known == id).map(|(_, name)| name.as_str())
+    }
+}
+
+fn parse(text: &str) -> Result<Vec<(u64, String)>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let named = |value: &Value| value.as_str().map(str::to_string);
+    let names: Option<Vec<(u64, String)>> = match &value {
+        Value::Array(names) => {
+            (0..).zip(names).map(|(id, name)| Some((id, named(name)?))).collect()
+        }
+        Value::Object(members) if members.values().all(Value::is_u64) => {
+            members.iter().map(|(name, id)| Some((id.as_u64()?, name.clone()))).collect()
+        }
+        Value::Object(members) => {
+            members.iter().map(|(id, name)| Some((id.parse().ok()?, named(name)?))).collect()
+        }
+        _ => None,
+    };
+    let names = names.ok_or("neither name to id, nor id to name, nor a list of names")?;
+    let twice = |(i, (id, _)): (usize, &(u64, String))| names[..i].iter().any(|(k, _)| k == id);
+    match names.iter().enumerate().find(|&entry| twice(entry)) {
+        Some((_, (id, name))) => Err(format!("the id {id} of {name:?} has another name too")),
+        None => Ok(names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_forms_are_read() {
+        let expected = vec![(0, "search".to_string()), (1, "tuple11".to_string())];
+        for text in [
+            r#"{"search": 0, "tuple11": 1}"#,
+            r#"{"0": "search", "1": "tuple11"}"#,
+            r#"["search", "tuple11"]"#,
+        ] {
+            assert_eq!(parse(text), Ok(expected.clone()), "{text}");
+        }
+        assert_eq!(parse("{}"), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn others_are_refused() {
+        for text in [r#"{"search": "0"}"#, r#"{"a": -1}"#, "[1]", "3", "{", r#"{"a": 0, "b": 0}"#] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}
