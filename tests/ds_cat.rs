@@ -45,7 +45,7 @@ fn columns_slices_and_limits_of_parquet() {
         (&["--slice", "7/1000"], 1..2),
         (&["--slice", "0/1000"], 0..0),
     ] {
-        let rows = ds_cat(&[&[shard.as_str()], &columns, flags].concat()).silent().records();
+        let rows = ds_cat(&[&[shard.as_str()], &columns[..], flags].concat()).silent().records();
         assert_eq!(rows, some[range.clone()], "{flags:?}");
         let count = ds_cat(&[&[shard.as_str(), "--count"], flags].concat()).silent().text();
         assert_eq!(count, format!("{}\n", range.len()), "{flags:?}");

@@ -119,7 +119,7 @@ fn waiting_writer(dir: &TempDir, name: &str, launcher: &str) -> Child {
     let mut command = std::process::Command::new("bash");
     command.arg("-c").arg(format!("{launcher} exec mmidx-write --prefix {out}/p"));
     let mut child = common::run::Tool::new(command, "mmidx-write").spawn();
-    let lines = masked_line("a", &[7; 300]).repeat(1000);
+    let lines = masked_line("a", &[7; 300]).repeat(2000);
     child.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
     wait_until("a first batch", || has_temporaries(Path::new(&out)));
     child
@@ -148,7 +148,7 @@ fn an_ignored_hangup_stays_ignored() {
     child.stdin.as_mut().unwrap().write_all(masked_line("b", &[1, 2, 3]).as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 1001);
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2001);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn what_a_kill_leaves_the_next_run_sweeps() {
     assert_eq!((dir.files().len(), temporaries(&dir)), (10, 3));
     assert!(living.wait_with_output().unwrap().status.success());
     assert_eq!(temporaries(&dir), 0);
-    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 1000);
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2000);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn a_full_disk_may_be_tried_again() {
         ))
         .says(75, &format!("{name}: stdout: No space left on device"));
     }
-    // A sink that may write no more than 8 KiB to a file.
+    // A sink that may write no more than 1 KiB to a file.
     for sink in [
         "mmidx-write --root out --shard s",
         "mmidx-write --prefix out/p",
@@ -212,7 +212,7 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat -o out/p.ndjson",
     ] {
         let script = format!(
-            "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 8; {sink} masked",
+            "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 1; {sink} masked",
             dir.path().display()
         );
         bash(&script).fails(75, &["File too large"]);

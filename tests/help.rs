@@ -145,7 +145,7 @@ fn no_binary_to_a_terminal() {
             let run = bash(&format!("script -qec '{name} {file} {flags}' /dev/null < /dev/null"));
             assert_eq!(run.code(), Some(code), "{run:?}");
             assert_eq!(
-                run.text().contains("is binary and stdout is a terminal"),
+                run.lossy().contains("is binary and stdout is a terminal"),
                 code == 2,
                 "{run:?}"
             );

@@ -24,16 +24,16 @@ fn plain() -> String {
 #[test]
 fn integers_are_exact() {
     let read = |token: &str| {
-        let record = format!("{{\"id\":\"a\",\"tokens\":[7,{token}],\"segments\":null}}\n");
-        tool("ds-cat").input(record).run()
+        let record = |token| format!("{{\"id\":\"a\",\"tokens\":[7,{token}],\"segments\":null}}\n");
+        tool("ds-cat").input(record("8") + &record(token)).run()
     };
     for (token, value) in
         [("0", 0), ("-0", 0), ("-1", -1), ("2147483647", i32::MAX), ("-2147483648", i32::MIN)]
     {
-        assert_eq!(read(token).silent().records()[0]["tokens"], json!([7, value]), "{token}");
+        assert_eq!(read(token).silent().records()[1]["tokens"], json!([7, value]), "{token}");
     }
     for token in ["1.5", "1.0", "1e3", "1E0", "2147483648", "-2147483649", "99999999999999999999"] {
-        read(token).says(1, &format!("ds-cat: stdin:1: tokens: {token} is not an int32"));
+        read(token).says(1, &format!("ds-cat: stdin:2: tokens: {token} is not an int32"));
     }
     for (token, reason) in [
         ("null", "tokens: a null in the list"),
@@ -46,7 +46,7 @@ fn integers_are_exact() {
         ("1.", "invalid JSON: "),
         ("0x1", "invalid JSON: "),
     ] {
-        read(token).fails(1, &[&format!("ds-cat: stdin:1: {reason}")]);
+        read(token).fails(1, &[&format!("ds-cat: stdin:2: {reason}")]);
     }
     let mask = |value: &str| {
         let record = format!(
@@ -110,7 +110,7 @@ fn lines_that_are_none_have_their_number() {
         (b"{\"id\":\"\\x\"}", "invalid JSON: "),
         (b"{\"id\":\"a\",\"messages\":[]}}", "invalid JSON: "),
         (b"{\"id\" \"a\"}", "invalid JSON: "),
-        (b"{\"id\":tru}", "invalid JSON: "),
+        (b"{\"id\":\"a\",\"x\":tru}", "invalid JSON: "),
         (b"\"text\"", "a string where an object should be"),
         (b"12", "a number where an object should be"),
     ] {
@@ -223,7 +223,9 @@ fn compressed_inputs_are_seen_through() {
         let mut bad = whole.clone();
         let middle = bad.len() / 2;
         bad[middle..middle + 8].fill(0x5a);
-        assert_eq!(harmony_tok(&bad).code(), Some(1));
+        // (Where damage makes the rest look like one unfinished block, it cannot be told from a cut.)
+        let damaged = harmony_tok(&bad);
+        assert!(matches!(damaged.code(), Some(1 | 75)), "{damaged:?}");
         let behind = harmony_tok([&whole[..], b"garbage, and more of it"].concat());
         assert_eq!(behind.code(), Some(1), "{behind:?}");
     }

@@ -58,7 +58,7 @@ fn every_code_point_in_every_context() {
     let mut text = String::new();
     for (number, c) in code_points().enumerate() {
         text.push_str(&format!(
-            "a{c}b\n{c}\n {c}x\n  {c}\n{c}'s\nA{c}\n{c}AB\nA{c}b{c}C\n1{c}2\n!{c}a\n!!{c}/\n\t{c}{c}\n'{c}\n"
+            "a{c}b\n{c}\n {c}x\n  {c}\n{c}'s\nA{c}\n{c}AB\nA{c}b{c}C\n1{c}2\n!{c}a\n!!{c}/\n\t{c}{c}\n'{c}\nb'{c}e\nb'r{c}d\n"
         ));
         if number % 64 == 63 {
             same(&mut encoder, &text);

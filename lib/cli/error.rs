@@ -64,6 +64,7 @@ impl Error {
             io::ErrorKind::InvalidData
             | io::ErrorKind::InvalidInput
             | io::ErrorKind::UnexpectedEof => Kind::Data,
+            io::ErrorKind::Other if error.raw_os_error().is_none() => Kind::Data,
             _ => Kind::Unavailable,
         };
         Error { kind, message: format!("{place}: {}", os_cause(error)) }

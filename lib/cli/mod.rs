@@ -51,7 +51,8 @@ pub fn main<A: Parser + CommandFactory>(run: impl FnOnce(A) -> Result<()>) -> Ex
 
 /// Prints a line for the user on stderr. (That stderr cannot be written is no reason to fail.)
 pub fn tell(message: &str) {
-    let _ = writeln!(std::io::stderr(), "{message}");
+    // In one piece: the filters of a pipeline often fail together.
+    let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
 }
 
 /// `TOOL --generate man|bash|zsh|fish|elvish|powershell`: the man page and the shell completions,

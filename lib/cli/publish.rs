@@ -22,8 +22,6 @@ pub struct PendingFile {
     path: PathBuf,
     /// Files beside the temporary that whoever writes it by name may leave.
     companions: Vec<PathBuf>,
-    /// Directories that were made for this file, the deepest first.
-    made: Vec<PathBuf>,
     published: bool,
 }
 
@@ -48,7 +46,7 @@ impl PendingFile {
         let name = path
             .file_name()
             .ok_or_else(|| Error::usage(format!("{}: not a file name", shown(path))))?;
-        let made = missing_directories(&directory);
+        signals::remember_directories(missing_directories(&directory));
         fs::create_dir_all(&directory).map_err(|e| Error::write(shown(&directory), &e))?;
         signals::clean_up_when_told_to_stop().map_err(|e| Error::write("signals", &e))?;
         sweep(&directory);
@@ -67,7 +65,7 @@ impl PendingFile {
         let companions: Vec<PathBuf> = endings.iter().map(beside).collect();
         [&temporary].into_iter().chain(&companions).for_each(|path| signals::remember(path));
         let path = path.to_path_buf();
-        Ok(PendingFile { file: None, temporary, path, companions, made, published: false })
+        Ok(PendingFile { file: None, temporary, path, companions, published: false })
     }
 
     /// The final name.
@@ -139,10 +137,7 @@ impl Drop for PendingFile {
                 let _ = fs::remove_file(path);
             }
             self.forget();
-            // Only where nothing else has come to stand in them.
-            for directory in &self.made {
-                let _ = fs::remove_dir(directory);
-            }
+            signals::remove_empty_directories();
         }
     }
 }
@@ -201,7 +196,7 @@ fn directory_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The directories that `create_dir_all` would make, the deepest first.
+/// The directories that `create_dir_all` would make.
 fn missing_directories(directory: &Path) -> Vec<PathBuf> {
     directory
         .ancestors()

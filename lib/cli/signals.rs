@@ -6,19 +6,46 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-static TEMPORARIES: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+/// What goes where the run ends before its files are published.
+struct Leftovers {
+    temporaries: BTreeSet<PathBuf>,
+    /// Directories made for them; they go unless something has come to stand in them.
+    directories: BTreeSet<PathBuf>,
+}
 
-fn temporaries() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    TEMPORARIES.lock().unwrap_or_else(PoisonError::into_inner)
+static LEFTOVERS: Mutex<Leftovers> =
+    Mutex::new(Leftovers { temporaries: BTreeSet::new(), directories: BTreeSet::new() });
+
+fn leftovers() -> MutexGuard<'static, Leftovers> {
+    LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Leftovers {
+    fn remove_empty_directories(&self) {
+        // A directory comes behind the one that it lies in.
+        for directory in self.directories.iter().rev() {
+            let _ = std::fs::remove_dir(directory);
+        }
+    }
 }
 
 /// Remembers a temporary file that must go when the process is told to stop.
 pub(super) fn remember(path: &Path) {
-    temporaries().insert(path.to_path_buf());
+    leftovers().temporaries.insert(path.to_path_buf());
+}
+
+/// Remembers directories that are about to be made for a temporary file.
+pub(super) fn remember_directories(directories: Vec<PathBuf>) {
+    leftovers().directories.extend(directories);
+}
+
+/// Removes those of the remembered directories in which nothing stands.
+pub(super) fn remove_empty_directories() {
+    leftovers().remove_empty_directories();
 }
 
 pub(super) fn forget(path: &Path) {
-    temporaries().remove(path);
+    leftovers().temporaries.remove(path);
 }
 
 /// Restores the default action of SIGPIPE (Rust ignores it), so that `... | head` ends a filter
@@ -45,10 +72,11 @@ pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
     std::thread::spawn(move || {
         for signal in signals.forever() {
             // The lock is kept: no new temporary can appear between the sweep and the end.
-            let held = temporaries();
-            for path in held.iter() {
+            let held = leftovers();
+            for path in held.temporaries.iter() {
                 let _ = std::fs::remove_file(path);
             }
+            held.remove_empty_directories();
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     });

@@ -262,8 +262,9 @@ fn sidecar(game: &Game, steps: u64) -> Option<String> {
     };
     put("depth", game.depth.map(Value::from));
     put("max_rank", game.max_rank.map(Value::from));
-    put("num_moves", game.num_moves.filter(|&moves| moves != steps).map(Value::from));
     put("seconds", game.seconds.map(Value::from));
+    // `runs.steps` counts rows: where steps were filtered out, the game's own number stays here.
+    put("num_moves", game.num_moves.filter(|&moves| moves != steps).map(Value::from));
     // The rest stays as it was written.
     let rest = game.meta.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     let rest = rest.map(str::trim).filter(|rest| !rest.is_empty());

@@ -154,8 +154,12 @@ impl ParquetSink {
         Ok(())
     }
 
-    pub fn publish(self) -> Result<()> {
-        let file = self.writer.into_inner().map_err(|e| write_error(&self.path, e))?;
+    pub fn publish(mut self) -> Result<()> {
+        self.writer.flush().map_err(|e| write_error(&self.path, e))?;
+        self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
+        // Only the footer is left, and nothing but the disk can be wrong with it.
+        let file = self.writer.into_inner();
+        let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
         publish(vec![file])
     }
 }

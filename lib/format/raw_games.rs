@@ -8,7 +8,6 @@ mod decode;
 mod defect;
 mod fast;
 mod inflate;
-mod masks;
 mod meta;
 mod step;
 mod walk;

@@ -67,23 +67,8 @@ pub struct Step {
     pub ev_legal: Option<u8>,
     pub max_rank: Option<u8>,
     pub seed: Option<u64>,
-    /// Values of up, down, left, right: finite, and 0.0 where there is none.
-    pub branch_evs: [f32; 4],
-    /// Bit i: direction i has a value.
-    pub branch_known: u8,
-}
-
-impl Step {
-    /// The branch values: up, down, left, right.
-    pub fn branch_values(&self) -> [Option<f32>; 4] {
-        std::array::from_fn(|i| (self.branch_known >> i & 1 == 1).then_some(self.branch_evs[i]))
-    }
-
-    /// Sets the branch values; they must be finite.
-    pub fn set_branch_values(&mut self, values: [Option<f32>; 4]) {
-        self.branch_evs = values.map(Option::unwrap_or_default);
-        self.branch_known = (0..4).fold(0, |known, i| known | u8::from(values[i].is_some()) << i);
-    }
+    /// Up, down, left, right. Finite: whoever fills it in has checked that.
+    pub branch_evs: [Option<f32>; 4],
 }
 
 /// A column in which values may be null.
@@ -203,8 +188,12 @@ impl Steps {
         self.ev_legal.push(step.ev_legal);
         self.max_rank.push(step.max_rank);
         self.seed.push(step.seed);
-        self.branch_evs.push(step.branch_evs);
-        self.branch_known.push(step.branch_known);
+        let mut known = 0;
+        for (i, value) in step.branch_evs.iter().enumerate() {
+            known |= u8::from(value.is_some()) << i;
+        }
+        self.branch_evs.push(step.branch_evs.map(Option::unwrap_or_default));
+        self.branch_known.push(known);
     }
 
     /// The step at `index`, or `None` past the end.
@@ -219,9 +208,14 @@ impl Steps {
             ev_legal: self.ev_legal.get(index),
             max_rank: self.max_rank.get(index),
             seed: self.seed.get(index),
-            branch_evs: *self.branch_evs.get(index)?,
-            branch_known: *self.branch_known.get(index)?,
+            branch_evs: self.branch_values(index)?,
         })
+    }
+
+    /// The branch values at `index`: up, down, left, right.
+    pub fn branch_values(&self, index: usize) -> Option<[Option<f32>; 4]> {
+        let (values, known) = (self.branch_evs.get(index)?, self.branch_known.get(index)?);
+        Some(std::array::from_fn(|i| (known >> i & 1 == 1).then_some(values[i])))
     }
 
     pub fn clear(&mut self) {
@@ -299,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_step_comes_out_as_it_went_in() {
-        let mut full = Step {
+        let full = Step {
             step_index: 7,
             board_eval: Some(-5),
             move_dir: Some(3),
@@ -308,11 +302,9 @@ mod tests {
             ev_legal: Some(9),
             max_rank: Some(4),
             seed: Some(u64::MAX),
+            branch_evs: [Some(-0.0), None, None, Some(1.5)],
             ..Step::default()
         };
-        let values = [Some(-0.0), None, None, Some(1.5)];
-        full.set_branch_values(values);
-        assert_eq!((full.branch_values(), full.branch_known), (values, 0b1001));
         let mut steps = Steps::default();
         for step in [Step::default(), full, Step::default(), full] {
             steps.push(step);

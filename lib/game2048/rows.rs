@@ -308,8 +308,7 @@ mod tests {
             valuation_type: Some(0),
             ev_legal: Some(0b0010),
             max_rank: Some(board.max_rank()),
-            branch_evs: [9.0, 2.0, 0.0, 0.0],
-            branch_known: 0b0011,
+            branch_evs: [Some(9.0), Some(2.0), None, None],
             ..Step::default()
         });
         game

@@ -93,6 +93,7 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
 fn means_the_same(source: &DataType, target: &DataType) -> bool {
     use DataType::*;
     match (source, target) {
+        (source, target) if source == target => true,
         (Null, _) => true,
         (Dictionary(_, values), _) => means_the_same(values, target),
         (Utf8 | LargeUtf8 | Utf8View, Utf8) => true,
@@ -108,8 +109,7 @@ fn means_the_same(source: &DataType, target: &DataType) -> bool {
             }
         }),
         (Float16 | Float32 | Float64, target) if target.is_floating() => true,
-        (source, target) if source.is_integer() && target.is_integer() => true,
-        (source, target) => source == target,
+        (source, target) => source.is_integer() && target.is_integer(),
     }
 }
 

@@ -144,8 +144,11 @@ fn printable(first: &[u8]) -> String {
     format!("\"{shown}\"")
 }
 
+/// A reader whose first bytes were read, and come again.
+type Again<R> = Chain<Cursor<Vec<u8>>, R>;
+
 /// Reads the first bytes; they come again from the reader returned.
-fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Chain<Cursor<Vec<u8>>, R>)> {
+fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Again<R>)> {
     let mut first = Vec::with_capacity(SNIFFED);
     reader.by_ref().take(SNIFFED as u64).read_to_end(&mut first)?;
     Ok((first.clone(), Cursor::new(first).chain(reader)))

@@ -25,7 +25,7 @@ pub struct Writer<W: Write> {
 
 enum Form<W: Write> {
     Ndjson { encoder: Encoder, buffer: Vec<u8>, out: W },
-    Arrow(StreamWriter<W>),
+    Arrow(Box<StreamWriter<W>>),
 }
 
 impl Writer<File> {
@@ -60,7 +60,8 @@ impl<W: Write> Writer<W> {
                 Form::Ndjson { encoder, buffer: Vec::new(), out }
             }
             Encoding::Arrow => {
-                Form::Arrow(StreamWriter::try_new(out, &schema).map_err(|e| arrow_error(name, e))?)
+                let writer = StreamWriter::try_new(out, &schema);
+                Form::Arrow(Box::new(writer.map_err(|e| arrow_error(name, e))?))
             }
         };
         Ok(Writer { form, schema, name: name.to_string() })

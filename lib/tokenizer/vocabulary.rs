@@ -37,6 +37,28 @@ impl std::error::Error for VocabularyError {}
 mod tests {
     use super::*;
 
+    /// The embedded tables, written as the published file is, have its hash.
+    #[test]
+    fn the_embedded_vocabulary_is_the_published_one() {
+        const DIGITS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut file = Vec::new();
+        for rank in 0..crate::tokenizer::START_OF_TEXT {
+            for group in crate::tokenizer::token_bytes(rank).unwrap().chunks(3) {
+                let mut bits = [0; 4];
+                bits[1..=group.len()].copy_from_slice(group);
+                let bits = u32::from_be_bytes(bits) as usize;
+                let digits = [18, 12, 6, 0].map(|shift| DIGITS[bits >> shift & 63]);
+                file.extend_from_slice(&digits[..=group.len()]);
+                file.extend_from_slice(&b"=="[..3 - group.len()]);
+            }
+            file.extend_from_slice(format!(" {rank}\n").as_bytes());
+        }
+        assert_eq!(verify_vocabulary(&file), Ok(()));
+        file[0] ^= 1;
+        assert!(verify_vocabulary(&file).is_err());
+    }
+
     #[test]
     fn another_vocabulary_is_refused_with_both_hashes() {
         assert_eq!(

@@ -138,7 +138,7 @@ fn count(args: &Args) -> Result<()> {
 
 /// Where records come from.
 enum Records {
-    Streams(Reader),
+    Streams(Box<Reader>),
     Dataset(Dataset),
 }
 
@@ -157,7 +157,8 @@ impl Records {
                 shown(directory)
             )));
         }
-        Ok(Records::Streams(Reader::open_any(&args.input)?.limited(args.limit)))
+        let reader = Reader::open_any(&args.input)?.limited(args.limit);
+        Ok(Records::Streams(Box::new(reader)))
     }
 
     fn schema(&self) -> SchemaRef {
@@ -214,7 +215,7 @@ impl Records {
 enum Sink {
     Stdout(Writer<File>),
     File(Writer<BufWriter<PendingFile>>),
-    Parquet(ParquetSink),
+    Parquet(Box<ParquetSink>),
 }
 
 impl Sink {
@@ -228,7 +229,7 @@ impl Sink {
                 };
                 refuse_existing(path, args.overwrite)?;
                 let schema = header.put_into(schema);
-                return Ok(Sink::Parquet(ParquetSink::create(path, schema)?));
+                return Ok(Sink::Parquet(Box::new(ParquetSink::create(path, schema)?)));
             }
         };
         match &args.output {

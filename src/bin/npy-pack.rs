@@ -62,7 +62,7 @@ const HELP: &str = "\
 Examples:
   mx-decode raw --to arrow -j 8 | npy-pack -o pack --shard-rows 10000000
   mx-decode raw | jq -c 'select(.score > 100000)' | npy-pack -o good
-  mx-decode d6 d7 --to arrow | npy-pack -o both --overwrite
+  mx-decode d6 d7 | npy-pack -o both --overwrite
 
 In: game records {seed, score, max_tile, steps, ...}. Out: files, nothing on stdout.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";

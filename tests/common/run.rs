@@ -144,6 +144,11 @@ impl Outcome {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
+    /// stdout where it may be no text.
+    pub fn lossy(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
     /// The lines of stdout as JSON.
     pub fn records(&self) -> Vec<serde_json::Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -180,7 +180,7 @@ impl Columns {
                 let there = legal != Some(false) || value.to_bits() != 0;
                 values[i] = (there && value.is_finite()).then_some(value);
             }
-            step.set_branch_values(values);
+            step.branch_evs = values;
         }
         let valuation_type = match self.valuation_type {
             Some(number) => Some(number.unsigned(row).ok_or("valuation_type is negative")?),

@@ -158,50 +158,35 @@ impl<'a> StepReader<'a> {
     /// Gives the bytes read. After a defect, `line` is the line that has it.
     fn read(&mut self, text: &[u8], ends: bool) -> Result<usize, Defect> {
         let mut at = 0;
-        let mut guess = fast::Guess::default();
         while at < text.len() {
-            if let Some((step, next)) = fast::compact(text, at, &mut guess) {
+            if let Some((step, next)) = fast::step(text, at) {
                 self.line += 1;
                 self.accept(&step)?;
                 at = next;
-            } else if let Some(next) = self.read_other(text, at, ends)? {
-                at = next;
-            } else {
-                break;
+                continue;
             }
+            let end = match memchr::memchr(b'\n', &text[at..]) {
+                Some(length) => at + length,
+                None if ends => text.len(),
+                None => break,
+            };
+            self.line += 1;
+            let line = &text[at..end];
+            if line.len() > MAX_LINE {
+                return Err(Defect::LongLine { limit: MAX_LINE });
+            }
+            if !line.trim_ascii().is_empty() {
+                let mut scratch = std::mem::take(&mut self.scratch);
+                let accepted = step::parse(line, &mut scratch).and_then(|s| self.accept(&s));
+                self.scratch = scratch;
+                accepted?;
+            }
+            at = (end + 1).min(text.len());
         }
         Ok(at)
     }
 
-    /// Reads one line of any shape. Gives where the next one starts; `None` if the line goes
-    /// on after the text.
-    #[inline(never)]
-    fn read_other(&mut self, text: &[u8], at: usize, ends: bool) -> Result<Option<usize>, Defect> {
-        if let Some((step, next)) = fast::spaced(text, at) {
-            self.line += 1;
-            self.accept(&step)?;
-            return Ok(Some(next));
-        }
-        let end = match memchr::memchr(b'\n', &text[at..]) {
-            Some(length) => at + length,
-            None if ends => text.len(),
-            None => return Ok(None),
-        };
-        self.line += 1;
-        let line = &text[at..end];
-        if line.len() > MAX_LINE {
-            return Err(Defect::LongLine { limit: MAX_LINE });
-        }
-        if !line.trim_ascii().is_empty() {
-            let mut scratch = std::mem::take(&mut self.scratch);
-            let accepted = step::parse(line, &mut scratch).and_then(|step| self.accept(&step));
-            self.scratch = scratch;
-            accepted?;
-        }
-        Ok(Some((end + 1).min(text.len())))
-    }
-
-    #[inline(always)]
+    #[inline]
     fn accept(&mut self, step: &RawStep<'_>) -> Result<(), Defect> {
         let position = self.game.steps.len() as u64;
         let step_index = step.step_index.unwrap_or(position);
@@ -230,12 +215,7 @@ impl<'a> StepReader<'a> {
             Legality::Board => step.branch_known & survey.legal,
             Legality::Values => step.branch_known,
         };
-        let mut branch_evs = step.branch_evs;
-        for (i, ev) in branch_evs.iter_mut().enumerate() {
-            if ev_legal >> i & 1 == 0 {
-                *ev = 0.0;
-            }
-        }
+        let branch = |i: usize| (ev_legal >> i & 1 == 1).then_some(step.branch_evs[i]);
         let valuation_type = self.valuation_index(step.valuation_type)?;
         self.game.steps.push(Step {
             step_index: index,
@@ -247,8 +227,7 @@ impl<'a> StepReader<'a> {
             ev_legal: Some(ev_legal),
             max_rank: Some(max_rank),
             seed: Some(seed),
-            branch_evs,
-            branch_known: ev_legal,
+            branch_evs: [branch(0), branch(1), branch(2), branch(3)],
         });
         Ok(())
     }

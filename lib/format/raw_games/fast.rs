@@ -1,106 +1,73 @@
 //! The hot path: one line of the shape that the player writes.
 //!
 //! It takes the known keys in their usual order, where any but `move` and `board` may be
-//! missing, with no white space or with one space after each comma and colon. Everything
-//! else (other keys, another order, escapes, exponents, every defect, a line close to the
-//! end of the text) is left to `step`, by giving `None`. Whatever it does take it reads as
-//! `step` would.
-//!
-//! What makes it fast is that where a value ends is mostly guessed, by a branch that the
-//! processor predicts, and then checked: were it computed from the text, each value would
-//! wait for the one before it.
+//! missing and one space may follow each comma and colon. Everything else (other keys,
+//! another order, escapes, exponents, every defect) is left to `step`, by giving `None`.
+//! Whatever it does take it reads as `step` would.
 
-use super::masks::{Masks, WINDOW};
 use super::step::{RawStep, ValuationType};
 use crate::game2048::{CELLS, Direction};
 
-/// Bytes that a line may have here, and that must be left of the text.
-const LONGEST_LINE: usize = 512;
-
-/// Lengths that the last line had and the next one is likely to have.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Guess {
-    seed: usize,
-    step_index: usize,
-    board: usize,
-}
-
-/// Reads the line that starts at `at`, if it has no white space. Gives the step and where
-/// the next line starts.
-#[inline(always)]
-pub(super) fn compact<'a>(
-    text: &'a [u8],
-    at: usize,
-    guess: &mut Guess,
-) -> Option<(RawStep<'a>, usize)> {
-    let (step, length) = line::<false>(text.get(at..)?.first_chunk()?, guess)?;
-    Some((step, at + length))
-}
-
-/// Reads the line that starts at `at`, if it has a space after each comma and colon.
-#[inline(never)]
-pub(super) fn spaced(text: &[u8], at: usize) -> Option<(RawStep<'_>, usize)> {
-    let (step, length) = line::<true>(text.get(at..)?.first_chunk()?, &mut Guess::default())?;
-    Some((step, at + length))
-}
-
-/// Reads one line; `SPACED` tells whether commas and colons have a space after them.
-#[inline(always)]
-fn line<'a, const SPACED: bool>(
-    text: &'a [u8; LONGEST_LINE],
-    guess: &mut Guess,
-) -> Option<(RawStep<'a>, usize)> {
-    let mut cursor = Cursor::<SPACED> { text, at: 0 };
+/// Reads the line that starts at `at`. Gives the step and where the next line starts.
+#[inline]
+pub(super) fn step(text: &[u8], at: usize) -> Option<(RawStep<'_>, usize)> {
+    let mut cursor = Cursor { rest: text.get(at..)? };
     if !cursor.eat(b"{") {
         return None;
     }
     let mut seed = None;
-    if cursor.key(b"\"seed\":", b"\"seed\": ") {
-        seed = Some(cursor.integer(&mut guess.seed)?);
+    if cursor.key(b"\"seed\":") {
+        seed = Some(cursor.integer()?);
         cursor.comma()?;
     }
     let mut step_index = None;
-    if cursor.key(b"\"step_index\":", b"\"step_index\": ") {
-        step_index = Some(cursor.integer(&mut guess.step_index)?);
+    if cursor.key(b"\"step_index\":") {
+        step_index = Some(cursor.integer()?);
         cursor.comma()?;
     }
     let mut max_rank = None;
-    if cursor.key(b"\"max_rank\":", b"\"max_rank\": ") {
-        max_rank = Some(cursor.short_integer()?);
+    if cursor.key(b"\"max_rank\":") {
+        max_rank = Some(cursor.integer()?);
         cursor.comma()?;
     }
-    if !cursor.key(b"\"move\":", b"\"move\": ") {
+    if !cursor.key(b"\"move\":") {
         return None;
     }
     let direction = cursor.direction()?;
     cursor.comma()?;
     let mut valuation_type = ValuationType::Known(0);
-    if cursor.key(b"\"valuation_type\":", b"\"valuation_type\": ") {
+    if cursor.key(b"\"valuation_type\":") {
         valuation_type = cursor.valuation_type()?;
         cursor.comma()?;
     }
     let mut valuation = None;
-    if cursor.key(b"\"valuation\":", b"\"valuation\": ") {
+    if cursor.key(b"\"valuation\":") {
         valuation = Some(cursor.decimal()?.to_f64());
         cursor.comma()?;
     }
-    if !cursor.key(b"\"board\":", b"\"board\": ") {
+    if !cursor.key(b"\"board\":") {
         return None;
     }
-    let cells =
-        if SPACED { cursor.spaced_board()? } else { cursor.compact_board(&mut guess.board)? };
+    let cells = cursor.board()?;
     let (mut branch_evs, mut branch_known) = ([0.0; 4], 0);
-    if cursor.key(b",\"branch_evs\":{\"up\":", b", \"branch_evs\": {\"up\": ") {
+    if cursor.eat(b",") {
+        cursor.space();
+        if !cursor.key(b"\"branch_evs\":") || !cursor.key(b"{\"up\":") {
+            return None;
+        }
         cursor.branch(Direction::Up, &mut branch_evs, &mut branch_known)?;
-        if !cursor.key(b",\"left\":", b", \"left\": ") {
+        cursor.comma()?;
+        if !cursor.key(b"\"left\":") {
             return None;
         }
         cursor.branch(Direction::Left, &mut branch_evs, &mut branch_known)?;
-        if !cursor.key(b",\"right\":", b", \"right\": ") {
+        cursor.comma()?;
+        if !cursor.key(b"\"right\":") {
             return None;
         }
         cursor.branch(Direction::Right, &mut branch_evs, &mut branch_known)?;
-        if !cursor.key(b",\"down\":", b", \"down\": ") {
+        cursor.comma()?;
+        if !cursor.key(b"\"down\":") {
             return None;
         }
         cursor.branch(Direction::Down, &mut branch_evs, &mut branch_known)?;
@@ -122,13 +89,12 @@ fn line<'a, const SPACED: bool>(
         branch_evs,
         branch_known,
     };
-    Some((step, cursor.at as usize))
+    Some((step, text.len() - cursor.rest.len()))
 }
 
-struct Cursor<'a, const SPACED: bool> {
-    text: &'a [u8; LONGEST_LINE],
-    /// Narrow, so that adding to it cannot overflow an index.
-    at: u32,
+/// What is left of the text.
+struct Cursor<'a> {
+    rest: &'a [u8],
 }
 
 /// A decimal number: `mantissa / 10^decimals`, negative or not. At most 14 digits.
@@ -166,71 +132,54 @@ impl Decimal {
     }
 }
 
-impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
-    /// The next `N` bytes.
-    #[inline(always)]
-    fn next<const N: usize>(&self) -> Option<&'a [u8; N]> {
-        let at = self.at as usize;
-        self.text.get(at..at + N)?.first_chunk()
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, count: usize) {
-        self.at += count as u32;
-    }
-
+impl<'a> Cursor<'a> {
     #[inline(always)]
     fn eat<const N: usize>(&mut self, word: &[u8; N]) -> bool {
-        let found = self.next() == Some(word);
+        match self.rest.split_first_chunk::<N>() {
+            Some((head, rest)) if head == word => {
+                self.rest = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, count: usize) -> Option<()> {
+        self.rest = self.rest.get(count..)?;
+        Some(())
+    }
+
+    #[inline(always)]
+    fn space(&mut self) {
+        if let [b' ', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+    }
+
+    #[inline(always)]
+    fn key<const N: usize>(&mut self, key: &[u8; N]) -> bool {
+        let found = self.eat(key);
         if found {
-            self.advance(N);
+            self.space();
         }
         found
     }
 
-    /// Takes a key in the style of the line.
-    #[inline(always)]
-    fn key<const N: usize, const M: usize>(&mut self, compact: &[u8; N], spaced: &[u8; M]) -> bool {
-        if SPACED { self.eat(spaced) } else { self.eat(compact) }
-    }
-
     #[inline(always)]
     fn comma(&mut self) -> Option<()> {
-        self.key(b",", b", ").then_some(())
-    }
-
-    /// The next eight bytes, with digits as 0 to 9; and a word with the high bit set of the
-    /// first byte that is no digit (later bytes may have any).
-    #[inline(always)]
-    fn word(&self) -> Option<(u64, u64)> {
-        let word = u64::from_le_bytes(*self.next()?) ^ 0x3030_3030_3030_3030;
-        // A byte over 9 gets its high bit here; carries only reach bytes after it.
-        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
-        Some((word, others))
+        let found = self.eat(b",");
+        self.space();
+        found.then_some(())
     }
 
     /// The next eight bytes, with digits as 0 to 9, and how many digits they start with.
     #[inline(always)]
     fn digits(&self) -> Option<(u64, usize)> {
-        let (word, others) = self.word()?;
+        let word = u64::from_le_bytes(*self.rest.first_chunk()?) ^ 0x3030_3030_3030_3030;
+        // A byte over 9 gets its high bit here; carries only reach bytes after it.
+        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
         Some((word, others.trailing_zeros() as usize / 8))
-    }
-
-    /// The byte `ahead` of the next one.
-    #[inline(always)]
-    fn peek(&self, ahead: usize) -> Option<u8> {
-        self.text.get(self.at as usize + ahead).copied()
-    }
-
-    /// `COUNT` digits, 1 to 7, if the next bytes are digits; what follows is not looked at.
-    #[inline(always)]
-    fn exactly<const COUNT: usize>(&mut self) -> Option<u64> {
-        let (word, others) = self.word()?;
-        if others << (64 - 8 * COUNT) != 0 {
-            return None;
-        }
-        self.advance(COUNT);
-        Some(value_of(word << (64 - 8 * COUNT)))
     }
 
     /// One to seven digits without a leading zero.
@@ -240,79 +189,49 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         if count == 0 || count == 8 || (count > 1 && word & 0xff == 0) {
             return None;
         }
-        self.advance(count);
+        self.advance(count)?;
         Some(value_of(word << (64 - 8 * count)))
     }
 
-    /// An unsigned integer of at most 15 digits, followed by a comma.
+    /// An unsigned integer of at most 18 digits.
     #[inline(always)]
-    fn integer(&mut self, guess: &mut usize) -> Option<u64> {
-        if self.peek(*guess) != Some(b',') {
-            *guess = 1 + self.text.get(self.at as usize + 1..)?.iter().position(|&b| b == b',')?;
+    fn integer(&mut self) -> Option<u64> {
+        let (word, count) = self.digits()?;
+        if count < 8 {
+            return self.short_integer();
         }
-        let length = *guess;
-        let (word, others) = self.word()?;
-        // A leading zero is only right in a zero.
-        if (word & 0xff == 0 && length != 1) || length == 0 {
+        if word & 0xff == 0 {
             return None;
         }
-        if length < 8 {
-            let cut = 64 - 8 * length;
-            self.advance(length);
-            return (others << cut == 0).then(|| value_of(word << cut));
+        let mut value = value_of(word);
+        self.advance(8)?;
+        for _ in 0..11 {
+            let (byte, rest) = self.rest.split_first()?;
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return Some(value);
+            }
+            value = value * 10 + u64::from(digit);
+            self.rest = rest;
         }
-        self.advance(8);
-        let high = value_of(word);
-        if others != 0 || length > 15 {
-            return None;
-        }
-        if length == 8 {
-            return Some(high);
-        }
-        let (word, others) = self.word()?;
-        let cut = 64 - 8 * (length - 8);
-        self.advance(length - 8);
-        let power = POWERS[(length - 8) & 7] as u64;
-        (others << cut == 0).then(|| high * power + value_of(word << cut))
-    }
-
-    /// One to seven digits before a point, and the point, without a leading zero.
-    #[inline(always)]
-    fn before_point(&mut self) -> Option<u64> {
-        let zero = self.peek(0)? == b'0';
-        let value = if self.peek(1)? == b'.' {
-            self.exactly::<1>()?
-        } else if zero {
-            return None;
-        } else if self.peek(2)? == b'.' {
-            self.exactly::<2>()?
-        } else if self.peek(3)? == b'.' {
-            self.exactly::<3>()?
-        } else if self.peek(4)? == b'.' {
-            self.exactly::<4>()?
-        } else {
-            self.short_integer()?
-        };
-        self.eat(b".").then_some(value)
+        None
     }
 
     /// A number of at most seven digits before and seven after the point, no exponent.
     #[inline(always)]
     fn decimal(&mut self) -> Option<Decimal> {
-        let negative = self.eat(b"-");
-        let integer = self.before_point()? as i64;
-        // Six decimals, as the player writes them, or any other number of them.
-        if !self.peek(6)?.is_ascii_digit()
-            && let Some(fraction) = self.exactly::<6>()
-        {
-            let mantissa = integer * POWERS[6] + fraction as i64;
-            return Some(Decimal { negative, mantissa, decimals: 6 });
+        // Signs are hard to predict, so they take no branch.
+        let negative = *self.rest.first()? == b'-';
+        self.advance(usize::from(negative))?;
+        let integer = self.short_integer()? as i64;
+        if !self.eat(b".") {
+            return Some(Decimal { negative, mantissa: integer, decimals: 0 });
         }
         let (word, count) = self.digits()?;
         if count == 0 || count == 8 {
             return None;
         }
-        self.advance(count);
+        self.advance(count)?;
         let fraction = value_of(word << (64 - 8 * count)) as i64;
         let mantissa = integer * POWERS[count & 7] + fraction;
         Some(Decimal { negative, mantissa, decimals: count })
@@ -327,16 +246,19 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         Some(())
     }
 
-    /// Moves are hard to predict too: the first letter finds the only name it can be.
     #[inline(always)]
     fn direction(&mut self) -> Option<Direction> {
-        let word = u64::from_le_bytes(*self.next()?);
-        let name = &NAMES[(word >> 10) as usize & 7];
-        if word & name.mask != name.word {
-            return None;
+        if self.eat(b"\"left\"") {
+            Some(Direction::Left)
+        } else if self.eat(b"\"up\"") {
+            Some(Direction::Up)
+        } else if self.eat(b"\"right\"") {
+            Some(Direction::Right)
+        } else if self.eat(b"\"down\"") {
+            Some(Direction::Down)
+        } else {
+            None
         }
-        self.advance(name.length);
-        Some(name.direction)
     }
 
     #[inline(always)]
@@ -357,12 +279,21 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         if !self.eat(b"\"") {
             return None;
         }
-        let rest = self.text.get(self.at as usize..)?;
+        let rest = self.rest;
         let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
         let length = rest.iter().position(|byte| !plain(byte))?;
         let name = std::str::from_utf8(&rest[..length]).ok()?;
-        self.advance(length);
+        self.advance(length)?;
         self.eat(b"\"").then(|| ValuationType::named(name))
+    }
+
+    /// Sixteen exponents of one or two digits.
+    #[inline(always)]
+    fn board(&mut self) -> Option<[u8; CELLS]> {
+        match self.compact_board() {
+            Some(cells) => Some(cells),
+            None => self.spaced_board(),
+        }
     }
 
     /// A board without spaces.
@@ -370,43 +301,40 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
     /// Bit i of a mask is byte i of the text. Once the bytes that are no digits are known, a
     /// cell is found without waiting for the cell before it.
     #[inline(always)]
-    fn compact_board(&mut self, guess: &mut usize) -> Option<[u8; CELLS]> {
-        let window: &[u8; WINDOW] = self.next()?;
-        if window[*guess % WINDOW] != b']' {
-            *guess = window.iter().position(|&byte| byte == b']')?;
-        }
-        let end = *guess % WINDOW;
-        self.advance(end + 1);
+    fn compact_board(&mut self) -> Option<[u8; CELLS]> {
+        let window: &[u8; WINDOW] = self.rest.first_chunk()?;
         let Masks { digits, commas, ones } = Masks::of(window);
-        // What stands before the closing bracket. Byte 0 is the opening one.
-        let inside = (1 << end) - 2;
-        let separators = commas & inside;
-        let tens = digits & digits >> 1;
-        let empty = (commas | 1) & (commas >> 1 | 1 << (end - 1));
-        let strange = inside & !(digits | commas);
-        let three_digits = tens & tens >> 1;
-        let bad = strange | empty & (inside | 1) | (three_digits | tens & !ones) & inside;
-        if bad != 0 || separators.count_ones() != CELLS as u32 - 1 || window[0] != b'[' {
-            return None;
-        }
-        let mut ends = separators | 1 << end;
+        // Byte 0 is the opening bracket; every other byte that is no digit ends a cell.
+        let separators = !digits & !1;
+        let mut left = separators;
+        let mut end = 0;
         let mut pairs = [[0; 2]; CELLS];
         for pair in &mut pairs {
-            // Two bytes at least stand before the end of a cell.
-            let end = ends.trailing_zeros() as usize;
+            // At the least 2 where the text is a board. Where it is not, and there are too
+            // few separators, this becomes 64 or wraps; the checks below find that.
+            end = left.trailing_zeros() as usize;
             *pair = [window[end.wrapping_sub(2) % WINDOW], window[end.wrapping_sub(1) % WINDOW]];
-            ends &= ends.wrapping_sub(1);
+            left &= left.wrapping_sub(1);
         }
+        if end >= LONGEST_BOARD || window[0] != b'[' || window[end % WINDOW] != b']' {
+            return None;
+        }
+        let tens = digits & digits >> 1;
+        let board = (2 << end) - 1;
+        let empty = separators & (separators << 1 | 2);
+        let three_digits = tens & tens << 1;
+        let not_a_comma = (separators ^ commas) & !(1 << end);
+        if (empty | three_digits | not_a_comma | tens & !ones) & board != 0 {
+            return None;
+        }
+        self.advance(end + 1)?;
         // What stands before the last digit of a cell is a ten, a comma or the bracket.
-        let mut cells = [0; CELLS];
-        for (cell, [before, units]) in cells.iter_mut().zip(pairs) {
-            *cell = units.wrapping_sub(b'0').wrapping_add(if before == b'1' { 10 } else { 0 });
-        }
-        Some(cells)
+        Some(pairs.map(|[before, units]| {
+            units.wrapping_sub(b'0').wrapping_add(if before == b'1' { 10 } else { 0 })
+        }))
     }
 
-    /// A board with a space after each comma.
-    #[inline(always)]
+    /// A board with at most one space after each comma.
     fn spaced_board(&mut self) -> Option<[u8; CELLS]> {
         if !self.eat(b"[") {
             return None;
@@ -423,30 +351,47 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
     }
 }
 
-/// A move's name in quotes, as the first bytes of a word.
-#[derive(Clone, Copy)]
-struct Name {
-    mask: u64,
-    word: u64,
-    length: usize,
-    direction: Direction,
+/// Bytes of the longest board without spaces, with its brackets.
+const LONGEST_BOARD: usize = 3 * CELLS + 1;
+/// Bytes that are looked at, one for each bit of a mask.
+const WINDOW: usize = 64;
+
+/// Which bytes of a window are digits, commas and ones.
+struct Masks {
+    digits: u64,
+    commas: u64,
+    ones: u64,
 }
 
-/// The names, indexed by bits 2 to 4 of their first letters, which all differ.
-const NAMES: [Name; 8] = {
-    // Matches nothing.
-    let none = Name { mask: 0, word: 1, length: 0, direction: Direction::Up };
-    let mut names = [none; 8];
-    names[b'u' as usize >> 2 & 7] = name(b"\"up\"\0\0\0\0", 4, Direction::Up);
-    names[b'd' as usize >> 2 & 7] = name(b"\"down\"\0\0", 6, Direction::Down);
-    names[b'l' as usize >> 2 & 7] = name(b"\"left\"\0\0", 6, Direction::Left);
-    names[b'r' as usize >> 2 & 7] = name(b"\"right\"\0", 7, Direction::Right);
-    names
-};
+impl Masks {
+    #[inline(always)]
+    fn of(window: &[u8; WINDOW]) -> Masks {
+        let mut masks = Masks { digits: 0, commas: 0, ones: 0 };
+        let (words, _) = window.as_chunks::<8>();
+        for (i, word) in words[..7].iter().enumerate() {
+            let word = u64::from_le_bytes(*word);
+            // Bytes xor'ed with a digit pattern: digits are then 0..=9.
+            masks.digits |= gather(!over(word ^ (0x30 * EACH), 9)) << (8 * i);
+            masks.commas |= gather(!over(word ^ (b',' as u64 * EACH), 0)) << (8 * i);
+            masks.ones |= gather(!over(word ^ (b'1' as u64 * EACH), 0)) << (8 * i);
+        }
+        masks
+    }
+}
 
-const fn name(text: &[u8; 8], length: usize, direction: Direction) -> Name {
-    let mask = u64::MAX >> (64 - 8 * length);
-    Name { mask, word: u64::from_le_bytes(*text), length, direction }
+const EACH: u64 = 0x0101_0101_0101_0101;
+
+/// The high bit of each byte that is over `limit`; other bits are anything.
+#[inline(always)]
+fn over(word: u64, limit: u64) -> u64 {
+    ((word & (0x7f * EACH)) + (127 - limit) * EACH) | word
+}
+
+/// The high bits of the eight bytes, as the lowest eight bits.
+#[inline(always)]
+fn gather(word: u64) -> u64 {
+    // Bit j of the result comes from bit 8 * j of the shifted word; no sums overlap.
+    ((word >> 7 & EACH).wrapping_mul(0x0102_0408_1020_4080)) >> 56
 }
 
 /// The value of eight decimal digits, one a byte, the first in the lowest byte.

@@ -275,20 +275,12 @@ impl Random {
     }
 }
 
-/// The fast path, after whatever line it read before.
-fn either(text: &[u8]) -> Option<(RawStep<'_>, usize)> {
-    thread_local! {
-        static GUESS: std::cell::RefCell<fast::Guess> = Default::default();
-    }
-    GUESS.with_borrow_mut(|guess| fast::compact(text, 0, guess)).or_else(|| fast::spaced(text, 0))
-}
-
 /// Parses with both parsers, which must agree where the fast one says anything.
 fn parsed(line: &str) -> (Option<Plain>, bool) {
     let mut scratch = String::new();
     let slow = parse(line.as_bytes(), &mut scratch).ok().map(|step| plain(&step));
-    let text = format!("{line}\n{}", "\n".repeat(512));
-    let fast = either(text.as_bytes()).map(|(step, next)| {
+    let text = format!("{line}\n{}", "\n".repeat(80));
+    let fast = fast::step(text.as_bytes(), 0).map(|(step, next)| {
         assert_eq!(next, line.len() + 1, "{line}");
         plain(&step)
     });
@@ -364,8 +356,8 @@ fn decimals_equal_a_direct_parse() {
             "{{\"move\":\"up\",\"valuation\":{text},\"board\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\
              \"branch_evs\":{{\"up\":{text},\"left\":null,\"right\":null,\"down\":null}}}}\n"
         );
-        let padded = format!("{line}{}", " ".repeat(512));
-        if let Some((step, _)) = either(padded.as_bytes()) {
+        let padded = format!("{line}{}", " ".repeat(80));
+        if let Some((step, _)) = fast::step(padded.as_bytes(), 0) {
             let (double, single): (f64, f32) = (text.parse().unwrap(), text.parse().unwrap());
             assert_eq!(step.valuation.map(f64::to_bits), Some(double.to_bits()), "{text}");
             assert_eq!(step.branch_evs[0].to_bits(), single.to_bits(), "{text}");
