@@ -77,9 +77,7 @@ const HELP: &str = "\
 Examples:
   ds-cat shard_00.parquet --columns synth_id,language --limit 3
   ds-cat out/train/shard_00 | harmony-tok --decode | jq -r .text
-  ds-cat out --count
   ds-cat pack | jq -c '.steps[] | select(.max_rank >= 14)'
-  ds-cat a.arrows b.arrows --to arrow > whole.arrows
   ds-cat a.ndjson --to parquet -o a.parquet
 
 In: anything that holds records. Out: the same records.
@@ -139,7 +137,11 @@ fn count(args: &Args) -> Result<()> {
 /// Where records come from.
 enum Records {
     Streams(Box<Reader>),
+<<<<<<< HEAD
     Dataset(Box<Dataset>),
+=======
+    Dataset(Dataset),
+>>>>>>> pools
 }
 
 impl Records {
@@ -149,7 +151,11 @@ impl Records {
             if !args.common.quiet {
                 dataset.notes().iter().for_each(|note| cli::tell(&format!("ds-cat: {note}")));
             }
+<<<<<<< HEAD
             return Ok(Records::Dataset(Box::new(dataset)));
+=======
+            return Ok(Records::Dataset(dataset));
+>>>>>>> pools
         }
         if let Some(directory) = paths.iter().find(|path| path.is_dir()) {
             return Err(Error::usage(format!(
