@@ -137,11 +137,7 @@ fn count(args: &Args) -> Result<()> {
 /// Where records come from.
 enum Records {
     Streams(Box<Reader>),
-<<<<<<< HEAD
-    Dataset(Box<Dataset>),
-=======
     Dataset(Dataset),
->>>>>>> pools
 }
 
 impl Records {
@@ -151,11 +147,7 @@ impl Records {
             if !args.common.quiet {
                 dataset.notes().iter().for_each(|note| cli::tell(&format!("ds-cat: {note}")));
             }
-<<<<<<< HEAD
-            return Ok(Records::Dataset(Box::new(dataset)));
-=======
             return Ok(Records::Dataset(dataset));
->>>>>>> pools
         }
         if let Some(directory) = paths.iter().find(|path| path.is_dir()) {
             return Err(Error::usage(format!(
