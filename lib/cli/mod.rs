@@ -91,3 +91,17 @@ pub fn refuse_terminal(to: Encoding, force: bool) -> Result<()> {
     }
     Ok(())
 }
+
+/// `--expect-records N`: what stands for an end marker in NDJSON. Too few may be more another
+/// time (the producer died), too many never are right.
+pub fn expect_records(expected: Option<u64>, came: u64) -> Result<()> {
+    match expected {
+        Some(expected) if came < expected => {
+            Err(Error::unavailable(format!("{came} records came, {expected} are expected")))
+        }
+        Some(expected) if came > expected => {
+            Err(Error::data(format!("{came} records came, {expected} are expected")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -179,7 +179,7 @@ fn write(args: Args) -> Result<()> {
         rejects.take(batch.rejected)?;
         progress.add(view.len() as u64, batch.bytes);
     }
-    expect(args.expect_records, records.read)?;
+    cli::expect_records(args.expect_records, records.read)?;
     // What was dropped before this filter came into the pipeline all the same.
     records.rejected = rejects.count() + reader.rejected();
     records.read += reader.rejected();
@@ -283,18 +283,6 @@ impl TargetArgs {
             (true, TokenDtype::Int32) => (Layout::Single, Dtype::Int32),
             (true, TokenDtype::Uint16) => (Layout::Single, Dtype::UInt16),
         }
-    }
-}
-
-fn expect(expected: Option<u64>, came: u64) -> Result<()> {
-    match expected {
-        Some(expected) if came < expected => {
-            Err(Error::unavailable(format!("{came} records came, {expected} are expected")))
-        }
-        Some(expected) if came > expected => {
-            Err(Error::data(format!("{came} records came, {expected} are expected")))
-        }
-        _ => Ok(()),
     }
 }
 

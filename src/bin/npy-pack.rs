@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use serde_json::json;
 
-use gristmill::cli::{self, CommonArgs, Error, InputArgs, OnErrorArgs, Rejects, Result};
+use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, Rejects, Result};
 use gristmill::format::pack::Pack;
 use gristmill::game2048::Game;
 use gristmill::record::GAME;
@@ -101,7 +101,7 @@ fn run(args: Args) -> Result<()> {
         rejects.take(batch.rejected)?;
         progress.add(view.len() as u64, batch.bytes);
     }
-    expect(args.expect_records, came)?;
+    cli::expect_records(args.expect_records, came)?;
     if let [_, ..] = pack.new_names() {
         let names = pack.new_names().join(", ");
         if !args.common.quiet {
@@ -114,16 +114,4 @@ fn run(args: Args) -> Result<()> {
     pack.finish()?;
     progress.finish();
     rejects.finish("npy-pack")
-}
-
-fn expect(expected: Option<u64>, came: u64) -> Result<()> {
-    match expected {
-        Some(expected) if came < expected => {
-            Err(Error::unavailable(format!("{came} records came, {expected} are expected")))
-        }
-        Some(expected) if came > expected => {
-            Err(Error::data(format!("{came} records came, {expected} are expected")))
-        }
-        _ => Ok(()),
-    }
 }
