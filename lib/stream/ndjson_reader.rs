@@ -23,8 +23,7 @@ impl Decoder {
 
     /// Reads one line. An error leaves no trace of it.
     pub fn line(&mut self, line: &[u8]) -> Result<(), String> {
-        let text = std::str::from_utf8(line)
-            .map_err(|e| format!("not UTF-8 at byte {}", e.valid_up_to() + 1))?;
+        let text = text_of(line)?;
         let mut reader = Reader::lenient(text);
         let result =
             read_object(&mut reader, &mut self.fields, self.rows).and_then(|()| Ok(reader.end()?));
@@ -52,9 +51,13 @@ impl Decoder {
     }
 }
 
+fn text_of(line: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(line).map_err(|e| format!("not UTF-8 at byte {}", e.valid_up_to() + 1))
+}
+
 /// The names of an object's members, for telling what a record is.
-pub fn member_names(line: &[u8]) -> Option<Vec<String>> {
-    let text = std::str::from_utf8(line).ok()?;
+pub fn member_names(line: &[u8]) -> Result<Vec<String>, String> {
+    let text = text_of(line)?;
     let mut reader = Reader::lenient(text);
     let mut names = Vec::new();
     let mut scratch = String::new();
@@ -62,7 +65,7 @@ pub fn member_names(line: &[u8]) -> Option<Vec<String>> {
         names.push(key.decode(&mut scratch)?.to_string());
         Ok(reader.skip()?)
     });
-    read.is_ok().then_some(names)
+    read.map(|()| names).map_err(|Problem(cause)| cause)
 }
 
 /// The schema of a decoder that only some columns are wanted of.

@@ -19,6 +19,8 @@ use super::slices::lines_between;
 use crate::cli::{Error, Place, Position, Rejection, Result};
 use crate::record::{RECORD_TYPES, RecordType};
 
+const CUT_LINE: &str = "the last line has no newline";
+
 pub(super) struct NdjsonSource {
     name: Arc<str>,
     is_stdin: bool,
@@ -67,7 +69,7 @@ impl NdjsonSource {
             self.next_line += 1;
             if line.last() != Some(&b'\n') {
                 let place = format!("{}:{number}", self.name);
-                return Err(cut(&place, self.is_stdin, "the last line has no newline"));
+                return Err(cut(&place, self.is_stdin, CUT_LINE));
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -96,15 +98,20 @@ impl Source for NdjsonSource {
             let block = block.map_err(|e| read_error(&self.name, self.is_stdin, &e))?;
             self.pending = block.map(<[u8]>::to_vec);
         }
-        let Some(line) = self.pending.as_deref().and_then(first_line) else {
+        let block = self.pending.as_deref().unwrap_or_default();
+        let Some((number, line)) = first_line(block) else {
             return Ok((Header::default(), SchemaRef::new(Schema::empty())));
         };
-        let Some(record) = record_of(line) else {
-            let names: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
+        let place = format!("{}:{}", self.name, self.next_line + number);
+        if !block.contains(&b'\n') {
+            return Err(cut(&place, self.is_stdin, CUT_LINE));
+        }
+        let names = member_names(line).map_err(|cause| Error::data(format!("{place}: {cause}")))?;
+        let Some(record) = record_of(&names) else {
+            let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
             return Err(Error::data(format!(
-                "{}: its first line is no record of a known type ({})",
-                self.name,
-                names.join(", ")
+                "{place}: no record of a known type ({})",
+                known.join(", ")
             )));
         };
         let header =
@@ -125,14 +132,14 @@ impl Source for NdjsonSource {
     }
 }
 
-fn first_line(block: &[u8]) -> Option<&[u8]> {
-    block.lines().find(|line| !line.trim_ascii().is_empty())
+/// The first line that is not blank, and how many are before it.
+fn first_line(block: &[u8]) -> Option<(u64, &[u8])> {
+    (0..).zip(block.lines()).find(|(_, line)| !line.trim_ascii().is_empty())
 }
 
 /// The type of an NDJSON record, told by its fields.
-fn record_of(line: &[u8]) -> Option<&'static RecordType> {
-    let names = member_names(line)?;
-    RECORD_TYPES.into_iter().find(|record| is_known_by(record, &names))
+fn record_of(names: &[String]) -> Option<&'static RecordType> {
+    RECORD_TYPES.into_iter().find(|record| is_known_by(record, names))
 }
 
 fn is_known_by(record: &RecordType, names: &[String]) -> bool {
@@ -141,12 +148,12 @@ fn is_known_by(record: &RecordType, names: &[String]) -> bool {
 
 /// A wrong pipe: the first line is clearly a record of another type.
 fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
-    let (Some(wanted), Some(line)) = (wanted, first_line(block)) else { return Ok(()) };
-    let Some(names) = member_names(line) else { return Ok(()) };
+    let (Some(wanted), Some((_, line))) = (wanted, first_line(block)) else { return Ok(()) };
+    let Ok(names) = member_names(line) else { return Ok(()) };
     if is_known_by(wanted.record, &names) {
         return Ok(());
     }
-    match RECORD_TYPES.into_iter().find(|record| is_known_by(record, &names)) {
+    match record_of(&names) {
         Some(record) => Err(wanted.instead_of(name, &format!("{} records", record.name))),
         None => Ok(()),
     }
