@@ -7,7 +7,7 @@ usage() {
 Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
 
   RAW_DIR holds games, X.meta.json[.gz] and X.jsonl.gz, in any folders; PACK_DIR receives
-  steps.npy (or steps-00000.npy, ...), metadata.db and valuation_types.json.
+  steps.npy (or steps-00000.npy, ...), valuation_types.json, metadata.db and manifest.json.
 
   --shard-rows N            rows in each file but the last (all in one)
   --jobs N                  games side by side (all processors)

@@ -64,9 +64,11 @@ fn raw_small_is_the_recorded_pack_in_every_way() {
     }
     assert_no_temporaries(out.path());
     let names = [
+        "pack/manifest.json",
         "pack/metadata.db",
         "pack/steps.npy",
         "pack/valuation_types.json",
+        "shards/manifest.json",
         "shards/metadata.db",
         "shards/steps-00000.npy",
         "shards/valuation_types.json",
