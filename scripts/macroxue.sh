@@ -56,9 +56,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [[ ! -x $here/target/release/mx-decode ]] || PATH=$here/target/release:$PATH
 command -v mx-decode >/dev/null || die "mx-decode is not there; try: cargo build --release"
 
-# Arrow ends with a marker: npy-pack publishes nothing where mx-decode has failed.
+# Arrow ends with a marker: npy-pack publishes nothing where mx-decode has failed, not even where it
+# has written nothing at all.
+export GRISTMILL_TO=arrow
 status=(0)
-mx-decode "$raw" --to arrow --jobs "$jobs" "${decode[@]}" |
+mx-decode "$raw" --jobs "$jobs" "${decode[@]}" |
     npy-pack -o "$out" "${pack[@]}" --progress never || status=("${PIPESTATUS[@]}")
 # A stage that only lost its reader (SIGPIPE, 141) or its writer (75) is not the cause.
 for code in "${status[@]}"; do
