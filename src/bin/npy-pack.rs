@@ -80,6 +80,7 @@ In: game records {seed, score, max_tile, steps, ...}. Out: files, nothing on std
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {
+    cli::keep_freed_memory();
     cli::main(run)
 }
 
