@@ -15,6 +15,7 @@ mod kd;
 mod repeats;
 mod report;
 mod select;
+mod streams;
 
 use std::path::Path;
 
@@ -27,7 +28,7 @@ pub use select::Selection;
 use crate::cli::{Error, Result, shown};
 
 /// Every family of datasets. A path belongs to the first that knows it.
-static FAMILIES: &[&dyn Family] = &[&kd::Megatron];
+static FAMILIES: &[&dyn Family] = &[&kd::Megatron, &streams::Shards, &streams::Streams];
 
 /// One family of datasets: what it looks like, and what must hold in it.
 pub trait Family: Sync {

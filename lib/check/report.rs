@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
@@ -156,13 +157,13 @@ fn text(outcome: &Outcome, colour: bool) -> String {
     }
     for kind in &outcome.kinds {
         out.push('\n');
-        kind_text(&mut out, kind, &paint);
+        kind_text(&mut out, &outcome.path, kind, &paint);
     }
     out.push('\n');
     out
 }
 
-fn kind_text(out: &mut String, kind: &Kind, paint: &impl Fn(&str, &str) -> String) {
+fn kind_text(out: &mut String, dataset: &Path, kind: &Kind, paint: &impl Fn(&str, &str) -> String) {
     let level = match kind.level {
         Level::Error => paint("31", "error"),
         Level::Warning => paint("33", "warning"),
@@ -172,7 +173,7 @@ fn kind_text(out: &mut String, kind: &Kind, paint: &impl Fn(&str, &str) -> Strin
     let _ = writeln!(out, "  {level}  {}{times}", paint("1", &kind.check.id));
     indented(out, 4, &kind.check.meaning);
     for finding in &kind.first {
-        indented(out, 4, &format!("- {}: {}", place(finding), finding.message));
+        indented(out, 4, &format!("- {}{}", place(dataset, finding), finding.message));
     }
     let more = kind.count - kind.first.len() as u64;
     if more > 0 && !kind.first.is_empty() {
@@ -183,15 +184,23 @@ fn kind_text(out: &mut String, kind: &Kind, paint: &impl Fn(&str, &str) -> Strin
     }
 }
 
-fn place(finding: &Finding) -> String {
-    let mut place = shown(&finding.file);
-    if let Some((unit, number)) = finding.record {
-        let _ = write!(place, ", {unit} {number}");
+/// Where it was found, as seen from the dataset; a colon and a space at the end.
+fn place(dataset: &Path, finding: &Finding) -> String {
+    let mut parts = Vec::new();
+    match finding.file.strip_prefix(dataset) {
+        // Empty: the dataset itself.
+        Ok(below) if below.as_os_str().is_empty() => {}
+        Ok(below) => parts.push(shown(below)),
+        Err(_) => parts.push(shown(&finding.file)),
     }
+    if let Some((unit, number)) = finding.record {
+        parts.push(format!("{unit} {number}"));
+    }
+    let mut place = parts.join(", ");
     if let Some(id) = &finding.id {
         let _ = write!(place, " ({id})");
     }
-    place
+    if place.is_empty() { place } else { place + ": " }
 }
 
 /// Appends a paragraph; lines behind the first of a list's item stand under its text.

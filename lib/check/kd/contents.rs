@@ -111,7 +111,7 @@ struct Looked<'s> {
     first: u64,
     sequences: u64,
     bytes: u64,
-    hashes: Vec<u64>,
+    hashes: Vec<u128>,
     spans: [u64; 256],
 }
 

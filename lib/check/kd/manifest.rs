@@ -17,7 +17,7 @@ use crate::format::hex;
 use crate::format::kd_root::{
     ALL, Config, MANIFEST, PART_SCHEMA, Part, ROOT_SCHEMA, Records, find_manifest, manifest_beside,
 };
-use crate::harmony::{ChannelSpan, Policy, Spans};
+use crate::harmony::{Policy, Spans};
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 static FORM: Check = Check::error(
@@ -259,7 +259,7 @@ impl Manifests {
         };
         let contract = config.assistant_channels == ["analysis", "final"];
         let spans = match part.and_then(|part| part.source.spans.as_ref()) {
-            Some(spans) => Some(named_spans(spans)),
+            Some(spans) => Some(Spans::from_json(spans)),
             None => contract.then(|| Spans::synth_kd_v1(&[])),
         };
         Rules { policy, spans }
@@ -534,19 +534,6 @@ fn claimed(
         sha256: sha256.get(key).cloned().unwrap_or_default(),
     };
     paths.iter().map(of).collect()
-}
-
-fn named_spans(spans: &Value) -> Spans {
-    let named: Vec<ChannelSpan> = spans
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(channel, id)| {
-            let id = u8::try_from(id.as_u64()?).ok()?;
-            Some(ChannelSpan { channel: channel.clone(), id })
-        })
-        .collect();
-    Spans::synth_kd_v1(&named)
 }
 
 /// A JSON file, or why it is none of this form.

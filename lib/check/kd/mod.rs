@@ -13,7 +13,7 @@ mod contents;
 mod frames;
 mod manifest;
 mod root;
-mod sequences;
+pub(super) mod sequences;
 
 use std::collections::BTreeSet;
 use std::fs;
