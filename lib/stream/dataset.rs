@@ -142,7 +142,12 @@ impl Source for PoolReader {
     }
 
     fn header(&self) -> Header {
-        Header::default().through(&GAME, None)
+        let mut header = Header::default().through(&GAME, None);
+        let left_out = self.left_out();
+        if !left_out.is_empty() {
+            header.set("left_out", left_out);
+        }
+        header
     }
 
     fn records(&self) -> u64 {
