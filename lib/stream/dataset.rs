@@ -119,6 +119,9 @@ impl Source for KdReader {
             header.set("input_manifest", source.manifest.clone().unwrap_or(Value::Null));
             header.set("tokenizer", source.tokenizer.clone().unwrap_or(Value::Null));
             header.set("limits", json!(source.limits));
+            if let Some(spans) = &source.spans {
+                header.set("spans", spans.clone());
+            }
             header.provenance = part.provenance.clone();
         }
         header
