@@ -40,11 +40,9 @@ static ROWS: Check = Check::error(
     "inputs and labels differ in their number of examples: answers belong to other questions",
 )
 .structure();
-static EMPTY: Check = Check::warning(
-    "puzzle.empty",
-    "a set without examples: an epoch of it has no batch",
-)
-.structure();
+static EMPTY: Check =
+    Check::warning("puzzle.empty", "a set without examples: an epoch of it has no batch")
+        .structure();
 static LENGTH: Check = Check::error(
     "puzzle.indices.length",
     "puzzle_indices has not one entry more than there are puzzles: all behind is shifted",
@@ -55,11 +53,9 @@ static START: Check = Check::error(
     "an index does not start at 0: what stands before is never drawn",
 )
 .structure();
-static ORDER: Check = Check::error(
-    "puzzle.indices.order",
-    "an index decreases: a puzzle or group of negative size",
-)
-.structure();
+static ORDER: Check =
+    Check::error("puzzle.indices.order", "an index decreases: a puzzle or group of negative size")
+        .structure();
 static END: Check = Check::error(
     "puzzle.indices.end",
     "an index does not end at the number of what it cuts: the last are never drawn, or not there",
@@ -148,9 +144,8 @@ pub(super) fn check(
         if integers.shape().len() != 1 {
             flat_fits = false;
             let path = array.path(directory, set);
-            findings.add(&SHAPE, At::file(&path), || {
-                format!("has the shape {:?}", integers.shape())
-            });
+            findings
+                .add(&SHAPE, At::file(&path), || format!("has the shape {:?}", integers.shape()));
         }
     }
     let examples = inputs.as_ref().map(Integers::rows);

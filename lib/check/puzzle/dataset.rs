@@ -35,7 +35,8 @@ static IGNORE: Check = Check::warning(
 )
 .structure();
 static SEQ_LEN: Check =
-    Check::error("puzzle.dataset.seq_len", "seq_len is not the length of the arrays' rows").structure();
+    Check::error("puzzle.dataset.seq_len", "seq_len is not the length of the arrays' rows")
+        .structure();
 static IDENTIFIERS: Check = Check::error(
     "puzzle.dataset.num_puzzle_identifiers",
     "num_puzzle_identifiers is not the number of names in identifiers.json",
@@ -57,9 +58,8 @@ static AGREE: Check = Check::error(
 )
 .structure();
 
-pub(super) static CHECKS: &[&Check] = &[
-    &MISSING, &FORM, &PAD, &BLANK, &IGNORE, &SEQ_LEN, &IDENTIFIERS, &GROUPS, &MEAN, &AGREE,
-];
+pub(super) static CHECKS: &[&Check] =
+    &[&MISSING, &FORM, &PAD, &BLANK, &IGNORE, &SEQ_LEN, &IDENTIFIERS, &GROUPS, &MEAN, &AGREE];
 
 /// Reads the `dataset.json` of a split's directory; `None` where it has not got all of its fields.
 pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<Metadata>> {

@@ -26,12 +26,7 @@ static IGNORED: Check = Check::warning(
     "puzzle.label.ignored",
     "all labels of an example are ignored: it teaches nothing",
 );
-static PADDED: Check = Check::warning(
-    "puzzle.label.pad",
-    "a label stands where question and most answers have padding: padding is trained on",
-);
-
-pub(super) static CHECKS: &[&Check] = &[&TOKEN, &LABEL, &MINUS_100, &IGNORED, &PADDED];
+pub(super) static CHECKS: &[&Check] = &[&TOKEN, &LABEL, &MINUS_100, &IGNORED];
 
 /// 1 MB of tokens.
 const CHUNK_TOKENS: u64 = 1 << 17;

@@ -16,29 +16,26 @@ use crate::cli::{Error, Result, is_temporary, shown};
 use crate::format::puzzle_dir::{Metadata, SPLITS};
 use crate::puzzle::{self, BLANK_IDENTIFIER, Domain, Split};
 
-static SPLIT: Check = Check::warning(
-    "puzzle.split.missing",
-    "one of train and test is not there: loaders want both",
-)
-.structure();
+static SPLIT: Check =
+    Check::warning("puzzle.split.missing", "one of train and test is not there: loaders want both")
+        .structure();
 static NO_NAMES: Check = Check::warning(
     "puzzle.identifiers.missing",
     "no identifiers.json: which puzzle an identifier is, nobody knows",
 )
 .structure();
-static NAMES: Check = Check::error(
-    "puzzle.identifiers.form",
-    "identifiers.json is no list of names",
-)
-.structure();
+static NAMES: Check =
+    Check::error("puzzle.identifiers.form", "identifiers.json is no list of names").structure();
 static BLANK: Check = Check::warning(
     "puzzle.identifiers.blank",
     "the name at blank_identifier_id is not <blank>, or a name stands twice",
 )
 .structure();
-static BUILD: Check =
-    Check::error("puzzle.build.form", "a build.json that cannot be read: the set cannot be built again")
-        .structure();
+static BUILD: Check = Check::error(
+    "puzzle.build.form",
+    "a build.json that cannot be read: the set cannot be built again",
+)
+.structure();
 static FILE: Check =
     Check::error("puzzle.build.file", "a file that build.json names is not there").structure();
 static BYTES: Check =
@@ -375,4 +372,3 @@ fn files_below(root: &Path, splits: &[Split], findings: &mut Findings<'_>) -> Re
     }
     Ok(sum)
 }
-
