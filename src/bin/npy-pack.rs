@@ -1,44 +1,53 @@
-//! npy-pack: game records in, a Macroxue pack out: structured `.npy` rows and `metadata.db`.
+//! npy-pack: records in, a dataset directory out: games become a Macroxue pack (structured `.npy`
+//! rows and `metadata.db`), puzzles a puzzle set.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::{Args as Arguments, Parser, ValueEnum};
 use serde_json::json;
 
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, Rejects, Result};
+use gristmill::cli::{self, CommonArgs, Error, InputArgs, OnErrorArgs, Rejects, Result};
 use gristmill::format::pack::Pack;
+use gristmill::format::puzzle_dir::{Asserted, PuzzleWriter};
 use gristmill::game2048::Game;
-use gristmill::record::GAME;
 use gristmill::record::game::Games;
-use gristmill::stream::{Reader, Wanted};
+use gristmill::record::puzzle::Puzzles;
+use gristmill::record::{GAME, PUZZLE};
+use gristmill::stream::Reader;
 
-/// Write game records as a pack: rows for a trainer, and a database of the runs
+/// Write game records as a pack, puzzle records as a puzzle set
 ///
-/// DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one 48-byte
+/// The first record says which of the two it is. Everything appears at the end or not at all.
+///
+/// Games: DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one 48-byte
 /// row a step, metadata.db and valuation_types.json. Runs are numbered 0, 1, 2, ... in the order
-/// in which the games come. Everything appears at the end or not at all, the database last.
+/// in which the games come. The database appears last.
+///
+/// Puzzles: DIR receives train/ and test/ with dataset.json and five int32 arrays for each set,
+/// identifiers.json, and build.json last. Groups, puzzles and identifiers are numbered in the order
+/// in which the records come, train before test; records with the same names stand together.
 #[derive(Parser)]
 #[command(name = "npy-pack", version, after_long_help = HELP)]
 struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Directory of the pack; made where it is missing
+    /// Directory of the dataset; made where it is missing
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
-    /// Rows in each file but the last; without it all rows are in one
+    /// Games: rows in each file but the last; without it all rows are in one
     #[arg(long, value_name = "N")]
     shard_rows: Option<NonZeroU64>,
 
-    /// Layout of the rows
+    /// Games: layout of the rows
     #[arg(long, value_enum, default_value = "macroxue", value_name = "macroxue")]
     #[arg(hide_possible_values = true)]
     layout: Layout,
 
-    /// Replace the pack that stands in DIR
+    /// Replace what stands in DIR
     #[arg(long)]
     overwrite: bool,
 
@@ -47,9 +56,46 @@ struct Args {
     expect_records: Option<u64>,
 
     #[command(flatten)]
+    puzzles: PuzzleArgs,
+    #[command(flatten)]
     on_error: OnErrorArgs,
     #[command(flatten)]
     common: CommonArgs,
+}
+
+/// The constants of a puzzle domain that is not known; those of a known one must be its own.
+#[derive(Arguments)]
+#[command(next_help_heading = "Puzzles of a domain that is not known")]
+struct PuzzleArgs {
+    /// Tokens of each side of an example
+    #[arg(long, value_name = "N")]
+    seq_len: Option<i64>,
+
+    /// Tokens lie in 0..N
+    #[arg(long, value_name = "N")]
+    vocab_size: Option<i64>,
+
+    /// Token of padding
+    #[arg(long, value_name = "TOKEN")]
+    pad_id: Option<i64>,
+
+    /// Label that stands for no label, or none
+    #[arg(long, value_name = "TOKEN|none", value_parser = token_or_none)]
+    ignore_label_id: Option<Ignored>,
+
+    /// Identifier of puzzles without a name
+    #[arg(long, value_name = "ID")]
+    blank_identifier_id: Option<i64>,
+}
+
+#[derive(Clone, Copy)]
+struct Ignored(Option<i64>);
+
+fn token_or_none(text: &str) -> Result<Ignored, String> {
+    match text {
+        "none" => Ok(Ignored(None)),
+        _ => text.parse().map(|id| Ignored(Some(id))).map_err(|_| "no token".to_string()),
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -63,8 +109,10 @@ Examples:
   mx-decode raw --to arrow -j 8 | npy-pack -o pack --shard-rows 10000000
   mx-decode raw | jq -c 'select(.score > 100000)' | npy-pack -o good
   mx-decode d6 d7 | npy-pack -o both --overwrite
+  puzzle-encode arc training evaluation --num-aug 1000 --to arrow | npy-pack -o arc
 
-In: game records {seed, score, max_tile, steps, ...}. Out: files, nothing on stdout.
+In: game records {seed, score, max_tile, steps, ...}, or puzzle records {split, group, puzzle,
+identifier, inputs, labels, ...}. Out: files, nothing on stdout.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {
@@ -72,11 +120,18 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<()> {
+    let (reader, record) = Reader::open_one_of(&args.input, &[&GAME, &PUZZLE])?;
+    if record.name == PUZZLE.name { puzzles(args, reader) } else { games(args, reader) }
+}
+
+fn games(args: Args, mut reader: Reader) -> Result<()> {
+    if let Some(flag) = args.puzzles.first_given() {
+        return Err(Error::usage(format!("{flag} is for puzzle records; game records came")));
+    }
     let shard_rows = args.shard_rows.map(NonZeroU64::get);
     let mut pack = match args.layout {
         Layout::Macroxue => Pack::create(&args.output, shard_rows, args.overwrite)?,
     };
-    let mut reader = Reader::open(&args.input, Wanted::records(&GAME))?;
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress("games", reader.total());
     let mut game = Game::default();
@@ -114,4 +169,60 @@ fn run(args: Args) -> Result<()> {
     pack.finish()?;
     progress.finish();
     rejects.finish("npy-pack")
+}
+
+fn puzzles(args: Args, mut reader: Reader) -> Result<()> {
+    if args.shard_rows.is_some() {
+        return Err(Error::usage("--shard-rows is for game records; puzzle records came"));
+    }
+    let asserted = args.puzzles.asserted().or_header(&reader.header().parameters);
+    let mut set = PuzzleWriter::create(&args.output, asserted, args.overwrite)?;
+    let mut rejects = Rejects::open(&args.on_error)?;
+    let mut progress = args.common.progress("examples", reader.total());
+    let mut came = 0;
+    while let Some(mut batch) = reader.next_batch()? {
+        let arrived = batch.records.clone();
+        let view = Puzzles::of(&arrived)?;
+        came += (view.len() + batch.rejected.len()) as u64;
+        for row in 0..view.len() {
+            let example = view.get(row);
+            let pushed = set.push(&example).map_err(|e| e.at(batch.origin.place(row)))?;
+            if let Err(reason) = pushed {
+                batch.reject(row, Some(example.puzzle), reason, example.to_json());
+            }
+        }
+        rejects.take(batch.rejected)?;
+        progress.add(view.len() as u64, batch.bytes);
+    }
+    cli::expect_records(args.expect_records, came)?;
+    let notes = set.notes();
+    set.finish()?;
+    progress.finish();
+    if !args.common.quiet {
+        notes.iter().for_each(|note| cli::tell(&format!("npy-pack: warning: {note}")));
+    }
+    rejects.finish("npy-pack")
+}
+
+impl PuzzleArgs {
+    fn asserted(&self) -> Asserted {
+        Asserted {
+            seq_len: self.seq_len,
+            vocab_size: self.vocab_size,
+            pad_id: self.pad_id,
+            ignore_label_id: self.ignore_label_id.map(|Ignored(id)| id),
+            blank_identifier_id: self.blank_identifier_id,
+        }
+    }
+
+    fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.seq_len.is_some(), "--seq-len"),
+            (self.vocab_size.is_some(), "--vocab-size"),
+            (self.pad_id.is_some(), "--pad-id"),
+            (self.ignore_label_id.is_some(), "--ignore-label-id"),
+            (self.blank_identifier_id.is_some(), "--blank-identifier-id"),
+        ];
+        given.into_iter().find_map(|(given, flag)| given.then_some(flag))
+    }
 }

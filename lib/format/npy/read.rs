@@ -99,12 +99,18 @@ impl Mapped {
     /// would end the process when the lost part is touched. Published datasets are renamed
     /// into place and never written again.
     pub fn open(file: &File) -> Result<Self, Error> {
+        let mapped = Mapped::open_in_any_order(file)?;
+        if mapped.header.fortran_order && mapped.header.shape.len() > 1 {
+            return Err(Error::FortranOrder);
+        }
+        Ok(mapped)
+    }
+
+    /// The same, in C or Fortran order: there a "row" is no row of the array.
+    pub(super) fn open_in_any_order(file: &File) -> Result<Self, Error> {
         let mut start = file;
         start.rewind()?;
         let (header, header_bytes) = Header::read(&mut start)?;
-        if header.fortran_order && header.shape.len() > 1 {
-            return Err(Error::FortranOrder);
-        }
         let (rows, row_bytes) = (header.rows()?, header.row_bytes()?);
         // SAFETY: the map is only read, and only as bytes, for which any content is valid.
         // That the file is not changed meanwhile is the condition stated above.
