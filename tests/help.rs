@@ -4,7 +4,7 @@ mod common;
 
 use common::{bash, installed, tool};
 
-const TOOLS: [&str; 7] =
+const TOOLS: [&str; 8] =
     ["harmony-tok", "span-mask", "mmidx-write", "ds-cat", "ds-manifest", "mx-decode", "npy-pack"];
 
 #[test]

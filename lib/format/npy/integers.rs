@@ -76,6 +76,14 @@ impl Integers {
         (0..self.row_len).map_while(move |column| self.get(row, column))
     }
 
+    /// Lets go of the memory behind some rows, see [`Mapped::release`].
+    pub fn release(&self, rows: std::ops::Range<u64>) {
+        // In Fortran order rows lie everywhere.
+        if !self.header().fortran_order {
+            self.mapped.release(rows);
+        }
+    }
+
     /// The first elements of all rows: an array of one axis.
     pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.rows()).map_while(|row| self.get(row, 0))

@@ -137,6 +137,24 @@ impl Mapped {
         self.map.get(self.data..).unwrap_or_default()
     }
 
+    /// Lets go of the memory behind some rows, which were read and will hardly be read again:
+    /// reading a whole file then takes no more memory than its current part. Only a hint.
+    pub fn release(&self, rows: std::ops::Range<u64>) {
+        let at = |row: u64| {
+            let row = usize::try_from(row.min(self.rows)).unwrap_or(usize::MAX);
+            row.saturating_mul(self.row_bytes).saturating_add(self.data).min(self.map.len())
+        };
+        let (start, end) = (at(rows.start), at(rows.end));
+        if start < end {
+            // SAFETY: the map is of a file, shared and only read: a page that is let go is read
+            // from the file again, with the same bytes (see `open`).
+            let _ = unsafe {
+                let advice = memmap2::UncheckedAdvice::DontNeed;
+                self.map.unchecked_advise_range(advice, start, end - start)
+            };
+        }
+    }
+
     /// The bytes of one row; `None` past the end.
     #[inline]
     pub fn row(&self, index: u64) -> Option<&[u8]> {

@@ -43,6 +43,8 @@ struct Part {
     /// Whether the identifiers tell groups and puzzles apart.
     named: bool,
     examples: Range<u64>,
+    /// Examples whose memory was let go.
+    released: u64,
     /// The group and the puzzle of the next example.
     group: u64,
     puzzle: u64,
@@ -99,6 +101,9 @@ impl PuzzleReader {
                 continue;
             }
             part.next_example(&mut inputs, &mut labels, &mut self.builder)?;
+        }
+        for part in self.parts.iter_mut().take(self.current + 1) {
+            part.release();
         }
         match self.builder.is_empty() {
             true => Ok(None),
@@ -241,6 +246,7 @@ impl Part {
             build: if examples.is_empty() { None } else { text.take() },
             named: false,
             examples,
+            released: 0,
             group: 0,
             puzzle: 0,
         };
@@ -264,6 +270,16 @@ impl Part {
         self.examples = example(groups.start)..example(groups.end);
         if self.examples.start > 0 || self.examples.is_empty() {
             self.build = None;
+        }
+    }
+
+    /// Lets go of the memory of what was read.
+    fn release(&mut self) {
+        let read = self.released..self.examples.start;
+        if !read.is_empty() {
+            self.arrays.inputs.release(read.clone());
+            self.arrays.labels.release(read);
+            self.released = self.examples.start;
         }
     }
 
