@@ -11,10 +11,12 @@
 //! | [`cli`] | arguments, errors and exit codes, progress, signals, atomic outputs | |
 //! | [`format`] | one file or folder for each format on disk, its page beside it | `cli`, `record`, domain modules |
 //! | [`stream`] | NDJSON and Arrow readers and writers, sniffing, headers; `SPEC.md` | all above |
+//! | [`check`] | one file or folder for each family of checks, one table of all | all above |
 //!
 //! Nothing imports upward. A filter is one file in `src/bin` that uses all of this; the library
 //! itself never exits, and prints only in `cli`.
 
+pub mod check;
 pub mod cli;
 pub mod format;
 pub mod game2048;

@@ -64,9 +64,11 @@ fn raw_small_is_the_recorded_pack_in_every_way() {
     }
     assert_no_temporaries(out.path());
     let names = [
+        "pack/manifest.json",
         "pack/metadata.db",
         "pack/steps.npy",
         "pack/valuation_types.json",
+        "shards/manifest.json",
         "shards/metadata.db",
         "shards/steps-00000.npy",
         "shards/valuation_types.json",
@@ -132,13 +134,14 @@ fn the_script_is_the_pipeline() {
     run(&format!("{raw} {to} --jobs 2 --legality values")).silent();
     let expected = fs::read(data.join("expected_small_values.npy")).unwrap();
     assert_same(&out.read("pack/steps.npy"), &expected);
-    run(&format!("{raw} {to}")).fails(2, &["pack/metadata.db: exists already; try: --overwrite"]);
+    run(&format!("{raw} {to}")).fails(2, &["pack/manifest.json: exists already; try: --overwrite"]);
     run(&format!("{raw} {to} --overwrite --shard-rows=7000")).silent();
     assert_eq!(shard_rows(&out, "pack").0, 2);
     assert!(!out.files().contains(&"pack/steps.npy".to_string()));
     let missing = run(&format!("{} {}", out.at("none"), out.at("other")));
     assert_eq!(missing.code(), Some(2), "{missing:?}");
     assert!(missing.stderr.contains("no such folder"), "{missing:?}");
+    assert!(!Path::new(&out.at("other")).exists(), "a stream that never began is no empty pack");
     run(&raw).fails(2, &["RAW_DIR and PACK_DIR are wanted"]);
 }
 

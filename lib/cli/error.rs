@@ -36,21 +36,22 @@ impl Kind {
 pub struct Error {
     pub kind: Kind,
     message: String,
+    truncation: bool,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     pub fn data(message: impl fmt::Display) -> Error {
-        Error { kind: Kind::Data, message: message.to_string() }
+        Error { kind: Kind::Data, message: message.to_string(), truncation: false }
     }
 
     pub fn usage(message: impl fmt::Display) -> Error {
-        Error { kind: Kind::Usage, message: message.to_string() }
+        Error { kind: Kind::Usage, message: message.to_string(), truncation: false }
     }
 
     pub fn unavailable(message: impl fmt::Display) -> Error {
-        Error { kind: Kind::Unavailable, message: message.to_string() }
+        Error { kind: Kind::Unavailable, message: message.to_string(), truncation: false }
     }
 
     /// An I/O error at a place. A file that is missing or may not be opened is a usage error, a
@@ -67,7 +68,7 @@ impl Error {
             io::ErrorKind::Other if error.raw_os_error().is_none() => Kind::Data,
             _ => Kind::Unavailable,
         };
-        Error { kind, message: format!("{place}: {}", os_cause(error)) }
+        Error { kind, message: format!("{place}: {}", os_cause(error)), truncation: false }
     }
 
     /// An I/O error while writing an output: nothing is wrong with the data.
@@ -80,12 +81,22 @@ impl Error {
             | io::ErrorKind::NotADirectory => Kind::Usage,
             _ => Kind::Unavailable,
         };
-        Error { kind, message: format!("{place}: {}", os_cause(error)) }
+        Error { kind, message: format!("{place}: {}", os_cause(error)), truncation: false }
     }
 
     /// The same error with a place put before its message.
     pub fn at(self, place: impl fmt::Display) -> Error {
         Error { message: format!("{place}: {}", self.message), ..self }
+    }
+
+    /// The same error, of an input that ends too early.
+    pub fn truncation(self) -> Error {
+        Error { truncation: true, ..self }
+    }
+
+    /// Whether an input ended too early.
+    pub fn is_truncation(&self) -> bool {
+        self.truncation
     }
 
     pub fn message(&self) -> &str {

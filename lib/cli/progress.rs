@@ -104,7 +104,8 @@ pub fn grouped(number: u64) -> String {
     out
 }
 
-fn size(bytes: f64) -> String {
+/// 1234567 bytes as "1.2 MB".
+pub fn size(bytes: f64) -> String {
     let mut value = bytes;
     for unit in ["B", "kB", "MB", "GB"] {
         if value < 1000.0 {

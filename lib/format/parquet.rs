@@ -55,6 +55,10 @@ impl ParquetFile {
         self.metadata.metadata().file_metadata().num_rows().max(0) as u64
     }
 
+    pub fn row_groups(&self) -> u64 {
+        self.metadata.metadata().num_row_groups() as u64
+    }
+
     pub fn schema(&self) -> &SchemaRef {
         self.metadata.schema()
     }

@@ -255,6 +255,11 @@ impl Game {
         *self = Game { steps, ..Game::default() };
     }
 
+    /// The game's seed; where only its steps have one, that of the first.
+    pub fn known_seed(&self) -> Option<u64> {
+        self.seed.or_else(|| self.steps.seed.get(0))
+    }
+
     /// The index of a valuation name in this game, which is given one if it is new. `None`
     /// if the game has as many names as u16 can count.
     pub fn valuation_index(&mut self, name: &str) -> Option<u16> {

@@ -64,6 +64,21 @@ impl Spans {
         spans
     }
 
+    /// The contract's spans with those over them that an object `{"channel": id}` names; what
+    /// is no id in it is left out.
+    pub fn from_json(object: &serde_json::Value) -> Spans {
+        let named: Vec<ChannelSpan> = object
+            .as_object()
+            .into_iter()
+            .flatten()
+            .filter_map(|(channel, id)| {
+                let id = u8::try_from(id.as_u64()?).ok()?;
+                Some(ChannelSpan { channel: channel.clone(), id })
+            })
+            .collect();
+        Spans::synth_kd_v1(&named)
+    }
+
     pub fn channels(&self) -> &[ChannelSpan] {
         &self.channels
     }

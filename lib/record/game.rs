@@ -22,6 +22,10 @@ use crate::game2048::{Board, CELLS, Column, Game};
 pub const GAME: RecordType =
     RecordType { name: "game", version: 1, fields, known_by: &["steps"], made_by: "mx-decode" };
 
+/// The key of `session` under which the reader of a pool names what it has left out, a list: games
+/// have no place for it. A sink that cannot keep it either has to say so.
+pub const LEFT_OUT: &str = "gristmill.left_out";
+
 /// Branches of a step: up, down, left, right.
 const BRANCHES: usize = 4;
 

@@ -66,16 +66,15 @@ impl ArrowSource {
 }
 
 impl Source for ArrowSource {
-    fn record(&mut self) -> Result<Option<&'static RecordType>> {
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
-        Ok(match header.record {
+        let has = |name: &&str| schema.fields().iter().any(|field| field.name() == name);
+        let found = match header.record {
             Some((name, _)) => record_type(&name),
-            None => {
-                let has = |name: &&str| schema.fields().iter().any(|field| field.name() == name);
-                RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(has))
-            }
-        })
+            None => RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(has)),
+        };
+        Ok(Some(found.unwrap_or(default)))
     }
 
     fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use serde_json::Value;
 
@@ -24,7 +24,9 @@ pub struct Batch {
 impl Batch {
     /// Records that are numbered from `first` on.
     pub(super) fn numbered(source: Arc<str>, records: RecordBatch, first: u64) -> Batch {
-        let bytes = records.get_array_memory_size() as u64;
+        // What the rows take, not the buffers that they share with others.
+        let size = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(0);
+        let bytes = records.columns().iter().map(size).sum::<usize>() as u64;
         let origin = Origin { source, numbering: Numbering::Records(first) };
         Batch { records, origin, rejected: Vec::new(), bytes }
     }

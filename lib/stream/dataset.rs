@@ -124,6 +124,9 @@ impl Source for KdReader {
             header.set("input_manifest", source.manifest.clone().unwrap_or(Value::Null));
             header.set("tokenizer", source.tokenizer.clone().unwrap_or(Value::Null));
             header.set("limits", json!(source.limits));
+            if let Some(spans) = &source.spans {
+                header.set("spans", spans.clone());
+            }
             header.provenance = part.provenance.clone();
         }
         header
@@ -144,7 +147,12 @@ impl Source for PoolReader {
     }
 
     fn header(&self) -> Header {
-        Header::default().through(&GAME, None)
+        let mut header = Header::default().through(&GAME, None);
+        let left_out = self.left_out();
+        if !left_out.is_empty() {
+            header.set("left_out", left_out);
+        }
+        header
     }
 
     fn records(&self) -> u64 {

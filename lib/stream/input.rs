@@ -177,9 +177,10 @@ pub fn read_error(name: &str, is_stdin: bool, error: &io::Error) -> Error {
 
 /// The error of an input that was cut short.
 pub fn cut(name: &str, is_stdin: bool, cause: &str) -> Error {
-    if is_stdin {
+    let error = if is_stdin {
         Error::unavailable(format!("{name}: {cause} (the program before this one died?)"))
     } else {
         Error::data(format!("{name}: {cause}; the file is truncated"))
-    }
+    };
+    error.truncation()
 }

@@ -102,9 +102,10 @@ impl NdjsonSource {
 }
 
 impl Source for NdjsonSource {
-    fn record(&mut self) -> Result<Option<&'static RecordType>> {
-        let lines = self.peek()?.lines();
-        Ok(lines.filter_map(|line| record_of(&member_names(line).ok()?)).next())
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        let block = self.peek()?;
+        let mut known = block.lines().filter_map(|line| record_of(&member_names(line).ok()?));
+        Ok(known.next().or(first_line(block).map(|_| default)))
     }
 
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {

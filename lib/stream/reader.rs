@@ -19,9 +19,10 @@ use crate::record::RecordType;
 
 /// One opened input.
 pub(super) trait Source: Send {
-    /// The type of the records, as far as the first of them or the header tells; before `begin`.
-    fn record(&mut self) -> Result<Option<&'static RecordType>> {
-        Ok(None)
+    /// The type of the records, by the first of them or the header, or `default` where these do
+    /// not tell; `None` where there is neither. Before `begin`.
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        Ok(Some(default))
     }
 
     /// Looks at the header and the schema before any record is asked for.
@@ -58,21 +59,18 @@ impl Reader {
         Reader::start(args, |_| Ok(Some(wanted)))
     }
 
-    /// Opens records of one of these types: that of the first input, or the first of them where
-    /// it does not tell (it is empty, or its first lines are bad).
+    /// Opens records of one of these types: that of the first input, the first where it does not
+    /// tell (its first lines are bad). The type is `None` where that input is empty.
     pub fn open_one_of(
         args: &InputArgs,
         records: &[&'static RecordType],
-    ) -> Result<(Reader, &'static RecordType)> {
+    ) -> Result<(Reader, Option<&'static RecordType>)> {
         let [first, ..] = records else { return Err(Error::usage("no record type is wanted")) };
-        let mut found = *first;
+        let mut found = None;
         let reader = Reader::start(args, |source| {
-            let came = source.map_or(Ok(None), |source| source.record())?;
-            found = records
-                .iter()
-                .find(|record| Some(record.name) == came.map(|came| came.name))
-                .unwrap_or(first);
-            Ok(Some(Wanted::records(found)))
+            found = source.map_or(Ok(None), |source| source.record(first))?;
+            let is_found = |record: &&&RecordType| found.is_some_and(|f| f.name == record.name);
+            Ok(Some(Wanted::records(records.iter().find(is_found).unwrap_or(first))))
         })?;
         Ok((reader, found))
     }

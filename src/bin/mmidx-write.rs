@@ -326,6 +326,7 @@ fn source(header: &Header, args: &Args) -> Result<Source> {
             .or(Some("synth-kd-v1".to_string())),
         limits: Limits { rows, tokens, slice: agree("--source-slice", told_slice, slice)? },
         tokenizer: Some(told("tokenizer").cloned().unwrap_or(embedded)),
+        spans: told("spans").cloned(),
     })
 }
 

@@ -1,33 +1,35 @@
-//! npy-pack: records in, a dataset directory out: games become a Macroxue pack (structured `.npy`
-//! rows and `metadata.db`), puzzles a puzzle set.
+//! npy-pack: records in, a dataset directory out: games become a pool (structured `.npy` rows and
+//! `metadata.db`), puzzles a puzzle set.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args as Arguments, Parser, ValueEnum};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use gristmill::cli::{self, CommonArgs, Error, InputArgs, OnErrorArgs, Rejects, Result};
-use gristmill::format::pack::Pack;
+use gristmill::format::pack::{self, Options, Pack, Records};
 use gristmill::format::puzzle_dir::{Asserted, PuzzleWriter};
 use gristmill::game2048::Game;
 use gristmill::record::game::Games;
 use gristmill::record::puzzle::Puzzles;
 use gristmill::record::{GAME, PUZZLE};
-use gristmill::stream::Reader;
+use gristmill::stream::{Reader, provenance_entry};
 
 /// Write game records as a pack, puzzle records as a puzzle set
 ///
-/// The first record says which of the two it is. Everything appears at the end or not at all.
+/// What the first record is decides. Everything appears at the end or not at all.
 ///
-/// Games: DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one 48-byte
-/// row a step, metadata.db and valuation_types.json. Runs are numbered 0, 1, 2, ... in the order
-/// in which the games come. The database appears last.
+/// Games: DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one
+/// 48-byte row a step, valuation_types.json, metadata.db and, last, manifest.json. Runs are numbered
+/// 0, 1, 2, ... in the order in which the games come. The layout selfplay-v1 has boards and nothing
+/// else: steps-000001.npy, ..., no lookup.
 ///
 /// Puzzles: DIR receives train/ and test/ with dataset.json and five int32 arrays for each set,
-/// identifiers.json, and build.json last. Groups, puzzles and identifiers are numbered in the order
-/// in which the records come, train before test; records with the same names stand together.
+/// identifiers.json and, last, build.json. Groups, puzzles and identifiers are numbered in the
+/// order in which they come, train before test; a group and a puzzle are records of one name that
+/// stand together.
 #[derive(Parser)]
 #[command(name = "npy-pack", version, after_long_help = HELP)]
 struct Args {
@@ -38,15 +40,6 @@ struct Args {
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
 
-    /// Games: rows in each file but the last; without it all rows are in one
-    #[arg(long, value_name = "N")]
-    shard_rows: Option<NonZeroU64>,
-
-    /// Games: layout of the rows
-    #[arg(long, value_enum, default_value = "macroxue", value_name = "macroxue")]
-    #[arg(hide_possible_values = true)]
-    layout: Layout,
-
     /// Replace what stands in DIR
     #[arg(long)]
     overwrite: bool,
@@ -56,11 +49,33 @@ struct Args {
     expect_records: Option<u64>,
 
     #[command(flatten)]
+    games: GameArgs,
+    #[command(flatten)]
     puzzles: PuzzleArgs,
     #[command(flatten)]
     on_error: OnErrorArgs,
     #[command(flatten)]
     common: CommonArgs,
+}
+
+#[derive(Arguments)]
+#[command(next_help_heading = "Games")]
+struct GameArgs {
+    /// Rows in each file but the last; without it all rows are in one (selfplay-v1: 1,000,000)
+    #[arg(long, value_name = "N")]
+    shard_rows: Option<NonZeroU64>,
+
+    /// Layout of the rows [default: macroxue]
+    #[arg(long, value_enum, value_name = "macroxue|selfplay-v1", hide_possible_values = true)]
+    layout: Option<Layout>,
+
+    /// Write what the layout can hold, where some of the input would be lost; say what is lost
+    #[arg(long)]
+    lossy: bool,
+
+    /// Leave the provenance chain out of manifest.json
+    #[arg(long)]
+    no_provenance: bool,
 }
 
 /// The constants of a puzzle domain that is not known; those of a known one must be its own.
@@ -102,13 +117,16 @@ fn token_or_none(text: &str) -> Result<Ignored, String> {
 enum Layout {
     /// 48 bytes, aligned
     Macroxue,
+    /// Run, step, sixteen exponents
+    SelfplayV1,
 }
 
 const HELP: &str = "\
 Examples:
   mx-decode raw --to arrow -j 8 | npy-pack -o pack --shard-rows 10000000
   mx-decode raw | jq -c 'select(.score > 100000)' | npy-pack -o good
-  mx-decode d6 d7 | npy-pack -o both --overwrite
+  ds-cat d6 d7 --to arrow | npy-pack -o merged --overwrite
+  ds-cat pack --to arrow | npy-pack -o boards --layout selfplay-v1 --lossy
   puzzle-encode arc training evaluation --num-aug 1000 --to arrow | npy-pack -o arc
 
 In: game records {seed, score, max_tile, steps, ...}, or puzzle records {split, group, puzzle,
@@ -121,32 +139,49 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<()> {
     let (reader, record) = Reader::open_one_of(&args.input, &[&GAME, &PUZZLE])?;
-    if record.name == PUZZLE.name { puzzles(args, reader) } else { games(args, reader) }
+    let (for_games, for_puzzles) = (args.games.first_given(), args.puzzles.first_given());
+    let are_puzzles = match record {
+        Some(record) => record.name == PUZZLE.name,
+        // No record at all: only a flag says what they would have been.
+        None if for_games.or(for_puzzles).is_none() => {
+            return Err(Error::data("no record came, so that it is not known what to write"));
+        }
+        None => for_puzzles.is_some(),
+    };
+    match (are_puzzles, for_games, for_puzzles) {
+        (true, Some(flag), _) => Err(Error::usage(format!("{flag} is for games; puzzles came"))),
+        (false, _, Some(flag)) => Err(Error::usage(format!("{flag} is for puzzles; games came"))),
+        (true, ..) => write_puzzles(args, reader),
+        (false, ..) => write_games(args, reader),
+    }
 }
 
-fn games(args: Args, mut reader: Reader) -> Result<()> {
-    if let Some(flag) = args.puzzles.first_given() {
-        return Err(Error::usage(format!("{flag} is for puzzle records; game records came")));
-    }
-    let shard_rows = args.shard_rows.map(NonZeroU64::get);
-    let mut pack = match args.layout {
-        Layout::Macroxue => Pack::create(&args.output, shard_rows, args.overwrite)?,
-    };
+fn write_games(args: Args, mut reader: Reader) -> Result<()> {
+    let mut pack = Pack::create(&args.output, &options(&args))?;
+    let header = reader.header().clone();
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress("games", reader.total());
+    pack.left_out(&names(header.parameters.get("left_out")));
     let mut game = Game::default();
-    let mut came = 0;
+    let mut records = Records::default();
     while let Some(mut batch) = reader.next_batch()? {
         let arrived = batch.records.clone();
         let view = Games::of(&arrived)?;
-        came += (view.len() + batch.rejected.len()) as u64;
+        records.read += (view.len() + batch.rejected.len()) as u64;
         for row in 0..view.len() {
+            let fatal = |error: Error| error.at(batch.origin.place(row));
+            if let Some(session) = view.session(row) {
+                pack.put_session(session).map_err(fatal)?;
+            }
             let prepared = match view.read(row, &mut game) {
-                Ok(()) => pack.prepare(&game).map_err(|e| e.at(batch.origin.place(row)))?,
+                Ok(()) => pack.prepare(&game).map_err(fatal)?,
                 Err(reason) => Err(reason),
             };
             match prepared {
-                Ok(()) => pack.push(&game)?,
+                Ok(()) => {
+                    pack.push(&game)?;
+                    records.written += 1;
+                }
                 Err(reason) => {
                     let input = json!({"run_id": view.run_id.get(row), "source": view.source(row)});
                     batch.reject(row, view.source(row), reason, input);
@@ -156,25 +191,52 @@ fn games(args: Args, mut reader: Reader) -> Result<()> {
         rejects.take(batch.rejected)?;
         progress.add(view.len() as u64, batch.bytes);
     }
-    cli::expect_records(args.expect_records, came)?;
-    if let [_, ..] = pack.new_names() {
-        let names = pack.new_names().join(", ");
-        if !args.common.quiet {
-            cli::tell(&format!(
-                "npy-pack: warning: valuation types beyond search, tuple10 and tuple11 ({names}): \
-                 some readers of packs fail on them"
-            ));
-        }
-    }
-    pack.finish()?;
+    cli::expect_records(args.expect_records, records.read)?;
+    // What was dropped before this filter came into the pipeline all the same.
+    records.rejected = rejects.count() + reader.rejected();
+    records.read += reader.rejected();
+    let warnings = if args.common.quiet { Vec::new() } else { warnings(&pack) };
+    let provenance = header.through(&GAME, Some(provenance_entry("npy-pack"))).provenance;
+    pack.finish(records, (!args.games.no_provenance).then_some(provenance))?;
     progress.finish();
+    warnings.iter().for_each(|line| cli::tell(&format!("npy-pack: warning: {line}")));
     rejects.finish("npy-pack")
 }
 
-fn puzzles(args: Args, mut reader: Reader) -> Result<()> {
-    if args.shard_rows.is_some() {
-        return Err(Error::usage("--shard-rows is for game records; puzzle records came"));
+fn options(args: &Args) -> Options {
+    Options {
+        layout: match args.games.layout {
+            Some(Layout::SelfplayV1) => pack::Layout::SelfplayV1,
+            Some(Layout::Macroxue) | None => pack::Layout::Macroxue,
+        },
+        shard_rows: args.games.shard_rows.map(NonZeroU64::get),
+        overwrite: args.overwrite,
+        lossy: args.games.lossy,
     }
+}
+
+/// A list of names in the stream's header.
+fn names(parameter: Option<&Value>) -> Vec<&str> {
+    let names = parameter.and_then(Value::as_array).into_iter().flatten();
+    names.filter_map(Value::as_str).collect()
+}
+
+fn warnings(pack: &Pack) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !pack.new_names().is_empty() {
+        lines.push(format!(
+            "valuation types beyond search, tuple10 and tuple11 ({}): some readers of packs fail \
+             on them",
+            pack.new_names().join(", ")
+        ));
+    }
+    if !pack.lost().is_empty() {
+        lines.push(format!("lost: {}", pack.lost().join(", ")));
+    }
+    lines
+}
+
+fn write_puzzles(args: Args, mut reader: Reader) -> Result<()> {
     let asserted = args.puzzles.asserted().or_header(&reader.header().parameters);
     let mut set = PuzzleWriter::create(&args.output, asserted, args.overwrite)?;
     let mut rejects = Rejects::open(&args.on_error)?;
@@ -202,6 +264,18 @@ fn puzzles(args: Args, mut reader: Reader) -> Result<()> {
         notes.iter().for_each(|note| cli::tell(&format!("npy-pack: warning: {note}")));
     }
     rejects.finish("npy-pack")
+}
+
+impl GameArgs {
+    fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.shard_rows.is_some(), "--shard-rows"),
+            (self.layout.is_some(), "--layout"),
+            (self.lossy, "--lossy"),
+            (self.no_provenance, "--no-provenance"),
+        ];
+        given.into_iter().find_map(|(given, flag)| given.then_some(flag))
+    }
 }
 
 impl PuzzleArgs {

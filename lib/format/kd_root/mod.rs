@@ -15,7 +15,7 @@ pub use part::{
     Config, Limits, PART_SCHEMA, Part, Records, Run, Source, Split, find_manifest, manifest_beside,
     manifest_in_root,
 };
-pub use reader::{KdReader, is_megatron};
+pub use reader::{KdReader, is_megatron, prefix_of};
 pub use sink::{Sink, Target};
 pub use split::{FractionError, ValidFraction};
 
@@ -26,7 +26,7 @@ pub const ALL: &str = "all";
 /// The root's manifest.
 pub const MANIFEST: &str = "manifest.json";
 
-const ROOT_SCHEMA: &str = "synth_kd_v1";
+pub const ROOT_SCHEMA: &str = "synth_kd_v1";
 
 /// The commit that this program was built from, where the build knew it.
 pub fn git_sha() -> Option<String> {

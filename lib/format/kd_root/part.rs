@@ -93,6 +93,9 @@ pub struct Source {
     pub limits: Limits,
     /// Type, path, hash and padded size of the vocabulary.
     pub tokenizer: Option<Value>,
+    /// The span id of each supervised channel, where span-mask told it.
+    #[serde(default)]
+    pub spans: Option<Value>,
 }
 
 /// Which part of its inputs a part holds; null is no limit.

@@ -34,7 +34,7 @@ fn is_root(path: &Path) -> bool {
 }
 
 /// The prefix that a user means who names one of its files.
-fn prefix_of(path: &Path) -> PathBuf {
+pub fn prefix_of(path: &Path) -> PathBuf {
     let text = path.to_string_lossy();
     let stem = text.strip_suffix(".idx").or_else(|| text.strip_suffix(".bin"));
     match stem {

@@ -116,6 +116,43 @@ impl Index {
     }
 }
 
+impl Index {
+    /// Up to `count` lengths from the sequence `first` on, in place of what `out` holds.
+    pub fn read_lengths(&self, first: u64, count: usize, out: &mut Vec<i32>) -> io::Result<()> {
+        let count = (count as u64).min(self.sequences.saturating_sub(first));
+        block(&self.file, HEADER_BYTES + 4 * first, count, out, i32::from_le_bytes)
+    }
+
+    /// The same of byte offsets.
+    pub fn read_offsets(&self, first: u64, count: usize, out: &mut Vec<i64>) -> io::Result<()> {
+        let start = HEADER_BYTES + 4 * self.sequences + 8 * first;
+        let count = (count as u64).min(self.sequences.saturating_sub(first));
+        block(&self.file, start, count, out, i64::from_le_bytes)
+    }
+
+    /// The same of document indices.
+    pub fn read_documents(&self, first: u64, count: usize, out: &mut Vec<i64>) -> io::Result<()> {
+        let start = HEADER_BYTES + 12 * self.sequences + 8 * first;
+        let count = (count as u64).min(self.document_indices.saturating_sub(first));
+        block(&self.file, start, count, out, i64::from_le_bytes)
+    }
+}
+
+/// `count` values of N bytes from a place in a file, at once.
+fn block<const N: usize, T>(
+    file: &File,
+    start: u64,
+    count: u64,
+    out: &mut Vec<T>,
+    value: fn([u8; N]) -> T,
+) -> io::Result<()> {
+    let mut bytes = vec![0u8; count as usize * N];
+    file.read_exact_at(&mut bytes, start)?;
+    out.clear();
+    out.extend(bytes.as_chunks::<N>().0.iter().map(|bytes| value(*bytes)));
+    Ok(())
+}
+
 /// `count` values of N bytes from a place in a file.
 fn values<const N: usize>(
     file: &File,

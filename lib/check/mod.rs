@@ -1,0 +1,54 @@
+//! The validator behind ds-check: every rule of every format here, told as findings.
+//!
+//! | to add | where |
+//! |---|---|
+//! | a check | a `static` in its family's table, and where it looks |
+//! | a family of datasets | a file or folder with a [`Family`], and its line in [`FAMILIES`] |
+//!
+//! A check reads; it repairs nothing, writes nothing and prints nothing. What cannot be read at all
+//! (no permission, an I/O error) is an [`Error`](crate::cli::Error), not a finding.
+
+mod catalogue;
+mod context;
+mod findings;
+mod kd;
+mod repeats;
+mod report;
+mod select;
+mod streams;
+
+use std::path::Path;
+
+pub use catalogue::{Check, Depth, Level, all_checks, print_catalogue};
+pub use context::{Context, Options};
+pub use findings::{At, Finding, Findings, Outcome};
+pub use report::{Form, Report};
+pub use select::Selection;
+
+use crate::cli::{Error, Result, shown};
+
+/// Every family of datasets. A path belongs to the first that knows it.
+static FAMILIES: &[&dyn Family] = &[&kd::Megatron, &streams::Shards, &streams::Streams];
+
+/// One family of datasets: what it looks like, and what must hold in it.
+pub trait Family: Sync {
+    /// Every check that it makes, in the order in which reports show them.
+    fn checks(&self) -> Vec<&'static Check>;
+
+    /// Whether a path is (or was meant to be) such a dataset: a damaged one counts.
+    fn knows(&self, path: &Path) -> bool;
+
+    /// Looks through one dataset.
+    fn check(&self, path: &Path, context: &mut Context<'_>) -> Result<Outcome>;
+}
+
+/// Looks through whatever a path names.
+pub fn check(path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
+    if path.as_os_str() != "-" {
+        std::fs::metadata(path).map_err(|e| Error::io(shown(path), &e))?;
+    }
+    match FAMILIES.iter().find(|family| family.knows(path)) {
+        Some(family) => family.check(path, context),
+        None => Err(Error::usage(format!("{}: no dataset that ds-check knows", shown(path)))),
+    }
+}

@@ -1,0 +1,296 @@
+//! Records, in streams and files: NDJSON, Arrow, Parquet; and directories of Parquet shards with
+//! the manifest of SYNTH. What a record type's records must hold stands in a file of its own:
+//!
+//! | file | records |
+//! |---|---|
+//! | `conversations.rs` | conversations: can they be rendered? |
+//! | `tokens.rs` | tokens: as the sequences of a Megatron dataset, and their segments |
+//! | `shards.rs` | a directory of Parquet shards against its manifest |
+
+mod conversations;
+mod shards;
+mod tokens;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use super::repeats::Repeats;
+use super::{At, Check, Context, Family, Findings, Outcome};
+use crate::cli::{Flow, InputArgs, Kind, Position, Result, grouped, ordered_map};
+use crate::record::{RECORD_TYPES, RecordType, ndjson_name};
+use crate::stream::{Batch, Header, Reader};
+
+pub(super) use shards::Shards;
+
+static END: Check = Check::error(
+    "stream.end",
+    "the stream or file ends too early: what comes behind is lost, and nothing else says so",
+)
+.structure();
+static FORM: Check = Check::error(
+    "stream.form",
+    "it cannot be read as records: damaged, or of another type than it says",
+)
+.structure();
+static RECORD: Check =
+    Check::error("stream.record", "a line is no record of its type: the filters behind refuse it");
+static TYPE: Check = Check::warning(
+    "stream.type",
+    "the records are of no type known here: only their encoding is checked",
+)
+.structure();
+static REJECTED: Check = Check::warning(
+    "stream.rejected",
+    "records were dropped on the way (--on-error skip): the stream is not the whole input",
+)
+.structure();
+static REPEATED_ID: Check = Check::warning(
+    "stream.id.repeated",
+    "an id that stood before: it goes to the same split, twice",
+);
+
+/// Records that come in no directory: stdin, and files.
+pub(super) struct Streams;
+
+impl Family for Streams {
+    fn checks(&self) -> Vec<&'static Check> {
+        let own: &[&Check] = &[&END, &FORM, &RECORD, &TYPE, &REJECTED, &REPEATED_ID];
+        [own, conversations::CHECKS, tokens::CHECKS].concat()
+    }
+
+    fn knows(&self, path: &Path) -> bool {
+        // Pipes count: `ds-check <(zcat a.gz)`.
+        path.as_os_str() == "-" || (path.exists() && !path.is_dir())
+    }
+
+    fn check(&self, path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
+        let mut findings = context.findings();
+        let mut summary = Summary::default();
+        records(path, &mut summary, context, &mut findings)?;
+        summary.repeated_ids(&[path.to_path_buf()], &mut findings)?;
+        Ok(Outcome {
+            path: path.to_path_buf(),
+            what: summary.what.clone().unwrap_or_else(|| "no records".to_string()),
+            records: ("records", summary.records),
+            bytes: std::fs::metadata(path).map_or(summary.bytes, |metadata| metadata.len()),
+            notes: summary.notes(),
+            kinds: findings.into_kinds(),
+        })
+    }
+}
+
+/// What is known of the records of all inputs so far.
+#[derive(Default)]
+struct Summary {
+    what: Option<String>,
+    records: u64,
+    bytes: u64,
+    inputs: u64,
+    ids: Repeats,
+    /// Why conversations are refused, and how often.
+    refused: BTreeMap<String, u64>,
+}
+
+/// Where a record is, in one number: its input in the upper bits.
+const RECORD_BITS: u32 = 44;
+/// So many different reasons are told.
+const REASONS: usize = 10;
+
+impl Summary {
+    fn notes(&self) -> Vec<String> {
+        let mut reasons: Vec<(&String, &u64)> = self.refused.iter().collect();
+        reasons.sort_by_key(|(reason, count)| (std::cmp::Reverse(**count), *reason));
+        let more = reasons.len().saturating_sub(REASONS);
+        let mut notes: Vec<String> = reasons
+            .into_iter()
+            .take(REASONS)
+            .map(|(reason, count)| format!("refused {} times: {reason}", grouped(*count)))
+            .collect();
+        if more > 0 {
+            notes.push(format!("refused for {more} more reasons"));
+        }
+        notes
+    }
+
+    /// Tells ids that came more than once. Their keys are 128 bits of sha256: two ids that share
+    /// one by chance will not be seen.
+    fn repeated_ids(&mut self, inputs: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
+        std::mem::take(&mut self.ids).candidates(|places| {
+            let [first, others @ ..] = places else { return Ok(()) };
+            let number = |place: u64| place & ((1 << RECORD_BITS) - 1);
+            let input = |place: u64| &inputs[(place >> RECORD_BITS) as usize];
+            for &place in others {
+                let at = At::file(input(place)).record("record", number(place));
+                findings.add(&REPEATED_ID, at, || {
+                    format!("has the id of {}, record {}", input(*first).display(), number(*first))
+                });
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What a batch came to.
+struct Looked<'s> {
+    findings: Findings<'s>,
+    records: u64,
+    bytes: u64,
+    /// A key for the id of each record that has one, with the record's place among those of its
+    /// batch.
+    ids: Vec<(u64, u128)>,
+    refused: Vec<String>,
+}
+
+/// Checks the records of one input.
+fn records(
+    path: &Path,
+    summary: &mut Summary,
+    context: &mut Context<'_>,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    let input = summary.inputs;
+    summary.inputs += 1;
+    let args = InputArgs { files: vec![path.to_path_buf()], slice: None };
+    let mut reader = match Reader::open_any(&args) {
+        Ok(reader) => reader,
+        Err(error) => return unreadable(path, error, findings),
+    };
+    let record = record_type(&reader);
+    match record {
+        // Columns beside those of the type are nobody's business.
+        Some(record) => reader.select(record.schema()),
+        None => {
+            let columns = reader.schema().fields().iter().map(|f| f.name().as_str());
+            let columns = columns.collect::<Vec<_>>().join(", ");
+            findings.add(&TYPE, At::file(path), || format!("its columns are {columns}"));
+        }
+    }
+    summary.what = Some(record.map_or("records", |record| record.name).to_string() + " records");
+    let header = reader.header().clone();
+    let (selection, most) = (context.selection, context.max_findings);
+    let progress = &mut *context.progress;
+    let mut before = 0;
+    let path: Arc<Path> = path.into();
+    let outcome = ordered_map(
+        context.jobs,
+        &mut reader,
+        || {
+            let mut judge = Judge::new(record, &header);
+            let path = path.clone();
+            move |batch: Batch| judge.look(&path, &batch, Findings::new(selection, most))
+        },
+        |looked: Result<Looked<'_>>| {
+            let looked = looked?;
+            findings.merge(looked.findings);
+            for (place, key) in looked.ids {
+                summary.ids.add(key, input << RECORD_BITS | (before + place))?;
+            }
+            for reason in looked.refused {
+                *summary.refused.entry(reason).or_default() += 1;
+            }
+            before += looked.records;
+            summary.bytes += looked.bytes;
+            progress.add(looked.records, looked.bytes);
+            Ok(Flow::Continue)
+        },
+    );
+    summary.records += before;
+    if let Err(error) = outcome {
+        return unreadable(&path, error, findings);
+    }
+    if reader.rejected() > 0 {
+        findings.add(&REJECTED, At::file(&path), || {
+            format!("{} records were dropped before", reader.rejected())
+        });
+    }
+    Ok(())
+}
+
+/// Bad bytes are a finding; an I/O error is not about the data.
+fn unreadable(path: &Path, error: crate::cli::Error, findings: &mut Findings<'_>) -> Result<()> {
+    let check = match error.kind {
+        _ if error.is_truncation() => &END,
+        Kind::Data => &FORM,
+        _ => return Err(error),
+    };
+    // The finding names the place.
+    let text = error.to_string();
+    let names = ["stdin: ".to_string(), format!("{}: ", path.display())];
+    let cause = names.iter().find_map(|name| text.strip_prefix(name)).unwrap_or(&text);
+    findings.add(check, At::file(path), || cause.to_string());
+    Ok(())
+}
+
+/// The type of an input's records: as its header says, else as its columns do.
+fn record_type(reader: &Reader) -> Option<&'static RecordType> {
+    if let Some((name, _)) = &reader.header().record {
+        return RECORD_TYPES.into_iter().find(|record| record.name == name);
+    }
+    let fields = reader.schema().fields();
+    let has = |name: &&str| fields.iter().any(|f| f.name() == name || ndjson_name(f) == *name);
+    RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(|name| has(&name)))
+}
+
+/// Checks batches of one type; a thread has one.
+enum Judge {
+    Conversations(Box<conversations::Judge>),
+    Tokens(Box<tokens::Judge>),
+    /// Types without rules of their own.
+    Others,
+}
+
+impl Judge {
+    fn new(record: Option<&'static RecordType>, header: &Header) -> Judge {
+        match record.map(|record| record.name) {
+            Some("conversation") => Judge::Conversations(Box::new(conversations::Judge::new())),
+            Some("tokens") => Judge::Tokens(Box::new(tokens::Judge::new(header))),
+            _ => Judge::Others,
+        }
+    }
+
+    fn look<'s>(
+        &mut self,
+        path: &Path,
+        batch: &Batch,
+        findings: Findings<'s>,
+    ) -> Result<Looked<'s>> {
+        let mut looked = Looked {
+            findings,
+            records: batch.records.num_rows() as u64,
+            bytes: batch.bytes,
+            ids: Vec::new(),
+            refused: Vec::new(),
+        };
+        for rejection in &batch.rejected {
+            let at = position(At::file(path), rejection.place.position);
+            looked.findings.add(&RECORD, at, || rejection.reason.clone());
+        }
+        match self {
+            Judge::Conversations(judge) => judge.look(path, batch, &mut looked),
+            Judge::Tokens(judge) => judge.look(path, batch, &mut looked)?,
+            Judge::Others => {}
+        }
+        Ok(looked)
+    }
+}
+
+impl Looked<'_> {
+    fn id(&mut self, row: usize, id: &str) {
+        let digest = Sha256::digest(id.as_bytes());
+        let key = digest.iter().take(16).fold(0, |key, &byte| key << 8 | u128::from(byte));
+        // Records count from 1.
+        self.ids.push((row as u64 + 1, key));
+    }
+}
+
+/// A place in a stream, as it is found: a line or a record, counted from 1.
+fn position(at: At<'_>, position: Position) -> At<'_> {
+    match position {
+        Position::Line(line) => at.record("line", line),
+        Position::Record(number) => at.record("record", number),
+        Position::Whole => at,
+    }
+}

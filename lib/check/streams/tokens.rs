@@ -1,0 +1,115 @@
+//! Tokens records: the same rules as for the sequences of a Megatron dataset, and the segments.
+
+use std::path::Path;
+
+use super::{Looked, position};
+use crate::check::kd::sequences::{Rules, Sequences};
+use crate::check::{At, Check};
+use crate::cli::Result;
+use crate::harmony::{Policy, Segments, Spans, segments_of};
+use crate::record::tokens::Tokens;
+use crate::stream::{Batch, Header};
+
+static NULL: Check =
+    Check::error("stream.tokens.null", "a sequence without tokens, or with one mask of the two");
+static LENGTHS: Check = Check::error(
+    "stream.tokens.lengths",
+    "a mask that is longer or shorter than its tokens: all behind it would be shifted",
+);
+static ALIGNMENT: Check = Check::error(
+    "stream.tokens.alignment",
+    "masks that speak of their own token: a Megatron dataset wants those of the next",
+)
+.structure()
+.hint("try: span-mask without --alignment token");
+static SEGMENTS: Check = Check::error(
+    "stream.tokens.segments",
+    "segments that are not those of the messages in the tokens: masks are made from them",
+);
+
+pub(super) static CHECKS: &[&Check] = &[&NULL, &LENGTHS, &ALIGNMENT, &SEGMENTS];
+
+pub(super) struct Judge {
+    sequences: Sequences,
+    /// The masks of a stream that says they are not for labels; told once.
+    misaligned: Option<String>,
+    segments: Segments,
+}
+
+impl Judge {
+    pub fn new(header: &Header) -> Judge {
+        let policy = match header.text("policy") {
+            Some("synth-kd-v1") => Some(Policy::SynthKdV1),
+            Some("chat") => Some(Policy::Chat),
+            _ => None,
+        };
+        let spans = header.parameters.get("spans");
+        let spans = spans.map_or_else(|| Spans::synth_kd_v1(&[]), Spans::from_json);
+        let misaligned = header.text("alignment").filter(|alignment| *alignment != "label");
+        Judge {
+            sequences: Sequences::new(&Rules { policy, spans: Some(spans) }),
+            misaligned: misaligned.map(str::to_string),
+            segments: Segments::default(),
+        }
+    }
+
+    pub fn look(&mut self, path: &Path, batch: &Batch, looked: &mut Looked<'_>) -> Result<()> {
+        let view = Tokens::of(&batch.records)?;
+        if let Some(alignment) = self.misaligned.take() {
+            looked.findings.add(&ALIGNMENT, At::file(path), || {
+                format!("the header says that the masks are {alignment}-aligned")
+            });
+        }
+        for row in 0..view.len() {
+            let id = view.id(row);
+            let at = position(At::file(path), batch.origin.place(row).position).id(id);
+            if let Some(id) = id {
+                looked.id(row, id);
+            }
+            let tokens = view.tokens(row);
+            if tokens.is_empty() {
+                looked.findings.add(&NULL, at, || "has no tokens".to_string());
+                continue;
+            }
+            let masks = match (view.loss_mask(row), view.span_id(row)) {
+                (Some(mask), Some(span)) => {
+                    let lengths = [mask.len(), span.len()];
+                    if lengths != [tokens.len(); 2] {
+                        let [mask, span] = lengths;
+                        looked.findings.add(&LENGTHS, at, || {
+                            let tokens = tokens.len();
+                            format!("{tokens} tokens, {mask} in the loss mask, {span} span ids")
+                        });
+                    }
+                    (lengths == [tokens.len(); 2]).then_some((mask, span))
+                }
+                (None, None) => None,
+                _ => {
+                    looked.findings.add(&NULL, at, || "has one mask of the two".to_string());
+                    None
+                }
+            };
+            self.sequences.check(at, tokens, masks, &mut looked.findings);
+            self.segments.clear();
+            let known = segments_of(tokens, &mut self.segments).is_ok();
+            if let (true, Some(told)) = (known, view.segments(row)) {
+                let derived = self.segments.list.iter().map(|segment| {
+                    (
+                        segment.role.as_str(),
+                        self.segments.channel(segment),
+                        segment.start,
+                        segment.end,
+                    )
+                });
+                let same = told.len() == derived.len()
+                    && told.zip(derived).all(|(a, b)| (a.role, a.channel, a.start, a.end) == b);
+                if !same {
+                    looked
+                        .findings
+                        .add(&SEGMENTS, at, || "its segments are not its messages".to_string());
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! ds-check: datasets in, what is wrong with them out.
+
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+use gristmill::check::{self, Context, Form, Options, Report, Selection, print_catalogue};
+use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result};
+
+/// Find what is wrong with datasets, before a trainer does not
+///
+/// PATHs are Megatron roots, directories and prefixes; what each is, is found out. Every rule of
+/// its format is checked, and every rule of what it holds: masks are derived again from the tokens,
+/// texts encoded again, manifests compared. The findings are grouped by check, the first few of each
+/// shown; --list prints every check and why it matters.
+#[derive(Parser)]
+#[command(name = "ds-check", version, after_long_help = HELP)]
+struct Args {
+    /// Datasets; `-` is a stream on stdin
+    #[arg(value_name = "PATH", required_unless_present = "list")]
+    paths: Vec<PathBuf>,
+
+    /// Check names, sizes, headers, indices and manifests only, no values
+    #[arg(long, help_heading = "Checks")]
+    structure: bool,
+
+    /// Make only these checks: ids, or what ids begin with (kd.mask)
+    #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
+    only: Vec<String>,
+
+    /// Leave these checks out
+    #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
+    skip: Vec<String>,
+
+    /// Print every check, its level and what it finds, and end
+    #[arg(long, help_heading = "Checks")]
+    list: bool,
+
+    /// Take warnings as errors
+    #[arg(long, help_heading = "Checks")]
+    strict: bool,
+
+    /// Manifest of the inputs that the datasets must have been made from
+    #[arg(long, value_name = "FILE", help_heading = "Checks")]
+    input_manifest: Option<PathBuf>,
+
+    /// Text for people, or one JSON object a line and a summary
+    #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
+    #[arg(hide_possible_values = true, help_heading = "Report")]
+    format: Format,
+
+    /// Show the first N findings of each check; all are counted
+    #[arg(long, value_name = "N", default_value = "20", help_heading = "Report")]
+    max_findings: usize,
+
+    #[command(flatten)]
+    jobs: JobsArgs,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  ds-check out
+  ds-check out --structure && echo whole
+  ds-check out/train/shard_00 --only kd.mask
+  ds-check out --format json | jq -c 'select(.level == \"error\")'
+
+In: datasets on disk. Out: findings {check, level, file, record, message, hint}, and a summary.
+Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 not now (I/O error).";
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+fn main() -> ExitCode {
+    cli::main(|args: Args| if args.list { list(&args) } else { run(args) })
+}
+
+fn list(args: &Args) -> Result<()> {
+    let table = print_catalogue(args.format == Format::Json);
+    std::io::stdout().write_all(table.as_bytes()).map_err(|e| Error::write("stdout", &e))
+}
+
+fn run(args: Args) -> Result<()> {
+    let selection = Selection::new(args.only, args.skip, args.structure)?;
+    let options = Options { input_manifest: args.input_manifest };
+    let stdout = std::io::stdout().lock();
+    let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let form = match args.format {
+        Format::Text => Form::Text { colour },
+        Format::Json => Form::Json,
+    };
+    let mut report = Report::new(BufWriter::new(stdout), form, args.strict);
+    let mut progress = args.common.progress("records", None);
+    for path in &args.paths {
+        let mut context = Context {
+            selection: &selection,
+            options: &options,
+            jobs: args.jobs.jobs,
+            max_findings: args.max_findings,
+            progress: &mut progress,
+        };
+        let outcome = check::check(path, &mut context)?;
+        report.add(outcome).map_err(|e| Error::write("stdout", &e))?;
+    }
+    progress.finish();
+    match report.finish().map_err(|e| Error::write("stdout", &e))? {
+        0 => Ok(()),
+        1 => Err(Error::data("1 error")),
+        errors => Err(Error::data(format!("{} errors", cli::grouped(errors)))),
+    }
+}
