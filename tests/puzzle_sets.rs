@@ -5,8 +5,9 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-use common::{Outcome, TempDir, bash, data, files_in, oracle, python, tool};
+use common::{Outcome, TempDir, bash, bin_dir, data, files_in, oracle, peak, python, tool};
 use serde_json::{Value, json};
 
 const DOMAINS: [&str; 4] = ["sudoku", "arc", "maze", "domino"];
@@ -673,4 +674,68 @@ fn broken_sets_are_told() {
         let expected = tool("ds-cat").args(&[ok.to_str().unwrap()]).run().stdout;
         assert!(records == expected, "{set}");
     }
+}
+
+#[test]
+fn memory_is_that_of_a_few_batches() {
+    let Some(raw) = data("hrm/raw") else { return };
+    let dir = TempDir::new();
+    let root = dir.at("arc");
+    let peaks = |num_aug: u64| {
+        let line = format!("exec {} --to arrow -j 2 -q", encode("arc", &raw, num_aug));
+        let mut bash = Command::new("bash");
+        bash.env("PATH", format!("{}:/usr/bin:/bin", bin_dir().display()));
+        let mut encode = bash.args(["-c", &line]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut pack = Command::new(bin_dir().join("npy-pack"))
+            .args(["-q", "-o", &root, "--overwrite"])
+            .stdin(encode.stdout.take().unwrap())
+            .spawn()
+            .unwrap();
+        let encoded = std::thread::spawn(move || peak(&mut encode));
+        let packed = peak(&mut pack);
+        let mut cat = Command::new(bin_dir().join("ds-cat"));
+        let cat = cat.args([&root, "--to", "arrow"]).stdout(Stdio::null()).spawn();
+        [encoded.join().unwrap(), packed, peak(&mut cat.unwrap())]
+    };
+    let (few, many) = (peaks(5), peaks(100));
+    println!("peak memory in KiB of [puzzle-encode, npy-pack, ds-cat]: 5 {few:?}, 100 {many:?}");
+    for (few, many) in few.into_iter().zip(many) {
+        assert!(many < few + few / 2 + 8192, "{few} KiB for 5 augmentations, {many} KiB for 100");
+    }
+}
+
+#[test]
+fn the_script_builds_a_set_of_each_domain() {
+    let (Some(raw), Some(python)) = (data("hrm/raw"), python()) else { return };
+    let dir = TempDir::new();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/puzzles.sh");
+    let (script, raw, out) = (script.display(), raw.display(), dir.at("out"));
+    let inputs = format!("--sudoku {raw}/sudoku --maze={raw}/maze --arc {raw}/arc --domino 30");
+    pipe(&format!("{script} {out} {inputs} --num-aug 8 --seed 5"));
+    for domain in DOMAINS {
+        loaded(&python, &format!("{out}/{domain}"));
+        let num_aug = match domain {
+            "maze" => 7,
+            "domino" => 6,
+            _ => 8,
+        };
+        let build = dir.json(&format!("out/{domain}/build.json"));
+        assert_eq!((&build["seed"], &build["parameters"]["num_aug"]), (&json!(5), &json!(num_aug)));
+    }
+    let again = bash(&format!("{script} {out} --domino 30"));
+    assert_eq!(again.code(), Some(2), "{again:?}");
+    pipe(&format!("{script} {out} --domino 20 --overwrite"));
+    assert_eq!(dir.json("out/domino/train/dataset.json")["total_groups"], 20);
+    for (arguments, code, message) in [
+        ("", 2, "OUT_DIR is wanted"),
+        (out.as_str(), 2, "nothing to build"),
+        (&format!("{out} --domino x"), 2, "--domino wants a number"),
+        (&format!("{out}/x --arc /nonexistent"), 2, "/nonexistent: No such file"),
+        (&format!("{out}/x --arc {out}/domino/train"), 1, "dataset.json"),
+    ] {
+        let run = bash(&format!("{script} {arguments}"));
+        assert_eq!(run.code(), Some(code), "{run:?}");
+        assert!(run.stderr.contains(message), "{run:?}");
+    }
+    assert!(!Path::new(&dir.at("out/x")).exists());
 }
