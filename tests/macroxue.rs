@@ -311,21 +311,6 @@ fn full_disks_and_closed_pipes() {
     assert!(!Path::new(&to).exists());
 }
 
-/// Peak memory in KiB of a child, asked for until it ends (rusage would count the peak of the
-/// process that it was forked from).
-fn peak(child: &mut Child) -> u64 {
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    while child.try_wait().unwrap().is_none() {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-    assert!(child.wait().unwrap().success());
-    peak
-}
-
 #[test]
 fn memory_is_that_of_a_few_games() {
     let Some(data) = data("macroxue/raw_bench") else { return };
