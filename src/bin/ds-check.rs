@@ -97,7 +97,7 @@ fn run(args: Args) -> Result<()> {
     let stdout = std::io::stdout().lock();
     let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let form = match args.format {
-        Format::Text => Form::Text { colour },
+        Format::Text => Form::Text { colour, quiet: args.common.quiet },
         Format::Json => Form::Json,
     };
     let mut report = Report::new(BufWriter::new(stdout), form, args.strict);

@@ -75,11 +75,11 @@ static RULES: LazyLock<Vec<DomainRule>> = LazyLock::new(|| {
 });
 
 /// The check of a rule.
-fn check_of(rule: &'static Rule) -> Option<&'static Check> {
+pub(super) fn check_of(rule: &'static Rule) -> Option<&'static Check> {
     RULES.iter().find(|known| std::ptr::eq(known.rule, rule)).map(|known| &known.check)
 }
 
-fn level(level: puzzle::Level) -> Level {
+pub(super) fn level(level: puzzle::Level) -> Level {
     match level {
         puzzle::Level::Error => Level::Error,
         puzzle::Level::Warning => Level::Warning,

@@ -124,7 +124,15 @@ pub(super) fn check(path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
             dataset::compare(&directory, &metadata, &sums, &mut findings);
         }
         if let Some(names) = &names {
-            names_of(&root, &directory, &metadata, names, &mut findings);
+            if usize::try_from(metadata.num_puzzle_identifiers) != Ok(names.len()) {
+                let path = directory.join("dataset.json");
+                let told = metadata.num_puzzle_identifiers;
+                let at = At::file(&path);
+                dataset::wrong_identifiers(at, told, names.len(), &mut findings);
+            }
+            if metadatas.is_empty() {
+                names_of(&root, &metadata, names, &mut findings);
+            }
         }
         records += sums.examples;
         metadatas.push((split, metadata));
@@ -206,18 +214,7 @@ fn names(root: &Path, findings: &mut Findings<'_>) -> Result<Option<Vec<String>>
     }
 }
 
-fn names_of(
-    root: &Path,
-    directory: &Path,
-    metadata: &Metadata,
-    names: &[String],
-    findings: &mut Findings<'_>,
-) {
-    if usize::try_from(metadata.num_puzzle_identifiers) != Ok(names.len()) {
-        let path = directory.join("dataset.json");
-        let told = metadata.num_puzzle_identifiers;
-        dataset::wrong_identifiers(At::file(&path), told, names.len(), findings);
-    }
+fn names_of(root: &Path, metadata: &Metadata, names: &[String], findings: &mut Findings<'_>) {
     let path = root.join("identifiers.json");
     let blank = usize::try_from(metadata.constants.blank_identifier_id).ok();
     let name = blank.and_then(|blank| names.get(blank));
