@@ -4,8 +4,16 @@ mod common;
 
 use common::{bash, installed, tool};
 
-const TOOLS: [&str; 7] =
-    ["harmony-tok", "span-mask", "mmidx-write", "ds-cat", "ds-manifest", "mx-decode", "npy-pack"];
+const TOOLS: [&str; 8] = [
+    "harmony-tok",
+    "span-mask",
+    "mmidx-write",
+    "ds-cat",
+    "ds-manifest",
+    "mx-decode",
+    "npy-pack",
+    "puzzle-encode",
+];
 
 #[test]
 fn short_help_fits_a_screen() {
@@ -81,6 +89,11 @@ fn version_and_wrong_flags() {
         ("mmidx-write", &["--root", "x", "--shard", "a/b"]),
         ("ds-cat", &["--to", "parquet"]),
         ("ds-cat", &["--overwrite"]),
+        ("ds-cat", &["--grid", "--columns", "inputs"]),
+        ("npy-pack", &["-o", "x", "--ignore-label-id", "x"]),
+        ("puzzle-encode", &[]),
+        ("puzzle-encode", &["chess"]),
+        ("puzzle-encode", &["domino", "--num-games", "0"]),
         ("ds-manifest", &[]),
         ("ds-manifest", &["/nonexistent"]),
     ] {

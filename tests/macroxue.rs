@@ -7,9 +7,11 @@ mod games;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use common::{Outcome, TempDir, assert_no_temporaries, bash, bin_dir, data, oracle, python, tool};
+use common::{
+    Outcome, TempDir, assert_no_temporaries, bash, bin_dir, data, oracle, peak, python, tool,
+};
 use games::{Folder, GameText, gzip};
 
 /// Bytes of the header of every pack of ours.
@@ -309,21 +311,6 @@ fn full_disks_and_closed_pipes() {
     ));
     limited.fails(75, &["npy-pack: ", "File too large"]);
     assert!(!Path::new(&to).exists());
-}
-
-/// Peak memory in KiB of a child, asked for until it ends (rusage would count the peak of the
-/// process that it was forked from).
-fn peak(child: &mut Child) -> u64 {
-    let status = format!("/proc/{}/status", child.id());
-    let mut peak = 0;
-    while child.try_wait().unwrap().is_none() {
-        let text = fs::read_to_string(&status).unwrap_or_default();
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-    assert!(child.wait().unwrap().success());
-    peak
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub use args::{
 };
 pub use error::{Error, Kind, Result, shown};
 pub use memory::keep_freed_memory;
-pub use ordered::{Flow, ordered_map};
+pub use ordered::{Flow, ordered_flat_map, ordered_map};
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there};
 pub use rejects::{Place, Position, Rejection, Rejects};

@@ -7,6 +7,7 @@ pub mod npy;
 pub mod pack;
 pub mod parquet;
 pub mod pools;
+pub mod puzzle_dir;
 pub mod raw_games;
 
 use std::io::{self, Read};
