@@ -197,7 +197,8 @@ fn write_games(args: Args, mut reader: Reader) -> Result<()> {
     records.read += reader.rejected();
     let warnings = if args.common.quiet { Vec::new() } else { warnings(&pack) };
     let provenance = header.through(&GAME, Some(provenance_entry("npy-pack"))).provenance;
-    pack.finish(records, (!args.games.no_provenance).then_some(provenance))?;
+    let legality = header.text("legality").map(str::to_string);
+    pack.finish(records, legality, (!args.games.no_provenance).then_some(provenance))?;
     progress.finish();
     warnings.iter().for_each(|line| cli::tell(&format!("npy-pack: warning: {line}")));
     rejects.finish("npy-pack")

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::cli::{Error, PendingFile, Result, shown};
 use crate::format::sha256;
 
-pub(super) const MANIFEST: &str = "manifest.json";
-pub(super) const SCHEMA: &str = "gristmill_pack_v1";
+pub const MANIFEST: &str = "manifest.json";
+pub const SCHEMA: &str = "gristmill_pack_v1";
 
 #[derive(Debug, Serialize)]
 pub(super) struct Manifest {
@@ -20,6 +20,8 @@ pub(super) struct Manifest {
     pub layout: &'static str,
     pub runs: u64,
     pub rows: u64,
+    /// `board` or `values`, as mx-decode was told; null where nothing says.
+    pub legality: Option<String>,
     pub records: Records,
     /// What `--lossy` has let go.
     pub lost: Vec<String>,

@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use self::database::Database;
-use self::manifest::{MANIFEST, Manifest, finished};
+use self::manifest::{Manifest, finished};
 use self::shards::Shards;
 use super::npy;
 use crate::cli::{Error, PendingFile, Result, publish, remove_if_there, shown};
 use crate::game2048::Game;
 
-pub use self::manifest::Records;
+pub use self::manifest::{MANIFEST, Records, SCHEMA};
 
 const DATABASE: &str = "metadata.db";
 const VALUATION_TYPES: &str = "valuation_types.json";
@@ -194,7 +194,13 @@ impl Pack {
 
     /// Publishes everything: rows, then the database, and the manifest last. What an earlier pack
     /// has left in the directory goes before. `provenance` is the chain of the filters so far.
-    pub fn finish(self, records: Records, provenance: Option<Vec<Value>>) -> Result<()> {
+    /// `legality` is how the games' `ev_legal` was decided, where that is known.
+    pub fn finish(
+        self,
+        records: Records,
+        legality: Option<String>,
+        provenance: Option<Vec<Value>>,
+    ) -> Result<()> {
         self.refuse_loss()?;
         let mut files = Vec::new();
         let mut described = Vec::new();
@@ -216,6 +222,7 @@ impl Pack {
             layout: self.layout.name(),
             runs: self.runs,
             rows,
+            legality,
             records,
             lost: self.lost,
             files: described,
