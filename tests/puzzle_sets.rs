@@ -739,3 +739,34 @@ fn the_script_builds_a_set_of_each_domain() {
     }
     assert!(!Path::new(&dir.at("out/x")).exists());
 }
+
+#[test]
+fn what_was_made_is_said() {
+    let dir = TempDir::new();
+    let task = r#"{"train": [{"input": [[1]], "output": [[1]]}], "test": []}"#;
+    let path = dir.write("tasks/evaluation/one.json", task);
+    let encode = |flags: &[&str]| {
+        tool("puzzle-encode").args(&["arc", &path, "--num-aug", "20"]).args(flags).run().ok()
+    };
+    // One cell of one colour is one of nine.
+    let run = encode(&[]);
+    assert_eq!(run.records().len(), 9);
+    assert_eq!(
+        run.stderr,
+        "puzzle-encode: warning: 12 augmentations fewer than wanted, in 1 groups: no more different \
+         ones were found\npuzzle-encode: train: 1 groups, 9 puzzles, 9 examples\n"
+    );
+    let records = run.records();
+    assert!(records[0]["build"]["inputs"][0]["sha256"].is_string());
+    assert!(records[1..].iter().all(|record| record["build"].is_null()));
+    encode(&["-q"]).silent();
+    // The chain and the constants, for whoever reads the header.
+    let header = encode(&["-q", "--to", "arrow", "-j", "2"]).lossy();
+    for part in ["\"name\":\"puzzle-encode\"", "\"--num-aug\",\"20\"", "\"seq_len\":900"] {
+        assert!(header.contains(part), "{part}");
+    }
+    let bare = encode(&["-q", "--to", "arrow", "--no-provenance"]).lossy();
+    assert!(!bare.contains("gristmill.provenance") && bare.contains("\"vocab_size\":12"));
+    let progress = encode(&["--progress", "always"]).stderr;
+    assert!(progress.contains("1 groups of 1 (100%)"), "{progress}");
+}
