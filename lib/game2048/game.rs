@@ -110,16 +110,18 @@ impl<T: Copy + Default> Column<T> {
         &self.values
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, value: Option<T>) {
         match value {
-            Some(_) if self.known.is_empty() => {}
-            Some(_) => self.known.push(true),
-            None => {
-                self.known.resize(self.values.len(), true);
-                self.known.push(false);
-            }
+            Some(value) if self.known.is_empty() => self.values.push(value),
+            _ => self.push_among_nulls(value),
         }
+    }
+
+    #[cold]
+    fn push_among_nulls(&mut self, value: Option<T>) {
+        self.known.resize(self.values.len(), true);
+        self.known.push(value.is_some());
         self.values.push(value.unwrap_or_default());
     }
 
@@ -177,7 +179,7 @@ impl Steps {
         self.step_index.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, step: Step) {
         self.step_index.push(step.step_index);
         self.boards.push(step.board);

@@ -134,6 +134,7 @@ identifier, inputs, labels, ...}. Out: files, nothing on stdout.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {
+    cli::keep_freed_memory();
     cli::main(run)
 }
 
