@@ -4,8 +4,16 @@ mod common;
 
 use common::{bash, installed, tool};
 
-const TOOLS: [&str; 7] =
-    ["harmony-tok", "span-mask", "mmidx-write", "ds-cat", "ds-manifest", "mx-decode", "npy-pack"];
+const TOOLS: [&str; 8] = [
+    "harmony-tok",
+    "ds-check",
+    "span-mask",
+    "mmidx-write",
+    "ds-cat",
+    "ds-manifest",
+    "mx-decode",
+    "npy-pack",
+];
 
 #[test]
 fn short_help_fits_a_screen() {
@@ -81,6 +89,8 @@ fn version_and_wrong_flags() {
         ("mmidx-write", &["--root", "x", "--shard", "a/b"]),
         ("ds-cat", &["--to", "parquet"]),
         ("ds-cat", &["--overwrite"]),
+        ("ds-check", &[]),
+        ("ds-check", &["-", "--only", "kd.mas"]),
         ("ds-manifest", &[]),
         ("ds-manifest", &["/nonexistent"]),
     ] {
