@@ -14,6 +14,7 @@ mod findings;
 mod inventory;
 mod kd;
 mod pool;
+mod puzzle;
 mod repeats;
 mod report;
 mod select;
@@ -31,7 +32,7 @@ use crate::cli::{Error, Result, shown};
 
 /// Every family of datasets. A path belongs to the first that knows it.
 static FAMILIES: &[&dyn Family] =
-    &[&kd::Megatron, &pool::Pools, &streams::Shards, &streams::Streams];
+    &[&kd::Megatron, &pool::Pools, &puzzle::Puzzles, &streams::Shards, &streams::Streams];
 
 /// One family of datasets: what it looks like, and what must hold in it.
 pub trait Family: Sync {
@@ -47,11 +48,10 @@ pub trait Family: Sync {
 
 /// Looks through whatever a path names.
 pub fn check(path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
-    if path.as_os_str() != "-" {
-        std::fs::metadata(path).map_err(|e| Error::io(shown(path), &e))?;
+    // A prefix names files without being one.
+    if let Some(family) = FAMILIES.iter().find(|family| family.knows(path)) {
+        return family.check(path, context);
     }
-    match FAMILIES.iter().find(|family| family.knows(path)) {
-        Some(family) => family.check(path, context),
-        None => Err(Error::usage(format!("{}: no dataset that ds-check knows", shown(path)))),
-    }
+    std::fs::metadata(path).map_err(|e| Error::io(shown(path), &e))?;
+    Err(Error::usage(format!("{}: no dataset that ds-check knows", shown(path))))
 }

@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `conversations.rs` | conversations: can they be rendered? |
 //! | `games.rs` | games: as those of a pool |
+//! | `puzzles.rs` | puzzles: the rules of their domain |
 //! | `tokens.rs` | tokens: as the sequences of a Megatron dataset, and their segments |
 //! | `shards.rs` | a directory of Parquet shards against its manifest |
 
 mod conversations;
 mod games;
+mod puzzles;
 mod shards;
 mod tokens;
 
@@ -60,7 +62,7 @@ pub(super) struct Streams;
 impl Family for Streams {
     fn checks(&self) -> Vec<&'static Check> {
         let own: &[&Check] = &[&END, &FORM, &RECORD, &TYPE, &REJECTED, &REPEATED_ID];
-        [own, conversations::CHECKS, tokens::CHECKS].concat()
+        [own, conversations::CHECKS, puzzles::CHECKS, tokens::CHECKS].concat()
     }
 
     fn knows(&self, path: &Path) -> bool {
@@ -167,11 +169,18 @@ fn records(
         None => {
             let columns = reader.schema().fields().iter().map(|f| f.name().as_str());
             let columns = columns.collect::<Vec<_>>().join(", ");
-            findings.add(&TYPE, At::file(path), || format!("its columns are {columns}"));
+            findings.add(&TYPE, At::file(path), || match columns.as_str() {
+                "" => "it is empty".to_string(),
+                columns => format!("its columns are {columns}"),
+            });
         }
     }
-    summary.what = Some(record.map_or("records", |record| record.name).to_string() + " records");
+    let of_type = |record: &RecordType| format!("{} records", record.name);
+    summary.what = Some(record.map_or("unknown records".to_string(), of_type));
     let header = reader.header().clone();
+    if record.is_some_and(|record| record.name == "tokens") {
+        tokens::header(path, &header, findings);
+    }
     let (selection, most) = (context.selection, context.max_findings);
     let progress = &mut *context.progress;
     let mut before = 0;
@@ -218,11 +227,18 @@ fn unreadable(path: &Path, error: crate::cli::Error, findings: &mut Findings<'_>
         Kind::Data => &FORM,
         _ => return Err(error),
     };
-    // The finding names the place.
+    // The finding has the place: a name, and with NDJSON a line.
     let text = error.to_string();
-    let names = ["stdin: ".to_string(), format!("{}: ", path.display())];
-    let cause = names.iter().find_map(|name| text.strip_prefix(name)).unwrap_or(&text);
-    findings.add(check, At::file(path), || cause.to_string());
+    let names = ["stdin".to_string(), path.display().to_string()];
+    let cause = names.iter().find_map(|name| text.strip_prefix(name)?.strip_prefix(':'));
+    let cause = cause.unwrap_or(&text).trim_start();
+    let line = cause.split_once(": ").and_then(|(line, rest)| Some((line.parse().ok()?, rest)));
+    let at = At::file(path);
+    let (at, cause) = match line {
+        Some((line, rest)) => (at.record("line", line), rest),
+        None => (at, cause),
+    };
+    findings.add(check, at, || cause.to_string());
     Ok(())
 }
 
@@ -240,6 +256,7 @@ fn record_type(reader: &Reader) -> Option<&'static RecordType> {
 enum Judge {
     Conversations(Box<conversations::Judge>),
     Games(Box<games::Judge>),
+    Puzzles(Box<puzzles::Judge>),
     Tokens(Box<tokens::Judge>),
     /// Types without rules of their own.
     Others,
@@ -250,6 +267,7 @@ impl Judge {
         match record.map(|record| record.name) {
             Some("conversation") => Judge::Conversations(Box::new(conversations::Judge::new())),
             Some("game") => Judge::Games(Box::default()),
+            Some("puzzle") => Judge::Puzzles(Box::new(puzzles::Judge::new(header))),
             Some("tokens") => Judge::Tokens(Box::new(tokens::Judge::new(header))),
             _ => Judge::Others,
         }
@@ -275,6 +293,7 @@ impl Judge {
         match self {
             Judge::Conversations(judge) => judge.look(path, batch, &mut looked),
             Judge::Games(judge) => judge.look(path, batch, &mut looked)?,
+            Judge::Puzzles(judge) => judge.look(path, batch, &mut looked)?,
             Judge::Tokens(judge) => judge.look(path, batch, &mut looked)?,
             Judge::Others => {}
         }
