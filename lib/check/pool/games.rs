@@ -93,11 +93,11 @@ fn game_steps(rules: &Rules, game: &Game, at: At<'_>, findings: &mut Findings<'_
         match &mut run {
             Some(run) => {
                 rules.next(at, told, &run.last, &step, findings);
-                run.push(step);
+                run.push(&step);
             }
             None => {
                 rules.first(at, told, &step, findings);
-                run = Some(Run::begin(game.run_id, step));
+                run = Some(Run::begin(game.run_id, &step));
             }
         }
     }

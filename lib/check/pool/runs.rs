@@ -72,19 +72,19 @@ pub(super) struct Run {
 
 impl Run {
     /// A run of one step.
-    pub fn begin(id: u64, step: Step) -> Run {
-        let mut run = Run { id, steps: 1, first: step, last: step, gained: 0, unbroken: true };
-        run.gain(&step);
+    pub fn begin(id: u64, step: &Step) -> Run {
+        let mut run = Run { id, steps: 1, first: *step, last: *step, gained: 0, unbroken: true };
+        run.gain(step);
         run
     }
 
     /// The same run with one more step.
     #[inline]
-    pub fn push(&mut self, step: Step) {
+    pub fn push(&mut self, step: &Step) {
         self.unbroken &= u64::from(step.step_index) == u64::from(self.last.step_index) + 1;
         self.steps += 1;
-        self.last = step;
-        self.gain(&step);
+        self.last = *step;
+        self.gain(step);
     }
 
     #[inline]

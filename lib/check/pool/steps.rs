@@ -105,7 +105,7 @@ impl Step {
     }
 
     /// The same step, its board slid.
-    #[inline]
+    #[inline(always)]
     pub fn slid(self) -> Step {
         let slide = self.direction().map(|direction| self.board.slide(direction));
         Step { slide, ..self }
