@@ -4,8 +4,9 @@ mod common;
 
 use common::{bash, installed, tool};
 
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 9] = [
     "harmony-tok",
+    "ds-check",
     "span-mask",
     "mmidx-write",
     "ds-cat",
@@ -94,6 +95,8 @@ fn version_and_wrong_flags() {
         ("puzzle-encode", &[]),
         ("puzzle-encode", &["chess"]),
         ("puzzle-encode", &["domino", "--num-games", "0"]),
+        ("ds-check", &[]),
+        ("ds-check", &["-", "--only", "kd.mas"]),
         ("ds-manifest", &[]),
         ("ds-manifest", &["/nonexistent"]),
     ] {

@@ -17,7 +17,7 @@ use crate::format::hex;
 use crate::format::kd_root::{
     ALL, Config, MANIFEST, PART_SCHEMA, Part, ROOT_SCHEMA, Records, find_manifest, manifest_beside,
 };
-use crate::harmony::{Policy, Spans};
+use crate::harmony::{Alignment, Policy, Spans};
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 static FORM: Check = Check::error(
@@ -126,6 +126,8 @@ pub(super) struct Manifests {
     parts: Vec<(PathBuf, Part)>,
     /// Whether there are manifests at all (not, whether they can be read).
     pub any: bool,
+    /// Whether one of them cannot be read: then it is not known what they leave out.
+    unread: bool,
 }
 
 /// What was seen of one prefix.
@@ -176,6 +178,7 @@ impl Manifests {
         let root: Root = match parsed(&path)? {
             Ok(root) => root,
             Err(cause) => {
+                self.unread = true;
                 findings.add(&FORM, At::file(&path), || cause);
                 return Ok(());
             }
@@ -212,6 +215,7 @@ impl Manifests {
         let part: Part = match parsed(path)? {
             Ok(part) => part,
             Err(cause) => {
+                self.unread = true;
                 findings.add(&FORM, At::file(path), || cause);
                 return Ok(());
             }
@@ -238,9 +242,12 @@ impl Manifests {
         Ok(())
     }
 
-    /// What the manifests say of how the sequences were made.
-    pub fn rules(&self) -> Rules {
-        let part = self.parts.first().map(|(_, part)| part);
+    /// What the manifests say of how the sequences of a prefix were made.
+    pub fn rules(&self, prefix: &Path) -> Rules {
+        let names_it = |path: &Path| {
+            self.claims.iter().any(|claim| claim.prefix == prefix && claim.manifest == path)
+        };
+        let part = self.parts.iter().find(|(path, _)| names_it(path)).map(|(_, part)| part);
         let config = part.and_then(|part| part.config.as_ref());
         let config = config.or(self.root.as_ref().map(|(_, root)| &root.config));
         let Some(config) = config else { return Rules::assumed() };
@@ -255,7 +262,7 @@ impl Manifests {
             Some(spans) => Some(Spans::from_json(spans)),
             None => contract.then(|| Spans::synth_kd_v1(&[])),
         };
-        Rules { policy, spans }
+        Rules { policy, spans, alignment: Alignment::Label }
     }
 
     /// Whether the vocabulary is the one whose tokens are known here.
@@ -289,7 +296,7 @@ impl Manifests {
                 claim.compare(seen, findings);
             }
         }
-        if self.any {
+        if self.any && !self.unread {
             for (prefix, _) in seen {
                 if !self.claims.iter().any(|claim| claim.prefix == prefix.path) {
                     findings.add(&SURPLUS, At::file(&prefix.path), || {
@@ -410,6 +417,9 @@ impl Manifests {
             if part.config.is_some() && part.config_hash.as_ref() != Some(&root.config_hash) {
                 findings.add(&PARTS, At::file(path), || "its config is not the root's".to_string());
             }
+        }
+        if self.unread {
+            return;
         }
         let mut by_prefix: BTreeMap<&Path, Vec<&Claim>> = BTreeMap::new();
         for claim in &self.claims {

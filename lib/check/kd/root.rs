@@ -44,7 +44,6 @@ pub(super) fn check(path: &Path, place: &Place, context: &mut Context<'_>) -> Re
     if !manifests.any {
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     }
-    let rules = manifests.rules();
     let wants_repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]);
     let wants_contents = wants_repeats || context.selection.wants_any(sequences::CHECKS);
     let mut repeats = Repeats::default();
@@ -74,6 +73,7 @@ pub(super) fn check(path: &Path, place: &Place, context: &mut Context<'_>) -> Re
         }
         let mut spans = None;
         if is_tokens && wants_contents {
+            let rules = manifests.rules(&prefix.path);
             let repeats = wants_repeats.then_some(&mut repeats);
             let place = |sequence| (number as u64) << SEQUENCE_BITS | sequence;
             let counted = contents::check(&sound, &rules, repeats, place, context, &mut findings)?;

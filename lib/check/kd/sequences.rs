@@ -106,12 +106,15 @@ pub(in crate::check) struct Rules {
     pub policy: Option<Policy>,
     /// Which channels are supervised, and as what; `None` where that is not known.
     pub spans: Option<Spans>,
+    /// That of a Megatron dataset is [`Alignment::Label`].
+    pub alignment: Alignment,
 }
 
 impl Rules {
     /// Those of a dataset that nobody says anything of.
     pub fn assumed() -> Rules {
-        Rules { policy: None, spans: Some(Spans::synth_kd_v1(&[])) }
+        let spans = Some(Spans::synth_kd_v1(&[]));
+        Rules { policy: None, spans, alignment: Alignment::Label }
     }
 
     fn is_span(&self, id: u8) -> bool {
@@ -155,7 +158,7 @@ impl Sequences {
     ) {
         let known = self.tokens(at, tokens, findings) && self.conversation(at, tokens, findings);
         let Some(masks) = masks else { return };
-        let derived = known && self.derive(tokens.len(), Alignment::Label);
+        let derived = known && self.derive(tokens.len(), self.rules.alignment);
         if !(derived && masks.1 == self.derived && masks.0 == loss_mask(&self.derived)) {
             self.masks(at, tokens, masks, derived, findings);
         }
@@ -307,6 +310,7 @@ impl Sequences {
         findings: &mut Findings<'_>,
     ) {
         let length = tokens.len();
+        let shifted = self.rules.alignment == Alignment::Label;
         if derived {
             let expected = self.derived.clone();
             let is = |span_id: &[u8]| span == span_id && mask == loss_mask(span_id);
@@ -314,14 +318,14 @@ impl Sequences {
                 return findings
                     .add(&SWAPPED, at, || "span ids stand in the loss mask".to_string());
             }
-            if self.derive(length, Alignment::Token) && is(&self.derived) {
+            if shifted && self.derive(length, Alignment::Token) && is(&self.derived) {
                 return findings.add(&UNSHIFTED, at, || {
                     let first = span.iter().position(|&id| id > 0).unwrap_or(0);
                     format!("supervised from position {first} on; from {first} - 1 it should be")
                 });
             }
             let twice: Vec<u8> = expected.iter().skip(1).copied().chain([0]).collect();
-            if is(&twice) {
+            if shifted && is(&twice) {
                 return findings.add(&DOUBLE_SHIFT, at, || {
                     let first = span.iter().position(|&id| id > 0).unwrap_or(0);
                     format!("supervised from position {first} on; from {first} + 1 it should be")
@@ -337,7 +341,7 @@ impl Sequences {
             return findings
                 .add(&SPAN_VALUE, at, || format!("position {place} is {}", span[place]));
         }
-        let end = length - length.min(2)..length;
+        let end = if shifted { length - length.min(2)..length } else { 0..0 };
         if let Some(place) = end.into_iter().find(|&place| mask[place] > 0 || span[place] > 0) {
             let (mask, span) = (mask[place], span[place]);
             return findings.add(&LAST, at, || {

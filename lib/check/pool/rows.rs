@@ -123,6 +123,8 @@ fn look<'s>(rows: &Rows, rules: &Rules, chunk: Chunk, mut findings: Findings<'s>
         }
         before = Some((row.run_id, step));
     }
+    // What is mapped counts as memory of ours while it is.
+    mapped.release(chunk.rows);
     Looked { findings, rows: count, runs }
 }
 
@@ -161,5 +163,7 @@ fn step(row: &StepRow) -> Step {
         max_rank: Some(row.max_rank),
         seed: Some(u64::from(row.seed)),
         branch_evs: row.branch_evs,
+        slide: None,
     }
+    .slid()
 }

@@ -89,7 +89,7 @@ impl Run {
 
     #[inline]
     fn gain(&mut self, step: &Step) {
-        match step.moved().filter(|_| step.exact) {
+        match step.slide.filter(|_| step.exact) {
             Some(slide) => self.gained += u64::from(slide.gained),
             None => self.unbroken = false,
         }
@@ -132,7 +132,7 @@ impl Told {
         if self.steps.is_some_and(|told| told != steps) {
             return;
         }
-        if let (Some(told), Some(slide)) = (self.highest_tile, run.last.moved())
+        if let (Some(told), Some(slide)) = (self.highest_tile, run.last.slide)
             && run.last.exact
         {
             let highest = 1u64 << slide.cells.iter().fold(0, |max, &cell| max.max(cell));

@@ -169,11 +169,18 @@ fn records(
         None => {
             let columns = reader.schema().fields().iter().map(|f| f.name().as_str());
             let columns = columns.collect::<Vec<_>>().join(", ");
-            findings.add(&TYPE, At::file(path), || format!("its columns are {columns}"));
+            findings.add(&TYPE, At::file(path), || match columns.as_str() {
+                "" => "it is empty".to_string(),
+                columns => format!("its columns are {columns}"),
+            });
         }
     }
-    summary.what = Some(record.map_or("records", |record| record.name).to_string() + " records");
+    let of_type = |record: &RecordType| format!("{} records", record.name);
+    summary.what = Some(record.map_or("unknown records".to_string(), of_type));
     let header = reader.header().clone();
+    if record.is_some_and(|record| record.name == "tokens") {
+        tokens::header(path, &header, findings);
+    }
     let (selection, most) = (context.selection, context.max_findings);
     let progress = &mut *context.progress;
     let mut before = 0;
@@ -220,11 +227,18 @@ fn unreadable(path: &Path, error: crate::cli::Error, findings: &mut Findings<'_>
         Kind::Data => &FORM,
         _ => return Err(error),
     };
-    // The finding names the place.
+    // The finding has the place: a name, and with NDJSON a line.
     let text = error.to_string();
-    let names = ["stdin: ".to_string(), format!("{}: ", path.display())];
-    let cause = names.iter().find_map(|name| text.strip_prefix(name)).unwrap_or(&text);
-    findings.add(check, At::file(path), || cause.to_string());
+    let names = ["stdin".to_string(), path.display().to_string()];
+    let cause = names.iter().find_map(|name| text.strip_prefix(name)?.strip_prefix(':'));
+    let cause = cause.unwrap_or(&text).trim_start();
+    let line = cause.split_once(": ").and_then(|(line, rest)| Some((line.parse().ok()?, rest)));
+    let at = At::file(path);
+    let (at, cause) = match line {
+        Some((line, rest)) => (at.record("line", line), rest),
+        None => (at, cause),
+    };
+    findings.add(check, at, || cause.to_string());
     Ok(())
 }
 
@@ -235,7 +249,7 @@ fn record_type(reader: &Reader) -> Option<&'static RecordType> {
     }
     let fields = reader.schema().fields();
     let has = |name: &&str| fields.iter().any(|f| f.name() == name || ndjson_name(f) == *name);
-    RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(|name| has(&name)))
+    RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(&has))
 }
 
 /// Checks batches of one type; a thread has one.

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use super::{Looked, position};
 use crate::check::kd::sequences::{Rules, Sequences};
-use crate::check::{At, Check};
+use crate::check::{At, Check, Findings};
 use crate::cli::Result;
-use crate::harmony::{Policy, Segments, Spans, segments_of};
+use crate::harmony::{Alignment, Policy, Segments, Spans, segments_of};
 use crate::record::tokens::Tokens;
 use crate::stream::{Batch, Header};
 
@@ -21,7 +21,7 @@ static ALIGNMENT: Check = Check::error(
     "masks that speak of their own token: a Megatron dataset wants those of the next",
 )
 .structure()
-.hint("try: span-mask without --alignment token");
+.hint("try: span-mask without --align token");
 static SEGMENTS: Check = Check::error(
     "stream.tokens.segments",
     "segments that are not those of the messages in the tokens: masks are made from them",
@@ -29,10 +29,21 @@ static SEGMENTS: Check = Check::error(
 
 pub(super) static CHECKS: &[&Check] = &[&NULL, &LENGTHS, &ALIGNMENT, &SEGMENTS];
 
+/// What is wrong with the header itself.
+pub(super) fn header(path: &Path, header: &Header, findings: &mut Findings<'_>) {
+    if is_misaligned(header) {
+        findings.add(&ALIGNMENT, At::file(path), || {
+            "the header says that the masks are token-aligned".to_string()
+        });
+    }
+}
+
+fn is_misaligned(header: &Header) -> bool {
+    header.text("alignment") == Some(Alignment::Token.name())
+}
+
 pub(super) struct Judge {
     sequences: Sequences,
-    /// The masks of a stream that says they are not for labels; told once.
-    misaligned: Option<String>,
     segments: Segments,
 }
 
@@ -45,21 +56,18 @@ impl Judge {
         };
         let spans = header.parameters.get("spans");
         let spans = spans.map_or_else(|| Spans::synth_kd_v1(&[]), Spans::from_json);
-        let misaligned = header.text("alignment").filter(|alignment| *alignment != "label");
+        let alignment = match is_misaligned(header) {
+            true => Alignment::Token,
+            false => Alignment::Label,
+        };
         Judge {
-            sequences: Sequences::new(&Rules { policy, spans: Some(spans) }),
-            misaligned: misaligned.map(str::to_string),
+            sequences: Sequences::new(&Rules { policy, spans: Some(spans), alignment }),
             segments: Segments::default(),
         }
     }
 
     pub fn look(&mut self, path: &Path, batch: &Batch, looked: &mut Looked<'_>) -> Result<()> {
         let view = Tokens::of(&batch.records)?;
-        if let Some(alignment) = self.misaligned.take() {
-            looked.findings.add(&ALIGNMENT, At::file(path), || {
-                format!("the header says that the masks are {alignment}-aligned")
-            });
-        }
         for row in 0..view.len() {
             let id = view.id(row);
             let at = position(At::file(path), batch.origin.place(row).position).id(id);

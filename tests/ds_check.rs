@@ -1,0 +1,198 @@
+//! ds-check: every check finds its defect, and nothing is found in what is good.
+
+mod checks;
+mod common;
+
+use std::collections::BTreeSet;
+
+use checks::defects::DEFECTS;
+use checks::{Good, catalogue, ds_check, found, found_on_stdin};
+use common::{TempDir, bash, conversation, data, files_in, tool};
+use serde_json::Value;
+
+/// Each check has a defect that it alone finds. Where others cannot but find it too, the table of
+/// the defects says so.
+#[test]
+fn every_check_finds_its_defect_alone() {
+    let good = Good::new();
+    let levels = catalogue();
+    let mut left: BTreeSet<&str> = levels.iter().map(|(id, _)| id.as_str()).collect();
+    let mut wrong = Vec::new();
+    for defect in DEFECTS.iter().copied().flatten() {
+        let dir = good.copy();
+        let arguments = (defect.make)(&dir);
+        let found = found(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut expected: Vec<&str> = [&[defect.id], defect.also].concat();
+        expected.sort();
+        if found.ids() != expected {
+            wrong.push(format!("{}: {:?}\n{:?}", defect.id, found.ids(), found.run));
+        }
+        let (_, level) = levels.iter().find(|(id, _)| id == defect.id).unwrap();
+        let is_error = found.summary["errors"].as_u64() > Some(0);
+        assert_eq!(is_error, level == "error" || !defect.also.is_empty(), "{:?}", found.run);
+        left.remove(defect.id);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(left.is_empty(), "no defect is made for {left:?}");
+}
+
+#[test]
+fn nothing_is_found_in_what_our_filters_make() {
+    let good = Good::new();
+    let dir = good.dir();
+    for name in ["in", "root", "part", "part/p", "kd/p", "kd/p_span.idx", "root/train/shard_00"] {
+        found(&[&dir.at(name)]).nothing();
+    }
+    let input = dir.at("in/manifest.json");
+    found(&[&dir.at("root"), "--input-manifest", &input, "--strict", "-j", "2"]).nothing();
+    for name in files_in(dir.path()).iter().filter(|name| !name.contains('/')) {
+        found(&[&dir.at(name)]).nothing();
+        if !name.ends_with(".parquet") {
+            found_on_stdin(&[], &dir.read(name)).nothing();
+        }
+    }
+    let text = |name: &str| ds_check(&[&dir.at(name)]).run().silent().text();
+    assert!(!text("root").contains("note:"), "{}", text("root"));
+    assert!(text("kd").contains("note: no manifest"), "{}", text("kd"));
+}
+
+/// Compressed, and of decoded text.
+#[test]
+fn streams_in_every_guise() {
+    let good = Good::new();
+    let dir = good.dir();
+    bash(&format!(
+        "cd {}; gzip -k m.arrows m.ndjson; zstd -q -k c.ndjson
+         harmony-tok --decode t.arrows > d.ndjson",
+        dir.path().display()
+    ))
+    .silent();
+    for name in ["m.arrows.gz", "m.ndjson.gz", "c.ndjson.zst", "d.ndjson"] {
+        found(&[&dir.at(name)]).nothing();
+        found_on_stdin(&[], &dir.read(name)).nothing();
+    }
+    // What is cut short is told, however it is packed.
+    for name in ["m.arrows", "m.arrows.gz", "m.ndjson.gz", "c.ndjson.zst"] {
+        let bytes = dir.read(name);
+        let found = found_on_stdin(&[], &bytes[..bytes.len() * 2 / 3]);
+        assert_eq!(found.ids(), ["stream.end"], "{:?}", found.run);
+    }
+    let lines = dir.read("c.ndjson");
+    for cut in [lines.len() - 1, 1000] {
+        let found = found_on_stdin(&[], &lines[..cut]);
+        assert_eq!(found.ids(), ["stream.end"], "{:?}", found.run);
+        assert_eq!(found.findings[0]["unit"], "line");
+        let message = found.findings[0]["message"].as_str().unwrap();
+        assert!(message.starts_with("the last line has no newline"), "{message}");
+    }
+    let empty = found_on_stdin(&[], b"");
+    assert_eq!((empty.code, empty.ids()), (Some(0), vec!["stream.type".to_string()]));
+    assert_eq!(empty.findings[0]["message"], "it is empty");
+}
+
+/// What must be found in the folders of data/malformed/kd: one of these checks, or both.
+const MALFORMED_KD: [(&str, &[&str]); 31] = [
+    ("ok", &[]),
+    ("single_sequence", &[]),
+    ("bin_trailing", &["kd.bin.length"]),
+    ("bin_truncated_half", &["kd.bin.length"]),
+    ("doc_first_not0", &["kd.idx.documents", "kd.triple.documents"]),
+    ("doc_merged", &["kd.triple.documents"]),
+    ("doccount_minus1", &["kd.idx.length"]),
+    ("eod_in_middle", &["kd.eod.middle"]),
+    ("harmony_structure", &["kd.harmony.structure"]),
+    ("idx_dtype_wrong_uint16", &["kd.bin.length", "kd.idx.pointer", "kd.triple.dtype"]),
+    ("idx_trailing_modes", &["kd.idx.modes"]),
+    ("idx_truncated", &["kd.idx.length"]),
+    ("idx_version_2", &["kd.idx.version"]),
+    ("last_position_supervised", &["kd.mask.last"]),
+    (
+        "len_negative",
+        &["kd.bin.length", "kd.idx.pointer", "kd.idx.sequence_length", "kd.triple.lengths"],
+    ),
+    ("len_plus10_overlap", &["kd.bin.length", "kd.idx.pointer", "kd.triple.lengths"]),
+    ("mask1_span0", &["kd.mask.span"]),
+    ("mask_double_shift", &["kd.mask.double_shift"]),
+    ("mask_fewer", &["kd.triple.count"]),
+    ("mask_int32", &["kd.triple.dtype"]),
+    ("mask_one_longer", &["kd.triple.lengths"]),
+    ("mask_permuted", &["kd.triple.lengths"]),
+    ("mask_span_swapped", &["kd.mask.swapped"]),
+    ("mask_unshifted", &["kd.mask.unshifted"]),
+    ("mask_value_255", &["kd.mask.value"]),
+    ("no_document_indices", &["kd.idx.documents"]),
+    ("ptr_past_eof", &["kd.idx.pointer"]),
+    ("ptr_swapped", &["kd.idx.pointer"]),
+    ("span_missing", &["kd.triple.missing"]),
+    ("tok_negative", &["kd.token.range"]),
+    ("tok_reserved", &["kd.token.reserved"]),
+];
+
+#[test]
+fn malformed_megatron_datasets_get_their_verdicts() {
+    let Some(data) = data("malformed/kd") else { return };
+    let verdicts: Value =
+        serde_json::from_slice(&std::fs::read(data.join("verdicts.json")).unwrap()).unwrap();
+    for (name, verdict) in verdicts.as_object().unwrap() {
+        let row = MALFORMED_KD.iter().find(|(folder, _)| folder == name);
+        let (_, expected) = row.unwrap_or_else(|| panic!("{name} is not in the table"));
+        let found = found(&[data.join(name).to_str().unwrap()]);
+        assert_eq!(found.ids(), *expected, "{name}: {:?}", found.run);
+        match verdict["verdict"].as_str() {
+            Some("bad") => assert_eq!(found.code, Some(1), "{name}: {:?}", found.run),
+            Some("ok") => found.nothing(),
+            _ => assert!(!expected.is_empty(), "{name}: {:?}", found.run),
+        }
+    }
+}
+
+#[test]
+fn nothing_is_found_in_the_real_data() {
+    let Some(data) = data("") else { return };
+    for name in ["synth_kd/valid_0.1", "synth_kd/valid_0.001", "synth_harmony"] {
+        found(&[data.join(name).to_str().unwrap()]).nothing();
+    }
+    let dir = TempDir::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/synth-kd.sh");
+    bash(&format!(
+        "cp {script} {dir}/s.sh; bash {dir}/s.sh {input} {dir}/root --valid-fraction 0.1",
+        dir = dir.path().display(),
+        input = data.join("synth_harmony").display(),
+    ))
+    .ok();
+    let manifest = data.join("synth_harmony/manifest.json");
+    let arguments = [&dir.at("root"), "--strict", "--input-manifest", manifest.to_str().unwrap()];
+    found(&arguments).nothing();
+    let report = ds_check(&arguments).run().silent().text();
+    assert!(report.contains("250 sequences") && !report.contains("note"), "{report}");
+}
+
+/// Parquet as other programs write it: good where harmony-tok takes it.
+#[test]
+fn parquet_of_other_programs() {
+    let Some(data) = data("parquet_variants") else { return };
+    for name in files_in(&data).iter().filter(|name| name.ends_with(".parquet")) {
+        let path = data.join(name);
+        let found = found(&[path.to_str().unwrap()]);
+        let taken = tool("harmony-tok").args(&[path.to_str().unwrap()]).run();
+        assert_eq!(found.code == Some(0), taken.code() == Some(0), "{name}: {:?}", found.run);
+    }
+}
+
+/// A directory of prefixes: each is judged by its own part manifest.
+#[test]
+fn prefixes_of_different_policies_side_by_side() {
+    let dir = TempDir::new();
+    let mut chat = conversation(1);
+    chat["messages"][2]["channel"] = serde_json::json!("commentary");
+    dir.write("chat", format!("{chat}\n"));
+    dir.write("synth", conversation(2).to_string() + "\n");
+    bash(&format!(
+        "set -eo pipefail; cd {}; harmony-tok synth | span-mask | mmidx-write --prefix d/a
+         harmony-tok --policy chat chat --to arrow | span-mask --span commentary=3 --to arrow |
+         mmidx-write --prefix d/b",
+        dir.path().display()
+    ))
+    .ok();
+    found(&[&dir.at("d")]).nothing();
+}
