@@ -7,7 +7,7 @@
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: schemas and typed views of Arrow batches | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
-//! | [`puzzle`] | ARC, Sudoku, Maze, Domino: encoding, rules, augmentation | |
+//! | [`puzzle`] | ARC, Sudoku, Maze, Domino: encoding, rules, augmentation | `record` |
 //! | [`cli`] | arguments, errors and exit codes, progress, signals, atomic outputs | |
 //! | [`format`] | one file or folder for each format on disk, its page beside it | `cli`, `record`, domain modules |
 //! | [`stream`] | NDJSON and Arrow readers and writers, sniffing, headers; `SPEC.md` | all above |

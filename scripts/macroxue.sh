@@ -7,7 +7,7 @@ usage() {
 Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
 
   RAW_DIR holds games, X.meta.json[.gz] and X.jsonl.gz, in any folders; PACK_DIR receives
-  steps.npy (or steps-00000.npy, ...), metadata.db and valuation_types.json.
+  steps.npy (or steps-00000.npy, ...), valuation_types.json, metadata.db and manifest.json.
 
   --shard-rows N            rows in each file but the last (all in one)
   --jobs N                  games side by side (all processors)
@@ -56,9 +56,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [[ ! -x $here/target/release/mx-decode ]] || PATH=$here/target/release:$PATH
 command -v mx-decode >/dev/null || die "mx-decode is not there; try: cargo build --release"
 
-# Arrow ends with a marker: npy-pack publishes nothing where mx-decode has failed.
+# Arrow ends with a marker: npy-pack publishes nothing where mx-decode has failed, not even where it
+# has written nothing at all.
+export GRISTMILL_TO=arrow
 status=(0)
-mx-decode "$raw" --to arrow --jobs "$jobs" "${decode[@]}" |
+mx-decode "$raw" --jobs "$jobs" "${decode[@]}" |
     npy-pack -o "$out" "${pack[@]}" --progress never || status=("${PIPESTATUS[@]}")
 # A stage that only lost its reader (SIGPIPE, 141) or its writer (75) is not the cause.
 for code in "${status[@]}"; do

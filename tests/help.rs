@@ -4,7 +4,7 @@ mod common;
 
 use common::{bash, installed, tool};
 
-const TOOLS: [&str; 8] = [
+const TOOLS: [&str; 9] = [
     "harmony-tok",
     "ds-check",
     "span-mask",
@@ -13,6 +13,7 @@ const TOOLS: [&str; 8] = [
     "ds-manifest",
     "mx-decode",
     "npy-pack",
+    "puzzle-encode",
 ];
 
 #[test]
@@ -91,6 +92,11 @@ fn version_and_wrong_flags() {
         ("ds-cat", &["--overwrite"]),
         ("ds-check", &[]),
         ("ds-check", &["-", "--only", "kd.mas"]),
+        ("ds-cat", &["--grid", "--columns", "inputs"]),
+        ("npy-pack", &["-o", "x", "--ignore-label-id", "x"]),
+        ("puzzle-encode", &[]),
+        ("puzzle-encode", &["chess"]),
+        ("puzzle-encode", &["domino", "--num-games", "0"]),
         ("ds-manifest", &[]),
         ("ds-manifest", &["/nonexistent"]),
     ] {

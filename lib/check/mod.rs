@@ -11,7 +11,9 @@
 mod catalogue;
 mod context;
 mod findings;
+mod inventory;
 mod kd;
+mod pool;
 mod repeats;
 mod report;
 mod select;
@@ -28,7 +30,8 @@ pub use select::Selection;
 use crate::cli::{Error, Result, shown};
 
 /// Every family of datasets. A path belongs to the first that knows it.
-static FAMILIES: &[&dyn Family] = &[&kd::Megatron, &streams::Shards, &streams::Streams];
+static FAMILIES: &[&dyn Family] =
+    &[&kd::Megatron, &pool::Pools, &streams::Shards, &streams::Streams];
 
 /// One family of datasets: what it looks like, and what must hold in it.
 pub trait Family: Sync {

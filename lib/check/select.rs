@@ -35,6 +35,11 @@ impl Selection {
             && !(self.structure && check.depth == Depth::Content)
     }
 
+    /// Whether values are to be read at all.
+    pub fn wants_contents(&self) -> bool {
+        !self.structure
+    }
+
     /// Whether one of these is wanted: whether it pays to read what they look at.
     pub fn wants_any(&self, checks: &[&Check]) -> bool {
         checks.iter().any(|check| self.wants(check))

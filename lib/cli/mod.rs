@@ -3,6 +3,7 @@
 
 mod args;
 mod error;
+mod memory;
 mod ordered;
 mod progress;
 mod publish;
@@ -19,7 +20,8 @@ pub use args::{
     CommonArgs, Encoding, InputArgs, JobsArgs, OnError, OnErrorArgs, OutputArgs, Slice,
 };
 pub use error::{Error, Kind, Result, shown};
-pub use ordered::{Flow, ordered_map};
+pub use memory::keep_freed_memory;
+pub use ordered::{Flow, ordered_flat_map, ordered_map};
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there};
 pub use rejects::{Place, Position, Rejection, Rejects};

@@ -35,18 +35,102 @@ where
         }
         return Ok(());
     }
+    let make_worker = || {
+        let mut worker = make_worker();
+        move |item: Item, send: &mut dyn FnMut(Piece<Out>) -> Flow| {
+            send(Piece { result: Some(worker(item)), is_last: true });
+        }
+    };
+    on_threads(jobs, source, make_worker, &mut sink)
+}
+
+/// The same for workers that make any number of results of one item, each handed on as it is made:
+/// memory is that of a few results, however many an item has. A worker stops where `Flow::Stop`
+/// is the answer.
+pub fn ordered_flat_map<Item, Out, Worker, E>(
+    jobs: NonZeroUsize,
+    source: impl Iterator<Item = Result<Item, E>> + Send,
+    make_worker: impl Fn() -> Worker,
+    mut sink: impl FnMut(Out) -> Result<Flow, E>,
+) -> Result<(), E>
+where
+    Item: Send,
+    Out: Send,
+    E: Send,
+    Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
+{
+    if jobs.get() == 1 {
+        let mut worker = make_worker();
+        let mut outcome = Ok(Flow::Continue);
+        for item in source {
+            worker(item?, &mut |result| {
+                if let Ok(Flow::Continue) = outcome {
+                    outcome = sink(result);
+                }
+                if let Ok(Flow::Continue) = outcome { Flow::Continue } else { Flow::Stop }
+            });
+            match outcome {
+                Ok(Flow::Continue) => {}
+                Ok(Flow::Stop) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        return Ok(());
+    }
+    let make_worker = || {
+        let mut worker = make_worker();
+        move |item: Item, send: &mut dyn FnMut(Piece<Out>) -> Flow| {
+            worker(item, &mut |result| send(Piece { result: Some(result), is_last: false }));
+            send(Piece { result: None, is_last: true });
+        }
+    };
+    on_threads(jobs, source, make_worker, &mut sink)
+}
+
+/// A result of an item, and whether it is the item's last.
+struct Piece<Out> {
+    result: Option<Out>,
+    is_last: bool,
+}
+
+fn on_threads<Item, Out, Worker, E>(
+    jobs: NonZeroUsize,
+    source: impl Iterator<Item = Result<Item, E>> + Send,
+    make_worker: impl Fn() -> Worker,
+    sink: &mut dyn FnMut(Out) -> Result<Flow, E>,
+) -> Result<(), E>
+where
+    Item: Send,
+    Out: Send,
+    E: Send,
+    Worker: FnMut(Item, &mut dyn FnMut(Piece<Out>) -> Flow) + Send,
+{
     thread::scope(|scope| {
         // Item k goes to worker k mod N, and the results are collected in the same turn: order
         // needs no sorting and no unbounded buffer.
         let mut inputs: Vec<SyncSender<Result<Item, E>>> = Vec::new();
-        let mut outputs: Vec<Receiver<Result<Out, E>>> = Vec::new();
+        let mut outputs: Vec<Receiver<Result<Piece<Out>, E>>> = Vec::new();
         for _ in 0..jobs.get() {
             let (to_worker, from_source) = sync_channel::<Result<Item, E>>(QUEUE);
             let (to_sink, from_worker) = sync_channel(QUEUE);
             let mut worker = make_worker();
             scope.spawn(move || {
                 for item in from_source {
-                    if to_sink.send(item.map(&mut worker)).is_err() {
+                    let mut flow = Flow::Continue;
+                    let mut send = |piece| {
+                        // A receiver that is gone means that the sink has stopped.
+                        if to_sink.send(piece).is_err() {
+                            flow = Flow::Stop;
+                        }
+                        flow
+                    };
+                    match item {
+                        Ok(item) => worker(item, &mut |piece| send(Ok(piece))),
+                        Err(error) => {
+                            send(Err(error));
+                        }
+                    }
+                    if flow == Flow::Stop {
                         break;
                     }
                 }
@@ -63,15 +147,15 @@ where
                 }
             }
         });
-        for turn in 0.. {
-            match outputs[turn % outputs.len()].recv() {
-                Ok(result) => {
-                    if let Flow::Stop = sink(result?)? {
-                        break;
-                    }
-                }
-                Err(_) => break,
+        let mut turn = 0;
+        while let Ok(piece) = outputs[turn % outputs.len()].recv() {
+            let Piece { result, is_last } = piece?;
+            if let Some(result) = result
+                && let Flow::Stop = sink(result)?
+            {
+                break;
             }
+            turn += usize::from(is_last);
         }
         Ok(())
     })
@@ -111,6 +195,41 @@ mod tests {
             assert_eq!(result, Err("bad".to_string()));
             let (out, result) = squares(jobs, 10);
             assert_eq!((out.len(), result), (10, Ok(())));
+        }
+    }
+
+    /// Item n becomes n mod 4 results.
+    fn repeated(jobs: usize, stop_after: usize) -> (Vec<u64>, Result<(), String>) {
+        let mut out = Vec::new();
+        let items = (0..1000u64).map(|n| if n == 700 { Err("bad".to_string()) } else { Ok(n) });
+        let worker = || {
+            |n: u64, send: &mut dyn FnMut(u64) -> Flow| {
+                for _ in 0..n % 4 {
+                    if send(n) == Flow::Stop {
+                        return;
+                    }
+                }
+            }
+        };
+        let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
+        let result = ordered_flat_map(jobs, items, worker, |n| {
+            out.push(n);
+            match out.len() {
+                length if length == stop_after => Ok(Flow::Stop),
+                99 if stop_after == 0 => Err("sink".to_string()),
+                _ => Ok(Flow::Continue),
+            }
+        });
+        (out, result)
+    }
+
+    #[test]
+    fn an_item_may_have_many_results_or_none() {
+        let expected: Vec<u64> = (0..700).flat_map(|n| vec![n; n as usize % 4]).collect();
+        for jobs in [1, 2, 3, 7] {
+            assert_eq!(repeated(jobs, usize::MAX), (expected.clone(), Err("bad".to_string())));
+            assert_eq!(repeated(jobs, 10), (expected[..10].to_vec(), Ok(())));
+            assert_eq!(repeated(jobs, 0), (expected[..99].to_vec(), Err("sink".to_string())));
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::{Error, Result, shown};
@@ -121,6 +121,12 @@ impl Write for PendingFile {
 
     fn flush(&mut self) -> io::Result<()> {
         self.open_file()?.flush()
+    }
+}
+
+impl Read for PendingFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.open_file()?.read(buffer)
     }
 }
 

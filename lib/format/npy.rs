@@ -7,6 +7,7 @@
 
 mod dtype;
 mod header;
+mod integers;
 mod parse;
 mod read;
 mod write;
@@ -18,6 +19,7 @@ pub use dtype::{
     ByteOrder, Dtype, Field, FieldAt, Scalar, aligned_step_row, packed_step_row, selfplay_row,
 };
 pub use header::Header;
+pub use integers::Integers;
 pub use read::{Mapped, Rows};
 pub use write::Writer;
 
@@ -55,6 +57,8 @@ pub enum Error {
     },
     /// The elements are in Fortran order, which only matters with two axes and more.
     FortranOrder,
+    /// The elements are of this type, where integers are wanted.
+    NoIntegers(String),
     /// The array has no axis, so no rows.
     NoRows,
     /// The type's text does not fit a header of version 1.0.
@@ -89,6 +93,9 @@ impl fmt::Display for Error {
                 write!(f, "the .npy file is too long: {length} bytes, its header needs {expected}")
             }
             Error::FortranOrder => f.write_str("the .npy array is in Fortran order"),
+            Error::NoIntegers(descr) => {
+                write!(f, "the .npy array is of {descr}, not of integers")
+            }
             Error::NoRows => f.write_str("the .npy array is a single value, no rows"),
             Error::DescrTooLong => {
                 f.write_str("the type does not fit a .npy header of version 1.0")

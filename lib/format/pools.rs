@@ -16,17 +16,24 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{Error, Result, shown};
+use crate::format::npy::Dtype;
 
 pub use pool::Pool;
 pub use reader::PoolReader;
+pub use valuations::Valuations;
 
 /// Whether a path names a pool: a directory that holds rows of steps.
 pub fn is_pool(path: &Path) -> bool {
     path.is_dir() && step_files(path).is_ok_and(|(whole, shards)| whole || !shards.is_empty())
 }
 
+/// Whether rows of this type can be read as steps.
+pub fn is_readable(dtype: &Dtype) -> bool {
+    columns::Columns::of(dtype).is_ok()
+}
+
 /// Whether there is a `steps.npy`, and the shards `steps-*.npy` by name.
-fn step_files(directory: &Path) -> Result<(bool, Vec<PathBuf>)> {
+pub fn step_files(directory: &Path) -> Result<(bool, Vec<PathBuf>)> {
     let failed = |error| Error::io(shown(directory), &error);
     let mut shards = Vec::new();
     for entry in fs::read_dir(directory).map_err(failed)? {

@@ -8,6 +8,7 @@ mod decode;
 mod defect;
 mod fast;
 mod inflate;
+mod masks;
 mod meta;
 mod step;
 mod walk;

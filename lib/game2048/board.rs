@@ -100,13 +100,16 @@ impl Board {
     /// Packs to nibbles; loses the difference of 16 and 17.
     #[inline]
     pub fn pack(&self) -> Packed {
-        let mut nibbles = 0u64;
-        let mut tile_65536_mask = 0u16;
-        for (i, &cell) in self.0.iter().enumerate() {
-            nibbles = nibbles << 4 | u64::from(cell.min(MAX_NIBBLE));
-            tile_65536_mask |= u16::from(cell > MAX_NIBBLE) << i;
-        }
+        let (first, last) = self.halves();
+        let nibbles =
+            nibbles_of(u64::from_be_bytes(first)) << 32 | nibbles_of(u64::from_be_bytes(last));
+        let tile_65536_mask =
+            mask_of(u64::from_le_bytes(first)) | mask_of(u64::from_le_bytes(last)) << 8;
         Packed { nibbles, tile_65536_mask }
+    }
+
+    fn halves(&self) -> ([u8; 8], [u8; 8]) {
+        (std::array::from_fn(|i| self.0[i]), std::array::from_fn(|i| self.0[i + 8]))
     }
 
     /// The moves that change the board, as bits of [`Direction::bit`].
@@ -170,9 +173,9 @@ impl Packed {
 #[inline]
 pub fn unpack(packed: Packed, max_rank: u8) -> Board {
     let mut cells = [0; CELLS];
-    for (i, cell) in cells.iter_mut().enumerate() {
-        *cell = nibble(packed.nibbles, i);
-    }
+    let (first, last) = cells.split_at_mut(CELLS / 2);
+    first.copy_from_slice(&bytes_of(packed.nibbles >> 32).to_be_bytes());
+    last.copy_from_slice(&bytes_of(packed.nibbles & 0xffff_ffff).to_be_bytes());
     let mut mask = packed.tile_65536_mask;
     if mask != 0 {
         let masked = if mask.count_ones() == 1 && max_rank == MAX_EXPONENT { 17 } else { 16 };
@@ -189,6 +192,35 @@ pub fn unpack(packed: Packed, max_rank: u8) -> Board {
 pub fn unpack_is_ambiguous(packed: Packed, max_rank: u8) -> bool {
     packed.tile_65536_mask.count_ones() > 1 && max_rank >= MAX_EXPONENT
 }
+
+/// Eight exponents of at most 31, one a byte, as eight nibbles in the same order.
+#[inline]
+fn nibbles_of(bytes: u64) -> u64 {
+    // 15 where the exponent is 16 or more.
+    let over = bytes & (0x10 * EACH_BYTE);
+    let nibbles = (bytes | (over - (over >> 4))) & (0x0f * EACH_BYTE);
+    let pairs = (nibbles | nibbles >> 4) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    (fours | fours >> 16) & 0xffff_ffff
+}
+
+/// Eight nibbles as eight bytes in the same order.
+#[inline]
+fn bytes_of(nibbles: u64) -> u64 {
+    let fours = (nibbles | nibbles << 16) & 0x0000_ffff_0000_ffff;
+    let pairs = (fours | fours << 8) & 0x00ff_00ff_00ff_00ff;
+    (pairs | pairs << 4) & (0x0f * EACH_BYTE)
+}
+
+/// Bit i tells whether byte i, counted from the lowest, is 16 or more; at most 31.
+#[inline]
+fn mask_of(bytes: u64) -> u16 {
+    // Byte j is 0 or 1; the product has it in bit 56 + j.
+    let over = bytes >> 4 & EACH_BYTE;
+    (over.wrapping_mul(0x0102_0408_1020_4080) >> 56) as u16
+}
+
+const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
 #[inline]
 fn nibble(nibbles: u64, cell: usize) -> u8 {

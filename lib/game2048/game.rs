@@ -110,16 +110,18 @@ impl<T: Copy + Default> Column<T> {
         &self.values
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, value: Option<T>) {
         match value {
-            Some(_) if self.known.is_empty() => {}
-            Some(_) => self.known.push(true),
-            None => {
-                self.known.resize(self.values.len(), true);
-                self.known.push(false);
-            }
+            Some(value) if self.known.is_empty() => self.values.push(value),
+            _ => self.push_among_nulls(value),
         }
+    }
+
+    #[cold]
+    fn push_among_nulls(&mut self, value: Option<T>) {
+        self.known.resize(self.values.len(), true);
+        self.known.push(value.is_some());
         self.values.push(value.unwrap_or_default());
     }
 
@@ -177,7 +179,7 @@ impl Steps {
         self.step_index.is_empty()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, step: Step) {
         self.step_index.push(step.step_index);
         self.boards.push(step.board);
@@ -253,6 +255,11 @@ impl Game {
         let mut steps = std::mem::take(&mut self.steps);
         steps.clear();
         *self = Game { steps, ..Game::default() };
+    }
+
+    /// The game's seed; where only its steps have one, that of the first.
+    pub fn known_seed(&self) -> Option<u64> {
+        self.seed.or_else(|| self.steps.seed.get(0))
     }
 
     /// The index of a valuation name in this game, which is given one if it is new. `None`

@@ -66,16 +66,11 @@ impl<R: Read> Lines<R> {
     }
 
     fn error(&self, cause: &str) -> Error {
-        Error::data(place(&self.path, self.line), cause)
+        Error::line(&self.path, self.line, cause)
     }
 }
 
-/// `file:line`.
-pub(super) fn place(path: &Path, line: u64) -> String {
-    format!("{}:{line}", path.display())
-}
-
-/// The same with the file's name alone.
+/// `file:line`, with the file's name alone.
 pub(super) fn short_place(path: &Path, line: u64) -> String {
     format!("{}:{line}", last_part(path))
 }

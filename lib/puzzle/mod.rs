@@ -12,11 +12,13 @@
 //! | `domino.rs`, `domino_game.rs` | states of played games; the play |
 //! | `rows.rs`, `csv.rs` | what the CSV domains share |
 //! | `expand.rs` | a group and its augmentations, the same for all domains |
+//! | `batches.rs` | groups as batches of records, for threads to share |
 //! | `random.rs` | the generator behind every draw |
 //! | `dihedral.rs` | the eight symmetries of a grid |
 
 pub mod arc;
 mod arc_tasks;
+mod batches;
 mod csv;
 pub mod dihedral;
 pub mod domino;
@@ -32,6 +34,7 @@ pub mod sudoku;
 #[cfg(test)]
 mod testing;
 
+pub use batches::{Chunk, Counts, Encoded, chunks};
 pub use error::{Error, ErrorKind};
 pub use expand::{Expansion, Group, expand};
 pub use source::{Groups, InputFile, Opener, Options, Reject, Rejects, Source};

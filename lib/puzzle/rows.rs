@@ -1,7 +1,7 @@
 //! What the CSV domains share: one puzzle a row. A file is read twice: once to check every row
 //! and to choose, remembering one bit a row, then to make the groups.
 
-use super::csv::{self, Lines, fields, place, short_place};
+use super::csv::{self, Lines, fields, short_place};
 use super::source::reject;
 use super::source::{Groups, InputFile, Opener, Options, Rejects, Source, hash_file, last_part};
 use super::{Domain, Error, Example, Group, Level, Rule, Split};
@@ -261,7 +261,7 @@ impl<'a> Scan<'a> {
         while let Some((line, text)) = lines.next_row()? {
             if let Err(cause) = self.row(line, text) {
                 self.rejected += 1;
-                reject(rejects, Error::data(place(self.path, line), cause), text)?;
+                reject(rejects, Error::line(self.path, line, cause), text)?;
             }
             self.rows += 1;
         }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use arrow_array::types::{Float32Type, Float64Type, Int32Type, UInt8Type, UInt32Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, RecordBatch, StringArray,
-    StructArray, cast::AsArray,
+    Array, ArrayRef, ArrowPrimitiveType, Float32Array, ListArray, PrimitiveArray, RecordBatch,
+    StringArray, StructArray, cast::AsArray,
 };
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
 
 use super::{JsonForm, RecordType, item};
@@ -21,6 +21,10 @@ use crate::game2048::{Board, CELLS, Column, Game};
 /// first game) and `steps`, one for each move. See [`step_fields`].
 pub const GAME: RecordType =
     RecordType { name: "game", version: 1, fields, known_by: &["steps"], made_by: "mx-decode" };
+
+/// The key of `session` under which the reader of a pool names what it has left out, a list: games
+/// have no place for it. A sink that cannot keep it either has to say so.
+pub const LEFT_OUT: &str = "gristmill.left_out";
 
 /// Branches of a step: up, down, left, right.
 const BRANCHES: usize = 4;
@@ -428,16 +432,18 @@ pub struct GamesBuilder {
     cells: Vec<u8>,
     board_eval: Column<i32>,
     move_dir: Column<u8>,
-    /// Lengths and text of the names of all steps; `None` for null.
-    names: Vec<Option<usize>>,
+    /// Where the name of each step ends in the text of them all.
+    name_ends: Vec<i32>,
+    names_known: Column<()>,
     name_text: String,
     valuation: Column<f64>,
     ev_legal: Column<u8>,
     step_max_rank: Column<u8>,
     step_seed: Column<u64>,
     branch_evs: Vec<f32>,
-    branch_known: Vec<bool>,
-    branches_known: Vec<bool>,
+    /// Bit i: branch i of the step has a value.
+    branch_known: Vec<u8>,
+    branches_known: Column<()>,
 }
 
 impl GamesBuilder {
@@ -484,17 +490,20 @@ impl GamesBuilder {
         self.ev_legal.append(&steps.ev_legal);
         self.step_max_rank.append(&steps.max_rank);
         self.step_seed.append(&steps.seed);
+        let longest = game.valuation_names.iter().map(String::len).max().unwrap_or_default();
+        fits(steps.len().saturating_mul(longest).saturating_add(self.name_text.len()))?;
         for index in 0..steps.len() {
             let name = game.valuation_name(index);
-            self.names.push(name.map(str::len));
             self.name_text.push_str(name.unwrap_or_default());
+            self.name_ends.push(self.name_text.len() as i32);
+            self.names_known.push(name.map(|_| ()));
         }
-        fits(self.name_text.len())?;
-        self.branch_evs.extend(steps.branch_evs.iter().flatten());
+        self.branch_evs.extend_from_slice(steps.branch_evs.as_flattened());
+        self.branch_known.extend_from_slice(&steps.branch_known);
         for (index, known) in steps.branch_known.iter().enumerate() {
-            self.branch_known.extend((0..BRANCHES).map(|branch| known >> branch & 1 == 1));
             // A source that knows nothing of values has no list of them.
-            self.branches_known.push(*known != 0 || steps.ev_legal.is_known(index));
+            let known = *known != 0 || steps.ev_legal.is_known(index);
+            self.branches_known.push(known.then_some(()));
         }
         Ok(())
     }
@@ -505,12 +514,12 @@ impl GamesBuilder {
         let steps = built.step_index.len();
         let lists_of = |length: usize| OffsetBuffer::from_repeated_length(length, steps);
         let cells = Arc::new(number::<UInt8Type>(built.cells, Vec::new()));
-        let branches = Arc::new(number::<Float32Type>(built.branch_evs, built.branch_known));
+        let known = branch_validity(&built.branch_known);
+        let branches = Arc::new(Float32Array::new(ScalarBuffer::from(built.branch_evs), known));
         let names = {
-            let lengths = built.names.iter().map(|length| length.unwrap_or_default());
-            let known: Vec<bool> = built.names.iter().map(Option::is_some).collect();
-            let offsets = OffsetBuffer::from_lengths(lengths);
-            StringArray::try_new(offsets, built.name_text.into_bytes().into(), validity(known))?
+            let ends = OffsetBuffer::new(std::iter::once(0).chain(built.name_ends).collect());
+            let known = validity(built.names_known.into_parts().1);
+            StringArray::try_new(ends, built.name_text.into_bytes().into(), known)?
         };
         let columns: Vec<ArrayRef> = vec![
             Arc::new(number::<UInt32Type>(built.step_index, Vec::new())),
@@ -526,7 +535,7 @@ impl GamesBuilder {
                 branch_item(),
                 lists_of(BRANCHES),
                 branches,
-                validity(built.branches_known),
+                validity(built.branches_known.into_parts().1),
             )?),
         ];
         let structs = StructArray::try_new(step_fields(), columns, None)?;
@@ -556,6 +565,17 @@ impl GamesBuilder {
 
 fn validity(known: Vec<bool>) -> Option<NullBuffer> {
     known.contains(&false).then(|| NullBuffer::from(known))
+}
+
+/// The validity of the branches of steps, of which each has four bits.
+fn branch_validity(steps: &[u8]) -> Option<NullBuffer> {
+    const ALL: u8 = (1 << BRANCHES) - 1;
+    if steps.iter().all(|&known| known & ALL == ALL) {
+        return None;
+    }
+    let two = |pair: &[u8]| pair[0] & ALL | pair.get(1).map_or(0, |next| next << BRANCHES);
+    let bits: Vec<u8> = steps.chunks(2).map(two).collect();
+    Some(NullBuffer::new(BooleanBuffer::new(bits.into(), 0, steps.len() * BRANCHES)))
 }
 
 fn number<T: ArrowPrimitiveType>(values: Vec<T::Native>, known: Vec<bool>) -> PrimitiveArray<T> {

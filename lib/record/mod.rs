@@ -7,6 +7,7 @@
 pub mod conversation;
 pub mod decoded;
 pub mod game;
+pub mod puzzle;
 pub mod tokens;
 
 use std::collections::HashMap;
@@ -17,6 +18,7 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 pub use conversation::CONVERSATION;
 pub use decoded::DECODED;
 pub use game::GAME;
+pub use puzzle::PUZZLE;
 pub use tokens::TOKENS;
 
 /// A record type: the contract that its two encodings share.
@@ -41,7 +43,7 @@ impl RecordType {
 }
 
 /// Every record type there is.
-pub const RECORD_TYPES: [&RecordType; 4] = [&TOKENS, &DECODED, &CONVERSATION, &GAME];
+pub const RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
 
 /// The record type of that name.
 pub fn record_type(name: &str) -> Option<&'static RecordType> {

@@ -200,7 +200,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-fn ints(list: &ListArray) -> Option<Lists<'_, i32>> {
+pub(super) fn ints(list: &ListArray) -> Option<Lists<'_, i32>> {
     let values = list.values().as_primitive_opt::<Int32Type>()?;
     Some(Lists { offsets: list.value_offsets(), values: values.values() })
 }

@@ -13,6 +13,7 @@ use super::header::Header;
 use super::input::{Bytes, cut, read_error};
 use super::reader::Source;
 use crate::cli::{Error, Result};
+use crate::record::{RECORD_TYPES, RecordType, record_type};
 
 pub(super) struct ArrowSource {
     name: Arc<str>,
@@ -47,18 +48,38 @@ impl ArrowSource {
         }
     }
 
+    /// The first schema, which comes again.
+    fn peek(&mut self) -> Result<SchemaRef> {
+        if let Some(schema) = &self.begun {
+            return Ok(schema.clone());
+        }
+        let Some(Frame::Schema(schema)) = self.next_frame()? else {
+            return Err(Error::data(format!("{}: an Arrow stream without a schema", self.name)));
+        };
+        self.begun = Some(schema.clone());
+        Ok(schema)
+    }
+
     fn next_frame(&mut self) -> Result<Option<Frame>> {
         self.frames.next().map_err(|error| frame_error(&self.name, self.is_stdin, error))
     }
 }
 
 impl Source for ArrowSource {
-    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
-        let Some(Frame::Schema(schema)) = self.next_frame()? else {
-            return Err(Error::data(format!("{}: an Arrow stream without a schema", self.name)));
-        };
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
-        self.begun = Some(schema.clone());
+        let has = |name: &&str| schema.fields().iter().any(|field| field.name() == name);
+        let found = match header.record {
+            Some((name, _)) => record_type(&name),
+            None => RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(has)),
+        };
+        Ok(Some(found.unwrap_or(default)))
+    }
+
+    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+        let schema = self.peek()?;
+        let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
         let mut bare = schema.as_ref().clone();
         bare.metadata.clear();
         Ok((header, SchemaRef::new(bare)))

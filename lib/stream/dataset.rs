@@ -1,5 +1,5 @@
-//! Datasets on disk as records: Megatron prefixes and roots, and pools of games. A format that
-//! is to be read like these is a [`Source`] and a line in [`Dataset::open`].
+//! Datasets on disk as records: Megatron prefixes and roots, pools of games, and puzzle sets. A
+//! format that is to be read like these is a [`Source`] and a line in [`Dataset::open`].
 
 use std::path::PathBuf;
 
@@ -11,7 +11,8 @@ use super::Header;
 use crate::cli::{Error, Result, Slice};
 use crate::format::kd_root::{KdReader, is_megatron};
 use crate::format::pools::{PoolReader, is_pool};
-use crate::record::{GAME, TOKENS};
+use crate::format::puzzle_dir::{PuzzleReader, is_puzzle_dir};
+use crate::record::{GAME, PUZZLE, TOKENS};
 
 /// What reads one format's datasets.
 trait Source {
@@ -50,9 +51,13 @@ impl Dataset {
             true => Ok(()),
             false => Err(Error::usage(format!("{what} and other files cannot be read together"))),
         };
+        let puzzles = paths.iter().filter(|path| is_puzzle_dir(path)).count();
         let megatron = paths.iter().filter(|path| is_megatron(path)).count();
         let pools = paths.iter().filter(|path| is_pool(path)).count();
-        let source: Box<dyn Source> = if megatron > 0 {
+        let source: Box<dyn Source> = if puzzles > 0 {
+            all(puzzles, "puzzle sets")?;
+            Box::new(PuzzleReader::open(paths, slice)?)
+        } else if megatron > 0 {
             all(megatron, "Megatron datasets")?;
             Box::new(KdReader::open(paths, slice)?)
         } else if pools > 0 {
@@ -142,7 +147,12 @@ impl Source for PoolReader {
     }
 
     fn header(&self) -> Header {
-        Header::default().through(&GAME, None)
+        let mut header = Header::default().through(&GAME, None);
+        let left_out = self.left_out();
+        if !left_out.is_empty() {
+            header.set("left_out", left_out);
+        }
+        header
     }
 
     fn records(&self) -> u64 {
@@ -155,5 +165,29 @@ impl Source for PoolReader {
 
     fn notes(&self) -> Vec<String> {
         PoolReader::notes(self)
+    }
+}
+
+impl Source for PuzzleReader {
+    fn schema(&self) -> SchemaRef {
+        PUZZLE.schema()
+    }
+
+    fn header(&self) -> Header {
+        let mut header = Header::default().through(&PUZZLE, None);
+        self.parameters().into_iter().for_each(|(name, value)| header.set(name, value));
+        header
+    }
+
+    fn records(&self) -> u64 {
+        self.examples()
+    }
+
+    fn next_batch(&mut self, most: u64) -> Result<Option<RecordBatch>> {
+        PuzzleReader::next_batch(self, most)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        PuzzleReader::notes(self).to_vec()
     }
 }

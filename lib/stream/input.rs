@@ -123,6 +123,18 @@ impl Input {
     }
 }
 
+/// The bytes of a file, whatever they are; gzip and zstd are seen through.
+pub fn open_bytes(path: &Path) -> io::Result<Bytes> {
+    let (first, bytes) = peek(File::open(path)?)?;
+    Ok(if first.starts_with(GZIP) {
+        Box::new(flate2::read::MultiGzDecoder::new(bytes))
+    } else if first.starts_with(ZSTD) {
+        Box::new(zstd::stream::read::Decoder::new(bytes)?)
+    } else {
+        Box::new(bytes)
+    })
+}
+
 /// An Arrow stream that was cut within its very first bytes.
 fn is_cut_marker(first: &[u8]) -> bool {
     !first.is_empty() && ARROW_STREAM.starts_with(first)

@@ -49,6 +49,16 @@ impl NdjsonSource {
         Ok(NdjsonSource { name, is_stdin, lines, decoder: None, next_line, pending: None })
     }
 
+    /// The first block, which comes again.
+    fn peek(&mut self) -> Result<&[u8]> {
+        if self.pending.is_none() {
+            let block = self.lines.next_block();
+            let block = block.map_err(|e| read_error(&self.name, self.is_stdin, &e))?;
+            self.pending = block.map(<[u8]>::to_vec);
+        }
+        Ok(self.pending.as_deref().unwrap_or_default())
+    }
+
     fn decode(
         &mut self,
         block: &[u8],
@@ -92,11 +102,15 @@ impl NdjsonSource {
 }
 
 impl Source for NdjsonSource {
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        let block = self.peek()?;
+        let mut known = block.lines().filter_map(|line| record_of(&member_names(line).ok()?));
+        Ok(known.next().or(first_line(block).map(|_| default)))
+    }
+
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         if wanted.is_none() {
-            let block = self.lines.next_block();
-            let block = block.map_err(|e| read_error(&self.name, self.is_stdin, &e))?;
-            self.pending = block.map(<[u8]>::to_vec);
+            self.peek()?;
         }
         let block = self.pending.as_deref().unwrap_or_default();
         let Some((number, line)) = first_line(block) else {

@@ -14,10 +14,17 @@ use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::{ParquetSource, describe_parquet};
 use super::slices::cut_inputs;
-use crate::cli::{InputArgs, Result};
+use crate::cli::{Error, InputArgs, Result};
+use crate::record::RecordType;
 
 /// One opened input.
 pub(super) trait Source: Send {
+    /// The type of the records, by the first of them or the header, or `default` where these do
+    /// not tell; `None` where there is neither. Before `begin`.
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        Ok(Some(default))
+    }
+
     /// Looks at the header and the schema before any record is asked for.
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)>;
 
@@ -49,16 +56,36 @@ pub struct Reader {
 impl Reader {
     /// Opens the first input, so that the header and what is wrong with the pipe are known early.
     pub fn open(args: &InputArgs, wanted: Wanted) -> Result<Reader> {
-        Reader::start(args, Some(wanted))
+        Reader::start(args, |_| Ok(Some(wanted)))
+    }
+
+    /// Opens records of one of these types: that of the first input, the first where it does not
+    /// tell (its first lines are bad). The type is `None` where that input is empty.
+    pub fn open_one_of(
+        args: &InputArgs,
+        records: &[&'static RecordType],
+    ) -> Result<(Reader, Option<&'static RecordType>)> {
+        let [first, ..] = records else { return Err(Error::usage("no record type is wanted")) };
+        let mut found = None;
+        let reader = Reader::start(args, |source| {
+            found = source.map_or(Ok(None), |source| source.record(first))?;
+            let is_found = |record: &&&RecordType| found.is_some_and(|f| f.name == record.name);
+            Ok(Some(Wanted::records(records.iter().find(is_found).unwrap_or(first))))
+        })?;
+        Ok((reader, found))
     }
 
     /// Reads records of any type, and Parquet files of any schema. All inputs must have the
     /// schema of the first.
     pub fn open_any(args: &InputArgs) -> Result<Reader> {
-        Reader::start(args, None)
+        Reader::start(args, |_| Ok(None))
     }
 
-    fn start(args: &InputArgs, wanted: Option<Wanted>) -> Result<Reader> {
+    /// `choose` says what is wanted, once the first input is open.
+    fn start(
+        args: &InputArgs,
+        choose: impl FnOnce(Option<&mut Box<dyn Source>>) -> Result<Option<Wanted>>,
+    ) -> Result<Reader> {
         let files =
             if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files.clone() };
         let sources = describe_parquet_files(&files);
@@ -70,22 +97,22 @@ impl Reader {
             Some(slice) => cut_inputs(&files, slice, &mut total)?,
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
-        let schema = match &wanted {
-            Some(wanted) => wanted.schema.clone(),
-            None => SchemaRef::new(Schema::empty()),
-        };
         let mut reader = Reader {
-            wanted,
+            wanted: None,
             waiting,
             current: None,
             header: Header::default(),
-            schema,
+            schema: SchemaRef::new(Schema::empty()),
             sources,
             total,
             left: u64::MAX,
             rejected: 0,
         };
         reader.advance()?;
+        reader.wanted = choose(reader.current.as_mut())?;
+        if let Some(wanted) = &reader.wanted {
+            reader.schema = wanted.schema.clone();
+        }
         if let Some(current) = &mut reader.current {
             let (header, schema) = current.begin(reader.wanted.as_ref())?;
             reader.header = header;

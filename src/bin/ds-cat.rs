@@ -14,12 +14,15 @@ use gristmill::cli::{
     shown,
 };
 use gristmill::format::parquet::ParquetSink;
+use gristmill::format::puzzle_dir::grids;
+use gristmill::record::PUZZLE;
+use gristmill::record::puzzle::grid_schema;
 use gristmill::stream::{Dataset, Header, Reader, Writer, project, provenance_entry};
 
 /// Read any dataset or stream as records
 ///
 /// PATHs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, directories of
-/// pools of 2048 games, NDJSON files and Arrow streams. Several are read one after another into
+/// pools of 2048 games, puzzle sets, NDJSON files and Arrow streams. Several are read one after another into
 /// one stream. A triple comes back as tokens records with masks; its ids are not stored, so they
 /// are null, and its segments are derived from the tokens. A pool (Macroxue pack, self-play v1,
 /// legacy) comes back as game records; what it does not know is null.
@@ -37,8 +40,12 @@ struct Args {
     #[arg(long, value_name = "N", help_heading = "Input")]
     limit: Option<u64>,
 
+    /// Puzzles as grids, digits, characters or tiles instead of tokens
+    #[arg(long, conflicts_with = "columns")]
+    grid: bool,
+
     /// Print the number of records instead of the records
-    #[arg(long, conflicts_with_all = ["columns", "output"])]
+    #[arg(long, conflicts_with_all = ["columns", "grid", "output"])]
     count: bool,
 
     /// Encoding of the output
@@ -78,6 +85,7 @@ Examples:
   ds-cat shard_00.parquet --columns synth_id,language --limit 3
   ds-cat out/train/shard_00 | harmony-tok --decode | jq -r .text
   ds-cat pack | jq -c '.steps[] | select(.max_rank >= 14)'
+  ds-cat arc/test --grid --limit 1 | jq -c '.inputs[]'
   ds-cat a.ndjson --to parquet -o a.parquet
 
 In: anything that holds records. Out: the same records.
@@ -102,6 +110,13 @@ fn run(args: &Args) -> Result<()> {
         records.select(schema.clone());
     }
     let mut header = records.header();
+    if args.grid {
+        if schema != PUZZLE.schema() {
+            return Err(Error::usage("--grid: these are no puzzle records"));
+        }
+        schema = SchemaRef::new(grid_schema());
+        header.record = None;
+    }
     if args.no_provenance {
         header.provenance.clear();
     } else {
@@ -109,7 +124,10 @@ fn run(args: &Args) -> Result<()> {
     }
     let mut sink = Sink::open(args, &schema, &header)?;
     let mut progress = args.common.progress("records", records.total());
+    let mut read = 0;
     while let Some(batch) = records.next_batch()? {
+        let batch = if args.grid { grids(&batch, read)? } else { batch };
+        read += batch.num_rows() as u64;
         progress.add(batch.num_rows() as u64, 0);
         sink.write(&batch)?;
     }
@@ -151,7 +169,8 @@ impl Records {
         }
         if let Some(directory) = paths.iter().find(|path| path.is_dir()) {
             return Err(Error::usage(format!(
-                "{}: no dataset that ds-cat knows (no train/ or valid/ with shards, no steps.npy)",
+                "{}: no dataset that ds-cat knows (no train/ or valid/ with shards, no steps.npy, \
+                 no dataset.json)",
                 shown(directory)
             )));
         }

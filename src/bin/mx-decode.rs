@@ -77,6 +77,7 @@ enum Outcome {
 }
 
 fn main() -> ExitCode {
+    cli::keep_freed_memory();
     cli::main(run)
 }
 

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, tool};
+pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, tool};
 pub use samples::{Random, conversation, conversations, masked_line, tokens_line};
 
 /// Says that a test does nothing, past the test harness's capture.

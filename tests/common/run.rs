@@ -50,6 +50,21 @@ pub fn oracle(python: &Path, script: &str, arguments: &[&str]) -> Outcome {
     Tool::new(command, &format!("python {script} {}", arguments.join(" "))).run()
 }
 
+/// Peak memory in KiB of a child, asked for until it ends (rusage would count the peak of the
+/// process that it was forked from).
+pub fn peak(child: &mut Child) -> u64 {
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    assert!(child.wait().unwrap().success());
+    peak
+}
+
 impl Tool {
     pub fn new(mut command: Command, shown: &str) -> Tool {
         for name in VARIABLES {

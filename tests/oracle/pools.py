@@ -150,9 +150,10 @@ def save(directory, rows, shard_rows=None, first=0, digits=5):
         np.save(directory / f"steps-{number:0{digits}}.npy", rows[start : start + shard_rows])
 
 
-def finish(root, name, games, session=None):
+def finish(root, name, games, session=None, left_out=None):
     if games:
-        games[0]["session"] = session or {}
+        own = {"gristmill.left_out": left_out} if left_out else {}
+        games[0]["session"] = (session or {}) | own
     with open(root / f"{name}.ndjson", "w") as file:
         for g in games:
             file.write(json.dumps(g) + "\n")
@@ -197,7 +198,7 @@ def selfplay(root, name, empty=False):
     games[-1] |= {"seed": None, "score": None, "max_tile": None, "num_moves": None}
     if empty:
         games.pop()
-    finish(root, name, games)
+    finish(root, name, games, left_out=None if empty else ["embeddings-*.npy"])
 
 
 def legacy(root):
@@ -215,7 +216,7 @@ def legacy(root):
         games.insert(0, game(run_id, steps, seed=run_id, num_moves=6))
     save(directory, np.array(rows, dtype))
     database(directory, games, session=False)
-    finish(root, "legacy", games)
+    finish(root, "legacy", games, left_out=["score"])
 
     # Text of another width, no metadata.db, and big-endian numbers.
     directory = root / "legacy-big"

@@ -1,8 +1,7 @@
 //! What manifests say of a dataset against what is there: names, sizes, hashes, counts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -11,8 +10,9 @@ use sha2::{Digest, Sha256};
 
 use super::sequences::Rules;
 use super::{Place, Prefix};
+use crate::check::inventory::{self, Claimed};
 use crate::check::{At, Check, Context, Findings};
-use crate::cli::{Error, Flow, Result, ordered_map, shown};
+use crate::cli::{Error, Result, shown};
 use crate::format::hex;
 use crate::format::kd_root::{
     ALL, Config, MANIFEST, PART_SCHEMA, Part, ROOT_SCHEMA, Records, find_manifest, manifest_beside,
@@ -116,13 +116,6 @@ struct Claim {
     /// By span id; a root's manifest has them for whole splits only.
     supervised: Option<BTreeMap<String, u64>>,
     files: Vec<Claimed>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Claimed {
-    path: PathBuf,
-    bytes: u64,
-    sha256: String,
 }
 
 /// The manifests of a dataset.
@@ -374,41 +367,9 @@ impl Manifests {
     }
 
     fn files(&self, context: &mut Context<'_>, findings: &mut Findings<'_>) -> Result<()> {
-        // Parts and root name the same files: what they say alike is compared once.
-        let all: BTreeSet<&Claimed> = self.claims.iter().flat_map(|claim| &claim.files).collect();
-        let mut hashed = Vec::new();
-        for file in all {
-            match fs::metadata(&file.path) {
-                Err(_) => {
-                    findings.add(&FILE, At::file(&file.path), || "is not there".to_string());
-                }
-                Ok(metadata) if metadata.len() != file.bytes => {
-                    findings.add(&BYTES, At::file(&file.path), || {
-                        format!("has {} bytes, not {}", metadata.len(), file.bytes)
-                    });
-                }
-                Ok(_) => hashed.push(file),
-            }
-        }
-        if !findings.wants(&SHA256) {
-            return Ok(());
-        }
-        let progress = &mut *context.progress;
-        ordered_map(
-            context.jobs,
-            hashed.into_iter().map(Ok),
-            || |file: &Claimed| (file.clone(), sha256_of(&file.path)),
-            |(file, hash)| {
-                let hash = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
-                if hash != file.sha256 {
-                    findings.add(&SHA256, At::file(&file.path), || {
-                        format!("has sha256 {hash}, not {}", file.sha256)
-                    });
-                }
-                progress.add(0, file.bytes);
-                Ok(Flow::Continue)
-            },
-        )
+        let checks = inventory::Checks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
+        let claims = self.claims.iter().flat_map(|claim| &claim.files);
+        inventory::compare(claims, &checks, context, findings)
     }
 
     /// The sums of the root's manifest.
@@ -565,16 +526,4 @@ fn json_files(directory: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
         .collect();
     names.sort();
     Ok(names.into_iter().map(|name| directory.join(name)).collect())
-}
-
-fn sha256_of(path: &Path) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
-    let mut hasher = Sha256::new();
-    let mut buffer = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hex(&hasher.finalize())),
-            read => hasher.update(&buffer[..read]),
-        }
-    }
 }

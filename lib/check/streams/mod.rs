@@ -4,10 +4,12 @@
 //! | file | records |
 //! |---|---|
 //! | `conversations.rs` | conversations: can they be rendered? |
+//! | `games.rs` | games: as those of a pool |
 //! | `tokens.rs` | tokens: as the sequences of a Megatron dataset, and their segments |
 //! | `shards.rs` | a directory of Parquet shards against its manifest |
 
 mod conversations;
+mod games;
 mod shards;
 mod tokens;
 
@@ -251,6 +253,7 @@ fn record_type(reader: &Reader) -> Option<&'static RecordType> {
 /// Checks batches of one type; a thread has one.
 enum Judge {
     Conversations(Box<conversations::Judge>),
+    Games(Box<games::Judge>),
     Tokens(Box<tokens::Judge>),
     /// Types without rules of their own.
     Others,
@@ -260,6 +263,7 @@ impl Judge {
     fn new(record: Option<&'static RecordType>, header: &Header) -> Judge {
         match record.map(|record| record.name) {
             Some("conversation") => Judge::Conversations(Box::new(conversations::Judge::new())),
+            Some("game") => Judge::Games(Box::default()),
             Some("tokens") => Judge::Tokens(Box::new(tokens::Judge::new(header))),
             _ => Judge::Others,
         }
@@ -284,6 +288,7 @@ impl Judge {
         }
         match self {
             Judge::Conversations(judge) => judge.look(path, batch, &mut looked),
+            Judge::Games(judge) => judge.look(path, batch, &mut looked)?,
             Judge::Tokens(judge) => judge.look(path, batch, &mut looked)?,
             Judge::Others => {}
         }

@@ -69,6 +69,14 @@ impl Reader {
         self.has_session
     }
 
+    /// What SQLite finds wrong with the file as such, the first of it.
+    pub fn damage(&self) -> Result<Option<String>, Error> {
+        let sql = "PRAGMA quick_check(1)";
+        let found: String =
+            self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.sqlite(e))?;
+        Ok((found != "ok").then_some(found))
+    }
+
     /// Rows of `runs`.
     pub fn run_count(&self) -> Result<u64, Error> {
         let count = self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0));

@@ -67,8 +67,12 @@ impl Writer {
     }
 
     /// Writes a key of the session, in place of the same key.
-    pub fn put_session(&mut self, key: &str, value: &str) -> Result<(), Error> {
-        self.put(PUT_SESSION, params![key, value])
+    pub fn put_session<'a>(
+        &mut self,
+        key: &str,
+        value: impl Into<Option<&'a str>>,
+    ) -> Result<(), Error> {
+        self.put(PUT_SESSION, params![key, value.into()])
     }
 
     /// Commits, moves everything into the one file, and closes it: a reader needs neither

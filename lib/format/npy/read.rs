@@ -99,12 +99,18 @@ impl Mapped {
     /// would end the process when the lost part is touched. Published datasets are renamed
     /// into place and never written again.
     pub fn open(file: &File) -> Result<Self, Error> {
+        let mapped = Mapped::open_in_any_order(file)?;
+        if mapped.header.fortran_order && mapped.header.shape.len() > 1 {
+            return Err(Error::FortranOrder);
+        }
+        Ok(mapped)
+    }
+
+    /// The same, in C or Fortran order: there a "row" is no row of the array.
+    pub(super) fn open_in_any_order(file: &File) -> Result<Self, Error> {
         let mut start = file;
         start.rewind()?;
         let (header, header_bytes) = Header::read(&mut start)?;
-        if header.fortran_order && header.shape.len() > 1 {
-            return Err(Error::FortranOrder);
-        }
         let (rows, row_bytes) = (header.rows()?, header.row_bytes()?);
         // SAFETY: the map is only read, and only as bytes, for which any content is valid.
         // That the file is not changed meanwhile is the condition stated above.
@@ -129,6 +135,24 @@ impl Mapped {
     /// All rows as bytes.
     pub fn data(&self) -> &[u8] {
         self.map.get(self.data..).unwrap_or_default()
+    }
+
+    /// Lets go of the memory behind some rows, which were read and will hardly be read again:
+    /// reading a whole file then takes no more memory than its current part. Only a hint.
+    pub fn release(&self, rows: std::ops::Range<u64>) {
+        let at = |row: u64| {
+            let row = usize::try_from(row.min(self.rows)).unwrap_or(usize::MAX);
+            row.saturating_mul(self.row_bytes).saturating_add(self.data).min(self.map.len())
+        };
+        let (start, end) = (at(rows.start), at(rows.end));
+        if start < end {
+            // SAFETY: the map is of a file, shared and only read: a page that is let go is read
+            // from the file again, with the same bytes (see `open`).
+            let _ = unsafe {
+                let advice = memmap2::UncheckedAdvice::DontNeed;
+                self.map.unchecked_advise_range(advice, start, end - start)
+            };
+        }
     }
 
     /// The bytes of one row; `None` past the end.

@@ -49,7 +49,12 @@ impl<W: Write + Seek> Writer<W> {
 
     /// Bytes of the file so far.
     pub fn bytes(&self) -> u64 {
-        self.header_bytes as u64 + self.rows * self.row_bytes as u64
+        self.header_bytes as u64 + self.data_bytes()
+    }
+
+    /// Bytes of the rows so far.
+    pub fn data_bytes(&self) -> u64 {
+        self.rows * self.row_bytes as u64
     }
 
     /// Puts the number of rows into the header, flushes, and gives `out` back, at its end.

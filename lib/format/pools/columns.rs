@@ -106,23 +106,26 @@ impl Columns {
             None => integer("step_idx")?,
             found => found,
         };
-        let unread = |field: &&Field| !field.is_padding() && !KNOWN.contains(&field.name.as_str());
+        let move_dir = match integer("move_dir")? {
+            Some(number) => Some(Move::Number(number)),
+            None => number(dtype, "move", 1, is_text)?.map(Move::Name),
+        };
+        // A numeric `move` alone says nothing.
+        let is_read = |name: &str| KNOWN.contains(&name) && (name != "move" || move_dir.is_some());
+        let unread = |field: &&Field| !field.is_padding() && !is_read(&field.name);
         Ok(Columns {
             run_id: integer("run_id")?,
             step,
             cells,
             board_eval: integer("board_eval")?,
-            move_dir: match integer("move_dir")? {
-                Some(number) => Some(Move::Number(number)),
-                None => number(dtype, "move", 1, is_text)?.map(Move::Name),
-            },
+            unread: fields.iter().filter(unread).map(|field| field.name.clone()).collect(),
+            move_dir,
             valuation_type: integer("valuation_type")?,
             valuation: float("valuation", 1)?,
             ev_legal: integer("ev_legal")?,
             max_rank: integer("max_rank")?,
             seed: integer("seed")?,
             branch_evs: float("branch_evs", 4)?,
-            unread: fields.iter().filter(unread).map(|field| field.name.clone()).collect(),
         })
     }
 

@@ -11,6 +11,10 @@ use super::{row_files, sidecar};
 use crate::cli::{Error, Result, shown};
 use crate::format::metadata_db::{self, Cause, run_key, run_of_key};
 use crate::game2048::Game;
+use crate::record::game::LEFT_OUT;
+
+/// The name under which features that lie along the rows are left out.
+const EMBEDDINGS: &str = "embeddings-*.npy";
 
 /// A pool that is open for reading.
 #[derive(Debug)]
@@ -22,6 +26,7 @@ pub struct Pool {
     database: Option<metadata_db::Reader>,
     valuations: Valuations,
     gather: Gather,
+    left_out: Vec<String>,
 }
 
 impl Pool {
@@ -52,8 +57,10 @@ impl Pool {
         };
         let valuations = Valuations::of_pool(directory)?;
         let gather = Gather::default();
+        let mut left_out = columns.unread.clone();
+        left_out.extend(has_embeddings(directory).then(|| EMBEDDINGS.to_string()));
         let directory = directory.to_path_buf();
-        Ok(Pool { directory, rows, columns, runs, database, valuations, gather })
+        Ok(Pool { directory, rows, columns, runs, database, valuations, gather, left_out })
     }
 
     /// Games, those without rows too.
@@ -61,22 +68,17 @@ impl Pool {
         self.runs.len() as u64
     }
 
-    /// What the pool has and games have not, for people.
-    pub fn notes(&self) -> Vec<String> {
+    /// What the pool has and games have not: fields of its rows, `embeddings-*.npy`.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
+    }
+
+    /// The same for people.
+    pub fn note(&self) -> Option<String> {
+        let names = self.left_out.join(", ");
         let place = shown(&self.directory);
-        let mut notes = Vec::new();
-        if !self.columns.unread.is_empty() {
-            let names = self.columns.unread.join(", ");
-            notes.push(format!("{place}: fields that no game has are left out: {names}"));
-        }
-        let embeddings = std::fs::read_dir(&self.directory).into_iter().flatten().flatten();
-        if embeddings.map(|entry| entry.file_name()).any(|name| {
-            let name = name.as_encoded_bytes();
-            name.starts_with(b"embeddings-") && name.ends_with(b".npy")
-        }) {
-            notes.push(format!("{place}: embeddings-*.npy are left out, games have none"));
-        }
-        notes
+        (!names.is_empty())
+            .then(|| format!("{place}: left out, games have no place for it: {names}"))
     }
 
     /// Reads the game at a position among the runs by ascending id, best in order; `game` loses
@@ -113,7 +115,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The pool's own keys: the text of a JSON object.
+    /// The pool's own keys, and under one more what of it is left out: the text of a JSON object.
     fn session(&self) -> Result<String> {
         let mut own = Map::new();
         if let Some(database) = &self.database {
@@ -125,6 +127,9 @@ impl Pool {
                 Ok::<_, Error>(())
             });
             all.map_err(of_database)??;
+        }
+        if !self.left_out.is_empty() {
+            own.insert(LEFT_OUT.to_string(), Value::from(self.left_out.clone()));
         }
         Ok(Value::Object(own).to_string())
     }
@@ -186,6 +191,15 @@ impl Pool {
             None => Ok(None),
         }
     }
+}
+
+/// Whether there are rows of features that lie along the rows of steps.
+fn has_embeddings(directory: &Path) -> bool {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.file_name()).any(|name| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b"embeddings-") && name.ends_with(b".npy")
+    })
 }
 
 /// Adds the runs that have no rows; both lists by ascending id.

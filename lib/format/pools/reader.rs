@@ -43,7 +43,18 @@ impl PoolReader {
 
     /// What the pools have and games have not, for people.
     pub fn notes(&self) -> Vec<String> {
-        self.pools.iter().flat_map(Pool::notes).collect()
+        self.pools.iter().filter_map(Pool::note).collect()
+    }
+
+    /// What any of the pools has and games have not, each once.
+    pub fn left_out(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for name in self.pools.iter().flat_map(Pool::left_out) {
+            if !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        names
     }
 
     /// The next games; never more than `most` of them.

@@ -12,7 +12,7 @@ use crate::game2048::KNOWN_VALUATIONS;
 
 /// The names of a pack's ids.
 #[derive(Debug)]
-pub(super) struct Valuations {
+pub struct Valuations {
     names: Vec<(u64, String)>,
     /// Whether the pool says so itself.
     pub stored: bool,
@@ -32,6 +32,11 @@ impl Valuations {
         };
         let names = parse(&text).map_err(|what| Error::data(what).at(shown(&path)))?;
         Ok(Valuations { names, stored: true })
+    }
+
+    /// Ids and names, as the file has them.
+    pub fn names(&self) -> &[(u64, String)] {
+        &self.names
     }
 
     pub fn name(&self, id: u64) -> Option<&str> {

@@ -158,35 +158,56 @@ impl<'a> StepReader<'a> {
     /// Gives the bytes read. After a defect, `line` is the line that has it.
     fn read(&mut self, text: &[u8], ends: bool) -> Result<usize, Defect> {
         let mut at = 0;
+        let mut guess = fast::Guess::default();
         while at < text.len() {
-            if let Some((step, next)) = fast::step(text, at) {
+            if let Some((step, next)) = fast::compact(text, at, &mut guess) {
                 self.line += 1;
                 self.accept(&step)?;
                 at = next;
-                continue;
+            } else if let Some(next) = self.read_other(text, at, ends, &mut guess)? {
+                at = next;
+            } else {
+                break;
             }
-            let end = match memchr::memchr(b'\n', &text[at..]) {
-                Some(length) => at + length,
-                None if ends => text.len(),
-                None => break,
-            };
-            self.line += 1;
-            let line = &text[at..end];
-            if line.len() > MAX_LINE {
-                return Err(Defect::LongLine { limit: MAX_LINE });
-            }
-            if !line.trim_ascii().is_empty() {
-                let mut scratch = std::mem::take(&mut self.scratch);
-                let accepted = step::parse(line, &mut scratch).and_then(|s| self.accept(&s));
-                self.scratch = scratch;
-                accepted?;
-            }
-            at = (end + 1).min(text.len());
         }
         Ok(at)
     }
 
-    #[inline]
+    /// Reads one line of any shape. Gives where the next one starts; `None` if the line goes
+    /// on after the text.
+    #[inline(never)]
+    fn read_other<'t>(
+        &mut self,
+        text: &'t [u8],
+        at: usize,
+        ends: bool,
+        guess: &mut fast::Guess<'t>,
+    ) -> Result<Option<usize>, Defect> {
+        if let Some((step, next)) = fast::spaced(text, at, guess) {
+            self.line += 1;
+            self.accept(&step)?;
+            return Ok(Some(next));
+        }
+        let end = match memchr::memchr(b'\n', &text[at..]) {
+            Some(length) => at + length,
+            None if ends => text.len(),
+            None => return Ok(None),
+        };
+        self.line += 1;
+        let line = &text[at..end];
+        if line.len() > MAX_LINE {
+            return Err(Defect::LongLine { limit: MAX_LINE });
+        }
+        if !line.trim_ascii().is_empty() {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let accepted = step::parse(line, &mut scratch).and_then(|step| self.accept(&step));
+            self.scratch = scratch;
+            accepted?;
+        }
+        Ok(Some((end + 1).min(text.len())))
+    }
+
+    #[inline(always)]
     fn accept(&mut self, step: &RawStep<'_>) -> Result<(), Defect> {
         let position = self.game.steps.len() as u64;
         let step_index = step.step_index.unwrap_or(position);

@@ -1,73 +1,193 @@
 //! The hot path: one line of the shape that the player writes.
 //!
 //! It takes the known keys in their usual order, where any but `move` and `board` may be
-//! missing and one space may follow each comma and colon. Everything else (other keys,
-//! another order, escapes, exponents, every defect) is left to `step`, by giving `None`.
-//! Whatever it does take it reads as `step` would.
+//! missing, with no white space or with one space after each comma and colon. Everything
+//! else (other keys, another order, escapes, exponents, every defect, a line close to the
+//! end of the text) is left to `step`, by giving `None`. Whatever it does take it reads as
+//! `step` would.
+//!
+//! What makes it fast is that where a value ends is mostly guessed, by a branch that the
+//! processor predicts, and then checked: were it computed from the text, each value would
+//! wait for the one before it.
 
+use super::masks::{Masks, WINDOW};
 use super::step::{RawStep, ValuationType};
 use crate::game2048::{CELLS, Direction};
 
-/// Reads the line that starts at `at`. Gives the step and where the next line starts.
-#[inline]
-pub(super) fn step(text: &[u8], at: usize) -> Option<(RawStep<'_>, usize)> {
-    let mut cursor = Cursor { rest: text.get(at..)? };
-    if !cursor.eat(b"{") {
-        return None;
+/// Bytes that a line may have here, and that must be left of the text.
+const LONGEST_LINE: usize = 512;
+
+/// What the last line was like, which the next one is likely to be too.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Guess<'a> {
+    /// All before the value of `step_index`, and the seed in it.
+    head: Piece,
+    seed: Option<u64>,
+    /// All between `step_index` and the value of `move`, and the rank in it.
+    middle: Piece,
+    max_rank: Option<u64>,
+    /// All between `move` and the value of `valuation`, and the name in it.
+    tail: Piece,
+    valuation_type: ValuationType<'a>,
+    /// Digits of the step's index.
+    index: usize,
+    /// Bytes of the board before its last bracket.
+    board: usize,
+}
+
+impl Default for Guess<'_> {
+    fn default() -> Self {
+        Guess {
+            head: Piece::NONE,
+            seed: None,
+            middle: Piece::NONE,
+            max_rank: None,
+            tail: Piece::NONE,
+            valuation_type: ValuationType::Known(0),
+            index: 1,
+            board: 0,
+        }
     }
-    let mut seed = None;
-    if cursor.key(b"\"seed\":") {
-        seed = Some(cursor.integer()?);
-        cursor.comma()?;
+}
+
+/// Bytes of the longest piece of a line that is remembered: a seed of 20 digits with its keys.
+const PIECE: usize = 48;
+
+/// A piece of the last line, compared as a whole: no call and no loop over a length that varies.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    bytes: [u8; PIECE],
+    /// 0xff for each byte of the piece, 0 behind it.
+    mask: [u8; PIECE],
+    /// 0 for none.
+    length: usize,
+}
+
+impl Piece {
+    const NONE: Piece = Piece { bytes: [0; PIECE], mask: [0; PIECE], length: 0 };
+
+    fn of(text: &[u8]) -> Piece {
+        let mut piece = Piece::NONE;
+        if let Some(bytes) = piece.bytes.get_mut(..text.len()) {
+            bytes.copy_from_slice(text);
+            piece.mask[..text.len()].fill(0xff);
+            piece.length = text.len();
+        }
+        piece
     }
+
+    #[inline(always)]
+    fn begins(&self, text: &[u8; PIECE]) -> bool {
+        let mut differ = 0;
+        for i in 0..PIECE {
+            differ |= (text[i] ^ self.bytes[i]) & self.mask[i];
+        }
+        differ == 0
+    }
+}
+
+/// Reads the line that starts at `at`, if it has no white space. Gives the step and where
+/// the next line starts.
+#[inline(always)]
+pub(super) fn compact<'a>(
+    text: &'a [u8],
+    at: usize,
+    guess: &mut Guess<'a>,
+) -> Option<(RawStep<'a>, usize)> {
+    let (step, length) = line::<false>(text.get(at..)?.first_chunk()?, guess)?;
+    Some((step, at + length))
+}
+
+/// Reads the line that starts at `at`, if it has a space after each comma and colon.
+#[inline(never)]
+pub(super) fn spaced<'a>(
+    text: &'a [u8],
+    at: usize,
+    guess: &mut Guess<'a>,
+) -> Option<(RawStep<'a>, usize)> {
+    let (step, length) = line::<true>(text.get(at..)?.first_chunk()?, guess)?;
+    Some((step, at + length))
+}
+
+/// Reads one line; `SPACED` tells whether commas and colons have a space after them.
+#[inline(always)]
+fn line<'a, const SPACED: bool>(
+    text: &'a [u8; LONGEST_LINE],
+    guess: &mut Guess<'a>,
+) -> Option<(RawStep<'a>, usize)> {
+    let mut cursor = Cursor::<SPACED> { text, at: 0 };
     let mut step_index = None;
-    if cursor.key(b"\"step_index\":") {
-        step_index = Some(cursor.integer()?);
-        cursor.comma()?;
-    }
-    let mut max_rank = None;
-    if cursor.key(b"\"max_rank\":") {
-        max_rank = Some(cursor.integer()?);
-        cursor.comma()?;
-    }
-    if !cursor.key(b"\"move\":") {
-        return None;
-    }
-    let direction = cursor.direction()?;
-    cursor.comma()?;
-    let mut valuation_type = ValuationType::Known(0);
-    if cursor.key(b"\"valuation_type\":") {
-        valuation_type = cursor.valuation_type()?;
-        cursor.comma()?;
-    }
-    let mut valuation = None;
-    if cursor.key(b"\"valuation\":") {
-        valuation = Some(cursor.decimal()?.to_f64());
-        cursor.comma()?;
-    }
-    if !cursor.key(b"\"board\":") {
-        return None;
-    }
-    let cells = cursor.board()?;
-    let (mut branch_evs, mut branch_known) = ([0.0; 4], 0);
-    if cursor.eat(b",") {
-        cursor.space();
-        if !cursor.key(b"\"branch_evs\":") || !cursor.key(b"{\"up\":") {
+    if cursor.again(&guess.head) {
+        step_index = Some(cursor.integer(&mut guess.index)?);
+    } else {
+        let start = cursor.at;
+        guess.head = Piece::NONE;
+        if !cursor.eat(b"{") {
             return None;
         }
-        cursor.branch(Direction::Up, &mut branch_evs, &mut branch_known)?;
+        guess.seed = None;
+        if cursor.key(b"\"seed\":", b"\"seed\": ") {
+            guess.seed = Some(cursor.integer(&mut 0)?);
+            cursor.comma()?;
+        }
+        if cursor.key(b"\"step_index\":", b"\"step_index\": ") {
+            guess.head = cursor.since(start);
+            step_index = Some(cursor.integer(&mut guess.index)?);
+        }
+    }
+    if !cursor.again(&guess.middle) {
+        let start = cursor.at;
+        guess.middle = Piece::NONE;
+        if step_index.is_some() {
+            cursor.comma()?;
+        }
+        guess.max_rank = None;
+        if cursor.key(b"\"max_rank\":", b"\"max_rank\": ") {
+            guess.max_rank = Some(cursor.integer(&mut 0)?);
+            cursor.comma()?;
+        }
+        if !cursor.key(b"\"move\":", b"\"move\": ") {
+            return None;
+        }
+        guess.middle = cursor.since(start);
+    }
+    let direction = cursor.direction()?;
+    let mut valuation = None;
+    if cursor.again(&guess.tail) {
+        valuation = Some(cursor.decimal()?.to_f64());
         cursor.comma()?;
-        if !cursor.key(b"\"left\":") {
+    } else {
+        let start = cursor.at;
+        guess.tail = Piece::NONE;
+        cursor.comma()?;
+        guess.valuation_type = ValuationType::Known(0);
+        if cursor.key(b"\"valuation_type\":", b"\"valuation_type\": ") {
+            guess.valuation_type = cursor.valuation_type()?;
+            cursor.comma()?;
+        }
+        if cursor.key(b"\"valuation\":", b"\"valuation\": ") {
+            guess.tail = cursor.since(start);
+            valuation = Some(cursor.decimal()?.to_f64());
+            cursor.comma()?;
+        }
+    }
+    if !cursor.key(b"\"board\":", b"\"board\": ") {
+        return None;
+    }
+    let cells =
+        if SPACED { cursor.spaced_board()? } else { cursor.compact_board(&mut guess.board)? };
+    let (mut branch_evs, mut branch_known) = ([0.0; 4], 0);
+    if cursor.key(b",\"branch_evs\":{\"up\":", b", \"branch_evs\": {\"up\": ") {
+        cursor.branch(Direction::Up, &mut branch_evs, &mut branch_known)?;
+        if !cursor.key(b",\"left\":", b", \"left\": ") {
             return None;
         }
         cursor.branch(Direction::Left, &mut branch_evs, &mut branch_known)?;
-        cursor.comma()?;
-        if !cursor.key(b"\"right\":") {
+        if !cursor.key(b",\"right\":", b", \"right\": ") {
             return None;
         }
         cursor.branch(Direction::Right, &mut branch_evs, &mut branch_known)?;
-        cursor.comma()?;
-        if !cursor.key(b"\"down\":") {
+        if !cursor.key(b",\"down\":", b", \"down\": ") {
             return None;
         }
         cursor.branch(Direction::Down, &mut branch_evs, &mut branch_known)?;
@@ -79,22 +199,23 @@ pub(super) fn step(text: &[u8], at: usize) -> Option<(RawStep<'_>, usize)> {
         return None;
     }
     let step = RawStep {
-        seed,
+        seed: guess.seed,
         step_index,
-        max_rank,
+        max_rank: guess.max_rank,
         direction,
-        valuation_type,
+        valuation_type: guess.valuation_type,
         valuation,
         cells,
         branch_evs,
         branch_known,
     };
-    Some((step, text.len() - cursor.rest.len()))
+    Some((step, cursor.at as usize))
 }
 
-/// What is left of the text.
-struct Cursor<'a> {
-    rest: &'a [u8],
+struct Cursor<'a, const SPACED: bool> {
+    text: &'a [u8; LONGEST_LINE],
+    /// Narrow, so that adding to it cannot overflow an index.
+    at: u32,
 }
 
 /// A decimal number: `mantissa / 10^decimals`, negative or not. At most 14 digits.
@@ -117,69 +238,91 @@ impl Decimal {
         f64::from_bits(value.to_bits() | u64::from(self.negative) << 63)
     }
 
-    /// The float nearest to the number, if rounding the double gives it for certain.
+    /// The float nearest to the number: rounding the nearest double gives it.
     ///
-    /// Both roundings are monotone, and the midpoint between two neighbouring normal floats
-    /// is itself a double. So a double that is not such a midpoint lies on the same side of
-    /// every midpoint as the number itself, and rounds to the same float. A midpoint has
-    /// exactly the highest of the 29 bits that a float does not keep. No number here is so
-    /// small that it is no normal float, nor so large that it overflows.
+    /// Rounding twice goes wrong only where the double is a midpoint m of two floats and the
+    /// number x is not, but is less than half a unit of doubles from it: 2^(e-53), where x
+    /// has the exponent e. Midpoints are multiples of 2^(e-24) and x is one of 10^-7, so x
+    /// and m are multiples of 2^(e-24) / 10^7, and if they differ, then by that much at
+    /// least; which is more, as 10^7 is less than 2^29. (e is below 24, as x is below 10^7.) No
+    /// x here is so small that its float is subnormal, nor too large for one.
     #[inline(always)]
-    fn to_f32(self) -> Option<f32> {
-        const DROPPED: u64 = (1 << 29) - 1;
-        let value = self.to_f64();
-        (value.to_bits() & DROPPED != 1 << 28).then_some(value as f32)
+    fn to_f32(self) -> f32 {
+        self.to_f64() as f32
     }
 }
 
-impl<'a> Cursor<'a> {
+impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
+    /// The next `N` bytes.
+    #[inline(always)]
+    fn next<const N: usize>(&self) -> Option<&'a [u8; N]> {
+        let at = self.at as usize;
+        self.text.get(at..at + N)?.first_chunk()
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, count: usize) {
+        self.at += count as u32;
+    }
+
     #[inline(always)]
     fn eat<const N: usize>(&mut self, word: &[u8; N]) -> bool {
-        match self.rest.split_first_chunk::<N>() {
-            Some((head, rest)) if head == word => {
-                self.rest = rest;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, count: usize) -> Option<()> {
-        self.rest = self.rest.get(count..)?;
-        Some(())
-    }
-
-    #[inline(always)]
-    fn space(&mut self) {
-        if let [b' ', rest @ ..] = self.rest {
-            self.rest = rest;
-        }
-    }
-
-    #[inline(always)]
-    fn key<const N: usize>(&mut self, key: &[u8; N]) -> bool {
-        let found = self.eat(key);
+        let found = self.next() == Some(word);
         if found {
-            self.space();
+            self.advance(N);
         }
         found
     }
 
+    /// Takes a piece of text that the last line had here, if there was one.
+    #[inline(always)]
+    fn again(&mut self, piece: &Piece) -> bool {
+        let Some(text) = self.next::<PIECE>() else { return false };
+        let found = piece.length > 0 && piece.begins(text);
+        if found {
+            self.advance(piece.length);
+        }
+        found
+    }
+
+    /// The text from `start` up to here.
+    #[inline(always)]
+    fn since(&self, start: u32) -> Piece {
+        Piece::of(self.text.get(start as usize..self.at as usize).unwrap_or_default())
+    }
+
+    /// Takes a key in the style of the line.
+    #[inline(always)]
+    fn key<const N: usize, const M: usize>(&mut self, compact: &[u8; N], spaced: &[u8; M]) -> bool {
+        if SPACED { self.eat(spaced) } else { self.eat(compact) }
+    }
+
     #[inline(always)]
     fn comma(&mut self) -> Option<()> {
-        let found = self.eat(b",");
-        self.space();
-        found.then_some(())
+        self.key(b",", b", ").then_some(())
+    }
+
+    /// The next eight bytes, with digits as 0 to 9; and a word with the high bit set of the
+    /// first byte that is no digit (later bytes may have any).
+    #[inline(always)]
+    fn word(&self) -> Option<(u64, u64)> {
+        let word = u64::from_le_bytes(*self.next()?) ^ 0x3030_3030_3030_3030;
+        // A byte over 9 gets its high bit here; carries only reach bytes after it.
+        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
+        Some((word, others))
     }
 
     /// The next eight bytes, with digits as 0 to 9, and how many digits they start with.
     #[inline(always)]
     fn digits(&self) -> Option<(u64, usize)> {
-        let word = u64::from_le_bytes(*self.rest.first_chunk()?) ^ 0x3030_3030_3030_3030;
-        // A byte over 9 gets its high bit here; carries only reach bytes after it.
-        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
+        let (word, others) = self.word()?;
         Some((word, others.trailing_zeros() as usize / 8))
+    }
+
+    /// The byte `ahead` of the next one.
+    #[inline(always)]
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.text.get(self.at as usize + ahead).copied()
     }
 
     /// One to seven digits without a leading zero.
@@ -189,40 +332,71 @@ impl<'a> Cursor<'a> {
         if count == 0 || count == 8 || (count > 1 && word & 0xff == 0) {
             return None;
         }
-        self.advance(count)?;
+        self.advance(count);
         Some(value_of(word << (64 - 8 * count)))
     }
 
-    /// An unsigned integer of at most 18 digits.
+    /// An unsigned integer of at most 15 digits, followed by a comma.
     #[inline(always)]
-    fn integer(&mut self) -> Option<u64> {
-        let (word, count) = self.digits()?;
-        if count < 8 {
-            return self.short_integer();
+    fn integer(&mut self, guess: &mut usize) -> Option<u64> {
+        if self.peek(*guess) != Some(b',') {
+            *guess = 1 + self.text.get(self.at as usize + 1..)?.iter().position(|&b| b == b',')?;
         }
-        if word & 0xff == 0 {
+        let length = *guess;
+        let (word, others) = self.word()?;
+        // A leading zero is only right in a zero.
+        if (word & 0xff == 0 && length != 1) || length == 0 {
             return None;
         }
-        let mut value = value_of(word);
-        self.advance(8)?;
-        for _ in 0..11 {
-            let (byte, rest) = self.rest.split_first()?;
-            let digit = byte.wrapping_sub(b'0');
-            if digit > 9 {
-                return Some(value);
-            }
-            value = value * 10 + u64::from(digit);
-            self.rest = rest;
+        if length < 8 {
+            let cut = 64 - 8 * length;
+            self.advance(length);
+            return (others << cut == 0).then(|| value_of(word << cut));
         }
-        None
+        self.advance(8);
+        let high = value_of(word);
+        if others != 0 || length > 15 {
+            return None;
+        }
+        if length == 8 {
+            return Some(high);
+        }
+        let (word, others) = self.word()?;
+        let cut = 64 - 8 * (length - 8);
+        self.advance(length - 8);
+        let power = POWERS[(length - 8) & 7] as u64;
+        (others << cut == 0).then(|| high * power + value_of(word << cut))
     }
 
     /// A number of at most seven digits before and seven after the point, no exponent.
     #[inline(always)]
     fn decimal(&mut self) -> Option<Decimal> {
-        // Signs are hard to predict, so they take no branch.
-        let negative = *self.rest.first()? == b'-';
-        self.advance(usize::from(negative))?;
+        let negative = self.eat(b"-");
+        let text: &[u8; 12] = self.next()?;
+        if let [b'0', b'.', b'0', after, ..] = text
+            && !after.is_ascii_digit()
+        {
+            // What the lookup tables give for moves they know nothing of.
+            self.advance(3);
+            return Some(Decimal { negative, mantissa: 0, decimals: 1 });
+        }
+        let mantissa = match text {
+            [_, b'.', ..] => micros::<1>(text),
+            [_, _, b'.', ..] => micros::<2>(text),
+            [_, _, _, b'.', ..] => micros::<3>(text),
+            [_, _, _, _, b'.', ..] => micros::<4>(text),
+            _ => None,
+        };
+        if let Some((mantissa, length)) = mantissa {
+            self.advance(length);
+            return Some(Decimal { negative, mantissa, decimals: 6 });
+        }
+        self.other_decimal(negative)
+    }
+
+    /// A decimal that has not exactly six digits after its point, or many before.
+    #[inline(never)]
+    fn other_decimal(&mut self, negative: bool) -> Option<Decimal> {
         let integer = self.short_integer()? as i64;
         if !self.eat(b".") {
             return Some(Decimal { negative, mantissa: integer, decimals: 0 });
@@ -231,7 +405,7 @@ impl<'a> Cursor<'a> {
         if count == 0 || count == 8 {
             return None;
         }
-        self.advance(count)?;
+        self.advance(count);
         let fraction = value_of(word << (64 - 8 * count)) as i64;
         let mantissa = integer * POWERS[count & 7] + fraction;
         Some(Decimal { negative, mantissa, decimals: count })
@@ -240,25 +414,22 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn branch(&mut self, to: Direction, evs: &mut [f32; 4], known: &mut u8) -> Option<()> {
         if !self.eat(b"null") {
-            evs[to as usize] = self.decimal()?.to_f32()?;
+            evs[to as usize] = self.decimal()?.to_f32();
             *known |= to.bit();
         }
         Some(())
     }
 
+    /// Moves are hard to predict too: the first letter finds the only name it can be.
     #[inline(always)]
     fn direction(&mut self) -> Option<Direction> {
-        if self.eat(b"\"left\"") {
-            Some(Direction::Left)
-        } else if self.eat(b"\"up\"") {
-            Some(Direction::Up)
-        } else if self.eat(b"\"right\"") {
-            Some(Direction::Right)
-        } else if self.eat(b"\"down\"") {
-            Some(Direction::Down)
-        } else {
-            None
+        let word = u64::from_le_bytes(*self.next()?);
+        let name = &NAMES[(word >> 10) as usize & 7];
+        if word & name.mask != name.word {
+            return None;
         }
+        self.advance(name.length);
+        Some(name.direction)
     }
 
     #[inline(always)]
@@ -279,21 +450,12 @@ impl<'a> Cursor<'a> {
         if !self.eat(b"\"") {
             return None;
         }
-        let rest = self.rest;
+        let rest = self.text.get(self.at as usize..)?;
         let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
         let length = rest.iter().position(|byte| !plain(byte))?;
         let name = std::str::from_utf8(&rest[..length]).ok()?;
-        self.advance(length)?;
+        self.advance(length);
         self.eat(b"\"").then(|| ValuationType::named(name))
-    }
-
-    /// Sixteen exponents of one or two digits.
-    #[inline(always)]
-    fn board(&mut self) -> Option<[u8; CELLS]> {
-        match self.compact_board() {
-            Some(cells) => Some(cells),
-            None => self.spaced_board(),
-        }
     }
 
     /// A board without spaces.
@@ -301,40 +463,48 @@ impl<'a> Cursor<'a> {
     /// Bit i of a mask is byte i of the text. Once the bytes that are no digits are known, a
     /// cell is found without waiting for the cell before it.
     #[inline(always)]
-    fn compact_board(&mut self) -> Option<[u8; CELLS]> {
-        let window: &[u8; WINDOW] = self.rest.first_chunk()?;
+    fn compact_board(&mut self, guess: &mut usize) -> Option<[u8; CELLS]> {
+        let text: &[u8; WINDOW + 2] = self.next()?;
+        let window = text.first_chunk::<WINDOW>()?;
+        if window[*guess % WINDOW] != b']' {
+            *guess = window.iter().position(|&byte| byte == b']')?;
+        }
+        let end = *guess % WINDOW;
+        if end == 0 {
+            return None;
+        }
+        self.advance(end + 1);
         let Masks { digits, commas, ones } = Masks::of(window);
-        // Byte 0 is the opening bracket; every other byte that is no digit ends a cell.
-        let separators = !digits & !1;
-        let mut left = separators;
-        let mut end = 0;
-        let mut pairs = [[0; 2]; CELLS];
-        for pair in &mut pairs {
-            // At the least 2 where the text is a board. Where it is not, and there are too
-            // few separators, this becomes 64 or wraps; the checks below find that.
-            end = left.trailing_zeros() as usize;
-            *pair = [window[end.wrapping_sub(2) % WINDOW], window[end.wrapping_sub(1) % WINDOW]];
-            left &= left.wrapping_sub(1);
-        }
-        if end >= LONGEST_BOARD || window[0] != b'[' || window[end % WINDOW] != b']' {
-            return None;
-        }
+        // What stands before the closing bracket. Byte 0 is the opening one.
+        let inside = (1 << end) - 2;
+        let separators = commas & inside;
         let tens = digits & digits >> 1;
-        let board = (2 << end) - 1;
-        let empty = separators & (separators << 1 | 2);
-        let three_digits = tens & tens << 1;
-        let not_a_comma = (separators ^ commas) & !(1 << end);
-        if (empty | three_digits | not_a_comma | tens & !ones) & board != 0 {
+        let empty = (commas | 1) & (commas >> 1 | 1 << (end - 1));
+        let strange = inside & !(digits | commas);
+        let three_digits = tens & tens >> 1;
+        let bad = strange | empty & (inside | 1) | (three_digits | tens & !ones) & inside;
+        if bad != 0 || separators.count_ones() != CELLS as u32 - 1 || window[0] != b'[' {
             return None;
         }
-        self.advance(end + 1)?;
+        let mut ends = separators | 1 << end;
+        let mut pairs = [0; CELLS];
+        for pair in &mut pairs {
+            // Two bytes at least stand before the end of a cell.
+            let at = (ends.trailing_zeros() as usize).wrapping_sub(2) % WINDOW;
+            *pair = u16::from_le_bytes([text[at], text[at + 1]]);
+            ends &= ends.wrapping_sub(1);
+        }
         // What stands before the last digit of a cell is a ten, a comma or the bracket.
-        Some(pairs.map(|[before, units]| {
-            units.wrapping_sub(b'0').wrapping_add(if before == b'1' { 10 } else { 0 })
-        }))
+        let mut cells = [0; CELLS];
+        for (cell, pair) in cells.iter_mut().zip(pairs) {
+            let ten = if pair & 0xff == u16::from(b'1') { 10 } else { 0 };
+            *cell = ((pair >> 8) + ten) as u8 - b'0';
+        }
+        Some(cells)
     }
 
-    /// A board with at most one space after each comma.
+    /// A board with a space after each comma.
+    #[inline(always)]
     fn spaced_board(&mut self) -> Option<[u8; CELLS]> {
         if !self.eat(b"[") {
             return None;
@@ -351,47 +521,55 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes of the longest board without spaces, with its brackets.
-const LONGEST_BOARD: usize = 3 * CELLS + 1;
-/// Bytes that are looked at, one for each bit of a mask.
-const WINDOW: usize = 64;
-
-/// Which bytes of a window are digits, commas and ones.
-struct Masks {
-    digits: u64,
-    commas: u64,
-    ones: u64,
+/// A move's name in quotes, as the first bytes of a word.
+#[derive(Clone, Copy)]
+struct Name {
+    mask: u64,
+    word: u64,
+    length: usize,
+    direction: Direction,
 }
 
-impl Masks {
-    #[inline(always)]
-    fn of(window: &[u8; WINDOW]) -> Masks {
-        let mut masks = Masks { digits: 0, commas: 0, ones: 0 };
-        let (words, _) = window.as_chunks::<8>();
-        for (i, word) in words[..7].iter().enumerate() {
-            let word = u64::from_le_bytes(*word);
-            // Bytes xor'ed with a digit pattern: digits are then 0..=9.
-            masks.digits |= gather(!over(word ^ (0x30 * EACH), 9)) << (8 * i);
-            masks.commas |= gather(!over(word ^ (b',' as u64 * EACH), 0)) << (8 * i);
-            masks.ones |= gather(!over(word ^ (b'1' as u64 * EACH), 0)) << (8 * i);
+/// The names, indexed by bits 2 to 4 of their first letters, which all differ.
+const NAMES: [Name; 8] = {
+    // Matches nothing.
+    let none = Name { mask: 0, word: 1, length: 0, direction: Direction::Up };
+    let mut names = [none; 8];
+    names[b'u' as usize >> 2 & 7] = name(b"\"up\"\0\0\0\0", 4, Direction::Up);
+    names[b'd' as usize >> 2 & 7] = name(b"\"down\"\0\0", 6, Direction::Down);
+    names[b'l' as usize >> 2 & 7] = name(b"\"left\"\0\0", 6, Direction::Left);
+    names[b'r' as usize >> 2 & 7] = name(b"\"right\"\0", 7, Direction::Right);
+    names
+};
+
+const fn name(text: &[u8; 8], length: usize, direction: Direction) -> Name {
+    let mask = u64::MAX >> (64 - 8 * length);
+    Name { mask, word: u64::from_le_bytes(*text), length, direction }
+}
+
+/// A number with its point after `POINT` digits and six digits after that, as millionths,
+/// and its length.
+#[inline(always)]
+fn micros<const POINT: usize>(text: &[u8; 12]) -> Option<(i64, usize)> {
+    let mut high = 0;
+    for &byte in &text[..POINT - 1] {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
         }
-        masks
+        high = high * 10 + i64::from(digit);
     }
-}
-
-const EACH: u64 = 0x0101_0101_0101_0101;
-
-/// The high bit of each byte that is over `limit`; other bits are anything.
-#[inline(always)]
-fn over(word: u64, limit: u64) -> u64 {
-    ((word & (0x7f * EACH)) + (127 - limit) * EACH) | word
-}
-
-/// The high bits of the eight bytes, as the lowest eight bits.
-#[inline(always)]
-fn gather(word: u64) -> u64 {
-    // Bit j of the result comes from bit 8 * j of the shifted word; no sums overlap.
-    ((word >> 7 & EACH).wrapping_mul(0x0102_0408_1020_4080)) >> 56
+    let leading_zero = POINT > 1 && text[0] == b'0';
+    if leading_zero || text[POINT + 7].is_ascii_digit() {
+        return None;
+    }
+    // The last digit before the point, the point, which is taken out, and six digits.
+    let word = u64::from_le_bytes(*text[POINT - 1..].first_chunk()?) ^ 0x3030_3030_3030_3030;
+    let digits = word & !0xffff | (word & 0xff) << 8;
+    if (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080 != 0 {
+        return None;
+    }
+    Some((high * POWERS[7] + value_of(digits) as i64, POINT + 7))
 }
 
 /// The value of eight decimal digits, one a byte, the first in the lowest byte.

@@ -275,12 +275,21 @@ impl Random {
     }
 }
 
+/// The fast path, knowing nothing and after a line of its own.
+fn either(text: &[u8]) -> Option<(RawStep<'_>, usize)> {
+    let mut guess = fast::Guess::default();
+    let new = fast::compact(text, 0, &mut guess).or_else(|| fast::spaced(text, 0, &mut guess));
+    let again = fast::compact(text, 0, &mut guess).or_else(|| fast::spaced(text, 0, &mut guess));
+    assert_eq!(new, again);
+    new
+}
+
 /// Parses with both parsers, which must agree where the fast one says anything.
 fn parsed(line: &str) -> (Option<Plain>, bool) {
     let mut scratch = String::new();
     let slow = parse(line.as_bytes(), &mut scratch).ok().map(|step| plain(&step));
-    let text = format!("{line}\n{}", "\n".repeat(80));
-    let fast = fast::step(text.as_bytes(), 0).map(|(step, next)| {
+    let text = format!("{line}\n{}", "\n".repeat(512));
+    let fast = either(text.as_bytes()).map(|(step, next)| {
         assert_eq!(next, line.len() + 1, "{line}");
         plain(&step)
     });
@@ -348,6 +357,53 @@ fn damaged_lines_are_refused_where_serde_json_refuses_them() {
     assert!(refused > 50_000 && accepted > 5_000, "{refused} refused, {accepted} accepted");
 }
 
+/// Lines one after another, as in a file: what was like the line before and what was not.
+#[test]
+fn what_the_last_line_was_like_changes_nothing() {
+    let mut random = Random(0xabcd_5678_9abc_def1);
+    let mut lines: Vec<String> = (0..40).map(|_| random.line(true)).collect();
+    let mut text = String::new();
+    let mut expected = Vec::new();
+    for _ in 0..60_000 {
+        let i = random.below(40) as usize;
+        if random.one_in(3) {
+            // The same but for one digit.
+            let line = &lines[i];
+            let digits: Vec<usize> =
+                (0..line.len()).filter(|&at| matches!(line.as_bytes()[at], b'1'..=b'9')).collect();
+            if let Some(&at) = digits.get(random.below(digits.len().max(1) as u64) as usize) {
+                let digit = (b'1' + random.below(8) as u8) as char;
+                lines[i].replace_range(at..=at, &digit.to_string());
+            }
+        } else if random.one_in(3) {
+            lines[i] = random.line(true);
+        }
+        if oracle(&lines[i]).is_none() {
+            lines[i] = random.line(true);
+        }
+        for _ in 0..1 + random.below(3) {
+            expected.push(oracle(&lines[i]));
+            text.extend([&lines[i], "\n"]);
+        }
+    }
+    text.push_str(&" ".repeat(512));
+    let (mut at, mut fast) = (0, 0);
+    let mut guess = fast::Guess::default();
+    for expected in expected {
+        let bytes = text.as_bytes();
+        let step =
+            fast::compact(bytes, at, &mut guess).or_else(|| fast::spaced(bytes, at, &mut guess));
+        let length = text[at..].find('\n').unwrap() + 1;
+        if let Some((step, next)) = step {
+            assert_eq!(next, at + length);
+            assert_eq!(Some(plain(&step)), expected, "{}", &text[at..at + length]);
+            fast += 1;
+        }
+        at += length;
+    }
+    assert!(fast > 60_000, "{fast} lines took the fast path");
+}
+
 #[test]
 fn decimals_equal_a_direct_parse() {
     let mut random = Random(0xbeef_5678_9abc_def1);
@@ -356,8 +412,8 @@ fn decimals_equal_a_direct_parse() {
             "{{\"move\":\"up\",\"valuation\":{text},\"board\":[0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0],\
              \"branch_evs\":{{\"up\":{text},\"left\":null,\"right\":null,\"down\":null}}}}\n"
         );
-        let padded = format!("{line}{}", " ".repeat(80));
-        if let Some((step, _)) = fast::step(padded.as_bytes(), 0) {
+        let padded = format!("{line}{}", " ".repeat(512));
+        if let Some((step, _)) = either(padded.as_bytes()) {
             let (double, single): (f64, f32) = (text.parse().unwrap(), text.parse().unwrap());
             assert_eq!(step.valuation.map(f64::to_bits), Some(double.to_bits()), "{text}");
             assert_eq!(step.branch_evs[0].to_bits(), single.to_bits(), "{text}");

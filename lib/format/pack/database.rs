@@ -1,0 +1,134 @@
+//! `metadata.db` of a pack: a row of `runs` for each game, what else its sidecar says under
+//! `run.<id>` in `session`, and the own keys of the pools that the games come from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::{DATABASE, JOURNALS};
+use crate::cli::{Error, PendingFile, Result, shown};
+use crate::format::metadata_db::{self, Cause, Run, run_key, run_of_key};
+use crate::game2048::Game;
+use crate::record::game::LEFT_OUT;
+
+pub(super) struct Database {
+    writer: metadata_db::Writer,
+    file: PendingFile,
+    directory: PathBuf,
+    /// The pools' own keys as they were written.
+    session: BTreeMap<String, Option<String>>,
+    pools: u64,
+}
+
+impl Database {
+    pub(super) fn create(directory: &Path) -> Result<Database> {
+        let file = PendingFile::reserve(&directory.join(DATABASE), &JOURNALS)?;
+        let created = metadata_db::Writer::create(file.temporary());
+        Ok(Database {
+            writer: created.map_err(|cause| error(directory, cause))?,
+            file,
+            directory: directory.to_path_buf(),
+            session: BTreeMap::new(),
+            pools: 0,
+        })
+    }
+
+    /// Writes a game that has `steps` rows as run `id`.
+    pub(super) fn put_run(&mut self, id: u64, game: &Game, steps: u64) -> Result<()> {
+        let run = Run {
+            id,
+            seed: game.known_seed(),
+            steps: Some(steps),
+            max_score: game.score,
+            highest_tile: game.max_tile,
+        };
+        self.writer.put_run(&run).map_err(|cause| error(&self.directory, cause))?;
+        match sidecar(game, steps) {
+            Some(text) => self.put(&run_key(id), Some(&text)),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes a pool's own keys, and gives back what its reader says that it has left out. A key
+    /// that stands already with another value is kept under the number of its pool.
+    pub(super) fn put_pool(&mut self, session: &str) -> Result<Vec<String>> {
+        let pool = self.pools;
+        self.pools += 1;
+        let mut keys: Map<String, Value> = serde_json::from_str(session)
+            .map_err(|error| Error::data(format!("session is no object: {error}")))?;
+        let left_out = match keys.shift_remove(LEFT_OUT) {
+            Some(Value::Array(names)) => names,
+            other => other.into_iter().collect(),
+        };
+        let text = |value: Value| match value {
+            Value::Null => None,
+            Value::String(text) => Some(text),
+            other => Some(other.to_string()),
+        };
+        for (mut key, value) in keys {
+            let value = text(value);
+            // A merged pack may have such keys itself: then the number comes before them again.
+            while run_of_key(&key).is_some()
+                || self.session.get(&key).is_some_and(|present| *present != value)
+            {
+                key = format!("{pool}.{key}");
+            }
+            self.put(&key, value.as_deref())?;
+            self.session.insert(key, value);
+        }
+        Ok(left_out.into_iter().filter_map(text).collect())
+    }
+
+    /// The file, complete but not published.
+    pub(super) fn finish(self) -> Result<PendingFile> {
+        self.writer.finish().map_err(|cause| error(&self.directory, cause))?;
+        Ok(self.file)
+    }
+
+    fn put(&mut self, key: &str, value: Option<&str>) -> Result<()> {
+        let put = self.writer.put_session(key, value);
+        put.map_err(|cause| error(&self.directory, cause))
+    }
+}
+
+/// The sidecar's fields that `runs` has no column for, as a JSON object; `None` if there are none.
+fn sidecar(game: &Game, steps: u64) -> Option<String> {
+    let mut text = String::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            text.push(if text.is_empty() { '{' } else { ',' });
+            text.push_str(&format!("\"{name}\":{value}"));
+        }
+    };
+    put("depth", game.depth.map(Value::from));
+    put("max_rank", game.max_rank.map(Value::from));
+    put("seconds", game.seconds.map(Value::from));
+    // `runs.steps` counts rows: where steps were filtered out, the game's own number stays here.
+    put("num_moves", game.num_moves.filter(|&moves| moves != steps).map(Value::from));
+    // The rest stays as it was written.
+    let rest = game.meta.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let rest = rest.map(str::trim).filter(|rest| !rest.is_empty());
+    if let Some(rest) = rest {
+        text.push(if text.is_empty() { '{' } else { ',' });
+        text.push_str(rest);
+    }
+    if text.is_empty() {
+        return None;
+    }
+    text.push('}');
+    Some(text)
+}
+
+/// An error of the database under its final name.
+fn error(directory: &Path, error: metadata_db::Error) -> Error {
+    let path = shown(&directory.join(DATABASE));
+    match error.cause {
+        Cause::Io(error) => Error::write(path, &error),
+        Cause::Large { column, value } => {
+            Error::data(format!("{path}: {column} is too large for SQLite: {value}"))
+        }
+        Cause::Sqlite(error) => Error::unavailable(format!("{path}: {error}")),
+        cause => Error::unavailable(metadata_db::Error { path: directory.join(DATABASE), cause }),
+    }
+}

@@ -1,0 +1,112 @@
+//! The layout of Macroxue packs: 48 bytes a step, and `valuation_types.json` for the numbers that
+//! stand in them for valuation names.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{RowMaker, VALUATION_TYPES};
+use crate::cli::{Error, PendingFile, Result, shown};
+use crate::format::npy;
+use crate::game2048::{ALIGNED_ROW, Game, KNOWN_VALUATIONS, RowError, StepRow};
+
+/// Readers sort the shards by name, which is their order as long as all numbers have five digits.
+const MAX_SHARDS: u64 = 100_000;
+/// The most valuation names of a pack.
+const MAX_NAMES: usize = 255;
+
+pub(super) struct Macroxue {
+    /// Valuation names by their numbers.
+    names: Vec<String>,
+    /// Those that are new with the game whose rows were made last.
+    game_names: Vec<String>,
+}
+
+impl Default for Macroxue {
+    fn default() -> Macroxue {
+        let names = KNOWN_VALUATIONS.map(str::to_string).to_vec();
+        Macroxue { names, game_names: Vec::new() }
+    }
+}
+
+impl Macroxue {
+    /// The pack's numbers of a game's names, new ones in the order in which its rows have them.
+    fn number(&mut self, game: &Game) -> Result<Vec<u8>> {
+        self.game_names.clear();
+        let mut ids = Vec::with_capacity(game.valuation_names.len());
+        for name in &game.valuation_names {
+            let mut names = self.names.iter().chain(&self.game_names);
+            let known = names.position(|known| known == name);
+            let id = known.unwrap_or(self.names.len() + self.game_names.len());
+            if known.is_none() {
+                self.game_names.push(name.clone());
+            }
+            if id >= MAX_NAMES {
+                return Err(Error::data(format!(
+                    "{name:?} is one valuation name more than the {MAX_NAMES} of a pack"
+                )));
+            }
+            ids.push(id as u8);
+        }
+        Ok(ids)
+    }
+}
+
+impl RowMaker for Macroxue {
+    fn name(&self) -> &'static str {
+        "macroxue"
+    }
+
+    fn dtype(&self) -> npy::Dtype {
+        npy::aligned_step_row()
+    }
+
+    fn shard_name(&self, number: u64) -> Option<String> {
+        (number < MAX_SHARDS).then(|| format!("steps-{number:05}.npy"))
+    }
+
+    fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>> {
+        let run_id = u32::try_from(run_id)
+            .map_err(|_| Error::data("more runs than a row's run_id can number"))?;
+        let ids = self.number(game)?;
+        rows.reserve(game.steps.len() * ALIGNED_ROW);
+        for position in 0..game.steps.len() {
+            match StepRow::of_step(game, position, run_id, &ids) {
+                Ok(row) => rows.extend_from_slice(&row.to_aligned()),
+                Err(null @ RowError::Null { .. }) => {
+                    return Ok(Err(format!("{null}; try: --layout selfplay-v1")));
+                }
+                Err(cause) => return Ok(Err(cause.to_string())),
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    fn taken(&mut self) {
+        self.names.append(&mut self.game_names);
+    }
+
+    /// Nothing: what the row leaves out (`valuation`, values of illegal branches, exponents of
+    /// several cells over 15) is the layout's own contract, the same for whoever writes a pack.
+    fn lost(&self, _game: &Game) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn names(&self) -> Option<&[String]> {
+        Some(&self.names)
+    }
+}
+
+/// `valuation_types.json`: name to number, in the order of the numbers.
+pub(super) fn lookup(directory: &Path, names: &[String]) -> Result<PendingFile> {
+    let mut ids = Map::new();
+    for (id, name) in names.iter().enumerate() {
+        ids.insert(name.clone(), json!(id));
+    }
+    let path = directory.join(VALUATION_TYPES);
+    let mut file = PendingFile::create(&path)?;
+    let text = format!("{:#}\n", Value::Object(ids));
+    file.write_all(text.as_bytes()).map_err(|e| Error::write(shown(&path), &e))?;
+    Ok(file)
+}

@@ -1,0 +1,264 @@
+//! Writing games as a pool on disk: rows of steps in `.npy` files and their `metadata.db`, in one
+//! directory, all of it or nothing. PACK.md beside this file describes what is written.
+//!
+//! A layout is one file here that makes rows out of games: [`macroxue`], [`selfplay_v1`]. Shared
+//! are the shards, the database, the manifest, and that what a layout cannot hold is refused.
+//! Rows of a game stand together and runs are numbered 0, 1, 2, ... as they come; nothing is
+//! recomputed. Reading pools is the business of `format::pools`.
+
+mod database;
+mod macroxue;
+mod manifest;
+mod selfplay_v1;
+mod shards;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use self::database::Database;
+use self::manifest::{Manifest, finished};
+use self::shards::Shards;
+use super::npy;
+use crate::cli::{Error, PendingFile, Result, publish, remove_if_there, shown};
+use crate::game2048::Game;
+
+pub use self::manifest::{MANIFEST, Records, SCHEMA};
+
+const DATABASE: &str = "metadata.db";
+const VALUATION_TYPES: &str = "valuation_types.json";
+const STEPS: &str = "steps.npy";
+/// Rows of a self-play v1 pool that lie along its steps.
+const EMBEDDINGS: &str = "embeddings";
+/// SQLite writes beside a database while it is open.
+const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// The layouts that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// The 48-byte row.
+    Macroxue,
+    /// Run, step, and sixteen exponents.
+    SelfplayV1,
+}
+
+/// What a layout makes of games.
+trait RowMaker {
+    /// As it is called on the command line.
+    fn name(&self) -> &'static str;
+
+    fn dtype(&self) -> npy::Dtype;
+
+    /// The file of the shard `number`, from 0; `None` past the last that readers can sort by name.
+    fn shard_name(&self, number: u64) -> Option<String>;
+
+    /// Appends the rows of a game as run `run_id`; the cause where it has a step that is no row.
+    /// The outer error is of the pack as a whole.
+    fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>>;
+
+    /// The game whose rows were made last stands in the pack.
+    fn taken(&mut self) {}
+
+    /// What the game says of its steps and rows do not.
+    fn lost(&self, game: &Game) -> Vec<&'static str>;
+
+    /// The names that rows give numbers to, where they do.
+    fn names(&self) -> Option<&[String]> {
+        None
+    }
+}
+
+/// How a pack is to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    pub layout: Layout,
+    /// Rows in each file but the last; `None` is the layout's own.
+    pub shard_rows: Option<u64>,
+    /// What stands there may go.
+    pub overwrite: bool,
+    /// What the layout cannot hold may go too.
+    pub lossy: bool,
+}
+
+/// Writes one pack. Dropped before [`Pack::finish`], it leaves nothing.
+pub struct Pack {
+    directory: PathBuf,
+    layout: Box<dyn RowMaker>,
+    lossy: bool,
+    /// What the games so far had and the pack has not, each once.
+    lost: Vec<String>,
+    shards: Shards,
+    database: Database,
+    runs: u64,
+    /// The rows of the game that [`Pack::prepare`] has accepted.
+    game_rows: Vec<u8>,
+}
+
+impl Pack {
+    /// Begins a pack in `directory`. What stands there is refused unless it may be overwritten.
+    pub fn create(directory: &Path, options: &Options) -> Result<Pack> {
+        for path in present(directory)? {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(EMBEDDINGS) {
+                return Err(Error::usage(format!(
+                    "{}: belongs to the rows of another pool; try: remove it first",
+                    shown(&path)
+                )));
+            }
+            if !options.overwrite {
+                return Err(Error::usage(format!(
+                    "{}: exists already; try: --overwrite",
+                    shown(&path)
+                )));
+            }
+        }
+        let (layout, shard_rows): (Box<dyn RowMaker>, _) = match options.layout {
+            Layout::Macroxue => (Box::new(macroxue::Macroxue::default()), options.shard_rows),
+            Layout::SelfplayV1 => {
+                let rows = options.shard_rows.unwrap_or(selfplay_v1::SHARD_ROWS);
+                (Box::new(selfplay_v1::SelfplayV1), Some(rows))
+            }
+        };
+        let database = Database::create(directory)?;
+        Ok(Pack {
+            directory: directory.to_path_buf(),
+            shards: Shards::create(directory, layout.as_ref(), shard_rows)?,
+            layout,
+            lossy: options.lossy,
+            lost: Vec::new(),
+            database,
+            runs: 0,
+            game_rows: Vec::new(),
+        })
+    }
+
+    /// Notes what the source of the games has and games have not: that is lost.
+    pub fn left_out<S: AsRef<str>>(&mut self, names: &[S]) {
+        for name in names.iter().map(AsRef::as_ref) {
+            if !self.lost.iter().any(|known| known == name) {
+                self.lost.push(name.to_string());
+            }
+        }
+    }
+
+    /// Makes the rows of a game, to be written by [`Pack::push`]; the cause where it has a step
+    /// that is no row. The outer error is of the pack as a whole: too many names, or a loss that
+    /// nobody has agreed to.
+    pub fn prepare(&mut self, game: &Game) -> Result<Result<(), String>> {
+        self.left_out(&self.layout.lost(game));
+        self.refuse_loss()?;
+        self.game_rows.clear();
+        self.layout.make(game, self.runs, &mut self.game_rows)
+    }
+
+    fn refuse_loss(&self) -> Result<()> {
+        if self.lossy || self.lost.is_empty() {
+            return Ok(());
+        }
+        let (layout, lost) = (self.layout.name(), self.lost.join(", "));
+        Err(Error::data(format!("the layout {layout} would lose {lost}; try: --lossy")))
+    }
+
+    /// Writes the game that [`Pack::prepare`] has just accepted.
+    pub fn push(&mut self, game: &Game) -> Result<()> {
+        self.layout.taken();
+        let steps = self.shards.write(self.layout.as_ref(), &self.game_rows)?;
+        self.database.put_run(self.runs, game, steps)?;
+        self.runs += 1;
+        Ok(())
+    }
+
+    /// Takes the own keys of a pool, which come with its first game (that one need not be taken).
+    pub fn put_session(&mut self, session: &str) -> Result<()> {
+        let left_out = self.database.put_pool(session)?;
+        self.left_out(&left_out);
+        Ok(())
+    }
+
+    /// Rows so far.
+    pub fn rows(&self) -> u64 {
+        self.shards.rows()
+    }
+
+    /// Valuation names that readers of packs do not know by themselves.
+    pub fn new_names(&self) -> &[String] {
+        let names = self.layout.names().unwrap_or_default();
+        names.get(crate::game2048::KNOWN_VALUATIONS.len()..).unwrap_or_default()
+    }
+
+    /// What was lost, if it might be.
+    pub fn lost(&self) -> &[String] {
+        &self.lost
+    }
+
+    /// Publishes everything: rows, then the database, and the manifest last. What an earlier pack
+    /// has left in the directory goes before. `provenance` is the chain of the filters so far.
+    /// `legality` is how the games' `ev_legal` was decided, where that is known.
+    pub fn finish(
+        self,
+        records: Records,
+        legality: Option<String>,
+        provenance: Option<Vec<Value>>,
+    ) -> Result<()> {
+        self.refuse_loss()?;
+        let mut files = Vec::new();
+        let mut described = Vec::new();
+        let mut add = |file: PendingFile, rows: Option<u64>| -> Result<()> {
+            described.push(finished(&file, rows)?);
+            files.push(file);
+            Ok(())
+        };
+        let rows = self.shards.rows();
+        for (file, rows) in self.shards.finish()? {
+            add(file, Some(rows))?;
+        }
+        if let Some(names) = self.layout.names() {
+            add(macroxue::lookup(&self.directory, names)?, None)?;
+        }
+        add(self.database.finish()?, None)?;
+        let manifest = Manifest {
+            schema_version: manifest::SCHEMA,
+            layout: self.layout.name(),
+            runs: self.runs,
+            rows,
+            legality,
+            records,
+            lost: self.lost,
+            files: described,
+            provenance,
+        };
+        files.push(manifest.pending(&self.directory)?);
+        // The index goes first and comes back last: rows without it are no pack.
+        let mut gone = present(&self.directory)?;
+        gone.sort_by_key(|path| !(path.ends_with(MANIFEST) || path.ends_with(DATABASE)));
+        gone.iter().try_for_each(|path| remove_if_there(path))?;
+        publish(files)
+    }
+}
+
+/// The files of a pack or pool that stand in a directory, sorted.
+fn present(directory: &Path) -> Result<Vec<PathBuf>> {
+    let io = |error: std::io::Error| Error::write(shown(directory), &error);
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io(error)),
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(io)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let is_rows =
+            name == STEPS || name.starts_with("steps-") || name.starts_with("embeddings-");
+        let is_database = name
+            .strip_prefix(DATABASE)
+            .is_some_and(|ending| ending.is_empty() || JOURNALS.contains(&ending));
+        let is_described = [VALUATION_TYPES, MANIFEST].contains(&name.as_str());
+        if is_rows && name.ends_with(".npy") || is_database || is_described {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}

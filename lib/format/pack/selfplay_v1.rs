@@ -1,0 +1,59 @@
+//! The layout of self-play v1 pools: run, step, and the sixteen exponents of its board. Boards are
+//! all that it holds of a step; what else games say of theirs would be lost.
+
+use super::RowMaker;
+use crate::cli::Result;
+use crate::format::npy;
+use crate::game2048::{Column, Game, SELFPLAY_ROW, SelfplayRow};
+
+/// Rows of a shard unless something else is said, as the engine that made this layout has it.
+pub(super) const SHARD_ROWS: u64 = 1_000_000;
+/// Readers sort the shards by name, which is their order as long as all numbers have six digits.
+const MAX_SHARDS: u64 = 999_999;
+
+pub(super) struct SelfplayV1;
+
+impl RowMaker for SelfplayV1 {
+    fn name(&self) -> &'static str {
+        "selfplay-v1"
+    }
+
+    fn dtype(&self) -> npy::Dtype {
+        npy::selfplay_row()
+    }
+
+    fn shard_name(&self, number: u64) -> Option<String> {
+        (number < MAX_SHARDS).then(|| format!("steps-{:06}.npy", number + 1))
+    }
+
+    fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>> {
+        rows.reserve(game.steps.len() * SELFPLAY_ROW);
+        for (&step_idx, board) in game.steps.step_index.iter().zip(&game.steps.boards) {
+            let row = SelfplayRow { run_id, step_idx, exps: *board.cells() };
+            rows.extend_from_slice(&row.to_bytes());
+        }
+        Ok(Ok(()))
+    }
+
+    fn lost(&self, game: &Game) -> Vec<&'static str> {
+        fn has<T: Copy + Default>(column: &Column<T>) -> bool {
+            (0..column.len()).any(|index| column.is_known(index))
+        }
+        let steps = &game.steps;
+        // A seed is the run's, which the database has; only another one would be lost.
+        let run_seed = game.known_seed();
+        let seeds =
+            || (0..steps.len()).any(|i| steps.seed.is_known(i) && steps.seed.get(i) != run_seed);
+        let fields = [
+            ("board_eval", has(&steps.board_eval)),
+            ("move_dir", has(&steps.move_dir)),
+            ("valuation_type", has(&steps.valuation_type)),
+            ("valuation", has(&steps.valuation)),
+            ("ev_legal", has(&steps.ev_legal)),
+            ("max_rank", has(&steps.max_rank)),
+            ("seed", seeds()),
+            ("branch_evs", steps.branch_known.iter().any(|&known| known != 0)),
+        ];
+        fields.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+    }
+}

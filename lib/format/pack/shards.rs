@@ -1,0 +1,106 @@
+//! The files of rows: one, or shards of so many rows each.
+
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use super::{RowMaker, STEPS};
+use crate::cli::{Error, PendingFile, Result, shown};
+use crate::format::npy;
+
+/// Writes rows into one file after another.
+pub(super) struct Shards {
+    directory: PathBuf,
+    shard_rows: Option<u64>,
+    row_bytes: usize,
+    current: Option<npy::Writer<BufWriter<PendingFile>>>,
+    /// Shards that are full, and their rows.
+    full: Vec<(PendingFile, u64)>,
+    rows: u64,
+}
+
+impl Shards {
+    /// Begins the first file, with `shard_rows` rows in each but the last, or all in one.
+    pub(super) fn create(
+        directory: &Path,
+        layout: &dyn RowMaker,
+        shard_rows: Option<u64>,
+    ) -> Result<Shards> {
+        let mut shards = Shards {
+            directory: directory.to_path_buf(),
+            shard_rows,
+            row_bytes: layout.dtype().bytes().unwrap_or(1).max(1),
+            current: None,
+            full: Vec::new(),
+            rows: 0,
+        };
+        shards.begin(layout)?;
+        Ok(shards)
+    }
+
+    /// Rows so far.
+    pub(super) fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Writes rows given as their bytes, and says how many they are.
+    pub(super) fn write(&mut self, layout: &dyn RowMaker, rows: &[u8]) -> Result<u64> {
+        let mut left = rows;
+        while !left.is_empty() {
+            let written = self.current.as_ref().map_or(0, npy::Writer::rows);
+            let room = self.shard_rows.map_or(u64::MAX, |most| most.saturating_sub(written));
+            if room == 0 {
+                self.end()?;
+                self.begin(layout)?;
+                continue;
+            }
+            let most = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(self.row_bytes);
+            let (now, later) = left.split_at(most.min(left.len()));
+            if let Some(shard) = &mut self.current {
+                shard.write_rows(now).map_err(|error| self::error(&self.directory, error))?;
+            }
+            left = later;
+        }
+        let count = (rows.len() / self.row_bytes) as u64;
+        self.rows += count;
+        Ok(count)
+    }
+
+    /// The files, complete but not published, each with its rows.
+    pub(super) fn finish(mut self) -> Result<Vec<(PendingFile, u64)>> {
+        self.end()?;
+        Ok(self.full)
+    }
+
+    fn begin(&mut self, layout: &dyn RowMaker) -> Result<()> {
+        let number = self.full.len() as u64;
+        let name = match self.shard_rows {
+            None => STEPS.to_string(),
+            Some(_) => layout.shard_name(number).ok_or_else(|| {
+                Error::usage(format!("more than {number} shards; try: a larger --shard-rows"))
+            })?,
+        };
+        let file = PendingFile::create(&self.directory.join(name))?;
+        let out = BufWriter::with_capacity(1 << 20, file);
+        let shard = npy::Writer::new(out, layout.dtype(), &[]);
+        self.current = Some(shard.map_err(|error| self::error(&self.directory, error))?);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let Some(shard) = self.current.take() else { return Ok(()) };
+        let rows = shard.rows();
+        let out = shard.finish().map_err(|error| self::error(&self.directory, error))?;
+        let file = out.into_inner();
+        let mut file = file.map_err(|e| Error::write(shown(&self.directory), e.error()))?;
+        file.close()?;
+        self.full.push((file, rows));
+        Ok(())
+    }
+}
+
+fn error(directory: &Path, error: npy::Error) -> Error {
+    match error {
+        npy::Error::Io(error) => Error::write(shown(directory), &error),
+        other => Error::data(format!("{}: {other}", shown(directory))),
+    }
+}

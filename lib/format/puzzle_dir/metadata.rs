@@ -1,0 +1,301 @@
+//! `dataset.json`: read strictly, written as the published builders write it; and where the
+//! constants in it come from.
+
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::cli::{Error, Result, shown};
+use crate::puzzle::{self, Constants, SeqLen};
+
+/// A split's `dataset.json`. Fields are there and of their kind; whether they are true is the
+/// business of whoever judges the set.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct Metadata {
+    #[serde(flatten)]
+    pub constants: SetConstants,
+    pub num_puzzle_identifiers: i64,
+    /// Over all sets of the split, as the next.
+    pub total_groups: i64,
+    /// Examples for each puzzle.
+    pub mean_puzzle_examples: f64,
+    pub sets: Vec<String>,
+}
+
+/// What is the same for all examples of a set.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct SetConstants {
+    pub pad_id: i64,
+    /// The label that stands for "no label"; `None` where every label counts.
+    #[serde(deserialize_with = "present")]
+    pub ignore_label_id: Option<i64>,
+    pub blank_identifier_id: i64,
+    /// Tokens and labels lie in 0..vocab_size.
+    pub vocab_size: i64,
+    /// Tokens of one side of an example.
+    pub seq_len: i64,
+}
+
+/// A value that may be null, but not missing.
+fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<i64>, D::Error> {
+    Option::deserialize(value)
+}
+
+impl Metadata {
+    pub fn read(path: &Path) -> Result<Metadata> {
+        let text = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+        serde_json::from_slice(&text).map_err(|e| Error::data(format!("{}: {e}", shown(path))))
+    }
+
+    /// The text that Python's `json.dump` writes, fields in the published builders' order.
+    pub fn to_text(&self) -> String {
+        let SetConstants { pad_id, ignore_label_id, blank_identifier_id, vocab_size, seq_len } =
+            self.constants;
+        let ignored = ignore_label_id.map_or("null".to_string(), |id| id.to_string());
+        // {:?} prints a float as Python does: 1.0, and the shortest text that reads back the same.
+        format!(
+            "{{\"pad_id\": {pad_id}, \"ignore_label_id\": {ignored}, \"blank_identifier_id\": \
+             {blank_identifier_id}, \"vocab_size\": {vocab_size}, \"seq_len\": {seq_len}, \
+             \"num_puzzle_identifiers\": {}, \"total_groups\": {}, \"mean_puzzle_examples\": \
+             {:?}, \"sets\": {}}}",
+            self.num_puzzle_identifiers,
+            self.total_groups,
+            self.mean_puzzle_examples,
+            list_text(&self.sets),
+        )
+    }
+}
+
+/// A list of strings as Python's `json.dump` writes it, ASCII alone.
+pub(super) fn list_text<S: AsRef<str>>(strings: &[S]) -> String {
+    let mut text = String::from("[");
+    for (index, string) in strings.iter().enumerate() {
+        text.push_str(if index == 0 { "\"" } else { ", \"" });
+        for unit in string.as_ref().encode_utf16() {
+            match char::from_u32(unit.into()) {
+                Some('"') => text.push_str("\\\""),
+                Some('\\') => text.push_str("\\\\"),
+                Some('\n') => text.push_str("\\n"),
+                Some('\r') => text.push_str("\\r"),
+                Some('\t') => text.push_str("\\t"),
+                Some('\u{8}') => text.push_str("\\b"),
+                Some('\u{c}') => text.push_str("\\f"),
+                Some(c @ ' '..='\u{7f}') => text.push(c),
+                _ => text.push_str(&format!("\\u{unit:04x}")),
+            }
+        }
+        text.push('"');
+    }
+    text.push(']');
+    text
+}
+
+impl SetConstants {
+    fn of_domain(domain: &Constants, seq_len: i64) -> SetConstants {
+        SetConstants {
+            pad_id: domain.pad_id.into(),
+            ignore_label_id: Some(domain.ignore_label_id.into()),
+            blank_identifier_id: domain.blank_identifier_id.into(),
+            vocab_size: domain.vocab_size.into(),
+            seq_len,
+        }
+    }
+
+    /// Whether these are the constants of that domain.
+    pub fn are_of(&self, domain: &Constants) -> bool {
+        let fits = match domain.seq_len {
+            SeqLen::Fixed(length) => i64::try_from(length) == Ok(self.seq_len),
+            SeqLen::Square => self.seq_len > 0 && self.seq_len.isqrt().pow(2) == self.seq_len,
+        };
+        fits && *self == SetConstants::of_domain(domain, self.seq_len)
+    }
+
+    /// The domain that has these constants.
+    pub fn domain(&self) -> Option<&'static dyn puzzle::Domain> {
+        let (seq_len, vocab_size) =
+            (usize::try_from(self.seq_len).ok()?, usize::try_from(self.vocab_size).ok()?);
+        puzzle::guess(seq_len, vocab_size).filter(|domain| self.are_of(&domain.constants()))
+    }
+
+    /// By name, for a stream's header.
+    pub fn parameters(&self) -> [(&'static str, Value); 5] {
+        [
+            ("seq_len", self.seq_len.into()),
+            ("vocab_size", self.vocab_size.into()),
+            ("pad_id", self.pad_id.into()),
+            ("ignore_label_id", self.ignore_label_id.into()),
+            ("blank_identifier_id", self.blank_identifier_id.into()),
+        ]
+    }
+}
+
+/// Constants that the user or a stream's header names.
+#[derive(Debug, Clone, Default)]
+pub struct Asserted {
+    pub seq_len: Option<i64>,
+    pub vocab_size: Option<i64>,
+    pub pad_id: Option<i64>,
+    /// The inner `None`: no label is ignored.
+    pub ignore_label_id: Option<Option<i64>>,
+    pub blank_identifier_id: Option<i64>,
+}
+
+impl Asserted {
+    /// With what a header says where nothing is named.
+    pub fn or_header(self, parameters: &Map<String, Value>) -> Asserted {
+        let number = |name: &str| parameters.get(name).and_then(Value::as_i64);
+        let ignored = match parameters.get("ignore_label_id") {
+            Some(Value::Null) => Some(None),
+            _ => number("ignore_label_id").map(Some),
+        };
+        Asserted {
+            seq_len: self.seq_len.or(number("seq_len")),
+            vocab_size: self.vocab_size.or(number("vocab_size")),
+            pad_id: self.pad_id.or(number("pad_id")),
+            ignore_label_id: self.ignore_label_id.or(ignored),
+            blank_identifier_id: self.blank_identifier_id.or(number("blank_identifier_id")),
+        }
+    }
+
+    /// The constants of a set of this domain, whose first example has `length` tokens. Those of a
+    /// known domain come from its table, and what is asserted must agree with it; all others must
+    /// be asserted.
+    pub fn resolve(&self, domain: Option<&str>, length: usize) -> Result<SetConstants> {
+        let length = i64::try_from(length).unwrap_or(i64::MAX);
+        match domain.and_then(puzzle::domain) {
+            Some(domain) => self.of_known(&domain.constants(), length),
+            None => self.of_unknown(domain, length),
+        }
+    }
+
+    fn of_known(&self, domain: &Constants, length: i64) -> Result<SetConstants> {
+        let found = SetConstants::of_domain(domain, length);
+        let name = domain.name;
+        if !found.are_of(domain) {
+            let expected = match domain.seq_len {
+                SeqLen::Fixed(length) => length.to_string(),
+                SeqLen::Square => "n x n".to_string(),
+            };
+            return Err(Error::data(format!(
+                "the first example has {length} tokens, those of {name} have {expected}"
+            )));
+        }
+        let check = |flag: &str, asserted: Option<i64>, table: i64| match asserted {
+            Some(asserted) if asserted != table => {
+                Err(Error::usage(format!("{flag} {asserted}: {name} has {table}")))
+            }
+            _ => Ok(()),
+        };
+        check("--seq-len", self.seq_len, found.seq_len)?;
+        check("--vocab-size", self.vocab_size, found.vocab_size)?;
+        check("--pad-id", self.pad_id, found.pad_id)?;
+        check("--blank-identifier-id", self.blank_identifier_id, found.blank_identifier_id)?;
+        match self.ignore_label_id {
+            Some(None) => Err(Error::usage(format!(
+                "--ignore-label-id none: {name} has {}",
+                domain.ignore_label_id
+            ))),
+            Some(asserted) => {
+                check("--ignore-label-id", asserted, domain.ignore_label_id.into())?;
+                Ok(found)
+            }
+            None => Ok(found),
+        }
+    }
+
+    fn of_unknown(&self, domain: Option<&str>, length: i64) -> Result<SetConstants> {
+        let (Some(seq_len), Some(vocab_size), Some(pad_id), Some(ignore_label_id), Some(blank)) = (
+            self.seq_len,
+            self.vocab_size,
+            self.pad_id,
+            self.ignore_label_id,
+            self.blank_identifier_id,
+        ) else {
+            let known: Vec<&str> =
+                puzzle::DOMAINS.iter().map(|domain| domain.constants().name).collect();
+            let what = domain
+                .map_or("no domain".to_string(), |name| format!("domain {name:?} is not known"));
+            return Err(Error::usage(format!(
+                "{what} (known: {}), so its constants must be given; try: --seq-len {length} \
+                 --vocab-size V --pad-id 0 --ignore-label-id 0 --blank-identifier-id 0",
+                known.join(", ")
+            )));
+        };
+        let in_vocabulary = |flag: &str, id: i64| match (0..vocab_size).contains(&id) {
+            true => Ok(()),
+            false => Err(Error::usage(format!("{flag} {id}: not below --vocab-size {vocab_size}"))),
+        };
+        if !(1..=i64::from(i32::MAX)).contains(&vocab_size) {
+            return Err(Error::usage(format!("--vocab-size {vocab_size}: no number of tokens")));
+        }
+        in_vocabulary("--pad-id", pad_id)?;
+        if let Some(id) = ignore_label_id {
+            in_vocabulary("--ignore-label-id", id)?;
+        }
+        if !(0..i64::from(i32::MAX)).contains(&blank) {
+            return Err(Error::usage(format!("--blank-identifier-id {blank}: no identifier")));
+        }
+        Ok(SetConstants {
+            pad_id,
+            ignore_label_id,
+            blank_identifier_id: blank,
+            vocab_size,
+            seq_len,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"{"pad_id": 0, "ignore_label_id": null, "blank_identifier_id": 0, "vocab_size": 12, "seq_len": 900, "num_puzzle_identifiers": 241, "total_groups": 60, "mean_puzzle_examples": 3.816666666666667, "sets": ["all", "\u00e9\ud83d\ude00\"\\"]}"#;
+
+    #[test]
+    fn a_dataset_json_comes_back_as_python_wrote_it() {
+        let metadata: Metadata = serde_json::from_str(TEXT).unwrap();
+        assert_eq!(metadata.sets, ["all", "é😀\"\\"]);
+        assert_eq!(metadata.to_text(), TEXT);
+        let whole = Metadata { mean_puzzle_examples: 4.0, ..metadata };
+        assert!(whole.to_text().contains("\"mean_puzzle_examples\": 4.0,"));
+    }
+
+    #[test]
+    fn fields_are_there_and_of_their_kind() {
+        for (from, to, message) in [
+            ("\"ignore_label_id\": null, ", "", "missing field `ignore_label_id`"),
+            ("\"vocab_size\": 12, ", "", "missing field `vocab_size`"),
+            ("\"seq_len\": 900", "\"seq_len\": \"900\"", "invalid type: string \"900\""),
+            ("\"total_groups\": 60", "\"total_groups\": 60.5", "invalid type: floating point"),
+        ] {
+            let broken: Result<Metadata, _> = serde_json::from_str(&TEXT.replace(from, to));
+            let error = broken.unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
+        }
+    }
+
+    #[test]
+    fn constants_are_the_tables_or_given() {
+        let none = Asserted::default();
+        assert_eq!(none.resolve(Some("maze"), 225).unwrap().seq_len, 225);
+        assert!(none.resolve(Some("maze"), 224).is_err());
+        let wrong = Asserted { vocab_size: Some(12), ..Asserted::default() };
+        let error = wrong.resolve(Some("sudoku"), 81).unwrap_err();
+        assert_eq!(error.to_string(), "--vocab-size 12: sudoku has 11");
+        let error = none.resolve(Some("chess"), 64).unwrap_err().to_string();
+        assert!(error.starts_with("domain \"chess\" is not known (known: sudoku,"), "{error}");
+        assert!(error.contains("try: --seq-len 64 --vocab-size V"), "{error}");
+        let mut given = Asserted {
+            seq_len: Some(64),
+            vocab_size: Some(13),
+            pad_id: Some(0),
+            ignore_label_id: Some(None),
+            blank_identifier_id: Some(0),
+        };
+        let constants = given.resolve(None, 64).unwrap();
+        assert_eq!((constants.ignore_label_id, constants.domain().is_none()), (None, true));
+        given.pad_id = Some(13);
+        assert!(given.resolve(None, 64).is_err());
+    }
+}

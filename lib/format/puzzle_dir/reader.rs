@@ -1,0 +1,389 @@
+//! Puzzle sets read back into puzzle records: train before test, sets in the order of
+//! `dataset.json`. Identifiers come by name. Names of groups and puzzles are not stored: they are
+//! those of the identifiers where these tell them apart, else numbers.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use arrow_array::RecordBatch;
+use serde_json::{Map, Value};
+
+use super::{Array, Arrays, Metadata, Root, SetConstants, SplitDir};
+use crate::cli::{Error, Result, Slice, shown};
+use crate::format::npy::Integers;
+use crate::puzzle::{BLANK_IDENTIFIER, domain};
+use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
+
+/// A batch holds about this many tokens (1 MiB of them), but at least one example.
+const BATCH_TOKENS: usize = 1 << 18;
+
+/// Reads the examples of puzzle sets, or of a slice of all their groups together.
+pub struct PuzzleReader {
+    parts: Vec<Part>,
+    /// The part being read.
+    current: usize,
+    builder: PuzzlesBuilder,
+    /// The constants, where all parts have the same, and their domain.
+    constants: Option<(SetConstants, Option<String>)>,
+    notes: Vec<String>,
+}
+
+/// One set of one split, and what is left to read of it.
+struct Part {
+    name: String,
+    domain: Option<String>,
+    split: &'static str,
+    set: String,
+    constants: SetConstants,
+    arrays: Arrays,
+    identifiers: Rc<Identifiers>,
+    /// What the first example carries.
+    build: Option<String>,
+    /// Whether the identifiers tell groups and puzzles apart.
+    named: bool,
+    examples: Range<u64>,
+    /// Examples whose memory was let go.
+    released: u64,
+    /// The group and the puzzle of the next example.
+    group: u64,
+    puzzle: u64,
+}
+
+impl PuzzleReader {
+    pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<PuzzleReader> {
+        let (mut parts, mut notes) = (Vec::new(), Vec::new());
+        for path in paths {
+            let root = Root::open(path)?;
+            open_root(&root, &mut parts, &mut notes)?;
+        }
+        if let Some(slice) = slice {
+            let total = parts.iter().map(Part::groups).sum();
+            let (wanted, mut start) = (slice.of(total), 0);
+            for part in &mut parts {
+                let groups = part.groups();
+                let clamped = |at: u64| at.clamp(start, start + groups) - start;
+                part.keep(clamped(wanted.start)..clamped(wanted.end));
+                start += groups;
+            }
+        }
+        let same = |part: &&Part| (part.constants.clone(), part.domain.clone());
+        let constants = parts.first().map(|part| same(&part));
+        let constants = constants.filter(|first| parts.iter().all(|part| same(&part) == *first));
+        Ok(PuzzleReader { parts, current: 0, builder: PuzzlesBuilder::default(), constants, notes })
+    }
+
+    /// Examples that have not been read yet.
+    pub fn examples(&self) -> u64 {
+        self.parts.iter().map(|part| part.examples.end - part.examples.start).sum()
+    }
+
+    /// What the sets have and records have not, for people.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The constants of the sets by name, and their domain's name; none where the sets differ.
+    pub fn parameters(&self) -> Vec<(&'static str, Value)> {
+        let Some((constants, domain)) = &self.constants else { return Vec::new() };
+        let domain = domain.clone().map(|name| ("domain", name.into()));
+        domain.into_iter().chain(constants.parameters()).collect()
+    }
+
+    /// The next examples; never more than `most` of them.
+    pub fn next_batch(&mut self, most: u64) -> Result<Option<RecordBatch>> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let (mut inputs, mut labels) = (Vec::new(), Vec::new());
+        while self.builder.len() < most && self.builder.tokens() < BATCH_TOKENS {
+            let Some(part) = self.parts.get_mut(self.current) else { break };
+            if part.examples.is_empty() {
+                self.current += 1;
+                continue;
+            }
+            part.next_example(&mut inputs, &mut labels, &mut self.builder)?;
+        }
+        for part in self.parts.iter_mut().take(self.current + 1) {
+            part.release();
+        }
+        match self.builder.is_empty() {
+            true => Ok(None),
+            false => Ok(Some(self.builder.finish()?)),
+        }
+    }
+}
+
+/// Opens all sets of a root.
+fn open_root(root: &Root, parts: &mut Vec<Part>, notes: &mut Vec<String>) -> Result<()> {
+    let build = root.build()?;
+    let names = root.identifiers()?;
+    let mut named_blank = None;
+    // A source of which nothing is known is an empty object: it tells where a set begins.
+    let mut text = Some(build_text(build.as_ref()));
+    let mut identifiers: Option<Rc<Identifiers>> = None;
+    for split in &root.splits {
+        let metadata = split.metadata()?;
+        let shared = match &identifiers {
+            Some(shared) if shared.blank == metadata.constants.blank_identifier_id => {
+                Rc::clone(shared)
+            }
+            _ => {
+                let made = Identifiers::new(names.clone(), &metadata);
+                named_blank = named_blank.or_else(|| made.foreign_blank());
+                Rc::clone(identifiers.insert(Rc::new(made)))
+            }
+        };
+        for set in &metadata.sets {
+            let part =
+                Part::open(split, set, &metadata, Rc::clone(&shared), build.as_ref(), &mut text)?;
+            parts.push(part);
+        }
+    }
+    if let Some(name) = named_blank {
+        notes.push(format!(
+            "{}: identifiers.json calls the blank identifier {name:?}; it comes as \
+             {BLANK_IDENTIFIER}",
+            shown(&root.path)
+        ));
+    }
+    Ok(())
+}
+
+/// What `build.json` says of the sources, without what it says of the files.
+fn build_text(build: Option<&Map<String, Value>>) -> String {
+    let mut build = build.cloned().unwrap_or_default();
+    build.shift_remove("files");
+    Value::Object(build).to_string()
+}
+
+/// The name of each identifier.
+#[derive(Debug)]
+struct Identifiers {
+    names: Option<Vec<String>>,
+    blank: i64,
+    /// Whether two of them have one name.
+    repeated: bool,
+}
+
+impl Identifiers {
+    fn new(names: Option<Vec<String>>, metadata: &Metadata) -> Identifiers {
+        let blank = metadata.constants.blank_identifier_id;
+        let mut sorted: Vec<&String> = names.iter().flatten().collect();
+        sorted.sort_unstable();
+        let repeated = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+        Identifiers { names, blank, repeated }
+    }
+
+    /// What the file calls the blank identifier, where that is not its name.
+    fn foreign_blank(&self) -> Option<String> {
+        let name = self.names.as_ref()?.get(usize::try_from(self.blank).ok()?)?;
+        (name != BLANK_IDENTIFIER).then(|| name.clone())
+    }
+
+    /// The name of an identifier: its number where there is no `identifiers.json`.
+    fn name(&self, identifier: i64) -> Option<String> {
+        if identifier == self.blank {
+            return Some(BLANK_IDENTIFIER.to_string());
+        }
+        match &self.names {
+            Some(names) => names.get(usize::try_from(identifier).ok()?).cloned(),
+            None => Some(identifier.to_string()),
+        }
+    }
+}
+
+impl Part {
+    fn open(
+        split: &SplitDir,
+        set: &str,
+        metadata: &Metadata,
+        identifiers: Rc<Identifiers>,
+        build: Option<&Map<String, Value>>,
+        text: &mut Option<String>,
+    ) -> Result<Part> {
+        let arrays = split.arrays(set)?;
+        let name = |array: Array| shown(&array.path(&split.directory, set));
+        let bad = |array: Array, cause: String| Error::data(format!("{}: {cause}", name(array)));
+        let shape = [arrays.inputs.rows(), metadata.constants.seq_len.try_into().unwrap_or(0)];
+        for (array, side) in [(Array::Inputs, &arrays.inputs), (Array::Labels, &arrays.labels)] {
+            if side.shape() != shape {
+                let found = side.shape();
+                return Err(bad(array, format!("shape {found:?} where {shape:?} should be")));
+            }
+        }
+        let puzzles = arrays.puzzle_identifiers.rows();
+        let one_axis = [
+            (Array::PuzzleIdentifiers, &arrays.puzzle_identifiers),
+            (Array::PuzzleIndices, &arrays.puzzle_indices),
+            (Array::GroupIndices, &arrays.group_indices),
+        ];
+        for (array, values) in one_axis {
+            if values.shape().len() != 1 {
+                return Err(bad(array, format!("shape {:?} has not one axis", values.shape())));
+            }
+        }
+        check_indices(&arrays.puzzle_indices, puzzles, arrays.inputs.rows(), "examples")
+            .map_err(|cause| bad(Array::PuzzleIndices, cause))?;
+        let groups = arrays.group_indices.rows().saturating_sub(1);
+        check_indices(&arrays.group_indices, groups, puzzles, "puzzles")
+            .map_err(|cause| bad(Array::GroupIndices, cause))?;
+        let known = arrays.puzzle_identifiers.values().zip(0u64..);
+        if let Some((identifier, at)) = known
+            .filter(|(identifier, _)| identifiers.names.is_some() || *identifier < 0)
+            .find(|(identifier, _)| identifiers.name(*identifier).is_none() || *identifier < 0)
+        {
+            let cause = format!("entry {at} is {identifier}, which identifiers.json has not");
+            return Err(bad(Array::PuzzleIdentifiers, cause));
+        }
+        let examples = 0..arrays.inputs.rows();
+        let mut part = Part {
+            name: shown(&split.directory),
+            domain: domain_name(&metadata.constants, build),
+            split: split.split.name(),
+            set: set.to_string(),
+            constants: metadata.constants.clone(),
+            arrays,
+            identifiers,
+            build: if examples.is_empty() { None } else { text.take() },
+            named: false,
+            examples,
+            released: 0,
+            group: 0,
+            puzzle: 0,
+        };
+        part.named = part.is_named();
+        Ok(part)
+    }
+
+    fn groups(&self) -> u64 {
+        self.arrays.group_indices.rows().saturating_sub(1)
+    }
+
+    /// Reads these groups only.
+    fn keep(&mut self, groups: Range<u64>) {
+        let index = |array: &Integers, at: u64| {
+            array.get(at, 0).and_then(|index| u64::try_from(index).ok()).unwrap_or(0)
+        };
+        let first = |group: u64| index(&self.arrays.group_indices, group);
+        let example = |group: u64| index(&self.arrays.puzzle_indices, first(group));
+        self.group = groups.start;
+        self.puzzle = first(groups.start);
+        self.examples = example(groups.start)..example(groups.end);
+        if self.examples.start > 0 || self.examples.is_empty() {
+            self.build = None;
+        }
+    }
+
+    /// Lets go of the memory of what was read.
+    fn release(&mut self) {
+        let read = self.released..self.examples.start;
+        if !read.is_empty() {
+            self.arrays.inputs.release(read.clone());
+            self.arrays.labels.release(read);
+            self.released = self.examples.start;
+        }
+    }
+
+    /// Whether the identifiers alone tell puzzles and groups apart: no puzzle is blank, neighbours
+    /// have different ones, and so have the first puzzles of neighbouring groups.
+    fn is_named(&self) -> bool {
+        let Arrays { puzzle_identifiers, group_indices, .. } = &self.arrays;
+        let differ = |mut identifiers: Box<dyn Iterator<Item = i64> + '_>| {
+            let mut before = None;
+            identifiers.all(|identifier| {
+                identifier != self.identifiers.blank
+                    && before.replace(identifier) != Some(identifier)
+            })
+        };
+        let first = |puzzle: i64| puzzle_identifiers.get(u64::try_from(puzzle).ok()?, 0);
+        !self.identifiers.repeated
+            && differ(Box::new(puzzle_identifiers.values()))
+            && differ(Box::new(group_indices.values().filter_map(first)))
+    }
+
+    /// Adds the next example to a batch.
+    fn next_example(
+        &mut self,
+        inputs: &mut Vec<i32>,
+        labels: &mut Vec<i32>,
+        builder: &mut PuzzlesBuilder,
+    ) -> Result<()> {
+        let example = self.examples.start;
+        let begins = |indices: &Integers, next: u64, at: u64| {
+            indices.get(next, 0).is_some_and(|index| u64::try_from(index) == Ok(at))
+        };
+        if begins(&self.arrays.puzzle_indices, self.puzzle + 1, example) {
+            self.puzzle += 1;
+            if begins(&self.arrays.group_indices, self.group + 1, self.puzzle) {
+                self.group += 1;
+            }
+        }
+        for (array, side, tokens) in [
+            (Array::Inputs, &self.arrays.inputs, &mut *inputs),
+            (Array::Labels, &self.arrays.labels, &mut *labels),
+        ] {
+            tokens.clear();
+            for token in side.row(example) {
+                tokens.push(i32::try_from(token).map_err(|_| {
+                    let (name, set) = (&self.name, &self.set);
+                    let array = array.name();
+                    Error::data(format!("{name}: {set}__{array}: row {example}: {token}"))
+                })?);
+            }
+        }
+        let identifier = |puzzle: u64| {
+            let number = self.arrays.puzzle_identifiers.get(puzzle, 0).unwrap_or(-1);
+            self.identifiers.name(number).unwrap_or_default()
+        };
+        let own = identifier(self.puzzle);
+        let (group, puzzle) = match self.named {
+            true => {
+                let first = self.arrays.group_indices.get(self.group, 0).unwrap_or(0);
+                (identifier(first.try_into().unwrap_or(0)), own.clone())
+            }
+            false => (self.group.to_string(), self.puzzle.to_string()),
+        };
+        builder.push(&Puzzle {
+            domain: self.domain.as_deref(),
+            split: self.split,
+            set: Some(&self.set),
+            group: &group,
+            puzzle: &puzzle,
+            identifier: Some(&own),
+            inputs,
+            labels,
+            build: self.build.take().as_deref(),
+        })?;
+        self.examples.start += 1;
+        Ok(())
+    }
+}
+
+/// The domain that `build.json` names, where the constants do not speak against it, or the one
+/// that has these constants.
+fn domain_name(constants: &SetConstants, build: Option<&Map<String, Value>>) -> Option<String> {
+    let named = build.and_then(|build| build.get("domain")).and_then(Value::as_str);
+    let agrees =
+        |name: &&str| domain(name).is_none_or(|domain| constants.are_of(&domain.constants()));
+    let guessed = || constants.domain().map(|domain| domain.constants().name);
+    named.filter(agrees).or_else(guessed).map(str::to_string)
+}
+
+/// Indices of `count` runs over `total` items: from 0, rising, to the end.
+fn check_indices(indices: &Integers, count: u64, total: u64, what: &str) -> Result<(), String> {
+    let expected = count + 1;
+    if indices.rows() != expected {
+        return Err(format!("{} entries where {expected} should be", indices.rows()));
+    }
+    let mut before = -1;
+    for (index, at) in indices.values().zip(0u64..) {
+        if index <= before || (at == 0 && index != 0) {
+            let after = if at == 0 { "first".to_string() } else { format!("after {before}") };
+            return Err(format!("entry {at} is {index}, {after}: they must rise from 0"));
+        }
+        before = index;
+    }
+    match u64::try_from(before) == Ok(total) {
+        true => Ok(()),
+        false => Err(format!("the last entry is {before}, of {total} {what}")),
+    }
+}

@@ -1,0 +1,345 @@
+//! Merging packs: `ds-cat A B | npy-pack` against decoding both inputs at once, and the script that
+//! deletes inputs only when it may.
+
+mod common;
+mod games;
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use common::{
+    Outcome, TempDir, assert_no_temporaries, bash, bash_with, bin_dir, data, files_in, oracle,
+    python, tool,
+};
+use games::{Folder, GameText};
+use serde_json::{Value, json};
+
+/// Raw games whose steps have these valuation names in turn.
+fn raw(games: &[&[&str]]) -> Folder {
+    let folder = Folder::new();
+    for (number, names) in games.iter().enumerate() {
+        let mut game = GameText::played(names.len());
+        for (step, name) in game.steps.iter_mut().zip(*names) {
+            *step = step.replace("\"search\"", &format!("\"{name}\""));
+        }
+        game.meta = game.meta.replace("\"game_index\":0", &format!("\"game_index\":{number}"));
+        game.write(&folder, &format!("g{number}"));
+    }
+    folder
+}
+
+/// Packs what a command writes.
+#[track_caller]
+fn pack(from: &str, to: &str) {
+    bash(&format!("set -o pipefail; {from} | npy-pack -q -o {to}")).silent();
+}
+
+/// Rows and names of two packs are the same bytes; their databases have the same content.
+#[track_caller]
+fn assert_same_packs(directory: &TempDir, ours: &str, expected: &str) {
+    let files = |pack: &str| {
+        let mut names = files_in(&directory.path().join(pack));
+        names.retain(|name| name != "manifest.json");
+        names
+    };
+    assert_eq!(files(ours), files(expected));
+    for name in files(ours).iter().filter(|name| *name != "metadata.db") {
+        let [a, b] = [ours, expected].map(|pack| directory.read(&format!("{pack}/{name}")));
+        assert!(a == b, "{name}: {} bytes, not {}", a.len(), b.len());
+    }
+    let Some(python) = python() else { return };
+    let content = oracle(&python, "database.py", &[&directory.at(ours), &directory.at(expected)]);
+    let content = content.silent().records();
+    assert_eq!(content[0], content[1], "metadata.db of {ours}");
+}
+
+#[test]
+fn merged_packs_are_what_decoding_both_gives() {
+    let Some(data) = data("macroxue") else { return };
+    let [small, bench] =
+        ["raw_small", "raw_bench"].map(|name| data.join(name).display().to_string());
+    let names: [&[&str]; 3] = [&["zeta", "tuple11"], &[], &["alpha", "search", "zeta", "beta"]];
+    let others: [&[&str]; 2] = [&["beta", "omega"], &["alpha", "tuple10"]];
+    let (names, others) = (raw(&names), raw(&others));
+    let [names, others] = [&names, &others].map(|folder| folder.path.display().to_string());
+    let out = TempDir::new();
+    for (case, (left, right, shards)) in [
+        (&names, &others, ""),
+        (&others, &names, "--shard-rows 3"),
+        (&small, &bench, ""),
+        (&bench, &names, "--shard-rows 100000"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let [a, b, c] = ["a", "b", "c"].map(|name| out.at(&format!("{name}{case}")));
+        pack(&format!("mx-decode {left} --to arrow"), &format!("{a} --shard-rows 5000"));
+        pack(&format!("mx-decode {right} --to arrow"), &b);
+        pack(&format!("mx-decode {left} {right} --to arrow"), &format!("{c} {shards}"));
+        // The large ones go through NDJSON once: that takes its time.
+        for to in ["arrow", "ndjson"].into_iter().take(if case == 3 { 1 } else { 2 }) {
+            let merged = format!("merged-{case}-{to}");
+            pack(&format!("ds-cat {a} {b} --to {to}"), &format!("{} {shards}", out.at(&merged)));
+            assert_same_packs(&out, &merged, &format!("c{case}"));
+        }
+    }
+    let types = out.json("merged-0-arrow/valuation_types.json");
+    let expected = json!({"search": 0, "tuple10": 1, "tuple11": 2, "zeta": 3, "alpha": 4, "beta": 5, "omega": 6});
+    assert_eq!(types, expected);
+    assert_eq!(out.json("a1/valuation_types.json")["beta"], 3, "ids differ between the packs");
+    assert_no_temporaries(out.path());
+}
+
+#[test]
+fn more_names_than_a_row_can_number_are_refused() {
+    let kinds = |from: usize| (from..from + 150).map(|kind| format!("kind-{kind}")).collect();
+    let all: [Vec<String>; 2] = [kinds(0), kinds(150)];
+    let [a, b] = all.map(|names| raw(&[&names.iter().map(String::as_str).collect::<Vec<_>>()]));
+    let out = TempDir::new();
+    let [left, right] = ["a", "b"].map(|name| out.at(name));
+    for (folder, to) in [(&a, &left), (&b, &right)] {
+        pack(&format!("mx-decode {}", folder.path.display()), to);
+    }
+    for to in ["arrow", "ndjson"] {
+        let merged = out.at("merged");
+        let run = bash(&format!(
+            "set -o pipefail; ds-cat {left} {right} --to {to} | npy-pack -o {merged}"
+        ));
+        let said = "\"kind-252\" is one valuation name more than the 255 of a pack";
+        run.fails(1, &["npy-pack: stdin:", said]);
+        assert!(!Path::new(&merged).exists());
+    }
+}
+
+/// Writes keys of a pool's own into its database.
+fn put_keys(python: &Path, pool: &str, keys: &Value) {
+    let script = "import json, sqlite3, sys; db = sqlite3.connect(sys.argv[1] + '/metadata.db'); \
+                  db.executemany('INSERT INTO session VALUES (?, ?)', json.loads(sys.argv[2]).items()); \
+                  db.commit(); db.close()";
+    bash(&format!("{} -c \"{script}\" {pool} '{keys}'", python.display())).silent();
+}
+
+#[test]
+fn own_keys_of_the_packs_are_kept_and_runs_renumbered() {
+    let Some(python) = python() else { return };
+    let out = TempDir::new();
+    let keys = [
+        json!({"packer": "one", "same": "x", "only.a": "a", "run.x": "no run", "empty": ""}),
+        json!({"packer": "two", "same": "x", "only.b": "{\"b\": 1}", "1.packer": "own", "run.x": "no run"}),
+        json!({"packer": "three", "same": null, "2.packer": "three"}),
+    ];
+    let packs = ["a", "b", "c"];
+    for (name, keys) in packs.iter().zip(&keys) {
+        let folder = raw(&[&["search"], &["search", "tuple11"]]);
+        pack(&format!("mx-decode {}", folder.path.display()), &out.at(name));
+        put_keys(&python, &out.at(name), keys);
+    }
+    let inputs = packs.map(|name| out.at(name)).join(" ");
+    let content =
+        |pack: &str| oracle(&python, "database.py", &[&out.at(pack)]).silent().records().remove(0);
+    for to in ["arrow", "ndjson"] {
+        let merged = format!("merged-{to}");
+        pack(&format!("ds-cat {inputs} --to {to}"), &out.at(&merged));
+        let content = content(&merged);
+        let mut expected = json!({
+            "packer": "one", "same": "x", "only.a": "a", "run.x": "no run", "empty": "",
+            "only.b": "{\"b\": 1}", "1.packer": "own", "1.1.packer": "two",
+            "2.packer": "three", "2.same": null,
+        });
+        for id in 0..6 {
+            let sidecar =
+                format!(r#"{{"depth":6,"max_rank":11,"seconds":1.5,"game_index":{}}}"#, id % 2);
+            expected[format!("run.{id}")] = sidecar.into();
+        }
+        assert_eq!(content["session"], expected);
+        let runs: Vec<Value> = (0..6).map(|id| json!([id, 77, 1 + id % 2, 100, 2048])).collect();
+        assert_eq!(content["runs"], json!(runs));
+    }
+}
+
+/// A checkout of its own for the script, whose filters are those of these tests, with a ds-check
+/// that is what `check` says.
+struct Checkout(TempDir);
+
+impl Checkout {
+    fn new(check: Option<&str>) -> Checkout {
+        let place = TempDir::new();
+        let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+        symlink(scripts, place.path().join("scripts")).unwrap();
+        for name in ["ds-cat", "npy-pack"] {
+            place.write(&format!("bin/{name}"), "");
+            fs::remove_file(place.path().join("bin").join(name)).unwrap();
+            symlink(bin_dir().join(name), place.path().join("bin").join(name)).unwrap();
+        }
+        if let Some(check) = check {
+            let path = place.write("bin/ds-check", format!("#!/bin/sh\n{check}\n"));
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Checkout(place)
+    }
+
+    /// Two packs, `a` and `b`, and what their merge has to be, `expected`.
+    fn with_packs(check: Option<&str>) -> Checkout {
+        let place = Checkout::new(check);
+        let folders = [raw(&[&["x"], &["search", "y"]]), raw(&[&["y", "x", "tuple10"]])];
+        let [left, right] = folders.each_ref().map(|folder| folder.path.display().to_string());
+        pack(&format!("mx-decode {left}"), &format!("{} --shard-rows 1", place.at("a")));
+        pack(&format!("mx-decode {right}"), &place.at("b"));
+        pack(&format!("mx-decode {left} {right}"), &place.at("expected"));
+        place
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.0.at(name)
+    }
+
+    /// The script from its directory, with its arguments.
+    fn run(&self, arguments: &str) -> Outcome {
+        let root = self.0.path().display();
+        let path = format!("{root}/bin:/usr/bin:/bin");
+        let script = format!("cd {root} && PATH={path} exec scripts/merge-packs.sh {arguments}");
+        bash_with(&script, &[("GRISTMILL_TO", "ndjson")])
+    }
+
+    /// All files of the packs, with their bytes.
+    fn content(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let packs = ["a", "b", "out", "real"].map(|name| self.0.path().join(name));
+        let files =
+            packs.iter().flat_map(|pack| files_in(pack).into_iter().map(|name| pack.join(name)));
+        files.map(|path| (path.clone(), fs::read(path).unwrap_or_default())).collect()
+    }
+}
+
+#[test]
+fn the_script_merges_checks_and_deletes() {
+    let place = Checkout::with_packs(Some("echo \"$@\" >> checked; exit 0"));
+    place.run("out a b --no-check").ok();
+    assert_same_packs(&place.0, "out", "expected");
+    assert!(!Path::new(&place.at("checked")).exists());
+    place.run("out a b").fails(2, &["out/", "exists already; try: --overwrite"]);
+    place.run("out a b --overwrite --shard-rows=2").ok();
+    assert_eq!(place.0.text("checked"), "--quiet out\n");
+    assert_eq!(files_in(Path::new(&place.at("out"))).len(), 3 + 3);
+    let before = place.content();
+    place.run("out a b --delete-inputs").fails(2, &["exists already"]);
+    assert!(place.content() == before);
+    // What is no part of a pack stays.
+    place.0.write("b/notes.txt", "mine");
+    place.0.write("b/sub/steps-00000.npy", "mine");
+    place.run("out a b --overwrite --delete-inputs").ok();
+    assert_same_packs(&place.0, "out", "expected");
+    assert!(!Path::new(&place.at("a")).exists());
+    assert_eq!(files_in(Path::new(&place.at("b"))), ["notes.txt", "sub/steps-00000.npy"]);
+    place.run("--overwrite").fails(2, &["OUT and at least one IN are wanted"]);
+    place.run("out none").fails(2, &["none: no such folder"]);
+    place.run("out2 out --shard-rows 0").fails(2, &["--shard-rows wants a number"]);
+    place.run("out2 out --fast").fails(2, &["unknown option --fast"]);
+    let run = place.run("out2 b");
+    assert_eq!(run.code(), Some(2), "{run:?}");
+    assert!(run.stderr.starts_with("ds-cat: b: no dataset that ds-cat knows"), "{run:?}");
+    assert!(!Path::new(&place.at("out2")).exists());
+    assert!(place.run("--help").silent().text().contains("--delete-inputs"));
+    // A name like an option's, and one pack alone.
+    place.run("--delete-inputs -- -out out").ok();
+    assert_same_packs(&place.0, "-out", "expected");
+    assert!(!Path::new(&place.at("out")).exists());
+}
+
+#[test]
+fn nothing_is_deleted_unchecked() {
+    let place = Checkout::with_packs(None);
+    let before = place.content();
+    place.run("out a b --delete-inputs").fails(2, &["ds-check is not there", "nothing is deleted"]);
+    place.run("out a b").fails(2, &["ds-check is not there"]);
+    let line = "--delete-inputs and --no-check exclude each other";
+    place.run("out a b --delete-inputs --no-check").fails(2, &[line]);
+    assert!(place.content() == before, "nothing was done at all");
+    for (check, code) in
+        [("echo bad >&2; exit 1", 1), ("echo later >&2; exit 75", 75), ("kill -9 $$", 137)]
+    {
+        let place = Checkout::with_packs(Some(check));
+        let before = place.content();
+        let run = place.run("out a b --delete-inputs");
+        assert_eq!(run.code(), Some(code), "{run:?}");
+        assert!(
+            run.stderr.ends_with("out has not passed ds-check; the inputs are kept\n"),
+            "{run:?}"
+        );
+        let after: Vec<_> = place
+            .content()
+            .into_iter()
+            .filter(|(path, _)| !path.starts_with(place.at("out")))
+            .collect();
+        assert!(after == before, "{check}");
+    }
+    // A merge that fails before has no result to check.
+    let place = Checkout::with_packs(Some("touch checked"));
+    let bytes = place.0.read("b/steps.npy");
+    place.0.write("b/steps.npy", &bytes[..bytes.len() - 1]);
+    let before = place.content();
+    let run = place.run("out a b --delete-inputs");
+    assert_eq!(run.code(), Some(1), "{run:?}");
+    assert!(run.stderr.contains("b/steps.npy: the .npy file is cut"), "{run:?}");
+    assert!(place.content() == before);
+    assert!(!Path::new(&place.at("checked")).exists());
+}
+
+#[test]
+fn an_output_that_overlaps_an_input_is_refused_before_anything_is_done() {
+    let place = Checkout::with_packs(Some("touch checked"));
+    let at = |name: &str| place.0.path().join(name);
+    symlink("a", at("link")).unwrap();
+    symlink("link", at("link-to-link")).unwrap();
+    fs::create_dir(at("real")).unwrap();
+    symlink(at("real"), at("a/inner")).unwrap();
+    let before = place.content();
+    let absolute = place.at("a");
+    for flags in ["", " --overwrite", " --overwrite --delete-inputs", " --overwrite --no-check"] {
+        for paths in [
+            "a a b",
+            "b a b",
+            "./b/../a/ a b",
+            &format!("{absolute} b a"),
+            "link b a",
+            "a link-to-link",
+            "a/sub a b",
+            "link/sub/deeper a",
+            ". a b",
+            "/ a",
+        ] {
+            place.run(&format!("{paths}{flags}")).fails(2, &[" and ", " overlap"]);
+        }
+    }
+    assert!(place.content() == before);
+    // Files of one directory in another, by another name.
+    fs::create_dir(at("out")).unwrap();
+    symlink(at("a/steps-00000.npy"), at("out/steps-00000.npy")).unwrap();
+    let line = "overlap: a file of one is a file of the other";
+    place.run("out a b --overwrite --delete-inputs").fails(2, &[line]);
+    fs::remove_file(at("out/steps-00000.npy")).unwrap();
+    fs::hard_link(at("b/metadata.db"), at("out/metadata.db")).unwrap();
+    place.run("out a b --overwrite --delete-inputs").fails(2, &[line]);
+    fs::remove_dir_all(at("out")).unwrap();
+    assert!(place.content() == before);
+    assert!(!Path::new(&place.at("checked")).exists());
+    // Neighbours with like names do not overlap; a link to an input is an input.
+    fs::remove_file(at("a/inner")).unwrap();
+    place.run("a-b link b --delete-inputs").ok();
+    assert_same_packs(&place.0, "a-b", "expected");
+    assert!(!at("a").exists() && !at("b").exists() && at("link").symlink_metadata().is_err());
+}
+
+#[test]
+fn what_a_pack_cannot_hold_is_not_merged_away() {
+    let Some(python) = python() else { return };
+    let place = Checkout::new(Some("exit 0"));
+    oracle(&python, "pools.py", &[place.0.path().to_str().unwrap()]).ok();
+    let run = place.run("out aligned selfplay --delete-inputs");
+    assert_eq!(run.code(), Some(1), "{run:?}");
+    assert!(run.stderr.contains("the layout macroxue would lose embeddings-*.npy"), "{run:?}");
+    assert!(Path::new(&place.at("selfplay/metadata.db")).exists());
+    assert!(!Path::new(&place.at("out")).exists());
+    let count = tool("ds-cat").args(&["--count", &place.at("aligned")]).run().silent();
+    assert_eq!(count.text(), "5\n");
+}
