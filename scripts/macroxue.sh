@@ -15,9 +15,11 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
                             have a value, or all that have a value (board)
   --on-error fail|skip      what to do with a bad game (fail)
   --overwrite               replace the pack that stands in PACK_DIR
+  --no-check                do not run ds-check on PACK_DIR
   -h, --help
 
-  Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now, try again.
+  Exit codes: 0 done, 1 bad data (PACK_DIR stands where ds-check has found it), 2 usage or a missing
+  input, 75 not now, try again.
 EOT
 }
 
@@ -30,12 +32,13 @@ number() {
     [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1 wants a number of at least 1, not '$2'"
 }
 
-jobs=$(nproc) decode=() pack=()
+jobs=$(nproc) check=1 decode=() pack=()
 positional=()
 while (($#)); do
     case $1 in
     -h | --help) usage && exit 0 ;;
     --overwrite) pack+=(--overwrite) && shift && continue ;;
+    --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --shard-rows | --jobs | --legality | --on-error)
         (($# > 1)) || die "$1 wants a value"
@@ -67,3 +70,8 @@ for code in "${status[@]}"; do
     ((code == 0 || code == 75 || code == 141)) || exit "$code"
 done
 ((${#status[@]} == 1)) || exit 75
+
+[[ -n $check ]] || exit 0
+code=0
+ds-check "$out" --jobs "$jobs" --quiet >&2 || code=$?
+((code == 0)) || die "$out has not passed ds-check" "$code"

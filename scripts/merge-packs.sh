@@ -102,8 +102,11 @@ done
 
 [[ -n $check ]] || exit 0
 code=0
-ds-check --quiet "$out" >&2 || code=$?
-((code == 0)) || die "$out has not passed ds-check; the inputs are kept" "$code"
+report=$(ds-check --quiet "$out" 2>&1) || code=$?
+((code == 0)) || {
+    echo "$report" >&2
+    die "$out has not passed ds-check; the inputs are kept" "$code"
+}
 
 [[ -n $delete ]] || exit 0
 # What vouches for the rows goes first. Files that are no part of a pack stay, with their directory.

@@ -18,9 +18,11 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--
   --jobs N         threads (all processors)
   --on-error fail|skip   what to do with a bad row or task (fail)
   --overwrite      replace the sets that stand in OUT_DIR
+  --no-check       do not run ds-check on the sets
   -h, --help
 
-  Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now, try again.
+  Exit codes: 0 done, 1 bad data (a set stands where ds-check has found it), 2 usage or a missing
+  input, 75 not now, try again.
 EOT
 }
 
@@ -37,12 +39,13 @@ at_most() {
     echo $((num_aug < $1 ? num_aug : $1))
 }
 
-jobs=$(nproc) num_aug=3 seed=42
+jobs=$(nproc) num_aug=3 seed=42 check=1
 sudoku='' maze='' domino='' arc=() skip=() pack=() positional=()
 while (($#)); do
     case $1 in
     -h | --help) usage && exit 0 ;;
     --overwrite) pack+=(--overwrite) && shift && continue ;;
+    --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --sudoku | --maze | --arc | --domino | --num-aug | --seed | --jobs | --on-error)
         (($# > 1)) || die "$1 wants a value"
@@ -73,7 +76,7 @@ command -v puzzle-encode >/dev/null || die "puzzle-encode is not there; try: car
 # where it has written nothing at all.
 export GRISTMILL_TO=arrow
 
-# build DOMAIN ARGUMENTS...: one set.
+# build DOMAIN ARGUMENTS...: one set, checked.
 build() {
     local status=(0)
     puzzle-encode "$@" --seed "$seed" --jobs "$jobs" |
@@ -84,6 +87,10 @@ build() {
         ((code == 0 || code == 75 || code == 141)) || exit "$code"
     done
     ((${#status[@]} == 1)) || exit 75
+    [[ -n $check ]] || return 0
+    code=0
+    ds-check "$out/$1" --jobs "$jobs" --quiet >&2 || code=$?
+    ((code == 0)) || die "$out/$1 has not passed ds-check" "$code"
 }
 
 [[ -z $sudoku ]] ||

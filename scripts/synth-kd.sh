@@ -18,11 +18,13 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --overwrite               replace what stands in ROOT
   --resume                  keep the shards that are finished with these very settings
   --on-error fail|skip      what to do with a bad record (fail)
+  --no-check                do not run ds-check on ROOT
   -h, --help
 
   GRISTMILL_TO=ndjson sends NDJSON instead of Arrow through the pipes.
 
-  Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now, try again.
+  Exit codes: 0 done, 1 bad data (ROOT stands where ds-check has found it), 2 usage or a
+  missing input, 75 not now, try again.
 EOT
 }
 
@@ -36,13 +38,14 @@ number() {
 }
 
 fraction=0.001 jobs=$(nproc) max_rows='' max_rows_per_shard='' max_tokens=''
-overwrite='' resume='' on_error=fail
+overwrite='' resume='' on_error=fail check=1
 positional=()
 while (($#)); do
     case $1 in
     -h | --help) usage && exit 0 ;;
     --overwrite) overwrite=1 && shift && continue ;;
     --resume) resume=1 && shift && continue ;;
+    --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --max-rows | --max-rows-per-shard | --max-tokens | --on-error)
         (($# > 1)) || die "$1 wants a value"
@@ -171,3 +174,8 @@ fi
 
 ds-manifest "$root" "${names[@]}" --dataset-dir "$input" --glob "$glob" \
     ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"}
+
+[[ -n $check ]] || exit 0
+code=0
+ds-check "$root" --input-manifest "$input/manifest.json" --jobs "$jobs" --quiet >&2 || code=$?
+((code == 0)) || die "$root has not passed ds-check" "$code"

@@ -7,9 +7,11 @@ mod games;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
-use common::{Outcome, TempDir, assert_no_temporaries, bash, bin_dir, data, oracle, python, tool};
+use common::{
+    Outcome, TempDir, assert_no_temporaries, bash, bin_dir, data, oracle, peak, python, tool,
+};
 use games::{Folder, GameText, gzip};
 
 /// Bytes of the header of every pack of ours.

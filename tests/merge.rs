@@ -331,6 +331,41 @@ fn an_output_that_overlaps_an_input_is_refused_before_anything_is_done() {
 }
 
 #[test]
+fn a_damaged_input_is_found_by_ds_check_and_kept() {
+    let Some(data) = data("macroxue") else { return };
+    let [small, bench] =
+        ["raw_small", "raw_bench"].map(|name| data.join(name).display().to_string());
+    let place = Checkout::new(None);
+    symlink(bin_dir().join("ds-check"), place.at("bin/ds-check")).unwrap();
+    let packs = || {
+        pack(&format!("mx-decode {small} --to arrow"), &format!("{} --overwrite", place.at("a")));
+        pack(&format!("mx-decode {bench} --to arrow"), &format!("{} --overwrite", place.at("b")));
+    };
+    packs();
+    // board_eval of the first row.
+    let mut rows = place.0.read("b/steps.npy");
+    rows[384 + 16] ^= 1;
+    place.0.write("b/steps.npy", &rows);
+    let before = place.content();
+    let run = place.run("out a b --delete-inputs");
+    assert_eq!(run.code(), Some(1), "{run:?}");
+    assert!(run.stderr.contains("pool.step.board_eval"), "{run:?}");
+    assert!(run.stderr.ends_with("out has not passed ds-check; the inputs are kept\n"), "{run:?}");
+    assert!(place.content().starts_with(&before), "the inputs are as they were");
+    packs();
+    pack(&format!("mx-decode {small} {bench} --to arrow"), &place.at("expected"));
+    place.run("out a b --overwrite --delete-inputs").silent();
+    assert_same_packs(&place.0, "out", "expected");
+    assert!(!Path::new(&place.at("a")).exists() && !Path::new(&place.at("b")).exists());
+    // What the manifests of the inputs said has not gone with them.
+    let manifest = place.0.json("out/manifest.json");
+    assert_eq!(manifest["legality"], "board");
+    let chain: Vec<&Value> =
+        manifest["provenance"].as_array().unwrap().iter().map(|entry| &entry["name"]).collect();
+    assert_eq!(chain, ["mx-decode", "npy-pack", "mx-decode", "npy-pack", "ds-cat", "npy-pack"]);
+}
+
+#[test]
 fn what_a_pack_cannot_hold_is_not_merged_away() {
     let Some(python) = python() else { return };
     let place = Checkout::new(Some("exit 0"));

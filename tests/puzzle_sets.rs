@@ -236,7 +236,7 @@ fn published_sets_come_back_and_go_again() {
         let run = pipe(&format!("ds-cat {} | npy-pack -o {to}", from.display()));
         let note = "identifiers.json calls the blank identifier \"<domino_game>\"";
         assert_eq!(run.stderr.contains(note), set == "domino-aug2", "{run:?}");
-        assert_eq!(loaded(&python, &to)["train"]["groups"].as_u64() > Some(50), true);
+        assert!(loaded(&python, &to)["train"]["groups"].as_u64() > Some(50));
         for name in files_in(&from) {
             // The published Domino builder names the blank identifier, and its mean is not true.
             let differs = ["identifiers.json", "train/dataset.json"].contains(&name.as_str());
@@ -640,10 +640,10 @@ fn compressed_inputs_are_seen_through() {
     let train = raw.join("sudoku/train.csv");
     pipe(&format!("gzip -c {} > {}", train.display(), dir.at("train.csv")));
     let labels = |path: &str| {
-        let run = pipe(&format!("puzzle-encode sudoku --train {path} | jq -c .labels"));
-        run.stdout
+        let run = tool("puzzle-encode").args(&["sudoku", "--train", path]).run().ok();
+        run.records().into_iter().map(|mut record| record["labels"].take()).collect::<Vec<_>>()
     };
-    assert!(labels(&dir.at("train.csv")) == labels(train.to_str().unwrap()));
+    assert_eq!(labels(&dir.at("train.csv")), labels(train.to_str().unwrap()));
 }
 
 #[test]
@@ -738,4 +738,35 @@ fn the_script_builds_a_set_of_each_domain() {
         assert!(run.stderr.contains(message), "{run:?}");
     }
     assert!(!Path::new(&dir.at("out/x")).exists());
+}
+
+#[test]
+fn what_was_made_is_said() {
+    let dir = TempDir::new();
+    let task = r#"{"train": [{"input": [[1]], "output": [[1]]}], "test": []}"#;
+    let path = dir.write("tasks/evaluation/one.json", task);
+    let encode = |flags: &[&str]| {
+        tool("puzzle-encode").args(&["arc", &path, "--num-aug", "20"]).args(flags).run().ok()
+    };
+    // One cell of one colour is one of nine.
+    let run = encode(&[]);
+    assert_eq!(run.records().len(), 9);
+    assert_eq!(
+        run.stderr,
+        "puzzle-encode: warning: 12 augmentations fewer than wanted, in 1 groups: no more different \
+         ones were found\npuzzle-encode: train: 1 groups, 9 puzzles, 9 examples\n"
+    );
+    let records = run.records();
+    assert!(records[0]["build"]["inputs"][0]["sha256"].is_string());
+    assert!(records[1..].iter().all(|record| record["build"].is_null()));
+    encode(&["-q"]).silent();
+    // The chain and the constants, for whoever reads the header.
+    let header = encode(&["-q", "--to", "arrow", "-j", "2"]).lossy();
+    for part in ["\"name\":\"puzzle-encode\"", "\"--num-aug\",\"20\"", "\"seq_len\":900"] {
+        assert!(header.contains(part), "{part}");
+    }
+    let bare = encode(&["-q", "--to", "arrow", "--no-provenance"]).lossy();
+    assert!(!bare.contains("gristmill.provenance") && bare.contains("\"vocab_size\":12"));
+    let progress = encode(&["--progress", "always"]).stderr;
+    assert!(progress.contains("1 groups of 1 (100%)"), "{progress}");
 }

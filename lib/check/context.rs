@@ -12,6 +12,8 @@ use crate::cli::Progress;
 pub struct Options {
     /// The manifest of the inputs that a dataset was made from.
     pub input_manifest: Option<PathBuf>,
+    /// The domain of puzzle sets; else their build says it, or their shape suggests it.
+    pub domain: Option<String>,
 }
 
 pub struct Context<'a> {

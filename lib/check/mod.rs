@@ -14,6 +14,7 @@ mod findings;
 mod inventory;
 mod kd;
 mod pool;
+mod puzzle;
 mod repeats;
 mod report;
 mod select;
@@ -31,7 +32,7 @@ use crate::cli::{Error, Result, shown};
 
 /// Every family of datasets. A path belongs to the first that knows it.
 static FAMILIES: &[&dyn Family] =
-    &[&kd::Megatron, &pool::Pools, &streams::Shards, &streams::Streams];
+    &[&kd::Megatron, &pool::Pools, &puzzle::Puzzles, &streams::Shards, &streams::Streams];
 
 /// One family of datasets: what it looks like, and what must hold in it.
 pub trait Family: Sync {

@@ -14,7 +14,11 @@ use crate::cli::{grouped, shown};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    Text { colour: bool },
+    /// `quiet`: nothing of datasets without findings, and no summary.
+    Text {
+        colour: bool,
+        quiet: bool,
+    },
     Json,
 }
 
@@ -58,7 +62,8 @@ impl<W: Write> Report<W> {
         self.records += outcome.records.1;
         self.bytes += outcome.bytes;
         let text = match self.form {
-            Form::Text { colour } => text(&outcome, colour),
+            Form::Text { quiet: true, .. } if outcome.kinds.is_empty() => String::new(),
+            Form::Text { colour, .. } => text(&outcome, colour),
             Form::Json => lines(&outcome),
         };
         self.out.write_all(text.as_bytes())
@@ -77,6 +82,7 @@ impl<W: Write> Report<W> {
         let (errors, warnings) = (self.errors(), self.warnings());
         let seconds = self.start.elapsed().as_secs_f64();
         let summary = match self.form {
+            Form::Text { quiet: true, .. } => String::new(),
             Form::Text { .. } => {
                 let found = match (errors, warnings) {
                     (0, 0) => "nothing found".to_string(),

@@ -148,6 +148,10 @@ impl Source for PoolReader {
 
     fn header(&self) -> Header {
         let mut header = Header::default().through(&GAME, None);
+        header.provenance = self.provenance();
+        if let Some(legality) = self.legality() {
+            header.set("legality", legality);
+        }
         let left_out = self.left_out();
         if !left_out.is_empty() {
             header.set("left_out", left_out);

@@ -11,7 +11,8 @@ use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result};
 
 /// Find what is wrong with datasets, before a trainer does not
 ///
-/// PATHs are Megatron roots, directories and prefixes; what each is, is found out. Every rule of
+/// PATHs are Megatron roots, directories and prefixes, packs and other pools of 2048 games, puzzle
+/// sets, folders of Parquet shards, and files and streams of records; what each is, is found out. Every rule of
 /// its format is checked, and every rule of what it holds: masks are derived again from the tokens,
 /// texts encoded again, manifests compared. The findings are grouped by check, the first few of each
 /// shown; --list prints every check and why it matters.
@@ -45,6 +46,10 @@ struct Args {
     /// Manifest of the inputs that the datasets must have been made from
     #[arg(long, value_name = "FILE", help_heading = "Checks")]
     input_manifest: Option<PathBuf>,
+
+    /// Domain of puzzle sets that do not say theirs: sudoku, arc, maze, domino
+    #[arg(long, value_name = "NAME", help_heading = "Checks")]
+    domain: Option<String>,
 
     /// Text for people, or one JSON object a line and a summary
     #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
@@ -88,11 +93,11 @@ fn list(args: &Args) -> Result<()> {
 
 fn run(args: Args) -> Result<()> {
     let selection = Selection::new(args.only, args.skip, args.structure)?;
-    let options = Options { input_manifest: args.input_manifest };
+    let options = Options { input_manifest: args.input_manifest, domain: args.domain };
     let stdout = std::io::stdout().lock();
     let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let form = match args.format {
-        Format::Text => Form::Text { colour },
+        Format::Text => Form::Text { colour, quiet: args.common.quiet },
         Format::Json => Form::Json,
     };
     let mut report = Report::new(BufWriter::new(stdout), form, args.strict);

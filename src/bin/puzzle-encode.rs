@@ -199,7 +199,7 @@ struct Parsed {
 
 impl DomainArgs {
     fn parsed(self) -> Parsed {
-        let options = Options { opener: Arc::new(|path| open_bytes(path)), ..Options::default() };
+        let options = Options { opener: Arc::new(open_bytes), ..Options::default() };
         let (domain, options, on_error, run): (&dyn Domain, _, _, _) = match self {
             DomainArgs::Sudoku {
                 files: FileArgs { train, test },

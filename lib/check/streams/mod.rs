@@ -5,11 +5,13 @@
 //! |---|---|
 //! | `conversations.rs` | conversations: can they be rendered? |
 //! | `games.rs` | games: as those of a pool |
+//! | `puzzles.rs` | puzzles: the rules of their domain |
 //! | `tokens.rs` | tokens: as the sequences of a Megatron dataset, and their segments |
 //! | `shards.rs` | a directory of Parquet shards against its manifest |
 
 mod conversations;
 mod games;
+mod puzzles;
 mod shards;
 mod tokens;
 
@@ -60,7 +62,7 @@ pub(super) struct Streams;
 impl Family for Streams {
     fn checks(&self) -> Vec<&'static Check> {
         let own: &[&Check] = &[&END, &FORM, &RECORD, &TYPE, &REJECTED, &REPEATED_ID];
-        [own, conversations::CHECKS, tokens::CHECKS].concat()
+        [own, conversations::CHECKS, puzzles::CHECKS, tokens::CHECKS].concat()
     }
 
     fn knows(&self, path: &Path) -> bool {
@@ -254,6 +256,7 @@ fn record_type(reader: &Reader) -> Option<&'static RecordType> {
 enum Judge {
     Conversations(Box<conversations::Judge>),
     Games(Box<games::Judge>),
+    Puzzles(Box<puzzles::Judge>),
     Tokens(Box<tokens::Judge>),
     /// Types without rules of their own.
     Others,
@@ -264,6 +267,7 @@ impl Judge {
         match record.map(|record| record.name) {
             Some("conversation") => Judge::Conversations(Box::new(conversations::Judge::new())),
             Some("game") => Judge::Games(Box::default()),
+            Some("puzzle") => Judge::Puzzles(Box::new(puzzles::Judge::new(header))),
             Some("tokens") => Judge::Tokens(Box::new(tokens::Judge::new(header))),
             _ => Judge::Others,
         }
@@ -289,6 +293,7 @@ impl Judge {
         match self {
             Judge::Conversations(judge) => judge.look(path, batch, &mut looked),
             Judge::Games(judge) => judge.look(path, batch, &mut looked)?,
+            Judge::Puzzles(judge) => judge.look(path, batch, &mut looked)?,
             Judge::Tokens(judge) => judge.look(path, batch, &mut looked)?,
             Judge::Others => {}
         }

@@ -76,6 +76,29 @@ impl Integers {
         (0..self.row_len).map_while(move |column| self.get(row, column))
     }
 
+    /// One row in place of what `out` holds; none past the end. Values that are no i32 become the
+    /// nearest one.
+    pub fn read_row(&self, row: u64, out: &mut Vec<i32>) {
+        out.clear();
+        let little = self.scalar.order != ByteOrder::Big;
+        let size = self.scalar.size;
+        let start = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(self.row_len * size);
+        let bytes = self.mapped.data().get(start..).and_then(|b| b.get(..self.row_len * size));
+        match (bytes, self.scalar.kind, size) {
+            // The usual ones, each in one pass.
+            (Some(bytes), b'i', 4) if little && self.strides.1 == 1 => {
+                out.extend(bytes.as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b)));
+            }
+            (Some(bytes), b'u', 1) if self.strides.1 == 1 => {
+                out.extend(bytes.iter().map(|&byte| i32::from(byte)));
+            }
+            _ => out.extend(
+                self.row(row)
+                    .map(|value| value.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32),
+            ),
+        }
+    }
+
     /// Lets go of the memory behind some rows, see [`Mapped::release`].
     pub fn release(&self, rows: std::ops::Range<u64>) {
         // In Fortran order rows lie everywhere.

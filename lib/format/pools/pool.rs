@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::columns::Columns;
 use super::index::{Gather, Rows, Run, count};
+use super::origin::Origin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar};
 use crate::cli::{Error, Result, shown};
@@ -27,6 +28,7 @@ pub struct Pool {
     valuations: Valuations,
     gather: Gather,
     left_out: Vec<String>,
+    origin: Origin,
 }
 
 impl Pool {
@@ -59,8 +61,9 @@ impl Pool {
         let gather = Gather::default();
         let mut left_out = columns.unread.clone();
         left_out.extend(has_embeddings(directory).then(|| EMBEDDINGS.to_string()));
+        let origin = Origin::of_pool(directory);
         let directory = directory.to_path_buf();
-        Ok(Pool { directory, rows, columns, runs, database, valuations, gather, left_out })
+        Ok(Pool { directory, rows, columns, runs, database, valuations, gather, left_out, origin })
     }
 
     /// Games, those without rows too.
@@ -73,7 +76,17 @@ impl Pool {
         &self.left_out
     }
 
-    /// The same for people.
+    /// How `ev_legal` was decided, where the pool says so.
+    pub fn legality(&self) -> Option<&str> {
+        self.origin.legality.as_deref()
+    }
+
+    /// The chain of the filters that have made the pool, as far as it says.
+    pub fn provenance(&self) -> &[Value] {
+        &self.origin.provenance
+    }
+
+    /// A line for people on what is left out.
     pub fn note(&self) -> Option<String> {
         let names = self.left_out.join(", ");
         let place = shown(&self.directory);

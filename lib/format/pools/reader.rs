@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use arrow_array::RecordBatch;
+use serde_json::Value;
 
 use super::Pool;
 use crate::cli::{Error, Result, Slice};
@@ -55,6 +56,24 @@ impl PoolReader {
             }
         }
         names
+    }
+
+    /// How `ev_legal` was decided, if that is the same in all pools.
+    pub fn legality(&self) -> Option<&str> {
+        let mut all = self.pools.iter().map(Pool::legality);
+        let first = all.next().flatten();
+        first.filter(|first| all.all(|other| other == Some(first)))
+    }
+
+    /// The chains of the filters that have made the pools, one after another, no entry twice.
+    pub fn provenance(&self) -> Vec<Value> {
+        let mut chain: Vec<Value> = Vec::new();
+        for entry in self.pools.iter().flat_map(Pool::provenance) {
+            if !chain.contains(entry) {
+                chain.push(entry.clone());
+            }
+        }
+        chain
     }
 
     /// The next games; never more than `most` of them.

@@ -1,0 +1,34 @@
+//! Pieces of the last line, which the next one is likely to repeat.
+
+/// Bytes of the longest piece of a line that is remembered: a seed of 20 digits with its keys.
+pub(super) const PIECE: usize = 48;
+
+/// A piece of the last line, compared as a whole: no call and no loop over a length that varies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    bytes: [u8; PIECE],
+    /// 0xff for each byte of the piece, 0 behind it.
+    mask: [u8; PIECE],
+    /// 0 for none.
+    pub length: usize,
+}
+
+impl Piece {
+    pub(super) const NONE: Piece = Piece { bytes: [0; PIECE], mask: [0; PIECE], length: 0 };
+
+    pub(super) fn of(text: &[u8]) -> Piece {
+        let mut piece = Piece::NONE;
+        if let Some(bytes) = piece.bytes.get_mut(..text.len()) {
+            bytes.copy_from_slice(text);
+            piece.mask[..text.len()].fill(0xff);
+            piece.length = text.len();
+        }
+        piece
+    }
+
+    #[inline(always)]
+    pub(super) fn begins(&self, text: &[u8; PIECE]) -> bool {
+        let bytes = text.iter().zip(&self.bytes).zip(&self.mask);
+        bytes.fold(0, |differ, ((a, b), mask)| differ | (a ^ b) & mask) == 0
+    }
+}
