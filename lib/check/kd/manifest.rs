@@ -80,11 +80,15 @@ struct Root {
     tokenizer: Value,
     records: Records,
     splits: BTreeMap<String, RootSplit>,
+    #[serde(default)]
+    provenance: Vec<Value>,
 }
 
 #[derive(Debug, Deserialize)]
 struct RootInput {
     manifest_sha256: Option<String>,
+    #[serde(default)]
+    files: Vec<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -113,6 +117,8 @@ struct Claim {
     prefix: PathBuf,
     rows: u64,
     tokens: u64,
+    /// Of the tokens; a root's manifest has none.
+    dtype: Option<String>,
     /// By span id; a root's manifest has them for whole splits only.
     supervised: Option<BTreeMap<String, u64>>,
     files: Vec<Claimed>,
@@ -134,6 +140,7 @@ pub(super) struct Manifests {
 pub(super) struct Seen {
     pub rows: u64,
     pub tokens: u64,
+    pub dtype: &'static str,
     /// Positions by span id, where the contents were read.
     pub spans: Option<[u64; 256]>,
 }
@@ -194,6 +201,7 @@ impl Manifests {
                     prefix: base.join(name).join(&shard.name),
                     rows: shard.rows,
                     tokens: shard.tokens,
+                    dtype: None,
                     supervised: None,
                     files: claimed(base, &shard.paths, &shard.bytes, &shard.sha256),
                 });
@@ -234,6 +242,7 @@ impl Manifests {
                 prefix: directory.join(&part.name),
                 rows: split.rows,
                 tokens: split.tokens,
+                dtype: Some(part.dtype.clone()),
                 supervised: Some(split.supervised_tokens.clone()),
                 files: claimed(base, &split.paths, &split.bytes, &split.sha256),
             });
@@ -305,6 +314,7 @@ impl Manifests {
                 }
             }
         }
+        self.records(findings);
         self.sums(seen, findings);
         self.parts(findings);
         Ok(())
@@ -342,6 +352,12 @@ impl Manifests {
                 check(path, config, hash, part.source.tokenizer.as_ref().unwrap_or(&Value::Null));
             }
         }
+        for (path, part) in &self.parts {
+            if let Some(cause) = part.config.as_ref().and_then(|config| contradiction(config, part))
+            {
+                findings.add(&CONFIG, At::file(path), || cause);
+            }
+        }
     }
 
     fn input(&self, context: &Context<'_>, findings: &mut Findings<'_>) -> Result<()> {
@@ -372,6 +388,29 @@ impl Manifests {
         inventory::compare(claims, &checks, context, findings)
     }
 
+    /// Whether a part is a concatenation: then what was read went to other splits too.
+    fn has_concatenation(&self) -> bool {
+        self.parts.iter().any(|(_, part)| part.splits.contains_key(ALL))
+    }
+
+    /// The records of each part.
+    fn records(&self, findings: &mut Findings<'_>) {
+        for (path, part) in &self.parts {
+            let Records { read, written, rejected } = part.records;
+            let rows = part.splits.values().map(|split| split.rows).sum();
+            let whole = part.splits.contains_key(ALL);
+            let sum = records_differ(read, written, rejected, whole);
+            let sums = [("written", written, Some(rows)), ("read", read, sum)];
+            for (what, told, sum) in sums {
+                if let Some(sum) = sum.filter(|sum| *sum != told) {
+                    findings.add(&COUNTS, At::file(path), || {
+                        format!("records.{what} is {told}, not {sum}")
+                    });
+                }
+            }
+        }
+    }
+
     /// The sums of the root's manifest.
     fn sums(&self, seen: &[(&Prefix, Seen)], findings: &mut Findings<'_>) {
         let Some((path, root)) = &self.root else { return };
@@ -391,7 +430,9 @@ impl Manifests {
         }
         differ("records.written".to_string(), root.records.written, rows);
         let Records { read, written, rejected } = root.records;
-        differ("records.read".to_string(), read, written.saturating_add(rejected));
+        if let Some(sum) = records_differ(read, written, rejected, self.has_concatenation()) {
+            differ("records.read".to_string(), read, sum);
+        }
         for (name, split) in &root.splits {
             let of_split = || seen.iter().filter(|(prefix, _)| prefix.split == Some(name.as_str()));
             if of_split().count() == split.shards.len()
@@ -414,9 +455,29 @@ impl Manifests {
     fn parts(&self, findings: &mut Findings<'_>) {
         let Some((root_path, root)) = &self.root else { return };
         for (path, part) in &self.parts {
-            if part.config.is_some() && part.config_hash.as_ref() != Some(&root.config_hash) {
-                findings.add(&PARTS, At::file(path), || "its config is not the root's".to_string());
+            let source = &part.source;
+            let sha256 = source.manifest.as_ref().and_then(|manifest| manifest["sha256"].as_str());
+            let chain = |of: &&Value| of["part"] == part.name.as_str();
+            let chain = root.provenance.iter().find(chain).map(|chain| &chain["filters"]);
+            let same = [
+                ("config", part.config_hash.as_ref().is_none_or(|h| *h == root.config_hash)),
+                ("tokenizer", source.tokenizer.as_ref().is_none_or(|t| *t == root.tokenizer)),
+                ("input's manifest", sha256 == root.input.manifest_sha256.as_deref()),
+                ("input", source.inputs.iter().all(|input| root.input.files.contains(input))),
+                ("provenance", chain.and_then(Value::as_array) == Some(&part.provenance)),
+            ];
+            for (what, _) in same.iter().filter(|(_, same)| !same) {
+                findings.add(&PARTS, At::file(path), || format!("its {what} is not the root's"));
             }
+        }
+        let inputs: usize = {
+            let all = self.parts.iter().flat_map(|(_, part)| &part.source.inputs);
+            all.map(Value::to_string).collect::<BTreeSet<_>>().len()
+        };
+        if !self.parts.is_empty() && !self.unread && root.input.files.len() > inputs {
+            findings.add(&PARTS, At::file(root_path), || {
+                format!("{} inputs; its parts have {inputs}", root.input.files.len())
+            });
         }
         if self.unread {
             return;
@@ -470,12 +531,34 @@ impl Claim {
                 findings.add(&COUNTS, at, || format!("{name} has {found} {what}, not {told}"));
             }
         }
+        if let Some(told) = self.dtype.as_deref().filter(|told| *told != seen.dtype) {
+            findings.add(&COUNTS, at, || format!("{name} holds {}, not {told}", seen.dtype));
+        }
         if let (Some(told), Some(spans)) = (&self.supervised, &seen.spans) {
             for cause in spans_differ(told, spans) {
                 findings.add(&COUNTS, at, || format!("{name}: {cause}"));
             }
         }
     }
+}
+
+/// Where the policy and spans of a part are not of its config.
+fn contradiction(config: &Config, part: &Part) -> Option<String> {
+    let policy = part.source.policy.as_deref();
+    if !matches!(policy, None | Some("synth-kd-v1" | "chat")) {
+        return Some(format!("source.policy is {policy:?}, which is none known"));
+    }
+    let spans = part.source.spans.as_ref()?;
+    let mut channels = config.assistant_channels.iter();
+    let channel = channels.find(|channel| spans[channel.as_str()].is_null())?;
+    Some(format!("source.spans has no {channel:?}, which the config supervises"))
+}
+
+/// What should have been read, where it was not.
+fn records_differ(read: u64, written: u64, rejected: u64, at_least: bool) -> Option<u64> {
+    let sum = written.saturating_add(rejected);
+    let good = if at_least { read >= sum } else { read == sum };
+    (!good).then_some(sum)
 }
 
 /// Where supervised tokens by span id are not those told.
@@ -510,7 +593,9 @@ fn claimed(
 /// A JSON file, or why it is none of this form.
 fn parsed<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<std::result::Result<T, String>> {
     let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
-    Ok(serde_json::from_slice(&text).map_err(|error| error.to_string()))
+    // First as any JSON: members that are not looked at must be whole too.
+    let value = serde_json::from_slice::<Value>(&text).and_then(serde_json::from_value);
+    Ok(value.map_err(|error| error.to_string()))
 }
 
 /// The files of a directory whose names end so, in their order; none where there is no directory.

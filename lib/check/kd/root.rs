@@ -79,7 +79,9 @@ pub(super) fn check(path: &Path, place: &Place, context: &mut Context<'_>) -> Re
             let counted = contents::check(&sound, &rules, repeats, place, context, &mut findings)?;
             spans = (prefix.layout == Layout::Triple).then_some(counted.spans);
         }
-        seen.push((prefix, Seen { rows: sound.sequences, tokens: sound.values, spans }));
+        let dtype = sound.datasets.first().map_or("", |dataset| dataset.index.dtype.name());
+        let (rows, tokens) = (sound.sequences, sound.values);
+        seen.push((prefix, Seen { rows, tokens, dtype, spans }));
         opened.push(sound.datasets.into_iter().next());
     }
     manifests.compare(&seen, context, &mut findings)?;

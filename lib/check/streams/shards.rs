@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::{Summary, records};
 use crate::check::{At, Check, Context, Family, Findings, Outcome};
@@ -16,8 +17,11 @@ static MANIFEST: Check = Check::error(
     "no manifest.json beside the shards: the KD dataset must record it, and cannot",
 )
 .structure();
-static FORM: Check =
-    Check::error("shards.manifest.form", "a manifest.json that cannot be read").structure();
+static FORM: Check = Check::error(
+    "shards.manifest.form",
+    "a manifest.json that cannot be read, or is of another schema",
+)
+.structure();
 static FILE: Check =
     Check::error("shards.manifest.file", "a shard that the manifest names is not there")
         .structure();
@@ -31,26 +35,27 @@ static COUNTS: Check = Check::error(
 
 pub(in crate::check) struct Shards;
 
+const SCHEMA: &str = "synth_harmony_v1";
+
 /// `manifest.json` of schema `synth_harmony_v1`, as far as it is compared.
 #[derive(Deserialize)]
 struct Manifest {
-    storage: Option<Storage>,
+    storage: Storage,
 }
 
 #[derive(Deserialize)]
 struct Storage {
-    total_rows: Option<u64>,
-    total_bytes: Option<u64>,
-    #[serde(default)]
+    total_rows: u64,
+    total_bytes: u64,
     shards: Vec<Shard>,
 }
 
 #[derive(Deserialize)]
 struct Shard {
     path: String,
-    bytes: Option<u64>,
-    rows: Option<u64>,
-    row_groups: Option<u64>,
+    bytes: u64,
+    rows: u64,
+    row_groups: u64,
 }
 
 impl Family for Shards {
@@ -95,6 +100,16 @@ fn parquet_files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// A manifest, or why it is none of the schema that is known here.
+fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
+    let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    let schema = &value["schema_version"];
+    if schema != SCHEMA {
+        return Err(format!("its schema_version is {schema}, not {SCHEMA:?}"));
+    }
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}
+
 fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
     let path = directory.join("manifest.json");
     if !path.is_file() {
@@ -102,15 +117,12 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
         return Ok(());
     }
     let text = fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
-    let manifest: Manifest = match serde_json::from_slice(&text) {
-        Ok(manifest) => manifest,
-        Err(error) => {
-            findings.add(&FORM, At::file(&path), || error.to_string());
+    let storage = match parsed(&text) {
+        Ok(manifest) => manifest.storage,
+        Err(cause) => {
+            findings.add(&FORM, At::file(&path), || cause);
             return Ok(());
         }
-    };
-    let Some(storage) = manifest.storage.filter(|storage| !storage.shards.is_empty()) else {
-        return Ok(());
     };
     let mut named = BTreeSet::new();
     let (mut rows, mut bytes) = (0, 0);
@@ -119,8 +131,8 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
         let name = Path::new(&shard.path).file_name().unwrap_or_default();
         let file = directory.join(name);
         named.insert(file.clone());
-        rows += shard.rows.unwrap_or(0);
-        bytes += shard.bytes.unwrap_or(0);
+        rows += shard.rows;
+        bytes += shard.bytes;
         if !file.is_file() {
             findings.add(&FILE, At::file(&file), || "is not there".to_string());
             continue;
@@ -136,9 +148,7 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
             ("row groups", shard.row_groups, Some(parquet.row_groups())),
         ];
         for (what, told, found) in found {
-            if let (Some(told), Some(found)) = (told, found)
-                && told != found
-            {
+            if let Some(found) = found.filter(|found| *found != told) {
                 findings.add(&COUNTS, At::file(&file), || {
                     format!("has {found} {what}; the manifest says {told}")
                 });
@@ -148,7 +158,7 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
     for (what, told, sum) in
         [("total_rows", storage.total_rows, rows), ("total_bytes", storage.total_bytes, bytes)]
     {
-        if let Some(told) = told.filter(|told| *told != sum) {
+        if told != sum {
             findings.add(&COUNTS, At::file(&path), || {
                 format!("{what} is {told}; its shards have {sum}")
             });
