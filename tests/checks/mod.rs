@@ -5,6 +5,7 @@
 
 pub mod defects;
 pub mod edit;
+pub mod games;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,6 +28,7 @@ pub const ROWS: usize = 40;
 /// | `kd/p` | a triple without any |
 /// | `part/p` | a triple with its part manifest |
 /// | `c.ndjson`, `c.arrows`, `c.parquet` | conversations |
+/// | `pack/`, `v1/`, `g.ndjson`, `g.arrows` | games |
 /// | `t.ndjson`, `t.arrows`, `m.ndjson`, `m.arrows` | their tokens, without and with masks |
 pub struct Good(TempDir);
 
@@ -49,6 +51,7 @@ impl Good {
             dir.path().display()
         ))
         .ok();
+        games::make(&dir);
         Good(dir)
     }
 
