@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::edit::*;
 use super::games::POOLS;
+use super::puzzles::{DOMAINS, PUZZLES_AND_SETS};
 use super::shards;
 use crate::common::{TempDir, bash, conversation, conversations};
 
@@ -31,7 +32,8 @@ impl Defect {
     }
 }
 
-pub static DEFECTS: &[&[Defect]] = &[FRAMES, SEQUENCES, MANIFESTS, ROOTS, SHARDS, STREAMS, POOLS];
+pub static DEFECTS: &[&[Defect]] =
+    &[FRAMES, SEQUENCES, MANIFESTS, ROOTS, SHARDS, STREAMS, POOLS, PUZZLES_AND_SETS, DOMAINS];
 
 pub fn path(dir: &TempDir, name: &str) -> Vec<String> {
     vec![dir.at(name)]

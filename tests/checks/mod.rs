@@ -6,6 +6,7 @@
 pub mod defects;
 pub mod edit;
 pub mod games;
+pub mod puzzles;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,6 +30,7 @@ pub const ROWS: usize = 40;
 /// | `part/p` | a triple with its part manifest |
 /// | `c.ndjson`, `c.arrows`, `c.parquet` | conversations |
 /// | `pack/`, `v1/`, `g.ndjson`, `g.arrows` | games |
+/// | `domino/`, `sudoku/`, `maze/`, `arc/`, `z.ndjson`, `z.arrows` | puzzles |
 /// | `t.ndjson`, `t.arrows`, `m.ndjson`, `m.arrows` | their tokens, without and with masks |
 pub struct Good(TempDir);
 
@@ -52,6 +54,7 @@ impl Good {
         ))
         .ok();
         games::make(&dir);
+        puzzles::make(&dir);
         Good(dir)
     }
 
