@@ -16,14 +16,23 @@ pub fn make(dir: &TempDir) {
     let answer: String = (0..81)
         .map(|cell| char::from(b'1' + ((cell / 9 % 3 * 3 + cell / 27 + cell % 9) % 9) as u8))
         .collect();
-    let question: String =
-        answer.chars().enumerate().map(|(at, c)| if at % 3 == 0 { '.' } else { c }).collect();
+    let question = |answer: &str| -> String {
+        answer.chars().enumerate().map(|(at, c)| if at % 3 == 0 { '.' } else { c }).collect()
+    };
+    let other: String = answer.chars().rev().collect();
     let header = "source,question,answer,rating\n";
-    dir.write("raw/sudoku.csv", format!("{header}own,{question},{answer},1\n"));
-    let (question, answer) =
-        ("#####\n#S  #\n### #\n#G  #\n#####", "#####\n#Soo#\n###o#\n#Goo#\n#####");
-    let [question, answer] = [question, answer].map(|maze| maze.replace('\n', ""));
-    dir.write("raw/maze.csv", format!("{header}own,{question},{answer},1\n"));
+    for (name, answer) in [("train", answer), ("test", other)] {
+        let lines = format!("{header}own,{},{answer},1\n", question(&answer));
+        dir.write(&format!("raw/sudoku/{name}.csv"), lines);
+    }
+    let maze = ["#####", "#S  #", "### #", "#G  #", "#####"];
+    let solved = ["#####", "#Soo#", "###o#", "#Goo#", "#####"];
+    let turned = |maze: [&str; 5]| -> String { maze.into_iter().rev().collect() };
+    for (name, question, answer) in
+        [("train", maze.concat(), solved.concat()), ("test", turned(maze), turned(solved))]
+    {
+        dir.write(&format!("raw/maze/{name}.csv"), format!("{header}own,{question},{answer},1\n"));
+    }
     let pair = |a: u8| json!({"input": [[a, 1], [2, 3]], "output": [[3, a], [1, 2]]});
     let task = |a: u8| json!({"train": [pair(a)], "test": [pair(a + 1)]}).to_string();
     dir.write("raw/arc/training/one.json", task(4));
@@ -31,9 +40,9 @@ pub fn make(dir: &TempDir) {
     bash(&format!(
         "set -eo pipefail; cd {}; puzzle-encode domino --num-games 12 --num-aug 1 > z.ndjson
          puzzle-encode domino --num-games 12 --num-aug 1 --to arrow > z.arrows
-         puzzle-encode sudoku --train raw/sudoku.csv --test raw/sudoku.csv --num-aug 2 |
-         npy-pack -o sudoku
-         puzzle-encode maze --train raw/maze.csv --num-aug 3 | npy-pack -o maze
+         for domain in sudoku maze; do
+             puzzle-encode $domain --train raw/$domain/train.csv --test raw/$domain/test.csv |
+             npy-pack -o $domain; done
          puzzle-encode arc raw/arc --num-aug 1 | npy-pack -o arc
          npy-pack z.arrows -o domino; rm -r raw",
         dir.path().display()
@@ -188,7 +197,11 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
     defect("puzzle.token.range", |dir| values(dir, INPUTS, &[(5, 8)])),
     defect("puzzle.label.range", |dir| values(dir, LABELS, &[(5, 8)])),
     defect("puzzle.label.minus_100", |dir| values(dir, LABELS, &[(5, -100)])),
-    defect("puzzle.label.ignored", |dir| values(dir, LABELS, &[(0, 0), (1, 0), (2, 0)])),
+    defect("puzzle.label.ignored", |dir| {
+        let labels: Vec<(usize, i32)> = (0..81).map(|at| (at, 0)).collect();
+        values(dir, SUDOKU[1], &labels)
+    })
+    .also(&["puzzle.sudoku.unlabelled"]),
     defect("puzzle.split.missing", |dir| {
         fs::remove_dir_all(dir.at("domino/test")).unwrap();
         resum(dir, "domino")
@@ -280,7 +293,10 @@ pub const DOMAINS: &[Defect] = &[
         resum(dir, "arc")
     }),
     defect("puzzle.maze.shape", |dir| as_domain(dir, "domino", "maze")),
-    defect("puzzle.maze.token", |dir| values(dir, MAZES[0], &[(0, 0)])),
+    defect("puzzle.maze.token", |dir| {
+        values(dir, MAZES[0], &[(0, 0)]);
+        values(dir, MAZES[1], &[(0, 0)])
+    }),
     defect("puzzle.maze.ends", |dir| values(dir, MAZES[0], &[(7, 3)])),
     defect("puzzle.maze.answer_ends", |dir| values(dir, MAZES[1], &[(6, 5)])),
     defect("puzzle.maze.walls", |dir| values(dir, MAZES[1], &[(0, 2)])),
@@ -292,27 +308,52 @@ pub const DOMAINS: &[Defect] = &[
     }),
     defect("puzzle.maze.given_away", |dir| values(dir, MAZES[0], &[(7, 5)])),
     defect("puzzle.domino.shape", |dir| as_domain(dir, "maze", "domino")),
-    defect("puzzle.domino.token", |dir| values(dir, INPUTS, &[(5, 8)])),
-    defect("puzzle.domino.tile", |dir| values(dir, INPUTS, &[(56, 0)])),
+    // In a set it would be outside the vocabulary.
+    defect("puzzle.domino.token", |dir| {
+        edit_line(dir, "z.ndjson", 2, |line| line["inputs"][5] = json!(8));
+        path(dir, "z.ndjson")
+    }),
+    defect("puzzle.domino.tile", |dir| {
+        // Half of a tile of the hand, not the one to play.
+        let (inputs, labels) = (read(dir, INPUTS), read(dir, LABELS));
+        let is_played = |at: usize| {
+            let (a, b) = (inputs[at], inputs[at + 1]);
+            (a, b) == (labels[0], labels[1]) || (b, a) == (labels[0], labels[1])
+        };
+        let there = (56..70).step_by(2).filter(|&at| inputs[at] > 0);
+        values(dir, INPUTS, &[(there.filter(|&at| !is_played(at)).last().unwrap() + 1, 0)])
+    }),
     defect("puzzle.domino.distinct", |dir| {
         let inputs = read(dir, INPUTS);
         values(dir, INPUTS, &[(58, inputs[56]), (59, inputs[57])])
     }),
     defect("puzzle.domino.chain", |dir| {
         let inputs = read(dir, INPUTS);
-        values(dir, INPUTS, &[(1, inputs[0])])
+        let other = other_tile(&inputs, inputs[0], Some(inputs[1]));
+        values(dir, INPUTS, &[(1, other)])
     }),
     defect("puzzle.domino.ends", |dir| {
         let inputs = read(dir, INPUTS);
         values(dir, INPUTS, &[(70, inputs[70] % 7 + 1)])
     }),
     defect("puzzle.domino.rest", |dir| values(dir, LABELS, &[(5, 3)])),
-    defect("puzzle.domino.target", |dir| values(dir, LABELS, &[(0, 1), (1, 1)])),
+    defect("puzzle.domino.target", |dir| {
+        let other = other_tile(&read(dir, INPUTS), read(dir, LABELS)[0], None);
+        values(dir, LABELS, &[(1, other)])
+    }),
     defect("puzzle.domino.fits", |dir| values(dir, LABELS, &[(2, 3)])),
-    defect("puzzle.domino.no_move", |dir| values(dir, LABELS, &[(0, 1), (1, 1), (2, 1)])),
+    defect("puzzle.domino.no_move", |dir| values(dir, LABELS, &[(0, 0), (1, 0), (2, 0)]))
+        .also(&["puzzle.label.ignored"]),
 ];
 
 /// Moves the grid of the first example one row down.
 fn shift(dir: &TempDir, name: &str) {
     edit(dir, name, |npy| npy[HEADER..HEADER + 3600].rotate_right(30 * 4));
+}
+
+/// A value that makes with this one a tile that is nowhere in the state.
+fn other_tile(inputs: &[i32], half: i32, but: Option<i32>) -> i32 {
+    let tiles: Vec<(i32, i32)> = inputs[..70].chunks(2).map(|tile| (tile[0], tile[1])).collect();
+    let is_new = |value: &i32| !tiles.contains(&(half, *value)) && !tiles.contains(&(*value, half));
+    (1..=7).filter(|value| Some(*value) != but).find(is_new).unwrap()
 }
