@@ -73,5 +73,8 @@ done
 
 [[ -n $check ]] || exit 0
 code=0
-ds-check "$out" --jobs "$jobs" --quiet >&2 || code=$?
-((code == 0)) || die "$out has not passed ds-check" "$code"
+report=$(ds-check "$out" --jobs "$jobs" --quiet 2>&1) || code=$?
+((code == 0)) || {
+    echo "$report" >&2
+    die "$out has not passed ds-check" "$code"
+}

@@ -290,8 +290,9 @@ fn resume_keeps_what_is_finished_with_these_settings() {
         bench.root("in/synth_harmony_shard_01.parquet"),
     )
     .unwrap();
-    bench.run("in out --resume").silent();
+    let again = bench.run("in out --resume").ok();
     assert_eq!(renewed(&before, &identities(&root)), ["shard_01"]);
+    assert!(again.stderr.contains("kd.root.repeated"), "ds-check tells it: {again:?}");
 }
 
 #[test]

@@ -119,45 +119,57 @@ impl Board {
     }
 
     /// Moves all tiles. An illegal move gives the same cells and gains nothing.
+    #[inline]
     pub fn slide(&self, direction: Direction) -> Slide {
         let tables = lines::tables();
-        let mut slide = Slide { cells: [0; CELLS], gained: 0 };
+        let across = matches!(direction, Direction::Up | Direction::Down);
+        let back = matches!(direction, Direction::Down | Direction::Right);
+        let cells = u128::from_le_bytes(self.0);
+        // Lines that slide towards their first byte: rows or columns, from this side or that.
+        let cells = if across { transposed(cells) } else { cells };
+        let (mut slid, mut gained) = (0u128, 0);
         for line in 0..4 {
-            let at = |step| line_cell(direction, line, step);
-            let cell = |step| self.0[at(step)];
-            let (slid, gained) = tables.slid(lines::index(cell(0), cell(1), cell(2), cell(3)));
-            for (step, tile) in slid.into_iter().enumerate() {
-                slide.cells[at(step)] = tile;
-            }
-            slide.gained += gained;
+            let cells = (cells >> (32 * line)) as u32;
+            let [a, b, c, d] = if back { cells.to_be_bytes() } else { cells.to_le_bytes() };
+            let (moved, gain) = tables.slid(lines::index(a, b, c, d));
+            let moved = if back { u32::from_be_bytes(moved) } else { u32::from_le_bytes(moved) };
+            slid |= u128::from(moved) << (32 * line);
+            gained += gain;
         }
-        slide
+        let slid = if across { transposed(slid) } else { slid };
+        Slide { cells: slid.to_le_bytes(), gained }
     }
 
     /// Whether this board can follow after `direction` on `before`: `before` slid, and one
     /// new tile of 2 or 4 in a cell that the slide left empty. False for an illegal move.
     pub fn follows(&self, before: &Board, direction: Direction) -> bool {
-        let slid = before.slide(direction).cells;
-        if slid == before.0 {
-            return false;
-        }
-        let mut differing = (0..CELLS).filter(|&i| slid[i] != self.0[i]);
-        match (differing.next(), differing.next()) {
-            (Some(i), None) => slid[i] == 0 && matches!(self.0[i], 1 | 2),
-            _ => false,
-        }
+        self.follows_slide(before, &before.slide(direction))
+    }
+
+    /// The same where the slide of `before` is known.
+    #[inline]
+    pub fn follows_slide(&self, before: &Board, slide: &Slide) -> bool {
+        let slid = u128::from_le_bytes(slide.cells);
+        let new = slid ^ u128::from_le_bytes(self.0);
+        // One cell differs, by an exponent of 1 or 2, which is all that stands there.
+        let bit = new.trailing_zeros();
+        slid != u128::from_le_bytes(before.0)
+            && new.is_power_of_two()
+            && bit % 8 < 2
+            && (slid >> (bit & !7)) as u8 == 0
     }
 }
 
-/// The cell that is `step` away from the wall in the `line`-th line of a move.
+/// Rows become columns; byte i is cell i.
 #[inline]
-fn line_cell(direction: Direction, line: usize, step: usize) -> usize {
-    match direction {
-        Direction::Up => step * 4 + line,
-        Direction::Down => (3 - step) * 4 + line,
-        Direction::Left => line * 4 + step,
-        Direction::Right => line * 4 + 3 - step,
-    }
+fn transposed(cells: u128) -> u128 {
+    // Within each square of two by two the cells off its diagonal change places, then the squares.
+    let swap = |cells: u128, shift: u32, mask: u128| {
+        let differ = (cells ^ cells >> shift) & mask;
+        cells ^ differ ^ differ << shift
+    };
+    let cells = swap(cells, 24, 0x0000_0000_ff00_ff00_0000_0000_ff00_ff00);
+    swap(cells, 48, 0x0000_0000_0000_0000_ffff_0000_ffff_0000)
 }
 
 impl Packed {

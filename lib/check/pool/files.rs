@@ -220,17 +220,17 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<Rows>>
                 format!("has the shape {:?}; rows are wanted", mapped.header().shape)
             });
             sound = false;
-        } else if let Some((first, other)) = opened.first() {
-            if other.header().dtype != *dtype {
-                findings.add(&DTYPE, At::file(shard), || {
-                    format!(
-                        "its rows are {dtype}; those of {} are {}",
-                        shown(first),
-                        other.header().dtype
-                    )
-                });
-                sound = false;
-            }
+        } else if let Some((first, other)) = opened.first()
+            && other.header().dtype != *dtype
+        {
+            findings.add(&DTYPE, At::file(shard), || {
+                format!(
+                    "its rows are {dtype}; those of {} are {}",
+                    shown(first),
+                    other.header().dtype
+                )
+            });
+            sound = false;
         }
         opened.push((shard.clone(), mapped));
     }

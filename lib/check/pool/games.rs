@@ -86,17 +86,19 @@ fn game_steps(rules: &Rules, game: &Game, at: At<'_>, findings: &mut Findings<'_
             max_rank: known.max_rank,
             seed: known.seed,
             branch_evs: known.branch_evs.map(Option::unwrap_or_default),
-        };
+            slide: None,
+        }
+        .slid();
         let told = Told::Step(known.step_index);
         rules.step(at, told, &step, findings);
         match &mut run {
             Some(run) => {
                 rules.next(at, told, &run.last, &step, findings);
-                run.push(step);
+                run.push(&step);
             }
             None => {
                 rules.first(at, told, &step, findings);
-                run = Some(Run::begin(game.run_id, step));
+                run = Some(Run::begin(game.run_id, &step));
             }
         }
     }

@@ -98,7 +98,7 @@ struct Looked<'s> {
 fn look<'s>(rows: &Rows, rules: &Rules, chunk: Chunk, mut findings: Findings<'s>) -> Looked<'s> {
     let (path, mapped) = &rows.shards[chunk.shard];
     let mut runs: Vec<Run> = Vec::new();
-    let mut before = before(rows, &chunk).map(|row| (row.run_id, step(&row)));
+    let earlier = before(rows, &chunk).map(|row| (row.run_id, step(&row)));
     let size = rows.row_bytes();
     let bytes = mapped.data();
     let count = chunk.rows.end - chunk.rows.start;
@@ -111,18 +111,25 @@ fn look<'s>(rows: &Rows, rules: &Rules, chunk: Chunk, mut findings: Findings<'s>
         }
         let step = step(&row);
         rules.step(at, Told::Nothing, &step, &mut findings);
-        match &before {
-            Some((run, before)) if *run == row.run_id => {
-                rules.next(at, Told::Nothing, before, &step, &mut findings);
+        let id = u64::from(row.run_id);
+        match runs.last_mut().filter(|run| run.id == id) {
+            Some(run) => {
+                rules.next(at, Told::Nothing, &run.last, &step, &mut findings);
+                run.push(&step);
             }
-            _ => rules.first(at, Told::Nothing, &step, &mut findings),
+            None => {
+                match earlier.as_ref().filter(|(run, _)| runs.is_empty() && *run == row.run_id) {
+                    Some((_, before)) => {
+                        rules.next(at, Told::Nothing, before, &step, &mut findings);
+                    }
+                    None => rules.first(at, Told::Nothing, &step, &mut findings),
+                }
+                runs.push(Run::begin(id, &step));
+            }
         }
-        match runs.last_mut() {
-            Some(run) if run.id == u64::from(row.run_id) => run.push(step),
-            _ => runs.push(Run::begin(u64::from(row.run_id), step)),
-        }
-        before = Some((row.run_id, step));
     }
+    // What is mapped counts as memory of ours while it is.
+    mapped.release(chunk.rows);
     Looked { findings, rows: count, runs }
 }
 
@@ -163,5 +170,7 @@ fn step(row: &StepRow) -> Step {
         max_rank: Some(row.max_rank),
         seed: Some(u64::from(row.seed)),
         branch_evs: row.branch_evs,
+        slide: None,
     }
+    .slid()
 }

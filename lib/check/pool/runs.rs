@@ -72,24 +72,24 @@ pub(super) struct Run {
 
 impl Run {
     /// A run of one step.
-    pub fn begin(id: u64, step: Step) -> Run {
-        let mut run = Run { id, steps: 1, first: step, last: step, gained: 0, unbroken: true };
-        run.gain(&step);
+    pub fn begin(id: u64, step: &Step) -> Run {
+        let mut run = Run { id, steps: 1, first: *step, last: *step, gained: 0, unbroken: true };
+        run.gain(step);
         run
     }
 
     /// The same run with one more step.
     #[inline]
-    pub fn push(&mut self, step: Step) {
+    pub fn push(&mut self, step: &Step) {
         self.unbroken &= u64::from(step.step_index) == u64::from(self.last.step_index) + 1;
         self.steps += 1;
-        self.last = step;
-        self.gain(&step);
+        self.last = *step;
+        self.gain(step);
     }
 
     #[inline]
     fn gain(&mut self, step: &Step) {
-        match step.moved().filter(|_| step.exact) {
+        match step.slide.filter(|_| step.exact) {
             Some(slide) => self.gained += u64::from(slide.gained),
             None => self.unbroken = false,
         }
@@ -132,7 +132,7 @@ impl Told {
         if self.steps.is_some_and(|told| told != steps) {
             return;
         }
-        if let (Some(told), Some(slide)) = (self.highest_tile, run.last.moved())
+        if let (Some(told), Some(slide)) = (self.highest_tile, run.last.slide)
             && run.last.exact
         {
             let highest = 1u64 << slide.cells.iter().fold(0, |max, &cell| max.max(cell));

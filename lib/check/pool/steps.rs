@@ -95,6 +95,8 @@ pub(super) struct Step {
     pub seed: Option<u64>,
     /// 0.0 where there is none.
     pub branch_evs: [f32; 4],
+    /// The board after the move, before a new tile, and what the move gains.
+    pub slide: Option<Slide>,
 }
 
 impl Step {
@@ -102,9 +104,11 @@ impl Step {
         self.move_dir.and_then(Direction::from_index)
     }
 
-    /// The board after the move, before a new tile, and what the move gains.
-    pub fn moved(&self) -> Option<Slide> {
-        self.direction().map(|direction| self.board.slide(direction))
+    /// The same step, its board slid.
+    #[inline(always)]
+    pub fn slid(self) -> Step {
+        let slide = self.direction().map(|direction| self.board.slide(direction));
+        Step { slide, ..self }
     }
 }
 
@@ -226,8 +230,8 @@ impl Rules {
         if !(step.exact && before.exact) {
             return;
         }
-        let leads = match before.direction() {
-            Some(direction) => step.board.follows(&before.board, direction),
+        let leads = match &before.slide {
+            Some(slide) => step.board.follows_slide(&before.board, slide),
             // Without a move, any that leads here will do.
             None if before.move_dir.is_none() => (0..4)
                 .filter_map(Direction::from_index)

@@ -249,7 +249,7 @@ fn record_type(reader: &Reader) -> Option<&'static RecordType> {
     }
     let fields = reader.schema().fields();
     let has = |name: &&str| fields.iter().any(|f| f.name() == name || ndjson_name(f) == *name);
-    RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(|name| has(&name)))
+    RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(&has))
 }
 
 /// Checks batches of one type; a thread has one.

@@ -84,6 +84,9 @@ impl<R: Read> Rows<R> {
     }
 }
 
+/// No more than this is mapped by one page fault: the largest page.
+const FAULT_AROUND: usize = 2 << 20;
+
 /// A file mapped to memory, for rows in any order.
 #[derive(Debug)]
 pub struct Mapped {
@@ -144,7 +147,9 @@ impl Mapped {
             let row = usize::try_from(row.min(self.rows)).unwrap_or(usize::MAX);
             row.saturating_mul(self.row_bytes).saturating_add(self.data).min(self.map.len())
         };
-        let (start, end) = (at(rows.start), at(rows.end));
+        let end = at(rows.end);
+        // A page fault maps the pages around it too, also those before, which were let go already.
+        let start = at(rows.start).saturating_sub(FAULT_AROUND);
         if start < end {
             // SAFETY: the map is of a file, shared and only read: a page that is let go is read
             // from the file again, with the same bytes (see `open`).
