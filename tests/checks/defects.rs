@@ -9,6 +9,8 @@ use arrow_ipc::writer::StreamWriter;
 use serde_json::json;
 
 use super::edit::*;
+use super::games::POOLS;
+use super::puzzles::{DOMAINS, PUZZLES_AND_SETS};
 use super::shards;
 use crate::common::{TempDir, bash, conversation, conversations};
 
@@ -19,20 +21,21 @@ pub struct Defect {
     pub make: fn(&TempDir) -> Vec<String>,
 }
 
-const fn defect(id: &'static str, make: fn(&TempDir) -> Vec<String>) -> Defect {
+pub const fn defect(id: &'static str, make: fn(&TempDir) -> Vec<String>) -> Defect {
     Defect { id, also: &[], make }
 }
 
 impl Defect {
-    const fn also(mut self, also: &'static [&'static str]) -> Defect {
+    pub const fn also(mut self, also: &'static [&'static str]) -> Defect {
         self.also = also;
         self
     }
 }
 
-pub static DEFECTS: &[&[Defect]] = &[FRAMES, SEQUENCES, MANIFESTS, ROOTS, SHARDS, STREAMS];
+pub static DEFECTS: &[&[Defect]] =
+    &[FRAMES, SEQUENCES, MANIFESTS, ROOTS, SHARDS, STREAMS, POOLS, PUZZLES_AND_SETS, DOMAINS];
 
-fn path(dir: &TempDir, name: &str) -> Vec<String> {
+pub fn path(dir: &TempDir, name: &str) -> Vec<String> {
     vec![dir.at(name)]
 }
 

@@ -5,6 +5,8 @@
 
 pub mod defects;
 pub mod edit;
+pub mod games;
+pub mod puzzles;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,6 +29,8 @@ pub const ROWS: usize = 40;
 /// | `kd/p` | a triple without any |
 /// | `part/p` | a triple with its part manifest |
 /// | `c.ndjson`, `c.arrows`, `c.parquet` | conversations |
+/// | `pack/`, `v1/`, `g.ndjson`, `g.arrows` | games |
+/// | `domino/`, `sudoku/`, `maze/`, `arc/`, `z.ndjson`, `z.arrows` | puzzles |
 /// | `t.ndjson`, `t.arrows`, `m.ndjson`, `m.arrows` | their tokens, without and with masks |
 pub struct Good(TempDir);
 
@@ -49,13 +53,17 @@ impl Good {
             dir.path().display()
         ))
         .ok();
+        games::make(&dir);
+        puzzles::make(&dir);
         Good(dir)
     }
 
     /// A copy to be damaged.
     pub fn copy(&self) -> TempDir {
         let copy = TempDir::new();
-        bash(&format!("cp -r {}/. {}", self.0.path().display(), copy.path().display())).silent();
+        for name in self.0.files() {
+            copy.write(&name, self.0.read(&name));
+        }
         copy
     }
 

@@ -157,10 +157,12 @@ fn parse(bytes: &[u8]) -> StepRow {
 
 #[inline]
 fn step(row: &StepRow) -> Step {
+    let packed = row.packed_board();
     Step {
         step_index: row.step_index,
         board: row.exponents(),
-        exact: !unpack_is_ambiguous(row.packed_board(), row.max_rank),
+        exact: (row.tile_65536_mask == 0 || packed.mask_is_sound())
+            && !unpack_is_ambiguous(packed, row.max_rank),
         board_eval: Some(row.board_eval),
         move_dir: Some(row.move_dir),
         valuation_type: Some(row.valuation_type),

@@ -148,6 +148,7 @@ pub(super) fn check(
                 .add(&SHAPE, At::file(&path), || format!("has the shape {:?}", integers.shape()));
         }
     }
+    sums.unknown |= !flat_fits || identifiers.is_none() || groups.is_none();
     let examples = inputs.as_ref().map(Integers::rows);
     if let (Some(inputs), Some(labels)) = (&inputs, &labels)
         && inputs.rows() != labels.rows()

@@ -1,0 +1,311 @@
+//! Packs of games that were really played, and one defect for each check of pools.
+
+use std::fs;
+
+use gristmill::game2048::{Board, Direction, StepRow};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::defects::{Defect, defect, path};
+use super::edit::{edit, edit_json, patch};
+use crate::common::{TempDir, bash};
+
+/// Bytes before the rows, and those of a row.
+const HEADER: usize = 384;
+const ROW: usize = 48;
+const SHARD_ROWS: usize = 32;
+const MOVES: [usize; 2] = [40, 25];
+
+/// Where the fields of a row begin.
+const STEP_INDEX: usize = 4;
+const BOARD_EVAL: usize = 16;
+const MASK: usize = 20;
+const MOVE_DIR: usize = 22;
+const VALUATION: usize = 23;
+const EV_LEGAL: usize = 24;
+const MAX_RANK: usize = 25;
+const SEED: usize = 28;
+const BRANCH_EVS: usize = 32;
+
+/// Makes `pack/` of two games in three shards, `pack46/` and the pool `v1/` of the same, and the
+/// games as records.
+pub fn make(dir: &TempDir) {
+    for (number, moves) in MOVES.into_iter().enumerate() {
+        let (meta, steps) = play(number as u64 + 7, moves);
+        dir.write(&format!("raw/g{number}.meta.json"), meta);
+        dir.write(&format!("raw/g{number}.jsonl"), steps);
+    }
+    bash(&format!(
+        "set -eo pipefail; cd {}; gzip raw/*.jsonl; mx-decode raw > g.ndjson
+         mx-decode raw --to arrow > g.arrows; npy-pack g.arrows -o pack --shard-rows {SHARD_ROWS}
+         npy-pack g.arrows -o v1 --layout selfplay-v1 --lossy; rm -r raw",
+        dir.path().display()
+    ))
+    .ok();
+}
+
+/// The sidecar and the steps of a game.
+fn play(seed: u64, moves: usize) -> (String, String) {
+    let mut cells = [0u8; 16];
+    (cells[0], cells[5]) = (1, 1);
+    let (mut score, mut steps, mut highest) = (0, String::new(), 0);
+    for index in 0..moves {
+        let board = Board::new(cells).unwrap();
+        // Into the corner: then some directions cannot be gone.
+        let legal = |direction: &Direction| board.legal() & direction.bit() != 0;
+        let direction = Direction::ALL.into_iter().find(legal).unwrap();
+        let evs: serde_json::Map<String, Value> = (Direction::ALL.iter())
+            .map(|d| {
+                (
+                    d.name().to_string(),
+                    if legal(d) { json!(index as f64 + 0.5) } else { Value::Null },
+                )
+            })
+            .collect();
+        let step = json!({
+            "seed": seed, "step_index": index, "max_rank": board.max_rank(),
+            "move": direction.name(), "valuation_type": "search", "valuation": 0.5,
+            "board": cells, "branch_evs": evs,
+        });
+        steps += &format!("{step}\n");
+        let slide = board.slide(direction);
+        score += slide.gained;
+        cells = slide.cells;
+        highest = *cells.iter().max().unwrap();
+        let empty = cells.iter().enumerate().filter(|(_, cell)| **cell == 0).map(|(at, _)| at);
+        let empty: Vec<usize> = empty.collect();
+        cells[empty[(index * 7 + seed as usize) % empty.len()]] = 1;
+    }
+    let meta = json!({
+        "seed": seed, "depth": 6, "game_index": 0, "num_moves": moves, "score": score,
+        "max_tile": 1 << highest, "max_rank": highest, "seconds": 1.5,
+    });
+    (meta.to_string(), steps)
+}
+
+/// Makes the manifest of a pack true again: sizes and hashes of what it names.
+fn resum(dir: &TempDir, pack: &str) -> Vec<String> {
+    edit_json(dir, &format!("{pack}/manifest.json"), |manifest| {
+        for file in manifest["files"].as_array_mut().unwrap() {
+            let content = dir.read(&format!("{pack}/{}", file["path"].as_str().unwrap()));
+            file["bytes"] = json!(content.len());
+            let digest = Sha256::digest(&content);
+            file["sha256"] = json!(digest.iter().map(|b| format!("{b:02x}")).collect::<String>());
+        }
+    });
+    path(dir, pack)
+}
+
+fn files(manifest: &mut Value) -> &mut Vec<Value> {
+    manifest["files"].as_array_mut().unwrap()
+}
+
+fn shard(row: usize) -> (String, usize) {
+    (format!("pack/steps-{:05}.npy", row / SHARD_ROWS), HEADER + row % SHARD_ROWS * ROW)
+}
+
+fn rows(dir: &TempDir) -> Vec<[u8; ROW]> {
+    (0..MOVES.iter().sum())
+        .map(|row| {
+            let (name, start) = shard(row);
+            dir.read(&name)[start..start + ROW].try_into().unwrap()
+        })
+        .collect()
+}
+
+/// Changes bytes of a row.
+fn row(dir: &TempDir, row: usize, field: usize, bytes: &[u8]) -> Vec<String> {
+    let (name, start) = shard(row);
+    patch(dir, &name, start + field, bytes);
+    resum(dir, "pack")
+}
+
+/// A row whose board cannot go in some direction, which that is, and whether it can in another.
+fn blocked(dir: &TempDir) -> (usize, usize, u8) {
+    let rows = rows(dir);
+    let found = rows.iter().enumerate().find_map(|(number, row)| {
+        let legal = StepRow::from_aligned(row).exponents().legal();
+        (legal != 15).then(|| (number, legal.trailing_ones() as usize, legal))
+    });
+    found.unwrap()
+}
+
+fn sql(dir: &TempDir, text: &str) -> Vec<String> {
+    Connection::open(dir.at("pack/metadata.db")).unwrap().execute_batch(text).unwrap();
+    resum(dir, "pack")
+}
+
+const LAST: usize = MOVES[0] + MOVES[1] - 1;
+
+pub const POOLS: &[Defect] = &[
+    defect("pool.files.both", |dir| {
+        fs::copy(dir.at("pack/steps-00000.npy"), dir.at("pack/steps.npy")).unwrap();
+        path(dir, "pack")
+    }),
+    defect("pool.shard.gap", |dir| {
+        fs::rename(dir.at("pack/steps-00002.npy"), dir.at("pack/steps-00003.npy")).unwrap();
+        edit_json(dir, "pack/manifest.json", |manifest| {
+            for file in files(manifest).iter_mut().filter(|f| f["path"] == "steps-00002.npy") {
+                file["path"] = json!("steps-00003.npy");
+            }
+        });
+        path(dir, "pack")
+    }),
+    defect("pool.shard.npy", |dir| {
+        edit(dir, "pack/steps-00001.npy", |npy| npy.truncate(npy.len() - 5));
+        resum(dir, "pack")
+    }),
+    defect("pool.shard.dtype", |dir| {
+        edit(dir, "pack/steps-00001.npy", |npy| {
+            let at = npy.windows(3).position(|bytes| bytes == b"<i4").unwrap();
+            npy[at + 1] = b'u';
+        });
+        resum(dir, "pack")
+    }),
+    defect("pool.embeddings", |dir| {
+        for number in 0..3 {
+            let from = dir.at(&format!("pack/steps-{number:05}.npy"));
+            fs::copy(from, dir.at(&format!("pack/embeddings-{number:05}.npy"))).unwrap();
+        }
+        path(dir, "pack")
+    }),
+    defect("pool.valuations.form", |dir| {
+        dir.write("pack/valuation_types.json", r#"{"search": 0, "tuple10": 1, "tuple11": 1}"#);
+        resum(dir, "pack")
+    }),
+    defect("pool.valuations.dialect", |dir| {
+        edit_json(dir, "pack/valuation_types.json", |names| names["other"] = json!(3));
+        resum(dir, "pack")
+    }),
+    defect("pool.valuations.missing", |dir| {
+        fs::remove_file(dir.at("pack/valuation_types.json")).unwrap();
+        edit_json(dir, "pack/manifest.json", |manifest| {
+            files(manifest).retain(|file| file["path"] != "valuation_types.json");
+        });
+        path(dir, "pack")
+    }),
+    defect("pool.manifest.form", |dir| {
+        edit(dir, "pack/manifest.json", |text| text.truncate(30));
+        path(dir, "pack")
+    }),
+    defect("pool.manifest.file", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| {
+            files(manifest).push(json!({"path": "lost.txt", "bytes": 3, "sha256": ""}));
+        });
+        path(dir, "pack")
+    }),
+    defect("pool.manifest.bytes", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| files(manifest)[0]["bytes"] = json!(1));
+        path(dir, "pack")
+    }),
+    defect("pool.manifest.sha256", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| files(manifest)[0]["sha256"] = json!("0"));
+        path(dir, "pack")
+    }),
+    defect("pool.manifest.counts", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| manifest["runs"] = json!(3));
+        path(dir, "pack")
+    }),
+    defect("pool.manifest.surplus", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| {
+            let is = |file: &Value, number: usize| file["path"] == format!("steps-{number:05}.npy");
+            let files = files(manifest);
+            files.retain(|file| !is(file, 2));
+            let first = files.iter_mut().find(|file| is(file, 0)).unwrap();
+            first["rows"] = json!(LAST + 1 - SHARD_ROWS);
+        });
+        path(dir, "pack")
+    }),
+    defect("pool.temporary", |dir| {
+        dir.write("pack/.steps.npy.gristmill-tmp.host.1.0123456789abcdef", "");
+        path(dir, "pack")
+    }),
+    defect("pool.database.form", |dir| {
+        fs::remove_file(dir.at("pack/metadata.db")).unwrap();
+        edit_json(dir, "pack/manifest.json", |manifest| {
+            files(manifest).retain(|file| file["path"] != "metadata.db");
+        });
+        path(dir, "pack")
+    }),
+    defect("pool.database.journal", |dir| {
+        dir.write("pack/metadata.db-journal", "");
+        path(dir, "pack")
+    }),
+    defect("pool.session", |dir| sql(dir, "INSERT INTO session VALUES ('run.9', '{}')")),
+    defect("pool.run.unknown", |dir| {
+        edit_json(dir, "pack/manifest.json", |manifest| manifest["runs"] = json!(1));
+        sql(dir, "DELETE FROM runs WHERE id = 1; DELETE FROM session WHERE meta_key = 'run.1'")
+    }),
+    defect("pool.run.split", |dir| {
+        // The last steps of the first run behind the second.
+        let mut all = rows(dir);
+        all[MOVES[0] - 5..].rotate_left(5);
+        for (number, bytes) in all.iter().enumerate() {
+            let (name, start) = shard(number);
+            patch(dir, &name, start, bytes);
+        }
+        resum(dir, "pack")
+    })
+    .also(&["pool.run.steps", "pool.step.index"]),
+    defect("pool.run.ids", |dir| {
+        for number in MOVES[0]..=LAST {
+            row(dir, number, 0, &[2]);
+        }
+        sql(
+            dir,
+            "UPDATE runs SET id = 2 WHERE id = 1;
+             UPDATE session SET meta_key = 'run.2' WHERE meta_key = 'run.1'",
+        )
+    }),
+    defect("pool.run.steps", |dir| sql(dir, "UPDATE runs SET steps = steps + 1 WHERE id = 1")),
+    defect("pool.run.seed", |dir| sql(dir, "UPDATE runs SET seed = seed + 1 WHERE id = 1")),
+    defect("pool.run.highest_tile", |dir| {
+        sql(dir, "UPDATE runs SET highest_tile = highest_tile * 2 WHERE id = 1")
+    }),
+    defect("pool.run.score", |dir| {
+        sql(dir, "UPDATE runs SET max_score = max_score + 4 WHERE id = 1")
+    }),
+    defect("pool.step.row", |dir| {
+        // The cells of a v1 row begin behind its ids.
+        let is_shard = |name: &String| name.starts_with("v1/steps-");
+        let shard = dir.files().into_iter().find(is_shard).unwrap();
+        edit(dir, &shard, |npy| {
+            let end = npy.len();
+            npy[end - 16] = 18;
+        });
+        resum(dir, "v1")
+    }),
+    defect("pool.step.mask", |dir| row(dir, 3, MASK, &[1])),
+    defect("pool.step.board_eval", |dir| row(dir, 3, BOARD_EVAL + 3, &[1])),
+    defect("pool.step.max_rank", |dir| row(dir, 3, MAX_RANK, &[9])),
+    defect("pool.step.move", |dir| row(dir, 3, MOVE_DIR, &[4])),
+    defect("pool.step.ev_legal", |dir| row(dir, blocked(dir).0, EV_LEGAL, &[15])),
+    defect("pool.step.ev.finite", |dir| {
+        let (number, _, legal) = blocked(dir);
+        let legal = legal.trailing_zeros() as usize;
+        row(dir, number, BRANCH_EVS + 4 * legal, &f32::NAN.to_le_bytes())
+    }),
+    defect("pool.step.ev.zero", |dir| {
+        let (number, illegal, _) = blocked(dir);
+        row(dir, number, BRANCH_EVS + 4 * illegal, &1f32.to_le_bytes())
+    }),
+    defect("pool.step.index", |dir| row(dir, LAST, STEP_INDEX, &[99])),
+    defect("pool.step.next", |dir| {
+        // The board and all that belongs to it, but the place in the game, from another row.
+        let all = rows(dir);
+        let step = |row: usize| StepRow::from_aligned(&all[row]);
+        let gained = |row: usize| {
+            let direction = Direction::from_index(step(row).move_dir).unwrap();
+            step(row).exponents().slide(direction).gained
+        };
+        let of_one = |a: usize| (a + 3..MOVES[0] - 1).map(move |b| (a, b));
+        let other =
+            |&(a, b): &(usize, usize)| gained(a) == gained(b) && step(a).board != step(b).board;
+        let (a, b) = (1..MOVES[0]).flat_map(of_one).find(other).unwrap();
+        row(dir, b, 8, &all[a][8..SEED]);
+        row(dir, b, BRANCH_EVS, &all[a][BRANCH_EVS..])
+    }),
+    defect("pool.step.seed", |dir| row(dir, 3, SEED, &[99])),
+    defect("pool.step.valuation", |dir| row(dir, 3, VALUATION, &[9])),
+];
