@@ -36,6 +36,11 @@ static BUILD: Check = Check::error(
     "a build.json that cannot be read: the set cannot be built again",
 )
 .structure();
+static FOREIGN: Check = Check::warning(
+    "puzzle.build.foreign",
+    "a build.json of another program: nothing in it is compared",
+)
+.structure();
 static FILE: Check =
     Check::error("puzzle.build.file", "a file that build.json names is not there").structure();
 static BYTES: Check =
@@ -65,6 +70,7 @@ pub(super) static CHECKS: &[&Check] = &[
     &NAMES,
     &BLANK,
     &BUILD,
+    &FOREIGN,
     &FILE,
     &BYTES,
     &SHA256,
@@ -192,7 +198,10 @@ fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<Build>> {
     match serde_json::from_slice(&text) {
         Ok(build) => Ok(Some(build)),
         Err(error) => {
-            findings.add(&BUILD, At::file(&path), || error.to_string());
+            let foreign = inventory::is_foreign(&path, &["\"files\"", "\"parameters\""])?;
+            findings.add(if foreign { &FOREIGN } else { &BUILD }, At::file(&path), || {
+                error.to_string()
+            });
             Ok(None)
         }
     }
