@@ -55,3 +55,8 @@ pub fn check(path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
     std::fs::metadata(path).map_err(|e| Error::io(shown(path), &e))?;
     Err(Error::usage(format!("{}: no dataset that ds-check knows", shown(path))))
 }
+
+/// JSON as `T`. What `T` leaves out must be whole too: first it is read as any JSON.
+fn from_json<T: serde::de::DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice::<serde_json::Value>(text).and_then(serde_json::from_value)
+}

@@ -238,7 +238,10 @@ pub const POOLS: &[Defect] = &[
     }),
     defect("pool.session", |dir| sql(dir, "INSERT INTO session VALUES ('run.9', '{}')")),
     defect("pool.run.unknown", |dir| {
-        edit_json(dir, "pack/manifest.json", |manifest| manifest["runs"] = json!(1));
+        edit_json(dir, "pack/manifest.json", |manifest| {
+            manifest["runs"] = json!(1);
+            manifest["records"] = json!({"read": 1, "written": 1, "rejected": 0});
+        });
         sql(dir, "DELETE FROM runs WHERE id = 1; DELETE FROM session WHERE meta_key = 'run.1'")
     }),
     defect("pool.run.split", |dir| {

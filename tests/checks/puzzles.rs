@@ -325,7 +325,7 @@ pub const DOMAINS: &[Defect] = &[
             (a, b) == (labels[0], labels[1]) || (b, a) == (labels[0], labels[1])
         };
         let there = (56..70).step_by(2).filter(|&at| inputs[at] > 0);
-        values(dir, INPUTS, &[(there.filter(|&at| !is_played(at)).last().unwrap() + 1, 0)])
+        values(dir, INPUTS, &[(there.rev().find(|&at| !is_played(at)).unwrap() + 1, 0)])
     }),
     defect("puzzle.domino.distinct", |dir| {
         let inputs = read(dir, INPUTS);

@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::sequences::Rules;
 use super::{Place, Prefix};
 use crate::check::inventory::{self, Claimed};
-use crate::check::{At, Check, Context, Findings};
+use crate::check::{At, Check, Context, Findings, from_json};
 use crate::cli::{Error, Result, shown};
 use crate::format::hex;
 use crate::format::kd_root::{
@@ -599,11 +599,9 @@ fn claimed(
 }
 
 /// A JSON file, or why it is none of this form.
-fn parsed<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<std::result::Result<T, String>> {
+fn parsed<T: serde::de::DeserializeOwned>(path: &Path) -> Result<std::result::Result<T, String>> {
     let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
-    // First as any JSON: members that are not looked at must be whole too.
-    let value = serde_json::from_slice::<Value>(&text).and_then(serde_json::from_value);
-    Ok(value.map_err(|error| error.to_string()))
+    Ok(from_json(&text).map_err(|error| error.to_string()))
 }
 
 /// The files of a directory whose names end so, in their order; none where there is no directory.

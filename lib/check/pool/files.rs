@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::check::inventory::{self, Claimed};
-use crate::check::{At, Check, Context, Findings};
+use crate::check::{At, Check, Context, Findings, from_json};
 use crate::cli::{Error, Result, is_temporary, shown};
 use crate::format::npy::{Dtype, Mapped, aligned_step_row, packed_step_row, selfplay_row};
 use crate::format::pack;
@@ -72,8 +72,11 @@ static SHA256: Check = Check::error(
     "pool.manifest.sha256",
     "a file has another sha256 than the manifest says: a byte of it was changed",
 );
-static COUNTS: Check =
-    Check::error("pool.manifest.counts", "rows or runs are not what the manifest says").structure();
+static COUNTS: Check = Check::error(
+    "pool.manifest.counts",
+    "rows, runs or their layout are not what the manifest says",
+)
+.structure();
 static SURPLUS: Check = Check::error(
     "pool.manifest.surplus",
     "a shard that the manifest does not name: it is read with the others",
@@ -130,14 +133,35 @@ impl Rows {
     }
 }
 
-/// `manifest.json` of a pack, as far as it is compared (see PACK.md).
+/// `manifest.json` of a pack (see PACK.md). What is only told, nobody can compare.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Manifest {
     schema_version: String,
+    layout: String,
     runs: u64,
     rows: u64,
-    legality: Option<String>,
+    legality: Option<Legality>,
+    records: Records,
+    #[serde(rename = "lost")]
+    _lost: Vec<String>,
     files: Vec<Described>,
+    #[serde(rename = "provenance")]
+    _provenance: Option<Vec<Value>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Legality {
+    Board,
+    Values,
+}
+
+#[derive(Debug, Deserialize)]
+struct Records {
+    read: u64,
+    written: u64,
+    rejected: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -172,14 +196,14 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Fil
         .is_some_and(|rows| rows.dtype == aligned_step_row() || rows.dtype == packed_step_row());
     let valuations = valuations(directory, is_pack, findings)?;
     let manifest = manifest(directory, findings)?;
-    let legality = manifest.as_ref().and_then(|(_, manifest)| manifest.legality.as_deref());
+    let legality = manifest.as_ref().and_then(|(_, manifest)| manifest.legality);
     let mut notes = Vec::new();
     if manifest.is_none() {
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     }
     let sizes = names.iter().filter_map(|name| fs::metadata(directory.join(name)).ok());
     Ok(Files {
-        legal_by_board: legality == Some("board"),
+        legal_by_board: legality == Some(Legality::Board),
         bytes: sizes.filter(|metadata| metadata.is_file()).map(|metadata| metadata.len()).sum(),
         rows,
         valuations,
@@ -360,7 +384,7 @@ fn manifest(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<(Pat
         return Ok(None);
     }
     let text = fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
-    let cause = match serde_json::from_slice::<Manifest>(&text) {
+    let cause = match from_json::<Manifest>(&text) {
         Ok(manifest) if manifest.schema_version == pack::SCHEMA => {
             return Ok(Some((path, manifest)));
         }
@@ -405,6 +429,16 @@ impl Files {
         differ("runs", manifest.runs, self.runs);
         let told = manifest.files.iter().filter_map(|file| file.rows).sum();
         differ("the sum of the files' rows", told, rows);
+        let Records { read, written, rejected } = manifest.records;
+        differ("records.written", written, self.runs);
+        differ("records.read", read, written.saturating_add(rejected));
+        let is_v1 = self.rows.as_ref().is_some_and(|rows| rows.dtype == selfplay_row());
+        let layout = if is_v1 { "selfplay-v1" } else { "macroxue" };
+        if manifest.layout != layout {
+            findings.add(&COUNTS, At::file(path), || {
+                format!("layout is {:?}, its rows are {layout}", manifest.layout)
+            });
+        }
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::format::metadata_db::{self, Cause, journals, run_of_key};
 
 pub(super) static DATABASE: Check = Check::error(
     "pool.database.form",
-    "metadata.db is not there, is damaged, or has not both tables: runs cannot be selected",
+    "metadata.db is not there, is damaged, or has not its tables: runs cannot be selected",
 )
 .structure();
 static JOURNAL: Check = Check::error(
@@ -196,6 +196,9 @@ impl Runs {
             if !database.has_session() && required {
                 bad("has no table session".to_string());
             }
+            for column in database.missing_columns().iter().filter(|_| is_pack) {
+                bad(format!("runs has no column {column}"));
+            }
             match database.damage() {
                 Ok(None) => {}
                 Ok(Some(damage)) => bad(damage),
@@ -253,11 +256,39 @@ impl Runs {
 
     /// The same where no rows were looked at.
     pub fn finish_unseen(&self, findings: &mut Findings<'_>) -> u64 {
-        let count = self.database.as_ref().map(metadata_db::Reader::run_count).transpose();
-        count.map(Option::unwrap_or_default).unwrap_or_else(|error| {
-            findings.add(&DATABASE, At::file(&self.path), || error.cause.to_string());
-            0
-        })
+        let Some(database) = &self.database else { return 0 };
+        let mut known = HashSet::new();
+        let listed = database.runs(|run| {
+            known.insert(run.id);
+            Ok::<_, ()>(())
+        });
+        self.session(database, &known, listed.err(), findings);
+        known.len() as u64
+    }
+
+    /// What the session says of runs.
+    fn session(
+        &self,
+        database: &metadata_db::Reader,
+        known: &HashSet<u64>,
+        unlisted: Option<metadata_db::Error>,
+        findings: &mut Findings<'_>,
+    ) {
+        let at = At::file(&self.path);
+        let keys = database.session_keys(|key, value| {
+            let Some(id) = run_of_key(key) else { return Ok(()) };
+            let object =
+                value.map(serde_json::from_str::<serde_json::Map<String, serde_json::Value>>);
+            if !known.contains(&id) {
+                findings.add(&SESSION, at, || format!("{key}: there is no such run"));
+            } else if !matches!(object, Some(Ok(_))) {
+                findings.add(&SESSION, at, || format!("{key}: is no JSON object"));
+            }
+            Ok::<_, ()>(())
+        });
+        for error in [unlisted, keys.err()].into_iter().flatten() {
+            findings.add(&DATABASE, at, || error.cause.to_string());
+        }
     }
 
     /// The runs that have no rows, and the session; gives the number of runs.
@@ -280,20 +311,7 @@ impl Runs {
             next = run.id.saturating_add(1);
             Ok::<_, ()>(())
         });
-        let keys = database.session_keys(|key, value| {
-            let Some(id) = run_of_key(key) else { return Ok(()) };
-            let object =
-                value.map(serde_json::from_str::<serde_json::Map<String, serde_json::Value>>);
-            if !known.contains(&id) {
-                findings.add(&SESSION, at, || format!("{key}: there is no such run"));
-            } else if !matches!(object, Some(Ok(_))) {
-                findings.add(&SESSION, at, || format!("{key}: is no JSON object"));
-            }
-            Ok::<_, ()>(())
-        });
-        for error in [listed.err(), keys.err()].into_iter().flatten() {
-            findings.add(&DATABASE, at, || error.cause.to_string());
-        }
+        self.session(database, &known, listed.err(), findings);
         count
     }
 }

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::arrays::{self, Set};
 use super::examples::{self, Rules};
 use super::{RULES, dataset};
 use crate::check::inventory::{self, Claimed};
 use crate::check::repeats::Repeats;
-use crate::check::{At, Check, Context, Findings, Outcome};
+use crate::check::{At, Check, Context, Findings, Outcome, from_json};
 use crate::cli::{Error, Result, is_temporary, shown};
 use crate::format::puzzle_dir::{Metadata, SPLITS};
 use crate::puzzle::{self, BLANK_IDENTIFIER, Domain, Split};
@@ -85,7 +86,8 @@ const EXAMPLE_BITS: u32 = 44;
 /// `build.json`, as far as it is compared.
 #[derive(Deserialize)]
 struct Build {
-    domain: Option<String>,
+    /// Null where npy-pack was not told it.
+    domain: Value,
     files: Vec<Described>,
 }
 
@@ -195,7 +197,7 @@ fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<Build>> {
         return Ok(None);
     }
     let text = fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
-    match serde_json::from_slice(&text) {
+    match from_json(&text) {
         Ok(build) => Ok(Some(build)),
         Err(error) => {
             let foreign = inventory::is_foreign(&path, &["\"files\"", "\"parameters\""])?;
@@ -254,7 +256,7 @@ fn domain(
             ))),
         };
     }
-    if let Some(domain) = build.and_then(|build| puzzle::domain(build.domain.as_deref()?)) {
+    if let Some(domain) = build.and_then(|build| puzzle::domain(build.domain.as_str()?)) {
         return Ok(Some(domain));
     }
     let Some((_, Metadata { constants, .. })) = metadatas.first() else { return Ok(None) };

@@ -14,6 +14,7 @@ pub struct Reader {
     path: PathBuf,
     /// The columns of `runs`, with `NULL` for those that are not there.
     run_columns: String,
+    missing: Vec<&'static str>,
     has_session: bool,
 }
 
@@ -55,13 +56,23 @@ impl Reader {
         if !has("runs", "id")? {
             return Err(Error::new(path, Cause::NoRuns));
         }
-        let mut run_columns = Vec::new();
+        let (mut run_columns, mut missing) = (Vec::new(), Vec::new());
         for column in COLUMNS {
-            run_columns.push(if has("runs", column)? { column } else { "NULL" });
+            if has("runs", column)? {
+                run_columns.push(column);
+            } else {
+                run_columns.push("NULL");
+                missing.push(column);
+            }
         }
         let has_session = has("session", "meta_key")? && has("session", "meta_value")?;
         let run_columns = run_columns.join(", ");
-        Ok(Reader { connection, path: path.to_owned(), run_columns, has_session })
+        Ok(Reader { connection, path: path.to_owned(), run_columns, missing, has_session })
+    }
+
+    /// The columns that `runs` has not got.
+    pub fn missing_columns(&self) -> &[&'static str] {
+        &self.missing
     }
 
     /// Whether there is a `session` table.
