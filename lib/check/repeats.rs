@@ -57,17 +57,16 @@ impl Repeats {
         self.write(hash, place)
     }
 
-    /// Calls `each` with the places, ascending, of all records that share a hash.
+    /// Calls `each` with the places, ascending, of all records that share a hash; in the order of
+    /// the first of them where all hashes are in memory, or in one partition.
     pub fn candidates(mut self, mut each: impl FnMut(&[u64]) -> Result<()>) -> Result<()> {
-        let mut places = Vec::new();
         let mut of_entries = |entries: &mut Vec<(u128, u64)>| -> Result<()> {
             entries.sort_unstable();
-            for same in entries.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
-                places.clear();
-                places.extend(same.iter().map(|(_, place)| *place));
-                each(&places)?;
-            }
-            Ok(())
+            let shared = entries.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1);
+            let mut groups: Vec<Vec<u64>> =
+                shared.map(|same| same.iter().map(|(_, place)| *place).collect()).collect();
+            groups.sort_unstable();
+            groups.iter().try_for_each(|places| each(places))
         };
         of_entries(&mut self.entries)?;
         for mut partition in self.partitions {

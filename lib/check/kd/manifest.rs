@@ -361,6 +361,11 @@ impl Manifests {
             }
         }
         for (path, part) in &self.parts {
+            if part.config.is_some() != part.config_hash.is_some() {
+                findings.add(&CONFIG, At::file(path), || {
+                    "of config and config_hash only one is there".to_string()
+                });
+            }
             if let Some(cause) = part.config.as_ref().and_then(|config| contradiction(config, part))
             {
                 findings.add(&CONFIG, At::file(path), || cause);
@@ -553,8 +558,9 @@ impl Claim {
 /// Where the policy and spans of a part are not of its config.
 fn contradiction(config: &Config, part: &Part) -> Option<String> {
     let policy = part.source.policy.as_deref();
-    if !matches!(policy, None | Some("synth-kd-v1" | "chat")) {
-        return Some(format!("source.policy is {policy:?}, which is none known"));
+    if !matches!(policy, Some("synth-kd-v1" | "chat")) {
+        let policy = policy.unwrap_or("missing");
+        return Some(format!("source.policy is {policy}, none that is known"));
     }
     let spans = part.source.spans.as_ref()?;
     let mut channels = config.assistant_channels.iter();

@@ -130,7 +130,14 @@ impl Summary {
             for &place in others {
                 let at = At::file(input(place)).record("record", number(place));
                 findings.add(&REPEATED_ID, at, || {
-                    format!("has the id of {}, record {}", input(*first).display(), number(*first))
+                    let name = match input(*first) == input(place) {
+                        true => String::new(),
+                        false => {
+                            let name = input(*first).file_name().unwrap_or_default();
+                            format!("{}, ", name.to_string_lossy())
+                        }
+                    };
+                    format!("has the id of {name}record {}", number(*first))
                 });
             }
             Ok(())
