@@ -171,6 +171,13 @@ fn records(
         Err(error) => return unreadable(path, error, findings),
     };
     let record = record_type(&reader);
+    if let (Some(record), Some((name, version))) = (record, &reader.header().record)
+        && *version != record.version
+    {
+        findings.add(&FORM, At::file(path), || {
+            format!("{name} records of version {version}; {} is known", record.version)
+        });
+    }
     match record {
         // Columns beside those of the type are nobody's business.
         Some(record) => reader.select(record.schema()),
