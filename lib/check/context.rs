@@ -6,12 +6,15 @@ use std::path::PathBuf;
 use super::findings::Findings;
 use super::select::Selection;
 use crate::cli::Progress;
+use crate::harmony::Policy;
 
 /// What the user says of the datasets.
 #[derive(Debug, Default)]
 pub struct Options {
     /// The manifest of the inputs that a dataset was made from.
     pub input_manifest: Option<PathBuf>,
+    /// Under which policy conversations were accepted, where nothing else says.
+    pub policy: Option<Policy>,
     /// The domain of puzzle sets; else their build says it, or their shape suggests it.
     pub domain: Option<String>,
 }

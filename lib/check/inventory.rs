@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use memchr::memmem;
 
 use super::{At, Check, Context, Findings};
 use crate::cli::{Error, Flow, Result, ordered_map, shown};
@@ -22,6 +24,14 @@ pub(super) struct Checks {
     pub missing: &'static Check,
     pub bytes: &'static Check,
     pub sha256: &'static Check,
+}
+
+/// Whether a manifest that cannot be read as ours is another program's: JSON without any of the
+/// words that ours has. (One changed byte makes none of ours so.)
+pub(super) fn is_foreign(path: &Path, ours: &[&str; 2]) -> Result<bool> {
+    let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
+    Ok(is_json && !ours.iter().any(|word| memmem::find(&text, word.as_bytes()).is_some()))
 }
 
 /// Compares files with what is said of them; each claim once, however many manifests make it.

@@ -37,6 +37,21 @@ pub enum Policy {
     Chat,
 }
 
+impl Policy {
+    /// Its name on command lines and in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Policy::SynthKdV1 => "synth-kd-v1",
+            Policy::Chat => "chat",
+        }
+    }
+
+    /// The policy of this name.
+    pub fn from_name(name: &str) -> Option<Policy> {
+        [Policy::SynthKdV1, Policy::Chat].into_iter().find(|policy| policy.name() == name)
+    }
+}
+
 /// Who wrote a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {

@@ -8,6 +8,7 @@ use clap::{Parser, ValueEnum};
 
 use gristmill::check::{self, Context, Form, Options, Report, Selection, print_catalogue};
 use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result};
+use gristmill::harmony::Policy;
 
 /// Find what is wrong with datasets, before a trainer does not
 ///
@@ -47,6 +48,10 @@ struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Checks")]
     input_manifest: Option<PathBuf>,
 
+    /// Policy under which conversations are accepted, where nothing else says: synth-kd-v1, chat
+    #[arg(long, value_name = "NAME", value_parser = policy, help_heading = "Checks")]
+    policy: Option<Policy>,
+
     /// Domain of puzzle sets that do not say theirs: sudoku, arc, maze, domino
     #[arg(long, value_name = "NAME", help_heading = "Checks")]
     domain: Option<String>,
@@ -82,6 +87,10 @@ enum Format {
     Json,
 }
 
+fn policy(name: &str) -> std::result::Result<Policy, String> {
+    Policy::from_name(name).ok_or_else(|| "expected synth-kd-v1 or chat".to_string())
+}
+
 fn main() -> ExitCode {
     cli::main(|args: Args| if args.list { list(&args) } else { run(args) })
 }
@@ -93,7 +102,8 @@ fn list(args: &Args) -> Result<()> {
 
 fn run(args: Args) -> Result<()> {
     let selection = Selection::new(args.only, args.skip, args.structure)?;
-    let options = Options { input_manifest: args.input_manifest, domain: args.domain };
+    let options =
+        Options { input_manifest: args.input_manifest, policy: args.policy, domain: args.domain };
     let stdout = std::io::stdout().lock();
     let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let form = match args.format {

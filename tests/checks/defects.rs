@@ -248,6 +248,11 @@ const MANIFESTS: &[Defect] = &[
         edit(dir, "part/p.part.json", |text| text.truncate(text.len() / 2));
         path(dir, "part/p")
     }),
+    defect("kd.manifest.foreign", |dir| {
+        bash(&format!("cd {}; mkdir -p r/train; mv kd/p_* r/train", dir.path().display())).ok();
+        dir.write("r/manifest.json", "{\"made_by\": \"another program\"}");
+        path(dir, "r")
+    }),
     defect("kd.manifest.file", |dir| {
         // The whole split: of a triple's file it would be kd.triple.missing too.
         fs::remove_dir_all(dir.at("root/valid")).unwrap();

@@ -189,6 +189,10 @@ pub const POOLS: &[Defect] = &[
         edit(dir, "pack/manifest.json", |text| text.truncate(30));
         path(dir, "pack")
     }),
+    defect("pool.manifest.foreign", |dir| {
+        dir.write("pack/manifest.json", "{\"made_by\": \"another program\"}");
+        path(dir, "pack")
+    }),
     defect("pool.manifest.file", |dir| {
         edit_json(dir, "pack/manifest.json", |manifest| {
             files(manifest).push(json!({"path": "lost.txt", "bytes": 3, "sha256": ""}));

@@ -222,6 +222,10 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
         edit(dir, "domino/build.json", |text| text.truncate(50));
         path(dir, "domino")
     }),
+    defect("puzzle.build.foreign", |dir| {
+        dir.write("domino/build.json", "{\"made_by\": \"another program\"}");
+        path(dir, "domino")
+    }),
     defect("puzzle.build.file", |dir| {
         build(dir, |build| {
             files(build).push(json!({"name": "test/lost.npy", "bytes": 1, "sha256": ""}))

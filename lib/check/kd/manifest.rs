@@ -25,6 +25,11 @@ static FORM: Check = Check::error(
     "a manifest that cannot be read: nobody can say what the dataset was made of",
 )
 .structure();
+static FOREIGN: Check = Check::warning(
+    "kd.manifest.foreign",
+    "a manifest.json of another program: nothing in it is compared",
+)
+.structure();
 static FILE: Check = Check::error(
     "kd.manifest.file",
     "a file that the manifest names is not there: a part of the dataset was lost",
@@ -68,7 +73,7 @@ static INPUT: Check = Check::error(
 .structure();
 
 pub(super) static CHECKS: &[&Check] =
-    &[&FORM, &FILE, &BYTES, &SHA256, &COUNTS, &SURPLUS, &CONFIG, &PARTS, &INPUT];
+    &[&FORM, &FOREIGN, &FILE, &BYTES, &SHA256, &COUNTS, &SURPLUS, &CONFIG, &PARTS, &INPUT];
 
 /// `manifest.json`, as far as it is compared.
 #[derive(Debug, Deserialize)]
@@ -181,15 +186,20 @@ impl Manifests {
         if !path.is_file() {
             return Ok(());
         }
-        self.any = true;
         let root: Root = match parsed(&path)? {
             Ok(root) => root,
+            Err(cause) if inventory::is_foreign(&path, &["gristmill", "config_hash"])? => {
+                findings.add(&FOREIGN, At::file(&path), || cause);
+                return Ok(());
+            }
             Err(cause) => {
+                self.any = true;
                 self.unread = true;
                 findings.add(&FORM, At::file(&path), || cause);
                 return Ok(());
             }
         };
+        self.any = true;
         if root.schema_version != ROOT_SCHEMA {
             let version = &root.schema_version;
             findings.add(&FORM, At::file(&path), || format!("is {version:?}, not {ROOT_SCHEMA:?}"));
@@ -251,21 +261,19 @@ impl Manifests {
         Ok(())
     }
 
-    /// What the manifests say of how the sequences of a prefix were made.
-    pub fn rules(&self, prefix: &Path) -> Rules {
+    /// What the manifests say of how the sequences of a prefix were made; where they say no policy,
+    /// it is the one that the user has said.
+    pub fn rules(&self, prefix: &Path, said: Option<Policy>) -> Rules {
         let names_it = |path: &Path| {
             self.claims.iter().any(|claim| claim.prefix == prefix && claim.manifest == path)
         };
         let part = self.parts.iter().find(|(path, _)| names_it(path)).map(|(_, part)| part);
         let config = part.and_then(|part| part.config.as_ref());
         let config = config.or(self.root.as_ref().map(|(_, root)| &root.config));
-        let Some(config) = config else { return Rules::assumed() };
-        let policy = match part.and_then(|part| part.source.policy.as_deref()) {
-            Some("synth-kd-v1") => Some(Policy::SynthKdV1),
-            Some("chat") => Some(Policy::Chat),
-            _ if config.roles_preserved.iter().any(|role| role == "tool") => Some(Policy::Chat),
-            _ => None,
-        };
+        let Some(config) = config else { return Rules::assumed(said) };
+        let named = part.and_then(|part| part.source.policy.as_deref()).and_then(Policy::from_name);
+        let has_tools = config.roles_preserved.iter().any(|role| role == "tool");
+        let policy = named.or(has_tools.then_some(Policy::Chat)).or(said);
         let contract = config.assistant_channels == ["analysis", "final"];
         let spans = match part.and_then(|part| part.source.spans.as_ref()) {
             Some(spans) => Some(Spans::from_json(spans)),

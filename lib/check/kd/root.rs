@@ -73,7 +73,7 @@ pub(super) fn check(path: &Path, place: &Place, context: &mut Context<'_>) -> Re
         }
         let mut spans = None;
         if is_tokens && wants_contents {
-            let rules = manifests.rules(&prefix.path);
+            let rules = manifests.rules(&prefix.path, context.options.policy);
             let repeats = wants_repeats.then_some(&mut repeats);
             let place = |sequence| (number as u64) << SEQUENCE_BITS | sequence;
             let counted = contents::check(&sound, &rules, repeats, place, context, &mut findings)?;

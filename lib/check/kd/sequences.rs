@@ -111,10 +111,10 @@ pub(in crate::check) struct Rules {
 }
 
 impl Rules {
-    /// Those of a dataset that nobody says anything of.
-    pub fn assumed() -> Rules {
+    /// Those of a dataset that says nothing of itself; the user may say its policy.
+    pub fn assumed(policy: Option<Policy>) -> Rules {
         let spans = Some(Spans::synth_kd_v1(&[]));
-        Rules { policy: None, spans, alignment: Alignment::Label }
+        Rules { policy, spans, alignment: Alignment::Label }
     }
 
     fn is_span(&self, id: u8) -> bool {

@@ -58,6 +58,11 @@ static NO_VALUATIONS: Check = Check::warning(
 .structure();
 static MANIFEST: Check =
     Check::error("pool.manifest.form", "a manifest.json that cannot be read").structure();
+static FOREIGN: Check = Check::warning(
+    "pool.manifest.foreign",
+    "a manifest.json of another program: nothing in it is compared",
+)
+.structure();
 static FILE: Check =
     Check::error("pool.manifest.file", "a file that the manifest names is not there").structure();
 static BYTES: Check =
@@ -91,6 +96,7 @@ pub(super) static CHECKS: &[&Check] = &[
     &DIALECT,
     &NO_VALUATIONS,
     &MANIFEST,
+    &FOREIGN,
     &FILE,
     &BYTES,
     &SHA256,
@@ -385,7 +391,8 @@ fn manifest(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<(Pat
         Ok(manifest) => format!("is {:?}, not {:?}", manifest.schema_version, pack::SCHEMA),
         Err(error) => error.to_string(),
     };
-    findings.add(&MANIFEST, At::file(&path), || cause);
+    let foreign = inventory::is_foreign(&path, &["gristmill_pack", "\"lost\""])?;
+    findings.add(if foreign { &FOREIGN } else { &MANIFEST }, At::file(&path), || cause);
     Ok(None)
 }
 

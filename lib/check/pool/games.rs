@@ -68,7 +68,7 @@ pub(in crate::check) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_
         score: game.score,
         highest_tile: game.max_tile,
     };
-    told.compare(run.as_ref(), at, findings);
+    told.compare(run.as_ref(), Level::Error, at, findings);
 }
 
 fn game_steps(rules: &Rules, game: &Game, at: At<'_>, findings: &mut Findings<'_>) -> Option<Run> {

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::steps::Step;
-use crate::check::{At, Check, Findings};
+use crate::check::{At, Check, Findings, Level};
 use crate::cli::{Error, Result, shown};
 use crate::format::metadata_db::{self, Cause, journals, run_of_key};
 
@@ -20,7 +20,7 @@ static JOURNAL: Check = Check::error(
     "metadata.db does not stand alone: a reader that may not write here cannot open it",
 )
 .structure()
-.hint("try: sqlite3 metadata.db 'PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE'");
+.hint("in WAL mode alone, a warning; try: sqlite3 metadata.db 'PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE'");
 static SESSION: Check = Check::warning(
     "pool.session",
     "a run.<id> of session that is no JSON object, or of a run that is not there",
@@ -115,11 +115,19 @@ pub(super) struct Told {
 }
 
 impl Told {
-    /// Compares it with the run's steps; `None`: it has none.
-    pub fn compare(&self, run: Option<&Run>, at: At<'_>, findings: &mut Findings<'_>) {
+    /// Compares it with the run's steps; `None`: it has none. `level` is how bad it is that some
+    /// are not there, which a sampled pool leaves out on purpose.
+    pub fn compare(
+        &self,
+        run: Option<&Run>,
+        level: Level,
+        at: At<'_>,
+        findings: &mut Findings<'_>,
+    ) {
         let steps = run.map_or(0, |run| run.steps);
         if let Some(told) = self.steps.filter(|told| *told != steps) {
-            findings.add(&STEPS, at, || format!("{told} steps are told, {steps} are there"));
+            findings
+                .add_as(&STEPS, level, at, || format!("{told} steps are told, {steps} are there"));
         }
         let Some(run) = run else { return };
         if let (Some(seed), Some(rows)) = (self.seed, run.first.seed)
@@ -202,7 +210,7 @@ impl Runs {
         }
         if path.is_file() && is_in_wal_mode(&path) {
             let cause = "is in WAL mode: to read it a file must be made beside it";
-            findings.add(&JOURNAL, At::file(&path), || cause.to_string());
+            findings.add_as(&JOURNAL, Level::Warning, At::file(&path), || cause.to_string());
         }
         Ok(Runs { path, database, is_pack, seen: HashSet::new() })
     }
@@ -219,7 +227,7 @@ impl Runs {
         }
         let Some(database) = &self.database else { return };
         match database.run(run.id) {
-            Ok(Some(known)) => told(&known).compare(Some(run), at, findings),
+            Ok(Some(known)) => told(&known).compare(Some(run), self.level(), at, findings),
             Ok(None) => findings.add(&UNKNOWN, at, || format!("run {} is not in runs", run.id)),
             Err(error) => {
                 findings.add(&DATABASE, At::file(&self.path), || error.cause.to_string());
@@ -230,6 +238,10 @@ impl Runs {
     /// Takes a run whose rows cannot be read: it is there.
     pub fn pass(&mut self, id: u64) {
         self.seen.insert(id);
+    }
+
+    fn level(&self) -> Level {
+        if self.is_pack { Level::Error } else { Level::Warning }
     }
 
     /// Whether run `id` cannot come when `count` runs with rows came before: those between may
@@ -290,7 +302,7 @@ impl Runs {
             count += 1;
             known.insert(run.id);
             if !self.seen.contains(&run.id) {
-                told(&run).compare(None, at.record("run", run.id), findings);
+                told(&run).compare(None, self.level(), at.record("run", run.id), findings);
             }
             if self.is_pack && run.id != next {
                 findings

@@ -132,11 +132,12 @@ impl Rules {
             self.tell_board(at, told, step, survey.board_eval, max_rank, legal, findings);
         }
         for (i, value) in step.branch_evs.iter().enumerate() {
-            if !value.is_finite() {
+            let is_told = step.ev_legal.is_none() || bits >> i & 1 == 1;
+            if !value.is_finite() && is_told {
                 findings.add(&EV_FINITE, at, || {
                     format!("{told}branch_evs has {value} for {}", Direction::NAMES[i])
                 });
-            } else if step.ev_legal.is_some() && bits >> i & 1 == 0 && value.to_bits() != 0 {
+            } else if !is_told && value.to_bits() != 0 {
                 findings.add_as(&EV_ZERO, self.ours, at, || {
                     format!("{told}branch_evs has {value} for {}", Direction::NAMES[i])
                 });

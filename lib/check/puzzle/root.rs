@@ -37,6 +37,11 @@ static BUILD: Check = Check::error(
     "a build.json that cannot be read: the set cannot be built again",
 )
 .structure();
+static FOREIGN: Check = Check::warning(
+    "puzzle.build.foreign",
+    "a build.json of another program: nothing in it is compared",
+)
+.structure();
 static FILE: Check =
     Check::error("puzzle.build.file", "a file that build.json names is not there").structure();
 static BYTES: Check =
@@ -66,6 +71,7 @@ pub(super) static CHECKS: &[&Check] = &[
     &NAMES,
     &BLANK,
     &BUILD,
+    &FOREIGN,
     &FILE,
     &BYTES,
     &SHA256,
@@ -194,7 +200,10 @@ fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<Build>> {
     match from_json(&text) {
         Ok(build) => Ok(Some(build)),
         Err(error) => {
-            findings.add(&BUILD, At::file(&path), || error.to_string());
+            let foreign = inventory::is_foreign(&path, &["\"files\"", "\"parameters\""])?;
+            findings.add(if foreign { &FOREIGN } else { &BUILD }, At::file(&path), || {
+                error.to_string()
+            });
             Ok(None)
         }
     }

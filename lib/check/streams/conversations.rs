@@ -18,7 +18,7 @@ static REFUSED: Check = Check::error(
     "stream.conversation.refused",
     "messages that the official renderer, or the SYNTH policy, refuses: harmony-tok stops here",
 )
-.hint("try: harmony-tok --on-error skip --rejects FILE, or --policy chat");
+.hint("try: harmony-tok --on-error skip --rejects FILE; or --policy chat, here and there");
 
 pub(super) static CHECKS: &[&Check] = &[&NO_ID, &NO_MESSAGES, &REFUSED];
 
@@ -28,8 +28,10 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub fn new() -> Judge {
-        Judge { renderer: Renderer::new(Policy::SynthKdV1), rendered: Rendered::default() }
+    /// SYNTH's policy where no other is said.
+    pub fn new(policy: Option<Policy>) -> Judge {
+        let renderer = Renderer::new(policy.unwrap_or(Policy::SynthKdV1));
+        Judge { renderer, rendered: Rendered::default() }
     }
 
     pub fn look(&mut self, path: &Path, batch: &Batch, looked: &mut Looked<'_>) {

@@ -24,6 +24,7 @@ use sha2::{Digest, Sha256};
 use super::repeats::Repeats;
 use super::{At, Check, Context, Family, Findings, Outcome};
 use crate::cli::{Flow, InputArgs, Kind, Position, Result, grouped, ordered_map};
+use crate::harmony::Policy;
 use crate::record::{RECORD_TYPES, RecordType, ndjson_name};
 use crate::stream::{Batch, Header, Reader};
 
@@ -189,6 +190,7 @@ fn records(
         tokens::header(path, &header, findings);
     }
     let (selection, most) = (context.selection, context.max_findings);
+    let policy = context.options.policy;
     let progress = &mut *context.progress;
     let mut before = 0;
     let path: Arc<Path> = path.into();
@@ -196,7 +198,7 @@ fn records(
         context.jobs,
         &mut reader,
         || {
-            let mut judge = Judge::new(record, &header);
+            let mut judge = Judge::new(record, &header, policy);
             let path = path.clone();
             move |batch: Batch| judge.look(&path, &batch, Findings::new(selection, most))
         },
@@ -270,12 +272,14 @@ enum Judge {
 }
 
 impl Judge {
-    fn new(record: Option<&'static RecordType>, header: &Header) -> Judge {
+    fn new(record: Option<&'static RecordType>, header: &Header, policy: Option<Policy>) -> Judge {
         match record.map(|record| record.name) {
-            Some("conversation") => Judge::Conversations(Box::new(conversations::Judge::new())),
+            Some("conversation") => {
+                Judge::Conversations(Box::new(conversations::Judge::new(policy)))
+            }
             Some("game") => Judge::Games(Box::default()),
             Some("puzzle") => Judge::Puzzles(Box::new(puzzles::Judge::new(header))),
-            Some("tokens") => Judge::Tokens(Box::new(tokens::Judge::new(header))),
+            Some("tokens") => Judge::Tokens(Box::new(tokens::Judge::new(header, policy))),
             _ => Judge::Others,
         }
     }

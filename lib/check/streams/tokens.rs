@@ -48,12 +48,9 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    pub fn new(header: &Header) -> Judge {
-        let policy = match header.text("policy") {
-            Some("synth-kd-v1") => Some(Policy::SynthKdV1),
-            Some("chat") => Some(Policy::Chat),
-            _ => None,
-        };
+    /// `said` is the policy where the header has none.
+    pub fn new(header: &Header, said: Option<Policy>) -> Judge {
+        let policy = header.text("policy").and_then(Policy::from_name).or(said);
         let spans = header.parameters.get("spans");
         let spans = spans.map_or_else(|| Spans::synth_kd_v1(&[]), Spans::from_json);
         let alignment = match is_misaligned(header) {

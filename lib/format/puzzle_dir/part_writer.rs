@@ -5,11 +5,10 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::{Array, array_error};
 use crate::cli::{Error, PendingFile, Result, shown};
-use crate::format::{hex, npy};
+use crate::format::{npy, sha256};
 use crate::record::puzzle::Puzzle;
 
 /// A part being written.
@@ -193,20 +192,7 @@ fn map_in_place(
 
 /// The entry of a file in `build.json`.
 pub(super) fn file_entry(name: &str, file: &mut PendingFile) -> std::io::Result<Value> {
-    let mut hash = Sha256::new();
-    let mut block = vec![0; BLOCK];
-    let mut bytes = 0;
     file.rewind()?;
-    loop {
-        match file.read(&mut block) {
-            Ok(0) => break,
-            Ok(count) => {
-                hash.update(&block[..count]);
-                bytes += count as u64;
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(json!({"name": name, "bytes": bytes, "sha256": hex(&hash.finalize())}))
+    let sha256 = sha256(file)?;
+    Ok(json!({"name": name, "bytes": file.stream_position()?, "sha256": sha256}))
 }
