@@ -19,6 +19,7 @@ const SHARDS: usize = 40;
 const RUNS: usize = 5;
 
 /// CPU seconds and peak memory (bytes) of a process.
+#[expect(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn measure(command: &mut Command) -> (f64, u64) {
     let child = command.stdout(Stdio::null()).spawn().unwrap();
     let mut status = 0;
