@@ -282,3 +282,22 @@ fn prefixes_of_different_policies_side_by_side() {
     .ok();
     found(&[&dir.at("d")]).nothing();
 }
+
+/// Slices put together split by split: what was read is told for both splits in each.
+#[test]
+fn concatenated_roots_are_good() {
+    let good = Good::new();
+    bash(&format!(
+        "set -eo pipefail; cd {}; for i in 0 1; do
+             harmony-tok c.ndjson --slice $i/2 --to arrow | span-mask --to arrow |
+             mmidx-write --root s$i --shard p --valid-fraction 0.3; done
+         for split in train valid; do
+             mmidx-write --concat s0/$split/p s1/$split/p --prefix both/$split/all; done
+         ds-manifest both",
+        good.dir().path().display()
+    ))
+    .ok();
+    for name in ["s0", "both", "both/train/all", "both/valid/all_tokens.bin"] {
+        found(&[&good.dir().at(name)]).nothing();
+    }
+}
