@@ -14,6 +14,9 @@ use crate::format::npy::{self, Dtype, Mapped};
 /// Rows gathered in one pass, eight bytes each; a larger run is a group of its own.
 const GROUP: u64 = 1 << 20;
 
+/// Rows that are held in memory in one pass over them.
+const SCANNED: u64 = 1 << 16;
+
 /// The rows of all shards, numbered through.
 #[derive(Debug)]
 pub(super) struct Rows {
@@ -88,11 +91,27 @@ impl Rows {
             if start >= end || self.row_bytes == 0 {
                 continue;
             }
-            let chunks = shard.mapped.data().chunks_exact(self.row_bytes);
-            let chunks = chunks.skip((start - shard.start) as usize);
-            (start..end).zip(chunks).try_for_each(|(number, row)| f(number, row))?;
+            for first in (start..end).step_by(SCANNED as usize) {
+                let part = first - shard.start..end.min(first + SCANNED) - shard.start;
+                let chunks = shard.mapped.data().chunks_exact(self.row_bytes);
+                let chunks = chunks.skip(part.start as usize);
+                let numbers = first..shard.start + part.end;
+                numbers.zip(chunks).try_for_each(|(number, row)| f(number, row))?;
+                shard.mapped.release(part);
+            }
         }
         Ok(())
+    }
+
+    /// Lets go of the memory behind some rows, see [`Mapped::release`].
+    pub fn release(&self, range: Range<u64>) {
+        for shard in &self.shards {
+            let end = shard.start + shard.mapped.rows();
+            let part = range.start.clamp(shard.start, end)..range.end.clamp(shard.start, end);
+            if part.start < part.end {
+                shard.mapped.release(part.start - shard.start..part.end - shard.start);
+            }
+        }
     }
 }
 
@@ -129,7 +148,7 @@ impl Run {
     }
 
     /// Its rows, if no others stand between them.
-    fn range(&self) -> Option<RangeInclusive<u64>> {
+    pub fn range(&self) -> Option<RangeInclusive<u64>> {
         (self.rows > 0 && self.last - self.first + 1 == self.rows).then_some(self.first..=self.last)
     }
 }

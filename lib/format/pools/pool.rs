@@ -29,7 +29,12 @@ pub struct Pool {
     gather: Gather,
     left_out: Vec<String>,
     origin: Origin,
+    /// Scattered rows that were read since their memory was let go.
+    scattered: usize,
 }
+
+/// So many scattered rows are held in memory, each with a page of its own at the worst.
+const SCATTERED: usize = 1 << 12;
 
 impl Pool {
     /// Opens a pool and counts the rows of its runs. Nobody may shorten its files meanwhile (see
@@ -63,7 +68,18 @@ impl Pool {
         left_out.extend(has_embeddings(directory).then(|| EMBEDDINGS.to_string()));
         let origin = Origin::of_pool(directory);
         let directory = directory.to_path_buf();
-        Ok(Pool { directory, rows, columns, runs, database, valuations, gather, left_out, origin })
+        Ok(Pool {
+            directory,
+            rows,
+            columns,
+            runs,
+            database,
+            valuations,
+            gather,
+            left_out,
+            origin,
+            scattered: 0,
+        })
     }
 
     /// Games, those without rows too.
@@ -159,7 +175,8 @@ impl Pool {
                 numbers.sort_by_cached_key(step_of);
             }
         }
-        game.steps.reserve(numbers.len());
+        let count = numbers.len();
+        game.steps.reserve(count);
         let mut last: Option<(u64, Option<u16>)> = None;
         for (index, number) in numbers.into_iter().enumerate() {
             let bad = |what: String| Error::data(what).at(self.rows.place(number));
@@ -186,6 +203,16 @@ impl Pool {
                 }
             };
             game.steps.push(step);
+        }
+        match run.range() {
+            Some(range) => self.rows.release(*range.start()..range.end() + 1),
+            None => {
+                self.scattered += count;
+                if self.scattered > SCATTERED {
+                    self.rows.release(0..self.rows.len());
+                    self.scattered = 0;
+                }
+            }
         }
         Ok(())
     }
