@@ -335,7 +335,13 @@ fn memory_is_that_of_a_few_games() {
             .unwrap();
         let decoded = std::thread::spawn(move || peak(&mut decode));
         let packed = peak(&mut pack);
-        let peaks = [decoded.join().unwrap(), packed];
+        let reader = |name: &str, arguments: &[&str]| {
+            let mut command = Command::new(bin_dir().join(name));
+            let command = command.arg(out.at("pack")).args(arguments).stdout(Stdio::null());
+            peak(&mut command.spawn().unwrap())
+        };
+        let [read, checked] = [reader("ds-cat", &["--to", "arrow"]), reader("ds-check", &[])];
+        let peaks = [decoded.join().unwrap(), packed, read, checked];
         let mut head = vec![0; HEADER];
         let mut steps = fs::File::open(out.at("pack/steps.npy")).unwrap();
         steps.read_exact(&mut head).unwrap();
@@ -344,7 +350,9 @@ fn memory_is_that_of_a_few_games() {
         peaks
     };
     let (once, often) = (peaks(1), peaks(20));
-    println!("peak memory in KiB of [mx-decode, npy-pack]: once {once:?}, 20 times {often:?}");
+    println!(
+        "peak memory in KiB of mx-decode, npy-pack, ds-cat, ds-check: once {once:?}, 20 times {often:?}"
+    );
     for (once, often) in once.into_iter().zip(often) {
         assert!(often < once + once / 4 + 8192, "{once} KiB once, {often} KiB 20 times over");
     }
