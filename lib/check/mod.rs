@@ -53,7 +53,12 @@ pub fn check(path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
         return family.check(path, context);
     }
     std::fs::metadata(path).map_err(|e| Error::io(shown(path), &e))?;
-    Err(Error::usage(format!("{}: no dataset that ds-check knows", shown(path))))
+    Err(Error::usage(format!(
+        "{}: no dataset that ds-check knows (a Megatron root or prefix, a pool of games, a puzzle \
+         set, Parquet shards, a file of records); try: each dataset below it, or FILTER ... | \
+         ds-check -",
+        shown(path)
+    )))
 }
 
 /// JSON as `T`. What `T` leaves out must be whole too: first it is read as any JSON.
