@@ -120,10 +120,6 @@ impl<'s> Findings<'s> {
         self.kinds.iter().filter(|kind| std::ptr::eq(kind.check, check)).map(|k| k.count).sum()
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.kinds.is_empty()
-    }
-
     /// The kinds, errors first, in the order of the catalogue.
     pub fn into_kinds(mut self) -> Vec<Kind> {
         let order = all_checks();

@@ -1,5 +1,7 @@
-//! Files that a manifest names, with their sizes and hashes, against the disk.
+//! The files of a dataset: what stands in a directory, and what a manifest says of names, sizes and
+//! hashes against the disk.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -7,8 +9,28 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::{At, Check, Context, Findings};
-use crate::cli::{Error, Flow, Result, ordered_map, shown};
+use crate::cli::{Error, Flow, Result, is_temporary, ordered_map, shown};
 use crate::format::sha256;
+
+/// What stands in a directory, by name.
+pub(super) fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// The last part of a path as text.
+pub(super) fn name_of(path: &Path) -> Cow<'_, str> {
+    path.file_name().unwrap_or_default().to_string_lossy()
+}
+
+/// Tells the temporaries of a writer among the files of a directory.
+pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &mut Findings<'_>) {
+    for path in paths.iter().filter(|path| is_temporary(&name_of(path))) {
+        findings.add(check, At::file(path), || "was left behind".to_string());
+    }
+}
 
 /// What a manifest says of a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

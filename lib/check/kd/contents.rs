@@ -9,18 +9,11 @@ use super::sequences::{Rules, Sequences};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{At, Context, Findings};
 use crate::cli::{Error, Flow, Result, ordered_map, shown};
-use crate::format::mmidx::{Dataset, Index};
+use crate::format::mmidx::Dataset;
 
 /// A chunk has about this many tokens (1 MiB), or one sequence.
 const CHUNK_TOKENS: u64 = 1 << 18;
 const CHUNK_SEQUENCES: usize = 1 << 14;
-
-/// What the contents of a prefix add up to.
-#[derive(Debug)]
-pub(super) struct Counted {
-    /// Positions by their span id.
-    pub spans: [u64; 256],
-}
 
 /// Some sequences that stand one behind another.
 struct Chunk {
@@ -31,7 +24,7 @@ struct Chunk {
 }
 
 /// Checks all sequences of a prefix, and keeps their hashes: `place` makes of a sequence's number
-/// what [`Repeats`] are to know it by.
+/// what [`Repeats`] are to know it by. Gives the positions by their span id.
 pub(super) fn check(
     sound: &Sound,
     rules: &Rules,
@@ -39,15 +32,15 @@ pub(super) fn check(
     place: impl Fn(u64) -> u64,
     context: &mut Context<'_>,
     findings: &mut Findings<'_>,
-) -> Result<Counted> {
-    let mut counted = Counted { spans: [0; 256] };
+) -> Result<[u64; 256]> {
+    let mut counted = [0; 256];
     let Some(tokens) = sound.datasets.first() else { return Ok(counted) };
     let hashed = repeats.is_some();
     let (selection, most) = (context.selection, context.max_findings);
     let progress = &mut *context.progress;
     ordered_map(
         context.jobs,
-        Chunks { dataset: tokens, index: &tokens.index, next: 0, start: 0 },
+        Chunks { dataset: tokens, next: 0, start: 0 },
         || {
             let mut worker =
                 Worker { sound, sequences: Sequences::new(rules), hashed, bytes: Vec::new() };
@@ -56,7 +49,7 @@ pub(super) fn check(
         |looked: Result<Looked<'_>>| {
             let looked = looked?;
             findings.merge(looked.findings);
-            for (sum, count) in counted.spans.iter_mut().zip(&looked.spans) {
+            for (sum, count) in counted.iter_mut().zip(&looked.spans) {
                 *sum += count;
             }
             if let Some(repeats) = &mut repeats {
@@ -74,7 +67,6 @@ pub(super) fn check(
 /// The sequences of a dataset, cut into chunks.
 struct Chunks<'a> {
     dataset: &'a Dataset,
-    index: &'a Index,
     next: u64,
     start: u64,
 }
@@ -83,11 +75,13 @@ impl Iterator for Chunks<'_> {
     type Item = Result<Chunk>;
 
     fn next(&mut self) -> Option<Result<Chunk>> {
-        if self.next >= self.index.sequences {
+        if self.next >= self.dataset.index.sequences {
             return None;
         }
         let mut lengths = Vec::new();
-        if let Err(error) = self.index.read_lengths(self.next, CHUNK_SEQUENCES, &mut lengths) {
+        if let Err(error) =
+            self.dataset.index.read_lengths(self.next, CHUNK_SEQUENCES, &mut lengths)
+        {
             return Some(Err(self.dataset.index_error(error)));
         }
         let mut sum = 0u64;

@@ -4,6 +4,7 @@
 mod compare;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -280,12 +281,10 @@ fn json_files(directory: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
     if !directory.is_dir() {
         return Ok(Vec::new());
     }
-    let entries = fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
-    let mut names: Vec<String> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.ends_with(suffix) && !name.starts_with('.'))
-        .collect();
-    names.sort();
-    Ok(names.into_iter().map(|name| directory.join(name)).collect())
+    let mut paths = inventory::paths_in(directory)?;
+    paths.retain(|path| {
+        let name = path.file_name().and_then(OsStr::to_str);
+        name.is_some_and(|name| name.ends_with(suffix) && !name.starts_with('.'))
+    });
+    Ok(paths)
 }

@@ -16,9 +16,10 @@ mod root;
 pub(super) mod sequences;
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::inventory;
 use super::{Check, Context, Family, Outcome};
 use crate::cli::{Error, Result, shown};
 use crate::format::kd_root::{SPLITS, prefix_of};
@@ -98,9 +99,9 @@ fn prefixes_in(directory: &Path, split: Option<&'static str>) -> Result<Vec<Pref
     if !directory.is_dir() {
         return Ok(Vec::new());
     }
-    let entries = fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
-    let names: Vec<String> =
-        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let paths = inventory::paths_in(directory)?;
+    let names: Vec<&str> =
+        paths.iter().filter_map(|path| path.file_name().and_then(OsStr::to_str)).collect();
     let stems = names
         .iter()
         .filter(|name| !name.starts_with('.'))
@@ -112,7 +113,7 @@ fn prefixes_in(directory: &Path, split: Option<&'static str>) -> Result<Vec<Pref
         match members.iter().find_map(|(suffix, ..)| stem.strip_suffix(suffix)) {
             Some(prefix) => triples.insert(prefix),
             // Any program may name a file .bin.
-            None if names.contains(&format!("{stem}.idx")) => singles.insert(stem),
+            None if names.contains(&format!("{stem}.idx").as_str()) => singles.insert(stem),
             None => false,
         };
     }

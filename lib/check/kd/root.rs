@@ -6,9 +6,10 @@ use std::path::Path;
 
 use super::manifest::{Manifests, Seen};
 use super::{Place, Prefix, contents, frames, sequences};
+use crate::check::inventory;
 use crate::check::repeats::Repeats;
 use crate::check::{At, Check, Context, Findings, Outcome};
-use crate::cli::{Error, Result, is_temporary, shown};
+use crate::cli::{Result, shown};
 use crate::format::mmidx::{Dataset, Dtype, Layout};
 
 static OVERLAP: Check = Check::warning(
@@ -77,7 +78,7 @@ pub(super) fn check(path: &Path, place: &Place, context: &mut Context<'_>) -> Re
             let repeats = wants_repeats.then_some(&mut repeats);
             let place = |sequence| (number as u64) << SEQUENCE_BITS | sequence;
             let counted = contents::check(&sound, &rules, repeats, place, context, &mut findings)?;
-            spans = (prefix.layout == Layout::Triple).then_some(counted.spans);
+            spans = (prefix.layout == Layout::Triple).then_some(counted);
         }
         let dtype = sound.datasets.first().map_or("", |dataset| dataset.index.dtype.name());
         let (rows, tokens) = (sound.sequences, sound.values);
@@ -212,13 +213,7 @@ fn temporaries(place: &Place, findings: &mut Findings<'_>) -> Result<()> {
     let below = ["", "train", "valid", "parts"].map(|name| place.base.join(name));
     let directories = if place.is_root { &below[..] } else { &below[..1] };
     for directory in directories.iter().filter(|directory| directory.is_dir()) {
-        let entries = fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
-        let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-        names.sort();
-        for name in names.iter().filter(|name| is_temporary(&name.to_string_lossy())) {
-            let file = directory.join(name);
-            findings.add(&TEMPORARY, At::file(&file), || "was left behind".to_string());
-        }
+        inventory::temporaries(&inventory::paths_in(directory)?, &TEMPORARY, findings);
     }
     Ok(())
 }

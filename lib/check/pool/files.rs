@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::check::inventory::{self, Claimed};
 use crate::check::{At, Check, Context, Findings, from_json};
-use crate::cli::{Error, Result, is_temporary, shown};
+use crate::cli::{Error, Result, shown};
 use crate::format::npy::{Dtype, Mapped, aligned_step_row, packed_step_row, selfplay_row};
 use crate::format::pack;
 use crate::format::pools::{Valuations, step_files};
@@ -183,13 +183,10 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Fil
         gaps(&shards, findings);
     }
     let rows = open(&shards, findings)?;
-    let names = names_in(directory)?;
-    for name in names.iter().filter(|name| is_temporary(name)) {
-        let path = directory.join(name);
-        findings.add(&TEMPORARY, At::file(&path), || "was left behind".to_string());
-    }
+    let paths = inventory::paths_in(directory)?;
+    inventory::temporaries(&paths, &TEMPORARY, findings);
     if let Some(rows) = &rows {
-        embeddings(directory, &names, rows, findings)?;
+        embeddings(directory, &paths, rows, findings)?;
     }
     let is_pack = rows
         .as_ref()
@@ -201,7 +198,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Fil
     if manifest.is_none() {
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     }
-    let sizes = names.iter().filter_map(|name| fs::metadata(directory.join(name)).ok());
+    let sizes = paths.iter().filter_map(|path| fs::metadata(path).ok());
     Ok(Files {
         legal_by_board: legality == Some(Legality::Board),
         bytes: sizes.filter(|metadata| metadata.is_file()).map(|metadata| metadata.len()).sum(),
@@ -274,24 +271,18 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<Rows>>
     Ok(sound.then_some(Rows { dtype, shards: opened }))
 }
 
-fn names_in(directory: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
-    let mut names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    Ok(names)
-}
-
 /// Embeddings stand beside the steps, shard by shard and row by row.
 fn embeddings(
     directory: &Path,
-    names: &[String],
+    paths: &[PathBuf],
     rows: &Rows,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
-    let is_one = |name: &&String| name.starts_with("embeddings-") && name.ends_with(".npy");
-    let files: Vec<PathBuf> =
-        names.iter().filter(is_one).map(|name| directory.join(name)).collect();
+    let is_one = |path: &&PathBuf| {
+        let name = inventory::name_of(path);
+        name.starts_with("embeddings-") && name.ends_with(".npy")
+    };
+    let files: Vec<&PathBuf> = paths.iter().filter(is_one).collect();
     if files.is_empty() {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::dataset;
+use crate::check::inventory;
 use crate::check::{At, Check, Findings};
 use crate::cli::{Error, Result, shown};
 use crate::format::npy::{self, Dtype, Integers};
@@ -289,18 +290,16 @@ pub(super) fn surplus(
     sets: &[String],
     findings: &mut Findings<'_>,
 ) -> Result<()> {
-    let entries = std::fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
-    let mut names: Vec<String> =
-        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    names.sort();
-    for name in names.iter().filter(|name| !name.starts_with('.')) {
+    for path in inventory::paths_in(directory)? {
+        let name = inventory::name_of(&path);
+        if name.starts_with('.') {
+            continue;
+        }
         let set = Array::ALL
             .iter()
             .find_map(|array| name.strip_suffix(&format!("__{}.npy", array.name())));
         if let Some(set) = set.filter(|set| !sets.iter().any(|known| known == set)) {
-            findings.add(&SURPLUS, At::file(&directory.join(name)), || {
-                format!("is of the set {set:?}")
-            });
+            findings.add(&SURPLUS, At::file(&path), || format!("is of the set {set:?}"));
         }
     }
     Ok(())

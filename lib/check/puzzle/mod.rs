@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use super::inventory;
 use super::{Check, Context, Depth, Family, Level, Outcome};
 use crate::cli::Result;
 use crate::format::puzzle_dir::{Array, SPLITS, is_puzzle_dir};
@@ -32,10 +33,9 @@ impl Family for Puzzles {
     fn knows(&self, path: &Path) -> bool {
         // A set that lost its dataset.json is one still.
         let has_array = |directory: &Path| {
-            let Ok(entries) = std::fs::read_dir(directory) else { return false };
-            let names = entries.flatten().map(|entry| entry.file_name());
-            names.into_iter().any(|name| {
-                let name = name.to_string_lossy();
+            let Ok(paths) = inventory::paths_in(directory) else { return false };
+            paths.iter().any(|path| {
+                let name = inventory::name_of(path);
                 Array::ALL.iter().any(|array| name.ends_with(&format!("__{}.npy", array.name())))
             })
         };

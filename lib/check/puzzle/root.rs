@@ -346,11 +346,9 @@ fn files(
     inventory::compare(claims.iter(), &checks, context, findings)?;
     for split in SPLITS.into_iter().filter(|split| only.is_none_or(|only| only == split.name())) {
         let directory = root.join(split.name());
-        let Ok(entries) = fs::read_dir(&directory) else { continue };
-        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.sort();
+        let Ok(paths) = inventory::paths_in(&directory) else { continue };
         let of_set = |path: &&std::path::PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let name = inventory::name_of(path);
             !name.starts_with('.') && (name.ends_with(".npy") || name == "dataset.json")
         };
         let unknown = |path: &&std::path::PathBuf| !claims.iter().any(|c| c.path == **path);
@@ -366,17 +364,11 @@ fn files_below(root: &Path, splits: &[Split], findings: &mut Findings<'_>) -> Re
     let mut sum = 0;
     let below = splits.iter().map(|split| root.join(split.name()));
     for directory in std::iter::once(root.to_path_buf()).chain(below) {
-        let entries = fs::read_dir(&directory).map_err(|e| Error::io(shown(&directory), &e))?;
-        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.sort();
-        for path in paths {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if is_temporary(&name) {
-                findings.add(&TEMPORARY, At::file(&path), || "was left behind".to_string());
-            } else if let Some(metadata) = fs::metadata(&path).ok().filter(|m| m.is_file()) {
-                sum += metadata.len();
-            }
-        }
+        let paths = inventory::paths_in(&directory)?;
+        inventory::temporaries(&paths, &TEMPORARY, findings);
+        let files = paths.iter().filter(|path| !is_temporary(&inventory::name_of(path)));
+        let sizes = files.filter_map(|path| fs::metadata(path).ok().filter(|m| m.is_file()));
+        sum += sizes.map(|metadata| metadata.len()).sum::<u64>();
     }
     Ok(sum)
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Summary, records};
+use crate::check::inventory;
 use crate::check::{At, Check, Context, Family, Findings, Outcome};
 use crate::cli::{Error, Result, shown};
 use crate::format::parquet::ParquetFile;
@@ -89,14 +90,11 @@ impl Family for Shards {
 }
 
 fn parquet_files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
-    let mut files: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "parquet"))
-        .filter(|path| !path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.')))
-        .collect();
-    files.sort();
+    let mut files = inventory::paths_in(directory)?;
+    files.retain(|path| {
+        let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
+        is_parquet && !inventory::name_of(path).starts_with('.')
+    });
     Ok(files)
 }
 
