@@ -3,10 +3,11 @@
 
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// How many items may wait before and after each worker: enough to keep it busy, few enough that
-/// memory stays bounded by a handful of batches.
+/// How many results of an item may wait for their turn, and how many items for each worker:
+/// enough to keep it busy, few enough that memory stays bounded by a handful of batches.
 const QUEUE: usize = 2;
 
 /// Sends the items of `source` through workers made by `make_worker` (one for each thread) and
@@ -18,7 +19,7 @@ pub fn ordered_map<Item, Out, Worker, E>(
     jobs: NonZeroUsize,
     source: impl Iterator<Item = Result<Item, E>> + Send,
     make_worker: impl Fn() -> Worker,
-    mut sink: impl FnMut(Out) -> Result<Flow, E>,
+    sink: impl FnMut(Out) -> Result<Flow, E>,
 ) -> Result<(), E>
 where
     Item: Send,
@@ -26,22 +27,13 @@ where
     E: Send,
     Worker: FnMut(Item) -> Out + Send,
 {
-    if jobs.get() == 1 {
-        let mut worker = make_worker();
-        for item in source {
-            if let Flow::Stop = sink(worker(item?))? {
-                break;
-            }
-        }
-        return Ok(());
-    }
     let make_worker = || {
         let mut worker = make_worker();
-        move |item: Item, send: &mut dyn FnMut(Piece<Out>) -> Flow| {
-            send(Piece { result: Some(worker(item)), is_last: true });
+        move |item: Item, send: &mut dyn FnMut(Out) -> Flow| {
+            send(worker(item));
         }
     };
-    on_threads(jobs, source, make_worker, &mut sink)
+    ordered_flat_map(jobs, source, make_worker, sink)
 }
 
 /// The same for workers that make any number of results of one item, each handed on as it is made:
@@ -59,103 +51,89 @@ where
     E: Send,
     Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
 {
-    if jobs.get() == 1 {
-        let mut worker = make_worker();
-        let mut outcome = Ok(Flow::Continue);
-        for item in source {
-            worker(item?, &mut |result| {
-                if let Ok(Flow::Continue) = outcome {
-                    outcome = sink(result);
-                }
-                if let Ok(Flow::Continue) = outcome { Flow::Continue } else { Flow::Stop }
-            });
-            match outcome {
-                Ok(Flow::Continue) => {}
-                Ok(Flow::Stop) => break,
-                Err(error) => return Err(error),
-            }
-        }
-        return Ok(());
+    if jobs.get() > 1 {
+        return on_threads(jobs.get(), source, make_worker, sink);
     }
-    let make_worker = || {
-        let mut worker = make_worker();
-        move |item: Item, send: &mut dyn FnMut(Piece<Out>) -> Flow| {
-            worker(item, &mut |result| send(Piece { result: Some(result), is_last: false }));
-            send(Piece { result: None, is_last: true });
+    let mut worker = make_worker();
+    let mut outcome = Ok(Flow::Continue);
+    for item in source {
+        worker(item?, &mut |result| {
+            if let Ok(Flow::Continue) = outcome {
+                outcome = sink(result);
+            }
+            if let Ok(Flow::Continue) = outcome { Flow::Continue } else { Flow::Stop }
+        });
+        match outcome {
+            Ok(Flow::Continue) => {}
+            Ok(Flow::Stop) => break,
+            Err(error) => return Err(error),
         }
-    };
-    on_threads(jobs, source, make_worker, &mut sink)
-}
-
-/// A result of an item, and whether it is the item's last.
-struct Piece<Out> {
-    result: Option<Out>,
-    is_last: bool,
+    }
+    Ok(())
 }
 
 fn on_threads<Item, Out, Worker, E>(
-    jobs: NonZeroUsize,
+    jobs: usize,
     source: impl Iterator<Item = Result<Item, E>> + Send,
     make_worker: impl Fn() -> Worker,
-    sink: &mut dyn FnMut(Out) -> Result<Flow, E>,
+    mut sink: impl FnMut(Out) -> Result<Flow, E>,
 ) -> Result<(), E>
 where
     Item: Send,
     Out: Send,
     E: Send,
-    Worker: FnMut(Item, &mut dyn FnMut(Piece<Out>) -> Flow) + Send,
+    Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
 {
+    // Where the results of each item will come from is announced in the order of the items, and
+    // whichever worker is free takes the next item: order needs no sorting and no unbounded
+    // buffer, and nobody waits for another's long item.
+    let (announce, announced) = sync_channel::<Receiver<Result<Out, E>>>(QUEUE * jobs);
+    let (give, given) = sync_channel::<(Item, SyncSender<Result<Out, E>>)>(jobs);
+    // The workers share the items, and the last of them to end closes the channel.
+    let given = Arc::new(Mutex::new(given));
     thread::scope(|scope| {
-        // Item k goes to worker k mod N, and the results are collected in the same turn: order
-        // needs no sorting and no unbounded buffer.
-        let mut inputs: Vec<SyncSender<Result<Item, E>>> = Vec::new();
-        let mut outputs: Vec<Receiver<Result<Piece<Out>, E>>> = Vec::new();
-        for _ in 0..jobs.get() {
-            let (to_worker, from_source) = sync_channel::<Result<Item, E>>(QUEUE);
-            let (to_sink, from_worker) = sync_channel(QUEUE);
+        // Moved in, so that it is gone, and everybody stops, when the sink wants no more.
+        let announced = announced;
+        for _ in 0..jobs {
             let mut worker = make_worker();
+            let given = Arc::clone(&given);
             scope.spawn(move || {
-                for item in from_source {
-                    let mut flow = Flow::Continue;
-                    let mut send = |piece| {
-                        // A receiver that is gone means that the sink has stopped.
-                        if to_sink.send(piece).is_err() {
-                            flow = Flow::Stop;
-                        }
-                        flow
-                    };
-                    match item {
-                        Ok(item) => worker(item, &mut |piece| send(Ok(piece))),
-                        Err(error) => {
-                            send(Err(error));
-                        }
-                    }
-                    if flow == Flow::Stop {
-                        break;
-                    }
+                let next = || given.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                while let Ok((item, send)) = next() {
+                    worker(item, &mut |result| match send.send(Ok(result)) {
+                        Ok(()) => Flow::Continue,
+                        Err(_) => Flow::Stop,
+                    });
                 }
             });
-            inputs.push(to_worker);
-            outputs.push(from_worker);
         }
+        drop(given);
         scope.spawn(move || {
-            for (turn, item) in source.enumerate() {
-                let failed = item.is_err();
-                // A receiver that is gone means that the sink has stopped.
-                if inputs[turn % inputs.len()].send(item).is_err() || failed {
-                    break;
+            for item in source {
+                let (send, results) = sync_channel(QUEUE);
+                // A channel that nobody listens to means that the sink wants no more.
+                if announce.send(results).is_err() {
+                    return;
+                }
+                match item {
+                    Ok(item) => {
+                        if give.send((item, send)).is_err() {
+                            return;
+                        }
+                    }
+                    Err(error) => {
+                        let _ = send.send(Err(error));
+                        return;
+                    }
                 }
             }
         });
-        let mut turn = 0;
-        while let Ok(piece) = outputs[turn % outputs.len()].recv() {
-            let Piece { result, is_last } = piece?;
-            if let Some(result) = result
-                && let Flow::Stop = sink(result)?
-            {
-                break;
+        for results in announced {
+            for result in results {
+                if let Flow::Stop = sink(result?)? {
+                    return Ok(());
+                }
             }
-            turn += usize::from(is_last);
         }
         Ok(())
     })
