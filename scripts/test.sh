@@ -7,14 +7,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-venv=target/venv
-if ! cmp -s tests/requirements.txt "$venv/installed.txt"; then
-    rm -rf "$venv"
-    python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
-    cp tests/requirements.txt "$venv/installed.txt"
-fi
-export GRISTMILL_PYTHON=$PWD/$venv/bin/python
+scripts/venv.sh
+export GRISTMILL_PYTHON=$PWD/target/venv/bin/python
 
 cargo fmt --check
 cargo clippy --release --all-targets -- -D warnings

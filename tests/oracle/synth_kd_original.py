@@ -1,5 +1,5 @@
 """The SYNTH pipeline as its contract was first met: openai-harmony renders each conversation,
-numpy writes. Slow and independent; the peer of benches/synth_kd.rs.
+numpy writes. Slow and independent; also what scripts/bench.sh measures us beside.
 
     TIKTOKEN_ENCODINGS_BASE=DIR python synth_kd_original.py SHARD.parquet ROOT NAME FRACTION
 """
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from openai_harmony import Conversation, Message, RenderConversationConfig, load_harmony_encoding
 
 EOD = 199999
-RETURN = 200002
+START = 200006
 CONFIG = RenderConversationConfig(auto_drop_analysis=False)
 SPANS = {"analysis": 1, "final": 2}
 
@@ -51,12 +51,13 @@ def convert(encoding, text):
     messages = [Message.from_dict(message) for message in json.loads(text)["messages"]]
     conversation = Conversation.from_messages(messages)
     tokens = encoding.render_conversation_for_training(conversation, config=CONFIG)
+    # Text never makes a control token, so each <|start|> begins a message.
+    starts = [at for at, token in enumerate(tokens) if token == START]
+    assert len(starts) == len(messages) and starts[:1] == [0]
     spans = []
-    for message in messages:
-        length = len(encoding.render(message))
+    for message, start, end in zip(messages, starts, starts[1:] + [len(tokens)]):
         assistant = message.author.role.value == "assistant"
-        spans += [SPANS[message.channel] if assistant else 0] * length
-    assert len(spans) == len(tokens)
+        spans += [SPANS[message.channel] if assistant else 0] * (end - start)
     return tokens + [EOD], spans + [0]
 
 

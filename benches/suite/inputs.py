@@ -1,0 +1,116 @@
+"""The inputs of the bench, made once in its directory: from the reference data (GRISTMILL_DATA) and
+from generators of our own. Names say sizes, so that --quick and a full run share what they can."""
+
+import json
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Inputs:
+    def __init__(self, bench, data):
+        self.bench, self.data = bench, pathlib.Path(data)
+        self.sample = self.data / "synth_harmony/synth_harmony_shard_00.parquet"
+
+    def path(self, name):
+        return pathlib.Path(self.bench.directory, name)
+
+    def made(self, name, script):
+        """Makes a file or directory by a script that writes `$out`; whole, or not at all."""
+        if not self.path(name).exists():
+            print(f"making {name}", file=sys.stderr)
+            self.bench.shell(f"rm -rf new; out=new; {script}; mv new {name}")
+        return name
+
+    def vocabulary(self):
+        """A directory for TIKTOKEN_ENCODINGS_BASE."""
+        script = "mkdir $out; encode vocabulary > $out/o200k_base.tiktoken"
+        return self.made("vocabulary", script)
+
+    def conversations(self, rows):
+        """A shard of distinct rows."""
+        make = ROOT / "benches/suite/make_synth_rows.py"
+        name = f"conversations_{rows}.parquet"
+        return self.made(name, f"{sys.executable} {make} {self.sample} $out {rows} 1")
+
+    def tokens(self, rows):
+        """Masked tokens records, as they come to mmidx-write."""
+        shard = self.conversations(rows)
+        return self.made(f"tokens_{rows}.arrows", f"harmony-tok -q {shard} | span-mask -q > $out")
+
+    def raw_games(self, copies):
+        """Raw logs: the games of the reference data, several times."""
+        script = f"mkdir $out; for i in $(seq -w {copies}); do"
+        script += f" ln -s {self.data}/macroxue/raw_bench $out/$i; done"
+        return self.made(f"raw_{copies}", script)
+
+    def games(self, copies):
+        """Game records, as they come to npy-pack."""
+        raw = self.raw_games(copies)
+        return self.made(f"games_{copies}.arrows", f"mx-decode -q {raw} > $out")
+
+    def pack(self, copies):
+        raw = self.raw_games(copies)
+        return self.made(f"pack_{copies}", f"mx-decode -q {raw} | npy-pack -q -o $out")
+
+    def root(self, rows):
+        """A finished dataset of tokens."""
+        tokens = self.tokens(rows)
+        script = f"mmidx-write -q --root $out --shard shard_00 < {tokens}; ds-manifest -q $out"
+        return self.made(f"root_{rows}", script)
+
+    def sudoku(self, augmentations):
+        raw = self.data / "hrm/raw/sudoku"
+        script = f"puzzle-encode sudoku -q --train {raw}/train.csv --test {raw}/test.csv"
+        script += f" --num-aug {augmentations} | npy-pack -q -o $out"
+        return self.made(f"sudoku_{augmentations}", script)
+
+    def arc(self, augmentations):
+        script = f"puzzle-encode arc -q {self.data}/hrm/raw/arc --num-aug {augmentations}"
+        return self.made(f"arc_{augmentations}", f"{script} | npy-pack -q -o $out")
+
+    def texts(self):
+        """Files of distinct texts, one JSON string a line: name, what it is."""
+        for name, what, texts in [
+            ("synth", "distinct texts of the SYNTH sample", self.synth_texts),
+            ("python", "Python source: the modules of numpy in the test venv", python_sources),
+            ("harmony", "texts of the Harmony cases: every script, odd on purpose", self.case_texts),
+        ]:
+            file = self.path(f"texts_{name}.ndjson")
+            if not file.exists():
+                lines = "".join(json.dumps(text) + "\n" for text in dict.fromkeys(texts()))
+                file.write_text(lines)
+            yield file.name, what
+
+    def synth_texts(self):
+        import pyarrow.parquet
+
+        for row in pyarrow.parquet.read_table(self.sample).column("messages_json").to_pylist():
+            yield from texts_of(json.loads(row))
+
+    def case_texts(self):
+        for line in (self.data / "harmony/cases.jsonl").read_text().splitlines():
+            # Some cases are bad on purpose: a lone surrogate is no text.
+            for text in texts_of(json.loads(line).get("messages")):
+                if not any(0xD800 <= ord(character) < 0xE000 for character in text):
+                    yield text
+
+
+def texts_of(value):
+    if isinstance(value, list):
+        for part in value:
+            yield from texts_of(part)
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            if not isinstance(part, str):
+                yield from texts_of(part)
+            elif name in ("text", "content", "instructions"):
+                yield part
+
+
+def python_sources():
+    import numpy
+
+    for path in sorted(pathlib.Path(numpy.__file__).parent.rglob("*.py")):
+        yield path.read_text(encoding="utf-8")

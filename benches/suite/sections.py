@@ -1,0 +1,341 @@
+"""What is measured, a function for each row (or two) of the speed table. Each makes its inputs,
+compares what the contenders write, measures them in turn, and returns a `Section`."""
+
+import json
+import os
+import pathlib
+import random
+import statistics
+import sys
+from dataclasses import dataclass, field
+
+import hard_texts as hard
+from inputs import ROOT
+from measuring import pipe
+from report import commands, contenders, megabytes, number, table
+
+PYTHON = sys.executable
+PEERS = f"{PYTHON} {ROOT}/benches/suite/peers.py"
+ORIGINAL = f"{PYTHON} {ROOT}/tests/oracle/synth_kd_original.py"
+
+
+@dataclass
+class Goal:
+    """One claim: what is asked and what was reached, in the same unit."""
+
+    what: str
+    asked: float
+    reached: float
+    unit: str
+    # Whether less is better, as of seconds.
+    less: bool = False
+
+
+@dataclass
+class Section:
+    title: str
+    text: str
+    goals: list = field(default_factory=list)
+
+
+def encode(bench, inputs, quick):
+    """Cold is the first pass of a new process, warm the median of those behind it."""
+    names = ["gristmill", "tiktoken-rs", "bpe-openai", "tiktoken", "fastokens"]
+    text, goals = "", []
+    for file, what in inputs.texts():
+        if quick and "synth" not in file:
+            continue
+        runs = {name: [] for name in names}
+        for _ in range(bench.runs):
+            for name in names:
+                runs[name].append(json.loads(bench.output(["encode", name, file, "4"])))
+        median = lambda name, value: statistics.median(map(value, runs[name]))
+        first = {name: median(name, lambda run: run["passes"][0]) for name in names}
+        later = {
+            name: median(name, lambda run: statistics.median(run["passes"][1:])) for name in names
+        }
+        facts = runs["tiktoken-rs"][0]
+        size = facts["bytes"]
+        rows = []
+        for name in names:
+            equal = runs[name][0]["hash"] == facts["hash"]
+            if name == "gristmill" and not equal:
+                raise SystemExit(f"{file}: not the tokens of tiktoken-rs")
+            rows.append(
+                [
+                    name,
+                    number(size / first[name] / 1e6),
+                    f"{first['tiktoken-rs'] / first[name]:.2f} x",
+                    number(size / later[name] / 1e6),
+                    f"{later['tiktoken-rs'] / later[name]:.2f} x",
+                    number(1e3 * median(name, lambda run: run["load"])),
+                    "yes" if equal else "no",
+                ]
+            )
+        head = ["", "cold MB/s", "ratio", "warm MB/s", "ratio", "load ms", "tokens equal"]
+        text += f"{file}, {what}: {size:,} bytes, {facts['tokens']:,} tokens.\n\n"
+        text += table(head, rows) + "\n"
+        if "synth" in file:
+            cold = first["tiktoken-rs"] / first["gristmill"]
+            warm = later["tiktoken-rs"] / later["gristmill"]
+            goals = [
+                Goal("encode, cold, against tiktoken-rs", 4, cold, "x"),
+                Goal("encode, cold", 150, size / first["gristmill"] / 1e6, "MB/s"),
+                Goal("encode, warm, against tiktoken-rs", 15, warm, "x"),
+                Goal("encode, warm", 600, size / later["gristmill"] / 1e6, "MB/s"),
+            ]
+    text += "```\nencode ENCODER TEXTS.ndjson 4\n```\n"
+    return Section("Encoding text", text, goals)
+
+
+def hard_texts(bench, inputs, quick):
+    """Texts of one kind and one piece, in a new process: nanoseconds for a byte do not grow with
+    the size. The tokens of the shortest are compared with those of tiktoken-rs."""
+    sizes = [2**14, 2**17, 2**20] + ([] if quick else [2**23])
+    rows = []
+    for kind, make in hard.KINDS.items():
+        row = [kind]
+        for size in sizes:
+            text = make(size, random.Random(1))
+            inputs.path("hard.ndjson").write_text(json.dumps(text) + "\n")
+            run = lambda name: json.loads(bench.output(["encode", name, "hard.ndjson", "1"]))
+            ours = min((run("gristmill") for _ in range(3)), key=lambda run: run["passes"])
+            if size == sizes[0] and ours["hash"] != run("tiktoken-rs")["hash"]:
+                raise SystemExit(f"{kind}: not the tokens of tiktoken-rs")
+            row.append(number(1e9 * ours["passes"][0] / ours["bytes"]))
+        rows.append(row)
+    head = ["ns a byte"] + [f"{size >> 10:,} KiB" for size in sizes]
+    return Section("Hard texts", table(head, rows))
+
+
+def synth(bench, inputs, quick):
+    """Parquet to `.bin/.idx`; all rows distinct, start-up included."""
+    small, large = (250, 10_000) if quick else (1_000, 100_000)
+    environment = {"TIKTOKEN_ENCODINGS_BASE": inputs.vocabulary()}
+    ours = lambda shard, root: pipe(
+        f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --shard shard_00"
+        f" --valid-fraction 0.1 --root {root}"
+    )
+    first, second = inputs.conversations(small), inputs.conversations(large)
+    bench.shell("rm -rf original ours large; mkdir original ours large")
+    pipes = {
+        f"the Python original, {small:,} rows": pipe(
+            f"{ORIGINAL} {first} original shard_00 0.1", **environment
+        ),
+        f"gristmill, cold, {small:,} rows": ours(first, "ours"),
+        f"gristmill, warm, {large:,} rows": ours(second, "large"),
+    }
+    results = bench.compare(pipes)
+    bench.shell("diff -r original/train ours/train && diff -r original/valid ours/valid")
+    rows = dict(zip(pipes, [small, small, large]))
+    original, cold, warm = (rows[name] / results[name].cpu_median for name in pipes)
+    lines = []
+    for name, result in results.items():
+        rate = rows[name] / result.cpu_median
+        ratio = f"{rate / original:.1f} x"
+        lines.append([name, number(rate), ratio, number(1e6 / rate), megabytes(result.peak)])
+    head = ["", "rows per CPU s", "ratio", "µs a row", "peak MB, all processes"]
+    text = "The files of both are equal byte for byte.\n\n" + table(head, lines)
+    peak = max(results[name].peak for name in list(pipes)[1:]) / 1e6
+    goals = [
+        Goal("SYNTH pipeline, warm, against the Python original", 60, warm / original, "x"),
+        Goal("SYNTH pipeline, warm: a row", 26.8, 1e6 / warm, "µs", less=True),
+        Goal("SYNTH pipeline, cold, against the Python original", 25, cold / original, "x"),
+        Goal("SYNTH pipeline, memory of all processes", 200, peak, "MB", less=True),
+    ]
+    return Section("SYNTH pipeline", text + "\n" + commands(results), goals)
+
+
+def macroxue(bench, inputs, quick):
+    """Raw logs to a pack. The peer is a packer of the usual crates (flate2, serde_json), which
+    keeps all rows in memory and checks next to nothing."""
+    copies = 4 if quick else 20
+    raw = inputs.raw_games(copies)
+    pipes = {
+        "pack_games (serde_json, flate2)": pipe(f"pack_games {raw} peer.npy"),
+        "gristmill, decoding alone": pipe(f"mx-decode -q {raw}"),
+        "gristmill, to a pack": pipe(f"mx-decode -q {raw} | npy-pack -q --overwrite -o packed"),
+    }
+    results = bench.compare(pipes)
+    bench.shell("cmp peer.npy packed/steps.npy")
+    rows = (os.path.getsize(inputs.path("peer.npy")) - 384) // 48
+    peer, alone, whole = (result.cpu_median for result in results.values())
+    text = f"{rows:,} rows; the rows of both are equal byte for byte.\n\n"
+    text += contenders(results, rows / 1e6, "M rows", next(iter(pipes)))
+    goals = [
+        Goal("raw games, decoding alone, against a packer of crates", 5, peer / alone, "x"),
+        Goal("raw games, decoding alone", 4.4, rows / alone / 1e6, "M rows/s"),
+        Goal("raw games to a pack, against a packer of crates", 4, peer / whole, "x"),
+        Goal("raw games to a pack", 3.5, rows / whole / 1e6, "M rows/s"),
+    ]
+    return Section("Macroxue logs to a pack", text + "\n" + commands(results), goals)
+
+
+def merging(bench, inputs, quick):
+    """Two packs into one. The peer copies with numpy and writes no hashes."""
+    pack = inputs.pack(4 if quick else 20)
+    pipes = {
+        "numpy, memory-mapped": pipe(f"{PEERS} merge merged_peer {pack} {pack}"),
+        "gristmill": pipe(f"ds-cat -q {pack} {pack} | npy-pack -q --overwrite -o merged"),
+    }
+    results = bench.compare(pipes)
+    bench.shell("cmp merged_peer/steps.npy merged/steps.npy")
+    rows = (os.path.getsize(inputs.path("merged/steps.npy")) - 384) // 48
+    seconds = results["gristmill"].cpu_median
+    text = f"{rows:,} rows; the rows of both are equal byte for byte.\n\n"
+    text += contenders(results, rows / 1e6, "M rows", "numpy, memory-mapped")
+    ratio = results["numpy, memory-mapped"].cpu_median / seconds
+    goals = [
+        Goal("merging packs, against numpy", 4, ratio, "x"),
+        Goal("merging packs (4 x the published 5.8)", 23.2, rows / seconds / 1e6, "M rows/s"),
+    ]
+    return Section("Merging packs", text + "\n" + commands(results), goals)
+
+
+def writers(bench, inputs, quick):
+    """The writers alone, from an Arrow stream in a file; the peers are pyarrow with numpy, and
+    compute no hashes."""
+    tokens = inputs.tokens(10_000 if quick else 100_000)
+    games = inputs.games(4 if quick else 20)
+    bench.shell("rm -rf triples; mkdir triples")
+    text, goals = "", []
+    for name, peer, ours, output in [
+        (
+            "mmidx-write",
+            pipe(f"{PEERS} mmidx triples/peer", stdin=tokens),
+            pipe("mmidx-write -q --overwrite --prefix triples/ours", stdin=tokens),
+            "triples/ours_*.bin",
+        ),
+        (
+            "npy-pack",
+            pipe(f"{PEERS} npy rows.npy", stdin=games),
+            pipe("npy-pack -q --overwrite -o rows", stdin=games),
+            "rows/steps.npy",
+        ),
+    ]:
+        results = bench.compare({"pyarrow and numpy": peer, name: ours})
+        size = sum(file.stat().st_size for file in pathlib.Path(bench.directory).glob(output))
+        text += contenders(results, size / 1e9, "GB of output", "pyarrow and numpy") + "\n"
+        text += commands(results) + "\n"
+        rate = size / results[name].cpu_median / 1e9
+        goals.append(Goal(f"{name} alone, from an Arrow stream", 1, rate, "GB/s"))
+    bench.shell(
+        "for file in triples/peer_*; do cmp $file triples/ours_${file#*_}; done;"
+        " cmp rows.npy rows/steps.npy"
+    )
+    return Section("Writers", text + "What ours and the peer write is equal byte for byte.\n", goals)
+
+
+def checking(bench, inputs, quick):
+    """ds-check beside `sha256sum` of the same files, which is what one does without it."""
+    sets = [
+        ("pack", "rows", inputs.pack(4 if quick else 20)),
+        ("root", "sequences", inputs.root(10_000 if quick else 100_000)),
+        ("sudoku", "examples", inputs.sudoku(50 if quick else 200)),
+        ("arc", "examples", inputs.arc(20 if quick else 50)),
+    ]
+    text, goals = "", []
+    for name, unit, path in sets:
+        files = [file for file in pathlib.Path(bench.directory, path).rglob("*") if file.is_file()]
+        size = sum(file.stat().st_size for file in files)
+        names = " ".join(str(file.relative_to(bench.directory)) for file in sorted(files))
+        hashes = "pool.manifest,kd.manifest,puzzle.build"
+        results = bench.compare(
+            {
+                "sha256sum": pipe(f"sha256sum {names}"),
+                "structure": pipe(f"ds-check -q --structure {path}"),
+                "every rule": pipe(f"ds-check -q --skip {hashes} {path}"),
+                "every rule and the hashes": pipe(f"ds-check -q {path}"),
+            }
+        )
+        summary = bench.output(["ds-check", "--format", "json", "--structure", path])
+        records = json.loads(summary.splitlines()[-1])["summary"]["records"]
+        text += f"{name}: {size / 1e6:,.0f} MB, {records:,} {unit}.\n\n"
+        text += contenders(results, size / 1e6, "MB", "sha256sum") + "\n"
+        seconds = {name: result.cpu_median for name, result in results.items()}
+        goals.append(
+            Goal(f"ds-check, structure of a {name}", 2, size / seconds["structure"] / 1e9, "GB/s")
+        )
+        if name == "pack":
+            rate = records / seconds["every rule"] / 1e6
+            goals.append(Goal("ds-check, every rule of a pack", 15, rate, "M rows/s"))
+    text += "```\n" + f"ds-check -q [--structure | --skip {hashes}] SET\n" + "```\n"
+    return Section("ds-check", text, goals)
+
+
+FILTERS = (
+    "harmony-tok span-mask mmidx-write mx-decode npy-pack puzzle-encode ds-cat ds-check ds-manifest"
+).split()
+
+
+def starting(bench, inputs, quick):
+    """From the start of the process to its end (or to its first byte), in wall time."""
+    runs = 11 if quick else 51
+    wall = lambda name, command: statistics.median(
+        bench.compare({name: pipe(command)}, runs)[name].wall
+    )
+    one = inputs.conversations(1)
+    first = bench.first_byte(pipe(f"harmony-tok -q {one}"), runs)
+    inputs.path("one.ndjson").write_text('"a"\n')
+    rows = [
+        ["`true`", f"{1e3 * wall('true', 'true'):.2f}"],
+        ["harmony-tok, one conversation, to its first byte", f"{1e3 * first:.2f}"],
+    ]
+    for name in ["bpe-openai", "tiktoken", "tiktoken-rs", "fastokens"]:
+        load = statistics.median(
+            json.loads(bench.output(["encode", name, "one.ndjson", "1"]))["load"] for _ in range(5)
+        )
+        rows.append([f"{name}, its vocabulary alone", f"{1e3 * load:.2f}"])
+    goals = [Goal("harmony-tok, to its first byte", 5, 1e3 * first, "ms", less=True)]
+    slowest = 0
+    for name in FILTERS:
+        taken = 1e3 * wall(name, f"{name} --version")
+        slowest = max(slowest, taken)
+        rows.append([f"{name} --version", f"{taken:.2f}"])
+    goals.append(Goal("every filter's start", 5, slowest, "ms", less=True))
+    return Section("Start", table(["", "ms"], rows), goals)
+
+
+def threads(bench, inputs, quick):
+    """`-j 2` against `-j 1`, in wall time; the output is the same bytes (the tests compare)."""
+    rows, goals = [], []
+    raw = inputs.data / "hrm/raw"
+    for name, command in [
+        ("harmony-tok", f"harmony-tok -q {inputs.conversations(10_000 if quick else 100_000)}"),
+        ("mx-decode", f"mx-decode -q {inputs.raw_games(4 if quick else 20)}"),
+        ("puzzle-encode", f"puzzle-encode arc -q {raw}/arc --num-aug {20 if quick else 200}"),
+        ("ds-check", f"ds-check -q {inputs.root(10_000 if quick else 100_000)}"),
+    ]:
+        results = bench.compare({f"-j {n}": pipe(f"{command} -j {n}") for n in (1, 2)})
+        one, two = (result.wall_median for result in results.values())
+        cpu = results["-j 2"].cpu_median / results["-j 1"].cpu_median
+        rows.append([f"`{command}`", f"{one:.3f}", f"{two:.3f}", f"{one / two:.2f} x", f"{cpu:.2f}"])
+        goals.append(Goal(f"{name} -j 2 against -j 1", 1.8, one / two, "x"))
+    head = ["", "-j 1 wall s", "-j 2 wall s", "ratio", "CPU s of -j 2 by -j 1"]
+    return Section("Threads", table(head, rows), goals)
+
+
+def sizes(bench, inputs, quick):
+    """Cost of a row at several sizes, start-up included, and the peak of memory."""
+    lines = []
+    for rows in [100, 1_000, 10_000] + ([] if quick else [100_000]):
+        shard = inputs.conversations(rows)
+        bench.shell("rm -rf grown; mkdir grown")
+        command = f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --prefix grown/x"
+        [result] = bench.compare({"": pipe(command)}, 3).values()
+        lines.append(["SYNTH pipeline", rows, result.cpu_median, result.peak])
+    for copies in [1, 4] + ([] if quick else [20, 40]):
+        raw = inputs.raw_games(copies)
+        command = f"mx-decode -q {raw} | npy-pack -q --overwrite -o grown/pack"
+        [result] = bench.compare({"": pipe(command)}, 3).values()
+        rows = (os.path.getsize(inputs.path("grown/pack/steps.npy")) - 384) // 48
+        lines.append(["raw games to a pack", rows, result.cpu_median, result.peak])
+    table_rows = [
+        [name, f"{rows:,}", number(1e9 * cpu / rows), megabytes(peak)]
+        for name, rows, cpu, peak in lines
+    ]
+    head = ["", "rows", "CPU ns a row", "peak MB, all processes"]
+    return Section("Growing inputs", table(head, table_rows))
+
+
+ALL = [encode, hard_texts, starting, synth, macroxue, merging, writers, checking, threads, sizes]

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Measures every filter beside its peers and says which goals are reached.
+#
+#     GRISTMILL_DATA=DIR scripts/bench.sh [--quick] [--only NAME...] [-o FILE]
+#
+# Builds the filters and the peers, makes the inputs under target/bench (kept for the next time),
+# and writes benches/results/DATE-MACHINE.md. --quick takes three minutes and prints its results, as
+# --only does. See --help.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+scripts/venv.sh
+cargo build --release --bins --package gristmill --package gristmill-peers
+exec target/venv/bin/python benches/suite "$@"
