@@ -84,7 +84,13 @@ fn write(directory: &Path) {
             _ => {}
         }
     }
+    for token in &tokens {
+        for (left, right) in cut_borders(token) {
+            short[256 + left as usize * 256 + right as usize] |= hash::CUT;
+        }
+    }
     put_u32(directory, "short", &short);
+    put(directory, "characters", &character_table(&tokens));
     put(directory, "classes", &unicode::class_table());
     put(
         directory,
@@ -95,6 +101,56 @@ fn write(directory: &Path) {
         )
         .as_bytes(),
     );
+}
+
+/// The two bytes at each border between characters of which a token holds one in part only:
+/// behind the rest of a character that the token begins with, and in front of the beginning of
+/// one that it ends with.
+fn cut_borders(token: &[u8]) -> Vec<(u8, u8)> {
+    let mut borders = Vec::new();
+    let rest = token.iter().take_while(|&&byte| is_continuation(byte)).count();
+    if rest > 0 && rest < token.len() {
+        borders.push((token[rest - 1], token[rest]));
+    }
+    if let Some(last) = token.iter().rposition(|&byte| !is_continuation(byte))
+        && last > 0
+        && std::str::from_utf8(&token[last..]).is_err()
+    {
+        borders.push((token[last - 1], token[last]));
+    }
+    borders
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+/// Ids of the tokens that are one character beyond ASCII, in two stages: for each 64 code
+/// points the number of a block in two bytes; then the blocks, of 64 ids in four bytes each (0
+/// where there is none: id 0 is ASCII).
+fn character_table(tokens: &[Vec<u8>]) -> Vec<u8> {
+    let mut ids = vec![0u32; 0x11_0000];
+    for (id, token) in tokens.iter().enumerate() {
+        if let Ok(text) = std::str::from_utf8(token)
+            && let Some(character) = text.chars().next()
+            && character.len_utf8() == token.len()
+            && token.len() > 1
+        {
+            ids[character as usize] = id as u32;
+        }
+    }
+    let mut stage_one = Vec::new();
+    let mut blocks = vec![0u32; 64];
+    for block in ids.chunks(64) {
+        let mut number = 0;
+        if block.iter().any(|&id| id != 0) {
+            number = blocks.len() / 64;
+            blocks.extend_from_slice(block);
+        }
+        stage_one.extend_from_slice(&(number as u16).to_le_bytes());
+    }
+    stage_one.extend(blocks.iter().flat_map(|id| id.to_le_bytes()));
+    stage_one
 }
 
 fn hash_word(word: &[u8]) -> u64 {

@@ -1,42 +1,70 @@
-//! Words already encoded: short ones with up to three tokens, found by their key, and the
-//! rest that are still of a reasonable length. Their sizes are fixed and a newcomer replaces
-//! what stands in its place: they change the speed of the encoder, never its output.
+//! Words already encoded that fit in a key and have up to three tokens, found by their key. Its
+//! size is fixed, but for one growth, and a newcomer replaces what stands in its place: this
+//! changes the speed of the encoder, never its output.
 
-use super::simd;
+use super::hash::hash_key;
+use super::{pages, simd};
 
-/// Sets of two entries; 4 MiB, of which the system gives only the pages that are touched.
+/// Sets of two entries, at first and when half of those are taken: many encoders see only a few
+/// words, and the large room is given by the system at once.
+const FEW_SETS: usize = 1 << 10;
 const SETS: usize = 1 << 16;
-/// 64-bit numbers of an entry: the key in two, then three tokens and their count.
-const ENTRY: usize = 4;
-const SET: usize = 2 * ENTRY;
+/// An entry is a key and its tokens; a set is one cache line.
+const SET: usize = 4;
 pub const MOST_TOKENS: usize = 3;
 
 pub struct WordCache {
-    room: Vec<u64>,
-    /// Where the first set starts, so that a set is one cache line.
+    room: Vec<u128>,
+    /// Where the first set starts.
     start: usize,
+    sets: usize,
+    /// How many words more the first room takes.
+    left: usize,
 }
 
-/// Up to three tokens, with how many they are.
+/// Up to three tokens and how many they are: 32 bits each, from the lowest up.
 #[derive(Clone, Copy)]
-pub struct Tokens {
-    pub ids: [i32; MOST_TOKENS],
-    pub count: usize,
+pub struct Tokens(u128);
+
+impl Tokens {
+    /// `None` if they are too many.
+    pub fn new(tokens: &[i32]) -> Option<Self> {
+        let mut four = [0; 4];
+        four[..MOST_TOKENS].get_mut(..tokens.len())?.copy_from_slice(tokens);
+        four[MOST_TOKENS] = tokens.len() as i32;
+        Some(Self(four.iter().rev().fold(0, |all, &id| all << 32 | id as u32 as u128)))
+    }
+
+    /// Three places for tokens, and one more so that all are written at once.
+    #[inline(always)]
+    pub fn ids(self) -> [i32; MOST_TOKENS + 1] {
+        [0, 32, 64, 96].map(|shift| (self.0 >> shift) as i32)
+    }
+
+    #[inline(always)]
+    pub fn count(self) -> usize {
+        (self.0 >> 96) as usize
+    }
 }
 
 impl WordCache {
     pub fn new() -> Self {
-        // A vector of zeroed numbers comes from the allocator untouched: this costs no time
-        // until an entry is written.
-        let room = vec![0u64; SETS * SET + 8];
-        let start = room.as_ptr().align_offset(64).min(8);
-        Self { room, start }
+        Self::with_sets(FEW_SETS, 64)
+    }
+
+    /// `align` is in bytes.
+    fn with_sets(sets: usize, align: usize) -> Self {
+        // A vector of zeroed numbers comes from the allocator untouched.
+        let more = align / size_of::<u128>();
+        let room = vec![0u128; sets * SET + more];
+        let start = room.as_ptr().align_offset(align).min(more);
+        Self { room, start, sets, left: if sets < SETS { sets } else { usize::MAX } }
     }
 
     #[inline(always)]
-    fn set(&self, hash: u64) -> &[u64; SET] {
+    fn set(&self, hash: u64) -> &[u128; SET] {
         let (sets, _) = self.room[self.start..].as_chunks::<SET>();
-        &sets[hash as usize % SETS]
+        &sets[hash as usize & (self.sets - 1)]
     }
 
     /// Asks for the cache line of a hash that will be looked up soon.
@@ -49,19 +77,16 @@ impl WordCache {
     #[inline(always)]
     pub fn get(&self, key: u128, hash: u64) -> Option<Tokens> {
         let set = self.set(hash);
-        let (low, high) = (key as u64, (key >> 64) as u64);
-        let first = (set[0] ^ low) | (set[1] ^ high);
-        let second = (set[4] ^ low) | (set[5] ^ high);
+        // Both are compared without a branch: which of the two it is cannot be predicted.
+        let other = |entry: u128| {
+            let different = entry ^ key;
+            different as u64 | (different >> 64) as u64
+        };
+        let (first, second) = (other(set[0]), other(set[2]));
         if first.min(second) != 0 {
             return None;
         }
-        // By index, not by branch: which of the two it is cannot be predicted.
-        let entry = ENTRY * usize::from(first != 0);
-        let (low, high) = (set[entry + 2], set[entry + 3]);
-        Some(Tokens {
-            ids: [low as i32, (low >> 32) as i32, high as i32],
-            count: (high >> 32) as usize,
-        })
+        Some(Tokens(set[1 + 2 * usize::from(first != 0)]))
     }
 
     /// Looks in the set beside the word's own, where [`WordCache::put`] moves what it drives
@@ -73,75 +98,34 @@ impl WordCache {
     /// Keeps the word in the first place of its set. What was there moves to the second, and
     /// what was there moves to the second place of the set beside it.
     pub fn put(&mut self, key: u128, hash: u64, tokens: Tokens) {
-        let [first, second, third] = tokens.ids.map(|id| id as u32 as u64);
-        let entry = [
-            key as u64,
-            (key >> 64) as u64,
-            first | second << 32,
-            third | (tokens.count as u64) << 32,
-        ];
+        if self.left == 0 {
+            self.grow();
+        }
+        self.left -= 1;
         let set = self.set_mut(hash);
-        let mut driven_out = [0; ENTRY];
-        driven_out.copy_from_slice(&set[ENTRY..]);
-        set.copy_within(..ENTRY, ENTRY);
-        set[..ENTRY].copy_from_slice(&entry);
-        if driven_out[1] != 0 {
-            self.set_mut(hash ^ 1)[ENTRY..].copy_from_slice(&driven_out);
+        let [first_key, first, driven_out_key, driven_out] = *set;
+        *set = [key, tokens.0, first_key, first];
+        if driven_out_key != 0 {
+            let beside = self.set_mut(hash ^ 1);
+            (beside[2], beside[3]) = (driven_out_key, driven_out);
         }
     }
 
-    fn set_mut(&mut self, hash: u64) -> &mut [u64; SET] {
+    #[cold]
+    fn grow(&mut self) {
+        let few = std::mem::replace(self, Self::with_sets(SETS, pages::HUGE));
+        pages::expect_writes(&self.room[self.start..][..SETS * SET]);
+        for entry in few.room[few.start..].as_chunks::<2>().0 {
+            let [key, tokens] = *entry;
+            if key != 0 {
+                self.put(key, hash_key(key), Tokens(tokens));
+            }
+        }
+    }
+
+    fn set_mut(&mut self, hash: u64) -> &mut [u128; SET] {
         let (sets, _) = self.room[self.start..].as_chunks_mut::<SET>();
-        &mut sets[hash as usize % SETS]
-    }
-}
-
-/// Entries of 128 bytes: the length of the word and the number of its tokens in one byte each,
-/// the word, and from byte 64 on the tokens.
-const RARE_ENTRIES: usize = 1 << 12;
-const RARE_ENTRY: usize = 128;
-const RARE_BYTES: usize = 62;
-const RARE_TOKENS: usize = 16;
-
-/// Words that the first cache does not take: longer than a key, or of many tokens.
-pub struct RareCache {
-    room: Vec<u8>,
-}
-
-impl RareCache {
-    pub fn new() -> Self {
-        Self { room: vec![0; RARE_ENTRIES * RARE_ENTRY] }
-    }
-
-    fn entry(&mut self, hash: u64) -> &mut [u8; RARE_ENTRY] {
-        let (entries, _) = self.room.as_chunks_mut::<RARE_ENTRY>();
-        &mut entries[hash as usize % RARE_ENTRIES]
-    }
-
-    /// Appends the tokens of the word if it is here.
-    pub fn get(&mut self, word: &[u8], hash: u64, out: &mut Vec<i32>) -> bool {
-        let entry = self.entry(hash);
-        let (length, count) = (entry[0] as usize, entry[1] as usize);
-        if length != word.len() || entry[2..64].get(..length) != Some(word) {
-            return false;
-        }
-        let (tokens, _) = entry[64..].as_chunks::<4>();
-        out.extend(tokens.iter().take(count).map(|&token| i32::from_le_bytes(token)));
-        true
-    }
-
-    pub fn put(&mut self, word: &[u8], hash: u64, tokens: &[i32]) {
-        if word.len() > RARE_BYTES || tokens.len() > RARE_TOKENS {
-            return;
-        }
-        let entry = self.entry(hash);
-        entry[0] = word.len() as u8;
-        entry[1] = tokens.len() as u8;
-        entry[2..2 + word.len()].copy_from_slice(word);
-        let (places, _) = entry[64..].as_chunks_mut::<4>();
-        for (place, token) in places.iter_mut().zip(tokens) {
-            *place = token.to_le_bytes();
-        }
+        &mut sets[hash as usize & (self.sets - 1)]
     }
 }
 
@@ -150,14 +134,26 @@ mod tests {
     use super::*;
 
     fn tokens(id: i32) -> Tokens {
-        Tokens { ids: [id, id + 1, 0], count: 2 }
+        Tokens::new(&[id, id + 1]).unwrap()
+    }
+
+    #[test]
+    fn tokens_come_back() {
+        for list in [&[][..], &[1], &[200_000, 0], &[5, i32::MAX, 201_087]] {
+            let tokens = Tokens::new(list).unwrap();
+            assert_eq!(&tokens.ids()[..tokens.count()], list);
+        }
+        assert!(Tokens::new(&[1, 2, 3, 4]).is_none());
     }
 
     #[test]
     fn a_set_begins_a_cache_line() {
-        let cache = WordCache::new();
-        for hash in [0, 1, SETS as u64 - 1, u64::MAX] {
-            assert_eq!(cache.set(hash).as_ptr() as usize % 64, 0);
+        let mut cache = WordCache::new();
+        for _ in 0..2 {
+            for hash in [0, 1, SETS as u64 - 1, u64::MAX] {
+                assert_eq!(cache.set(hash).as_ptr() as usize % 64, 0);
+            }
+            cache.grow();
         }
     }
 
@@ -172,7 +168,7 @@ mod tests {
             let mut found = 0;
             for (other, &key) in keys.iter().enumerate() {
                 if let Some(hit) = cache.get(key, 6).or_else(|| cache.get_moved(key, 6)) {
-                    assert_eq!((hit.ids, hit.count), (tokens(other as i32).ids, 2));
+                    assert_eq!(hit.ids(), tokens(other as i32).ids());
                     found += 1;
                 }
             }
@@ -181,21 +177,20 @@ mod tests {
     }
 
     #[test]
-    fn rare_words_come_back_whole_or_not_at_all() {
-        let mut cache = RareCache::new();
-        let mut out = vec![5];
-        assert!(!cache.get(b"a long word indeed", 3, &mut out));
-        cache.put(b"a long word indeed", 3, &[1, 2, -3]);
-        assert!(!cache.get(b"a long word indeee", 3, &mut out));
-        assert!(!cache.get(b"a long word", 3, &mut out));
-        assert!(cache.get(b"a long word indeed", 3, &mut out));
-        assert_eq!(out, [5, 1, 2, -3]);
-        // Too long a word and too many tokens are not kept.
-        cache.put(&[7; RARE_BYTES + 1], 4, &[1]);
-        assert!(!cache.get(&[7; RARE_BYTES + 1], 4, &mut out));
-        cache.put(b"x", 4, &[1; RARE_TOKENS + 1]);
-        assert!(!cache.get(b"x", 4, &mut out));
-        cache.put(&[7; RARE_BYTES], 4, &[1; RARE_TOKENS]);
-        assert!(cache.get(&[7; RARE_BYTES], 4, &mut out));
+    fn nothing_that_has_a_place_is_lost_when_it_grows() {
+        let mut cache = WordCache::new();
+        let mut kept = 0;
+        for key in 1..=FEW_SETS as u128 + 1 {
+            cache.put(key, hash_key(key), tokens(key as i32));
+        }
+        assert_eq!(cache.sets, SETS);
+        for key in 1..=FEW_SETS as u128 + 1 {
+            let hash = hash_key(key);
+            if let Some(hit) = cache.get(key, hash).or_else(|| cache.get_moved(key, hash)) {
+                assert_eq!(hit.ids(), tokens(key as i32).ids());
+                kept += 1;
+            }
+        }
+        assert!(kept > FEW_SETS * 95 / 100, "{kept}");
     }
 }

@@ -1,26 +1,30 @@
 //! Text to tokens: cut off a pre-token, look it up among the words already seen, else among
 //! the vocabulary's, else merge it.
 
-use super::cache::{MOST_TOKENS, RareCache, Tokens, WordCache};
+use super::cache::{MOST_TOKENS, Tokens, WordCache};
 use super::hash::{KEY_BYTES, hash_key, hash_long, key_of_block};
 use super::merge::Merger;
-use super::{block, scan, tables};
+use super::rare::RareCache;
+use super::simd::{Level, Processor, Task};
+use super::window::{WINDOW, starts};
+use super::{scan, tables};
 
 /// Encodes text with o200k. One for each thread: it keeps the words it has seen (at most
-/// 4.5 MiB), which makes it faster and never changes its output.
+/// 4.6 MiB), which makes it faster and never changes its output.
 pub struct Encoder {
+    level: Level,
     cache: WordCache,
     rare: RareCache,
     merger: Merger,
-    /// Tokens on their way to the output: three are written for every word, of which the next
-    /// word overwrites those that do not count.
-    stage: [i32; MOST_TOKENS * BATCH],
+    /// Tokens on their way to the output: all places of an entry are written for every word,
+    /// of which the next word overwrites those that do not count.
+    stage: [i32; (MOST_TOKENS + 1) * BATCH],
     batch: [Word; BATCH],
 }
 
 /// Words that are cut off before the first of them is looked up, so that the lines of the
-/// cache are under way by then.
-const BATCH: usize = 32;
+/// cache are under way by then: those of a window, and what was there before.
+const BATCH: usize = 2 * WINDOW;
 
 /// A pre-token on its way from the scanner to the cache.
 #[derive(Clone, Copy)]
@@ -43,64 +47,122 @@ fn long_range(key: u128) -> Option<(usize, usize)> {
     (key >> 120 == 0).then(|| (start, start + length))
 }
 
+/// Bytes that are looked at together: a window, and as many behind it as a key is made of.
+const VIEW: usize = WINDOW + 16;
+
 /// Cuts a text into pre-tokens.
 struct Words<'a> {
     text: &'a [u8],
     at: usize,
-    /// The last 16 bytes of the text, and 16 that are not ASCII, so that there is always a
-    /// block to look at and none is thought to end with the text.
-    tail: [u8; 32],
+    /// The last bytes of the text, and as many behind it that are not ASCII, so that there is
+    /// always a whole view and nothing is thought to end with the text.
+    tail: [u8; 2 * VIEW],
 }
 
 impl<'a> Words<'a> {
+    #[inline]
     fn new(text: &'a [u8]) -> Self {
-        let mut tail = [0xff; 32];
-        let kept = text.len().min(16);
-        tail[16 - kept..16].copy_from_slice(&text[text.len() - kept..]);
+        let mut tail = [0xff; 2 * VIEW];
+        let kept = text.len().min(VIEW);
+        tail[VIEW - kept..VIEW].copy_from_slice(&text[text.len() - kept..]);
         Self { text, at: 0, tail }
     }
 
-    /// Fills the batch from the front; fewer than [`BATCH`] only at the end of the text.
+    /// Fills the batch from the front, until no window more may fit; 0 only at the end of the
+    /// text.
     #[inline(always)]
-    fn next_batch(&mut self, cache: &WordCache, batch: &mut [Word; BATCH]) -> usize {
+    fn next_batch<P: Processor>(&mut self, cache: &WordCache, batch: &mut [Word; BATCH]) -> usize {
         let mut at = self.at;
         let mut count = 0;
-        while count < BATCH && at < self.text.len() {
-            let block = match self.text[at..].first_chunk() {
-                Some(block) => block,
+        while count + WINDOW <= BATCH && at < self.text.len() {
+            let view = match self.text[at..].first_chunk::<VIEW>() {
+                Some(view) => view,
                 None => {
-                    let skip = 16 - (self.text.len() - at);
-                    self.tail[skip..].first_chunk().unwrap_or(&[0xff; 16])
+                    let skip = VIEW - (self.text.len() - at);
+                    self.tail[skip..].first_chunk().unwrap_or(&[0xff; VIEW])
                 }
             };
-            let mut length = block::pre_token_length(block);
-            if length == 0 {
-                length = scan::pre_token_end(self.text, at) - at;
-            }
-            let word = if length <= KEY_BYTES {
-                let key = key_of_block(u128::from_le_bytes(*block), length);
-                Word { key, hash: hash_key(key) }
-            } else {
-                Word { key: long_key(at, length), hash: 0 }
+            let mut begin = 0;
+            let mut push = |begin: usize, length: usize| {
+                let word = match view[begin % WINDOW..].first_chunk() {
+                    Some(block) if length <= KEY_BYTES => {
+                        let key = key_of_block(u128::from_le_bytes(*block), length);
+                        Word { key, hash: hash_key(key) }
+                    }
+                    _ => Word { key: long_key(at + begin, length), hash: 0 },
+                };
+                cache.prefetch(word.hash);
+                batch[count % BATCH] = word;
+                count += 1;
             };
-            cache.prefetch(word.hash);
-            batch[count] = word;
-            count += 1;
-            at += length;
+            // One word for the scanner: the last of a window that is not all ASCII, or one
+            // that is longer than a window.
+            let mut is_odd = (view[0] | view[1]) >= 0x80;
+            if !is_odd && let Some(window) = view.first_chunk() {
+                let masks = P::masks(window);
+                let mut starts = starts(window, &masks);
+                while starts != 0 {
+                    let end = starts.trailing_zeros() as usize;
+                    starts &= starts - 1;
+                    push(begin, end - begin);
+                    begin = end;
+                }
+                is_odd = begin == 0 || masks.not_ascii != 0;
+            }
+            if is_odd && at + begin < self.text.len() {
+                let end = scan::pre_token_end(self.text, at + begin) - at;
+                push(begin, end - begin);
+                begin = end;
+            }
+            at += begin;
         }
         self.at = at;
         count
     }
 }
 
+/// What [`Encoder::encode`] does, compiled for each processor.
+struct Encode<'a> {
+    encoder: &'a mut Encoder,
+    text: &'a str,
+    out: &'a mut Vec<i32>,
+}
+
+impl Task for Encode<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Processor>(self) {
+        let Self { encoder, text, out } = self;
+        let mut words = Words::new(text.as_bytes());
+        loop {
+            let count = words.next_batch::<P>(&encoder.cache, &mut encoder.batch);
+            if count == 0 {
+                break;
+            }
+            encoder.look_up(text.as_bytes(), count, out);
+        }
+    }
+}
+
 impl Encoder {
     /// Cheap: no table is built, and the cache's pages come when they are used.
     pub fn new() -> Self {
+        Self::with_level(Level::best())
+    }
+
+    /// Does without the instructions that only some processors have. The tokens are the same.
+    pub fn portable() -> Self {
+        Self::with_level(Level::PORTABLE)
+    }
+
+    fn with_level(level: Level) -> Self {
         Self {
+            level,
             cache: WordCache::new(),
             rare: RareCache::new(),
-            merger: Merger::default(),
-            stage: [0; MOST_TOKENS * BATCH],
+            merger: Merger::new(level),
+            stage: [0; (MOST_TOKENS + 1) * BATCH],
             batch: [Word { key: 0, hash: 0 }; BATCH],
         }
     }
@@ -108,94 +170,97 @@ impl Encoder {
     /// Appends the tokens of `text`, all of it as ordinary text: `<|end|>` in it is seven
     /// characters, never the control token.
     pub fn encode(&mut self, text: &str, out: &mut Vec<i32>) {
-        let mut words = Words::new(text.as_bytes());
-        loop {
-            let count = words.next_batch(&self.cache, &mut self.batch);
-            if count == 0 {
-                break;
-            }
-            self.look_up(text.as_bytes(), count, out);
-        }
+        self.level.run(Encode { encoder: self, text, out });
     }
 
     /// Appends the tokens of the first `count` words of the batch.
-    #[inline]
+    #[inline(always)]
     fn look_up(&mut self, text: &[u8], count: usize, out: &mut Vec<i32>) {
         let mut staged = 0;
         let mut expected = false;
-        for at in 0..count {
+        for at in 0..count.min(BATCH) {
             let Word { key, hash } = self.batch[at];
             if let Some(tokens) = self.cache.get(key, hash) {
-                self.stage[staged..staged + MOST_TOKENS].copy_from_slice(&tokens.ids);
-                staged += tokens.count;
+                self.stage[staged..][..MOST_TOKENS + 1].copy_from_slice(&tokens.ids());
+                staged += tokens.count();
             } else {
                 out.extend_from_slice(&self.stage[..staged]);
                 staged = 0;
-                if !expected {
-                    expected = true;
-                    self.expect_words(at + 1, count);
+                if !self.seen(text, key, hash, out) {
+                    if !expected {
+                        expected = true;
+                        self.expect_words(at + 1, count);
+                    }
+                    self.first_seen(text, key, hash, out);
                 }
-                self.first_seen(text, key, hash, out);
             }
         }
         out.extend_from_slice(&self.stage[..staged]);
     }
 
+    /// Appends the tokens of a word that is not in its set, if they are kept elsewhere.
+    #[inline(never)]
+    fn seen(&mut self, text: &[u8], key: u128, hash: u64, out: &mut Vec<i32>) -> bool {
+        if let Some((start, end)) = long_range(key) {
+            let word = &text[start..end];
+            return self.rare.get(word, hash_long(word), out);
+        }
+        if let Some(tokens) = self.cache.get_moved(key, hash) {
+            out.extend_from_slice(&tokens.ids()[..tokens.count().min(MOST_TOKENS)]);
+            return true;
+        }
+        let (word, length) = word_of_key(key);
+        self.rare.get(&word[..length], hash, out)
+    }
+
     /// Where one word is new, others are: asks for what they will need of the vocabulary.
     #[inline(never)]
     fn expect_words(&self, from: usize, to: usize) {
+        let mut new = [0; BATCH];
+        let mut count = 0;
         for &Word { key, hash } in &self.batch[from..to] {
-            if self.cache.get(key, hash).is_none() {
+            if hash != 0 && self.cache.get(key, hash).is_none() {
                 tables::prefetch_word(hash);
+                new[count] = hash;
+                count += 1;
             }
+        }
+        for &hash in &new[..count] {
+            tables::prefetch_token(hash);
         }
     }
 
-    /// A word that the first cache does not hold, in the order of what it costs.
+    /// A word that is not kept: looked up in the vocabulary, else merged, and kept.
     #[inline(never)]
     fn first_seen(&mut self, text: &[u8], key: u128, hash: u64, out: &mut Vec<i32>) {
+        let before = out.len();
         if let Some((start, end)) = long_range(key) {
             let word = &text[start..end];
             let hash = hash_long(word);
             match tables::long_word(word, hash) {
                 Some(id) => out.push(id as i32),
-                None => self.many_tokens(word, hash, out),
+                None => self.merger.merge(word, out),
             }
+            self.rare.put(word, hash, &out[before..]);
             return;
         }
-        if let Some(tokens) = self.cache.get_moved(key, hash) {
-            out.extend_from_slice(&tokens.ids[..tokens.count.min(MOST_TOKENS)]);
-            return;
-        }
-        let before = out.len();
+        let (word, length) = word_of_key(key);
         match tables::short_word(key, hash) {
             Some(id) => out.push(id as i32),
-            None => {
-                let word = key.to_le_bytes();
-                let length = word[KEY_BYTES] as usize;
-                self.many_tokens(&word[..length], hash, out);
-            }
+            None => self.merger.merge(&word[..length], out),
         }
-        let made = &out[before..];
-        if made.len() <= MOST_TOKENS {
-            let mut ids = [0; MOST_TOKENS];
-            ids[..made.len()].copy_from_slice(made);
-            self.cache.put(key, hash, Tokens { ids, count: made.len() });
+        match Tokens::new(&out[before..]) {
+            Some(tokens) => self.cache.put(key, hash, tokens),
+            None => self.rare.put(&word[..length], hash, &out[before..]),
         }
     }
+}
 
-    /// A word that is no token itself.
-    fn many_tokens(&mut self, word: &[u8], hash: u64, out: &mut Vec<i32>) {
-        if self.rare.get(word, hash, out) {
-            return;
-        }
-        let before = out.len();
-        self.merger.merge(word, out);
-        let made = &out[before..];
-        if word.len() > KEY_BYTES || made.len() > MOST_TOKENS {
-            self.rare.put(word, hash, made);
-        }
-    }
+/// The bytes of a word that fits in a key, and how many they are.
+#[inline]
+fn word_of_key(key: u128) -> ([u8; 16], usize) {
+    let word = key.to_le_bytes();
+    (word, (word[KEY_BYTES] as usize).min(KEY_BYTES))
 }
 
 impl Default for Encoder {

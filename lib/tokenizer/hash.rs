@@ -84,6 +84,10 @@ pub fn slot(hash: u64, seed: u64, pilot: u8) -> usize {
     ((hash.wrapping_mul(seed) >> 24 ^ moved) & (SLOTS as u64 - 1)) as usize
 }
 
+/// In the table of pairs of bytes: some token begins or ends inside a character, and these two
+/// bytes stand at that character's border inside the token.
+pub const CUT: u32 = 1 << 31;
+
 // A slot of the pair table holds the left id, the right id and the merged id in 18 bits each,
 // from the top; 0 is empty, since no pair of tokens makes a byte.
 //

@@ -15,16 +15,18 @@
 //! \s+
 //! ```
 
-mod block;
 mod cache;
 mod encode;
 mod hash;
 mod merge;
+mod pages;
+mod rare;
 mod scan;
 mod simd;
 mod special;
 mod tables;
 mod vocabulary;
+mod window;
 
 pub use encode::Encoder;
 pub use special::{

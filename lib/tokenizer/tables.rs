@@ -23,6 +23,7 @@ table!(WORD_SLOTS, "/words.slots");
 table!(PAIR_PILOTS, "/pairs.pilots");
 table!(PAIR_SLOTS, "/pairs.slots");
 table!(SHORT, "/short");
+table!(CHARACTERS, "/characters");
 table!(CLASSES, "/classes");
 
 /// "No such pair": above every id, so that a minimum over merges never picks it.
@@ -74,6 +75,18 @@ pub fn prefetch_word(h: u64) {
     simd::prefetch(&slots[hash::slot(h, WORDS_SEED, pilot)]);
 }
 
+/// Asks for the bytes of a token that may be the word, once its slot is here.
+#[inline]
+pub fn prefetch_token(h: u64) {
+    let slot = placed(&WORD_SLOTS.0, &WORD_PILOTS.0, h, WORDS_SEED);
+    let (_, _, offset) = unpack_word(slot);
+    if slot >> 47 == hash::fingerprint(h)
+        && let Some(byte) = BLOB.0.get(offset)
+    {
+        simd::prefetch(byte);
+    }
+}
+
 /// The id of a word of 1 to 15 bytes that is a token, by its key and the key's hash.
 #[inline]
 pub fn short_word(key: u128, h: u64) -> Option<u32> {
@@ -111,10 +124,43 @@ pub fn byte_id(byte: u8) -> u32 {
 /// The id that two bytes merge to, or [`NONE`].
 #[inline(always)]
 pub fn merge_bytes(left: u8, right: u8) -> u32 {
-    match short(256 + (left as usize) * 256 + right as usize) {
+    match short(256 + (left as usize) * 256 + right as usize) & !hash::CUT {
         0 => NONE,
         id => id,
     }
+}
+
+/// Whether no token begins or ends inside a character that ends with `left` and has `right`
+/// behind it, or begins with `right` and has `left` in front of it, and goes on beyond that
+/// border: such a character is merged on its own before anything else happens to its bytes.
+#[inline(always)]
+fn is_clean_border(left: u8, right: u8) -> bool {
+    short(256 + (left as usize) * 256 + right as usize) & hash::CUT == 0
+}
+
+/// The id and length of the character beyond ASCII that starts at `at`, if it is a token and
+/// merging always makes it: nothing that could happen to a part of it comes first.
+#[inline(always)]
+pub fn merged_character(word: &[u8], at: usize) -> Option<(u32, usize)> {
+    let bits = |n: usize| word.get(at + n).map_or(0, |&byte| usize::from(byte & 0x3f));
+    let first = usize::from(word[at]);
+    // The code point without the six bits of its last byte.
+    let (block, length) = match first {
+        0xc2..0xe0 => (first & 0x1f, 2),
+        0xe0..0xf0 => ((first & 0x0f) << 6 | bits(1), 3),
+        0xf0..0xf5 => ((first & 0x07) << 12 | bits(1) << 6 | bits(2), 4),
+        _ => return None,
+    };
+    let end = at + length;
+    let (numbers, blocks) = CHARACTERS.0.split_at(2 * 0x11_0000 / 64);
+    let number = u16::from_le_bytes(*numbers.as_chunks::<2>().0.get(block)?);
+    let place = 64 * usize::from(number) + bits(length - 1);
+    let id = u32::from_le_bytes(*blocks.as_chunks::<4>().0.get(place)?);
+    let clean = id != 0
+        && end <= word.len()
+        && (at == 0 || is_clean_border(word[at - 1], word[at]))
+        && (end == word.len() || is_clean_border(word[end - 1], word[end]));
+    clean.then_some((id, length))
 }
 
 /// The id that two tokens merge to, or [`NONE`]. Without a branch: whether a pair merges

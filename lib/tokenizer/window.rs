@@ -1,0 +1,191 @@
+//! Where pre-tokens start in a window of 64 bytes, all at once, from masks with one bit a
+//! byte. A window begins where a pre-token does, so that nothing before it matters. What is
+//! beyond ASCII, or ends behind the window, is left to `scan`.
+
+use super::simd::Masks;
+
+/// Bytes of a window.
+pub const WINDOW: usize = 64;
+
+/// Bits of the bytes behind the first at which a pre-token starts. None below the highest of
+/// them is missing: the pre-tokens in front of it are known, the one that it starts is not.
+#[inline(always)]
+pub fn starts(window: &[u8; WINDOW], masks: &Masks) -> u64 {
+    // The bytes in front of the first that is not ASCII, and never the last one: so every run
+    // has a bit behind it.
+    let known = below_lowest(masks.not_ascii | 1 << 63);
+    let [lower, upper, digit] = [masks.lower, masks.upper, masks.digit].map(|mask| mask & known);
+    let [white, newline, slash] =
+        [masks.white, masks.newline, masks.slash].map(|mask| mask & known);
+    let letter = lower | upper;
+    let punctuation = known & !(letter | digit | white);
+
+    // `[\r\n/]*` behind punctuation. Adding a bit of a run to it carries to the bit behind.
+    let tail = newline | slash;
+    let after = newline & punctuation << 1;
+    let free = !(after | tail & !tail.wrapping_add(after));
+    let (punctuation, white, newline) = (punctuation & free, white & free, newline & free);
+
+    let blank = masks.blank & known;
+    let punctuation_start = run_starts(punctuation) & !(blank << 1);
+    let soft = white & !newline;
+    // One character of white space or punctuation in front of a word belongs to it.
+    let word_start = run_starts(letter) & !((soft | punctuation_start) << 1);
+    let word_inside = upper & lower << 1;
+    // What follows the last newline of white space; and its last character.
+    let after_newlines = after_last_newline(soft, newline, known & !white);
+    let last_white = soft & !(white >> 1) & known >> 1;
+    let starts = punctuation_start
+        | word_start
+        | word_inside
+        | threes(digit)
+        | run_starts(white)
+        | after_newlines
+        | last_white;
+
+    let apostrophe = masks.apostrophe & letter << 1 & (letter | !known) >> 1;
+    let starts = if apostrophe == 0 { starts } else { contract(window, known, apostrophe, starts) };
+    starts & !1
+}
+
+/// All bits below the lowest one.
+#[inline(always)]
+fn below_lowest(bits: u64) -> u64 {
+    (bits & bits.wrapping_neg()).wrapping_sub(1)
+}
+
+#[inline(always)]
+fn run_starts(bits: u64) -> u64 {
+    bits & !(bits << 1)
+}
+
+/// Every third digit of a run, from its first on.
+#[inline(always)]
+fn threes(digit: u64) -> u64 {
+    let mut starts = run_starts(digit);
+    let fourth = digit & digit << 1 & digit << 2 & digit << 3;
+    let mut next = starts << 3 & fourth;
+    while next != 0 {
+        starts |= next;
+        next = next << 3 & fourth;
+    }
+    starts
+}
+
+/// Starts of the runs of `soft` that have a newline in front, none behind, and an end that is
+/// known.
+#[inline(always)]
+fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
+    let starts = soft & newline << 1;
+    let behind = soft.wrapping_add(starts) & !soft;
+    if behind & !end == 0 {
+        return starts;
+    }
+    let mut kept = 0;
+    let mut rest = starts;
+    while rest != 0 {
+        let start = rest & rest.wrapping_neg();
+        let behind = soft.wrapping_add(start) & !soft;
+        if behind & end != 0 {
+            kept |= start;
+        }
+        rest &= rest - 1;
+    }
+    kept
+}
+
+/// Joins `(?i:'s|'t|'re|'ve|'m|'ll|'d)` to the words in front of them.
+#[inline(never)]
+fn contract(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: u64) -> u64 {
+    let mut end = 0;
+    while apostrophe != 0 {
+        let at = apostrophe.trailing_zeros() as usize;
+        apostrophe &= apostrophe - 1;
+        // Behind one contraction there is no other: the apostrophe is a prefix.
+        if at == end {
+            continue;
+        }
+        if known >> at & 7 != 7 {
+            return starts & ((1 << at) - 1);
+        }
+        let byte = |n: usize| window[(at + n) % WINDOW].to_ascii_lowercase();
+        let length = match (byte(1), byte(2)) {
+            (b's' | b't' | b'm' | b'd', _) => 2,
+            (b'r' | b'v', b'e') | (b'l', b'l') => 3,
+            _ => continue,
+        };
+        end = at + length;
+        starts = starts & !(7 >> (3 - length) << at) | 1 << end;
+    }
+    starts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokenizer::scan;
+    use crate::tokenizer::simd::{Level, Processor, Task};
+
+    struct Starts<'a>(&'a [u8; WINDOW]);
+
+    impl Task for Starts<'_> {
+        type Output = u64;
+        #[inline(always)]
+        fn run<P: Processor>(self) -> u64 {
+            starts(self.0, &P::masks(self.0))
+        }
+    }
+
+    /// How many pre-tokens are told; all must be those of the scanner.
+    fn check(text: &str) -> u32 {
+        let window: &[u8; WINDOW] = text.as_bytes().first_chunk().unwrap();
+        let told = Level::best().run(Starts(window));
+        assert_eq!(told, Level::PORTABLE.run(Starts(window)), "{text:?}");
+        let mut at = 0;
+        let mut expected = 0u64;
+        while told >> at > 1 {
+            at = scan::pre_token_end(text.as_bytes(), at);
+            assert!(at < WINDOW, "{text:?}: {told:b}");
+            expected |= 1 << at;
+        }
+        assert_eq!(told, expected, "{text:?}");
+        told.count_ones()
+    }
+
+    const KINDS: [&str; 17] = [
+        "a", "B", "'", "s", "1", " ", "\n", "\t", "/", ".", "é", "中", "\u{a0}", "'s", "'ll", "'ſ",
+        "22",
+    ];
+
+    /// Every text of four pieces out of all kinds, at several places of the window.
+    #[test]
+    fn agrees_with_the_scanner() {
+        let count = KINDS.len();
+        let mut told = 0;
+        for number in 0..count.pow(4) {
+            let pieces: String =
+                (0..4).map(|place| KINDS[number / count.pow(place) % count]).collect();
+            for before in ["", "x", " \n", &"ab ".repeat(19)] {
+                let text = format!("{before}{pieces}{}", KINDS[number / 7 % count].repeat(64));
+                told += check(&text);
+            }
+        }
+        assert!(told > 1_000_000, "{told}");
+    }
+
+    #[test]
+    fn agrees_with_the_scanner_on_random_windows() {
+        let mut state = 9u64;
+        let mut told = 0;
+        for round in 0..100_000 {
+            let kinds = [17, 10, 9, 7][round % 4];
+            let mut text = String::new();
+            while text.len() < 80 {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                text.push_str(KINDS[(state >> 33) as usize % kinds]);
+            }
+            told += check(&text);
+        }
+        assert!(told > 1_000_000, "{told}");
+    }
+}
