@@ -107,10 +107,20 @@ impl<'a, T: Copy + Default> Values<'a, T> {
         Values { values: &self.values[range], nulls: self.nulls, start }
     }
 
-    fn append_to(&self, column: &mut Column<T>) {
+    /// Whether all values that are not null are as they should be.
+    fn all(&self, right: impl Fn(T) -> bool) -> bool {
         match self.has_nulls() {
-            false => column.extend_known(self.values),
-            true => (0..self.values.len()).for_each(|index| column.push(self.get(index))),
+            false => self.values.iter().fold(true, |all, &value| all & right(value)),
+            true => (0..self.values.len()).all(|index| self.get(index).is_none_or(&right)),
+        }
+    }
+
+    fn append_to(&self, column: &mut Column<T>) {
+        let part = self.nulls.map(|nulls| nulls.slice(self.start, self.values.len()));
+        match part.map_or(0, |part| part.null_count()) {
+            0 => column.extend_known(self.values.iter().copied()),
+            count if count == self.values.len() => column.extend_null(count),
+            _ => (0..self.values.len()).for_each(|index| column.push(self.get(index))),
         }
     }
 }

@@ -36,7 +36,7 @@ pub struct GamesBuilder {
     /// Where the name of each step ends in the text of them all.
     name_ends: Vec<i32>,
     names_known: Column<()>,
-    name_text: String,
+    name_text: Vec<u8>,
     valuation: Column<f64>,
     ev_legal: Column<u8>,
     step_max_rank: Column<u8>,
@@ -93,20 +93,53 @@ impl GamesBuilder {
         self.step_seed.append(&steps.seed);
         let longest = game.valuation_names.iter().map(String::len).max().unwrap_or_default();
         fits(steps.len().saturating_mul(longest).saturating_add(self.name_text.len()))?;
-        for index in 0..steps.len() {
-            let name = game.valuation_name(index);
-            self.name_text.push_str(name.unwrap_or_default());
-            self.name_ends.push(self.name_text.len() as i32);
-            self.names_known.push(name.map(|_| ()));
-        }
+        self.push_names(game);
         self.branch_evs.extend_from_slice(steps.branch_evs.as_flattened());
         self.branch_known.extend_from_slice(&steps.branch_known);
+        if steps.ev_legal.all_known() {
+            self.branches_known.extend_known(steps.branch_known.iter().map(|_| ()));
+            return Ok(());
+        }
         for (index, known) in steps.branch_known.iter().enumerate() {
             // A source that knows nothing of values has no list of them.
             let known = *known != 0 || steps.ev_legal.is_known(index);
             self.branches_known.push(known.then_some(()));
         }
         Ok(())
+    }
+
+    /// The valuation name of each step.
+    fn push_names(&mut self, game: &Game) {
+        let steps = &game.steps;
+        let words: Option<Vec<([u8; WORD], usize)>> =
+            game.valuation_names.iter().map(word).collect();
+        let all_named = |words: &Vec<_>| {
+            let mut names = steps.valuation_type.values().iter();
+            steps.valuation_type.all_known() && names.all(|&name| usize::from(name) < words.len())
+        };
+        let Some(words) = words.filter(all_named) else {
+            for index in 0..steps.len() {
+                let name = game.valuation_name(index);
+                self.name_text.extend_from_slice(name.unwrap_or_default().as_bytes());
+                self.name_ends.push(self.name_text.len() as i32);
+                self.names_known.push(name.map(|_| ()));
+            }
+            return;
+        };
+        // A whole word is written for each, over what the last one had behind its name.
+        let mut end = self.name_text.len();
+        let longest = words.iter().map(|(_, length)| *length).max().unwrap_or_default();
+        self.name_text.resize(end + steps.len() * longest + WORD, 0);
+        for &name in steps.valuation_type.values() {
+            let (word, length) = words.get(usize::from(name)).copied().unwrap_or_default();
+            if let Some(place) = self.name_text.get_mut(end..).and_then(<[u8]>::first_chunk_mut) {
+                *place = word;
+            }
+            end += length;
+            self.name_ends.push(end as i32);
+        }
+        self.name_text.truncate(end);
+        self.names_known.extend_known(steps.valuation_type.values().iter().map(|_| ()));
     }
 
     /// The batch of the games so far; the builder is empty again.
@@ -120,7 +153,7 @@ impl GamesBuilder {
         let names = {
             let ends = OffsetBuffer::new(std::iter::once(0).chain(built.name_ends).collect());
             let known = validity(built.names_known.into_parts().1);
-            StringArray::try_new(ends, built.name_text.into_bytes().into(), known)?
+            StringArray::try_new(ends, built.name_text.into(), known)?
         };
         let columns: Vec<ArrayRef> = vec![
             Arc::new(number::<UInt32Type>(built.step_index, Vec::new())),
@@ -162,6 +195,16 @@ impl GamesBuilder {
         ];
         RecordBatch::try_new(Arc::new(Schema::new(fields())), columns)
     }
+}
+
+/// Names of up to so many bytes are written without a call for each.
+const WORD: usize = 8;
+
+/// A short name and its length.
+fn word(name: &String) -> Option<([u8; WORD], usize)> {
+    let mut word = [0; WORD];
+    word.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
+    Some((word, name.len()))
 }
 
 fn validity(known: Vec<bool>) -> Option<NullBuffer> {

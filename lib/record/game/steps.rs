@@ -6,7 +6,7 @@ use arrow_array::types::{Float32Type, Float64Type, Int32Type, UInt8Type, UInt32T
 use arrow_array::{Array, ListArray, StringArray, StructArray, cast::AsArray};
 
 use super::{BRANCHES, Values, text, values};
-use crate::game2048::{Board, CELLS, Game};
+use crate::game2048::{ALL_BRANCHES, Board, CELLS, Game, known_values};
 
 /// The steps of all games of a batch, by column.
 #[derive(Debug)]
@@ -146,7 +146,6 @@ impl<'a> Steps<'a> {
     }
 
     pub(super) fn read(&self, game: &mut Game) -> Result<(), String> {
-        let at = |index: usize, what: String| format!("step {index}: {what}");
         let nulls = self.steps.nulls().map(|nulls| nulls.slice(self.range.start, self.len()));
         if nulls.is_some_and(|nulls| nulls.null_count() > 0) || self.step_index.has_nulls() {
             return Err("a step, or its step_index, is null".to_string());
@@ -158,6 +157,99 @@ impl<'a> Steps<'a> {
         self.ev_legal.append_to(&mut game.steps.ev_legal);
         self.max_rank.append_to(&mut game.steps.max_rank);
         self.seed.append_to(&mut game.steps.seed);
+        if self.read_together(game).is_none() {
+            game.valuation_names.clear();
+            game.steps.boards.clear();
+            game.steps.valuation_type.clear();
+            game.steps.branch_evs.clear();
+            game.steps.branch_known.clear();
+            self.read_each(game)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what is left of the columns a column at a time. `None` where anything is wrong, or
+    /// lies in the batch as no writer of ours has it.
+    fn read_together(&self, game: &mut Game) -> Option<()> {
+        let offsets = self.board.value_offsets().get(self.range.start..=self.range.end)?;
+        let cells = self.cells.values.get(strided(offsets, CELLS)?)?;
+        Board::append_all(cells, &mut game.steps.boards)?;
+        let in_range = self.move_dir.all(|direction| direction <= 3);
+        if !in_range || !self.ev_legal.all(|legal| legal <= 15) {
+            return None;
+        }
+        self.read_names(game)?;
+        self.read_branches(game)
+    }
+
+    fn read_names(&self, game: &mut Game) -> Option<()> {
+        let offsets = self.valuation_type.value_offsets().get(self.range.start..=self.range.end)?;
+        let text = self.valuation_type.value_data();
+        let nulls = self.valuation_type.nulls().filter(|nulls| nulls.null_count() > 0);
+        // Where the last name stands, and its number.
+        let mut last: Option<(Range<usize>, u16)> = None;
+        game.steps.valuation_type.reserve(self.len());
+        for (index, (&start, &end)) in offsets.iter().zip(offsets.iter().skip(1)).enumerate() {
+            if nulls.is_some_and(|nulls| nulls.is_null(self.range.start + index)) {
+                game.steps.valuation_type.push(None);
+                continue;
+            }
+            let here = start as usize..end as usize;
+            let number = match &last {
+                Some((place, number)) if same_bytes(text, place, &here) => *number,
+                _ => {
+                    let name = self.valuation_type(index)?;
+                    game.valuation_index(name)?
+                }
+            };
+            last = Some((here, number));
+            game.steps.valuation_type.push(Some(number));
+        }
+        Some(())
+    }
+
+    fn read_branches(&self, game: &mut Game) -> Option<()> {
+        let nulls = self.branch_evs.nulls().map(|n| n.slice(self.range.start, self.len()));
+        match nulls.map_or(0, |nulls| nulls.null_count()) {
+            0 => {}
+            // The source knows no values.
+            count if count == self.len() => {
+                game.steps.branch_evs.resize(count, [0.0; BRANCHES]);
+                game.steps.branch_known.resize(count, 0);
+                return Some(());
+            }
+            _ => return None,
+        }
+        let offsets = self.branch_evs.value_offsets().get(self.range.start..=self.range.end)?;
+        let range = strided(offsets, BRANCHES)?;
+        let (values, _) = self.branch_values.values.get(range.clone())?.as_chunks::<BRANCHES>();
+        match self.branch_values.nulls {
+            None => game.steps.branch_known.resize(values.len(), ALL_BRANCHES),
+            Some(nulls) => {
+                // The bits of a step lie in one byte.
+                let first = nulls.offset() + self.branch_values.start + range.start;
+                let bytes = nulls.validity();
+                if !first.is_multiple_of(BRANCHES) || bytes.len() * 8 < first + range.len() {
+                    return None;
+                }
+                let steps = first / BRANCHES..first / BRANCHES + values.len();
+                let known = steps.map(|step| bytes[step / 2] >> (step % 2 * BRANCHES));
+                game.steps.branch_known.extend(known.map(|bits| bits & ALL_BRANCHES));
+            }
+        }
+        let mut finite = true;
+        let known = &game.steps.branch_known;
+        game.steps.branch_evs.extend(values.iter().zip(known).map(|(values, &known)| {
+            let values = known_values(values, known);
+            finite &= values.iter().fold(true, |finite, value| finite & value.is_finite());
+            values
+        }));
+        finite.then_some(())
+    }
+
+    /// Takes what is left of the columns step by step, and names the first that is wrong.
+    fn read_each(&self, game: &mut Game) -> Result<(), String> {
+        let at = |index: usize, what: String| format!("step {index}: {what}");
         let mut last: Option<(&str, u16)> = None;
         for index in 0..self.len() {
             let cells = self.board(index);
@@ -190,5 +282,30 @@ impl<'a> Steps<'a> {
             game.steps.branch_known.push(known);
         }
         Ok(())
+    }
+}
+
+/// What lists that all have `length` items hold together; `None` if not all have.
+fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
+    let length = i32::try_from(length).ok()?;
+    let pairs = offsets.iter().zip(offsets.iter().skip(1));
+    let equal =
+        pairs.fold(true, |equal, (&start, &end)| equal & (end.wrapping_sub(start) == length));
+    let range = *offsets.first()? as usize..*offsets.last()? as usize;
+    equal.then_some(range)
+}
+
+/// Whether two pieces of a text are equal. Names are mostly short: a word for each is compared
+/// then, without a call.
+#[inline]
+fn same_bytes(text: &[u8], a: &Range<usize>, b: &Range<usize>) -> bool {
+    let word =
+        |start: usize| text.get(start..)?.first_chunk().map(|word| u64::from_le_bytes(*word));
+    match (word(a.start), word(b.start)) {
+        (Some(a_word), Some(b_word)) if a.len() <= 8 && a.len() == b.len() => {
+            let differ = a_word ^ b_word;
+            differ == 0 || differ.trailing_zeros() as usize >= 8 * a.len()
+        }
+        _ => text.get(a.clone()) == text.get(b.clone()),
     }
 }
