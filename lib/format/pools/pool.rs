@@ -86,6 +86,10 @@ impl Pool {
         })
     }
 
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Games, those without rows too.
     pub fn games(&self) -> u64 {
         self.runs.len() as u64
