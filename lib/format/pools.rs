@@ -7,6 +7,7 @@
 
 mod columns;
 mod index;
+mod macroxue;
 mod origin;
 mod pool;
 mod reader;

@@ -86,6 +86,14 @@ impl Board {
         (board.max_rank() <= MAX_EXPONENT).then_some(board)
     }
 
+    /// Appends the boards that the cells make, sixteen each (the rest is left over); `None`, and
+    /// nothing appended, if an exponent is over [`MAX_EXPONENT`].
+    pub fn append_all(cells: &[u8], boards: &mut Vec<Board>) -> Option<()> {
+        let (cells, _) = cells.as_chunks::<CELLS>();
+        let largest = cells.as_flattened().iter().fold(0, |max, &cell| max.max(cell));
+        (largest <= MAX_EXPONENT).then(|| boards.extend(cells.iter().map(|cells| Board(*cells))))
+    }
+
     #[inline]
     pub fn cells(&self) -> &[u8; CELLS] {
         &self.0
@@ -175,8 +183,13 @@ fn transposed(cells: u128) -> u128 {
 impl Packed {
     /// Whether every bit of the mask stands over a nibble of 15, as [`Board::pack`] leaves it.
     pub fn mask_is_sound(&self) -> bool {
-        (0..CELLS)
-            .all(|i| self.tile_65536_mask >> i & 1 == 0 || nibble(self.nibbles, i) == MAX_NIBBLE)
+        let mut mask = self.tile_65536_mask;
+        let mut sound = true;
+        while mask != 0 {
+            sound &= nibble(self.nibbles, mask.trailing_zeros() as usize) == MAX_NIBBLE;
+            mask &= mask - 1;
+        }
+        sound
     }
 }
 

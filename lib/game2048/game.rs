@@ -55,6 +55,27 @@ pub struct Steps {
     pub branch_known: Vec<u8>,
 }
 
+/// [`Steps::branch_known`] of a step whose branches all have values.
+pub const ALL_BRANCHES: u8 = 15;
+
+/// The values of the branches that have their bit, and 0.0 for the others.
+#[inline]
+pub fn known_values(values: &[f32; 4], known: u8) -> [f32; 4] {
+    const MASKS: [[u32; 4]; 16] = {
+        let mut masks = [[0; 4]; 16];
+        let mut place = 0;
+        while place < 64 {
+            if place / 4 >> (place % 4) & 1 == 1 {
+                masks[place / 4][place % 4] = u32::MAX;
+            }
+            place += 1;
+        }
+        masks
+    };
+    let masks = &MASKS[usize::from(known & ALL_BRANCHES)];
+    std::array::from_fn(|i| f32::from_bits(values[i].to_bits() & masks[i]))
+}
+
 /// One step, to be put into [`Steps`] or taken out of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Step {
@@ -126,18 +147,30 @@ impl<T: Copy + Default> Column<T> {
     }
 
     /// Appends values of which none is null.
-    pub fn extend_known(&mut self, values: &[T]) {
-        self.values.extend_from_slice(values);
+    pub fn extend_known(&mut self, values: impl IntoIterator<Item = T>) {
+        self.values.extend(values);
         if !self.known.is_empty() {
             self.known.resize(self.values.len(), true);
         }
     }
 
+    /// Appends so many nulls.
+    pub fn extend_null(&mut self, count: usize) {
+        if count > 0 {
+            self.known.resize(self.values.len(), true);
+            self.known.resize(self.values.len() + count, false);
+            self.values.resize(self.values.len() + count, T::default());
+        }
+    }
+
     /// Appends another column.
     pub fn append(&mut self, other: &Column<T>) {
-        match other.all_known() {
-            true => self.extend_known(&other.values),
-            false => (0..other.len()).for_each(|index| self.push(other.get(index))),
+        if !other.all_known() {
+            self.known.resize(self.values.len(), true);
+            self.known.extend_from_slice(&other.known);
+            self.values.extend_from_slice(&other.values);
+        } else {
+            self.extend_known(other.values.iter().copied());
         }
     }
 

@@ -13,7 +13,7 @@ pub use board::{
     Board, CELLS, Direction, MAX_EXPONENT, Packed, Slide, unpack, unpack_is_ambiguous,
 };
 pub use eval::{Survey, board_eval, board_eval_interactive, survey};
-pub use game::{Column, Game, Step, Steps};
+pub use game::{ALL_BRANCHES, Column, Game, Step, Steps, known_values};
 pub use rows::{
     ALIGNED_ROW, KNOWN_VALUATIONS, PACKED_ROW, RowError, SELFPLAY_ROW, SelfplayRow, StepRow,
 };

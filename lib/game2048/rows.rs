@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::board::{Board, CELLS, Packed, unpack};
-use super::game::Game;
+use super::game::{Column, Game, Steps, known_values};
 
 /// Bytes of a [`StepRow`] as packs of ours have it, with two bytes of padding at 26.
 pub const ALIGNED_ROW: usize = 48;
@@ -117,12 +117,6 @@ impl StepRow {
         let name = steps.valuation_type.get(position).ok_or(null("valuation_type"))?;
         let seed = steps.seed.get(position).or(game.seed).ok_or(null("seed"))?;
         let Packed { nibbles, tile_65536_mask } = board.pack();
-        let mut branch_evs = [0.0; 4];
-        for (i, ev) in branch_evs.iter_mut().enumerate() {
-            if ev_legal >> i & 1 == 1 {
-                *ev = values[i];
-            }
-        }
         Ok(StepRow {
             run_id,
             step_index,
@@ -136,8 +130,28 @@ impl StepRow {
             ev_legal,
             max_rank: steps.max_rank.get(position).ok_or(null("max_rank"))?,
             seed: seed as u32,
-            branch_evs,
+            branch_evs: known_values(values, ev_legal),
         })
+    }
+
+    /// Appends the rows of all steps of `game`, aligned; see [`StepRow::of_step`].
+    pub fn append_all(
+        game: &Game,
+        run_id: u32,
+        valuation_ids: &[u8],
+        rows: &mut Vec<u8>,
+    ) -> Result<(), RowError> {
+        let known = Known::of(&game.steps);
+        rows.reserve(game.steps.len() * ALIGNED_ROW);
+        for position in 0..game.steps.len() {
+            let row = known.as_ref().and_then(|known| known.row(position, run_id, valuation_ids));
+            let row = match row {
+                Some(row) => row,
+                None => StepRow::of_step(game, position, run_id, valuation_ids)?,
+            };
+            rows.extend_from_slice(&row.to_aligned());
+        }
+        Ok(())
     }
 
     /// The row's packed board.
@@ -209,6 +223,64 @@ impl StepRow {
             seed: u32::from_le_bytes(array(bytes, SEED)),
             branch_evs: std::array::from_fn(|i| f32::from_le_bytes(array(bytes, SEED + 4 + 4 * i))),
         }
+    }
+}
+
+/// The columns of steps of which none is null, all of one length.
+struct Known<'a> {
+    step_index: &'a [u32],
+    boards: &'a [Board],
+    board_eval: &'a [i32],
+    move_dir: &'a [u8],
+    valuation_type: &'a [u16],
+    ev_legal: &'a [u8],
+    max_rank: &'a [u8],
+    seed: &'a [u64],
+    branch_evs: &'a [[f32; 4]],
+    branch_known: &'a [u8],
+}
+
+impl<'a> Known<'a> {
+    fn of(steps: &'a Steps) -> Option<Known<'a>> {
+        fn values<T: Copy + Default>(column: &Column<T>, length: usize) -> Option<&[T]> {
+            column.values().get(..length).filter(|_| column.all_known())
+        }
+        let length = steps.len();
+        Some(Known {
+            step_index: steps.step_index.get(..length)?,
+            boards: steps.boards.get(..length)?,
+            board_eval: values(&steps.board_eval, length)?,
+            move_dir: values(&steps.move_dir, length)?,
+            valuation_type: values(&steps.valuation_type, length)?,
+            ev_legal: values(&steps.ev_legal, length)?,
+            max_rank: values(&steps.max_rank, length)?,
+            seed: values(&steps.seed, length)?,
+            branch_evs: steps.branch_evs.get(..length)?,
+            branch_known: steps.branch_known.get(..length)?,
+        })
+    }
+
+    /// The row of a step, if nothing is wrong with it.
+    #[inline(always)]
+    fn row(&self, position: usize, run_id: u32, valuation_ids: &[u8]) -> Option<StepRow> {
+        let ev_legal = *self.ev_legal.get(position)?;
+        if ev_legal & 15 & !self.branch_known.get(position)? != 0 {
+            return None;
+        }
+        let Packed { nibbles, tile_65536_mask } = self.boards.get(position)?.pack();
+        Some(StepRow {
+            run_id,
+            step_index: *self.step_index.get(position)?,
+            board: nibbles,
+            board_eval: *self.board_eval.get(position)?,
+            tile_65536_mask,
+            move_dir: *self.move_dir.get(position)?,
+            valuation_type: *valuation_ids.get(usize::from(*self.valuation_type.get(position)?))?,
+            ev_legal,
+            max_rank: *self.max_rank.get(position)?,
+            seed: *self.seed.get(position)? as u32,
+            branch_evs: known_values(self.branch_evs.get(position)?, ev_legal),
+        })
     }
 }
 

@@ -2,20 +2,24 @@
 //! `metadata.db`), puzzles a puzzle set.
 
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args as Arguments, Parser, ValueEnum};
 use serde_json::{Value, json};
 
-use gristmill::cli::{self, CommonArgs, Error, InputArgs, OnErrorArgs, Rejects, Result};
+use gristmill::cli::{
+    self, CommonArgs, Error, InputArgs, OnErrorArgs, Progress, Rejection, Rejects, Result,
+};
 use gristmill::format::pack::{self, Options, Pack, Records};
+use gristmill::format::pools::{self, PoolReader};
 use gristmill::format::puzzle_dir::{Asserted, PuzzleWriter};
 use gristmill::game2048::Game;
 use gristmill::record::game::Games;
 use gristmill::record::puzzle::Puzzles;
 use gristmill::record::{GAME, PUZZLE};
-use gristmill::stream::{Reader, provenance_entry};
+use gristmill::stream::{Header, Reader, provenance_entry};
 
 /// Write game records as a pack, puzzle records as a puzzle set
 ///
@@ -24,7 +28,8 @@ use gristmill::stream::{Reader, provenance_entry};
 /// Games: DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one
 /// 48-byte row a step, valuation_types.json, metadata.db and, last, manifest.json. Runs are numbered
 /// 0, 1, 2, ... in the order in which the games come. The layout selfplay-v1 has boards and nothing
-/// else: steps-000001.npy, ..., no lookup.
+/// else: steps-000001.npy, ..., no lookup. Inputs may also be pools on disk, directories with rows
+/// of steps: they are merged, as from ds-cat, and faster.
 ///
 /// Puzzles: DIR receives train/ and test/ with dataset.json and five int32 arrays for each set,
 /// identifiers.json and, last, build.json. Groups, puzzles and identifiers are numbered in the
@@ -125,7 +130,7 @@ const HELP: &str = "\
 Examples:
   mx-decode raw --to arrow -j 8 | npy-pack -o pack --shard-rows 10000000
   mx-decode raw | jq -c 'select(.score > 100000)' | npy-pack -o good
-  ds-cat d6 d7 --to arrow | npy-pack -o merged --overwrite
+  npy-pack d6 d7 -o merged --shard-rows 10000000
   ds-cat pack --to arrow | npy-pack -o boards --layout selfplay-v1 --lossy
   puzzle-encode arc training evaluation --num-aug 1000 --to arrow | npy-pack -o arc
 
@@ -139,6 +144,12 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<()> {
+    if args.input.files.iter().any(|path| pools::is_pool(path)) {
+        return match args.puzzles.first_given() {
+            Some(flag) => Err(Error::usage(format!("{flag} is for puzzles; games came"))),
+            None => write_pools(args),
+        };
+    }
     let (reader, record) = Reader::open_one_of(&args.input, &[&GAME, &PUZZLE])?;
     let (for_games, for_puzzles) = (args.games.first_given(), args.puzzles.first_given());
     let are_puzzles = match record {
@@ -192,13 +203,85 @@ fn write_games(args: Args, mut reader: Reader) -> Result<()> {
         rejects.take(batch.rejected)?;
         progress.add(view.len() as u64, batch.bytes);
     }
-    cli::expect_records(args.expect_records, records.read)?;
     // What was dropped before this filter came into the pipeline all the same.
-    records.rejected = rejects.count() + reader.rejected();
-    records.read += reader.rejected();
-    let warnings = if args.common.quiet { Vec::new() } else { warnings(&pack) };
-    let provenance = header.through(&GAME, Some(provenance_entry("npy-pack"))).provenance;
+    let dropped = reader.rejected();
     let legality = header.text("legality").map(str::to_string);
+    let provenance = header.through(&GAME, Some(provenance_entry("npy-pack"))).provenance;
+    finish_games(&args, pack, rejects, progress, Summary { records, dropped, legality, provenance })
+}
+
+/// The games of pools, which are read here without a stream between.
+fn write_pools(args: Args) -> Result<()> {
+    let inputs = &args.input.files;
+    if let Some(other) = inputs.iter().find(|path| !pools::is_pool(path)) {
+        let other = cli::shown(other);
+        return Err(Error::usage(format!(
+            "{other}: pools and other inputs cannot be read together"
+        )));
+    }
+    if let Some(input) = inputs.iter().find(|input| is_same(input, &args.output)) {
+        return Err(Error::usage(format!("{}: is an input and the output", cli::shown(input))));
+    }
+    let mut games = PoolReader::open(inputs, args.input.slice)?;
+    let mut pack = Pack::create(&args.output, &options(&args))?;
+    let mut rejects = Rejects::open(&args.on_error)?;
+    let mut progress = args.common.progress("games", Some(games.games()));
+    pack.left_out(&games.left_out());
+    let mut game = Game::default();
+    let mut records = Records::default();
+    while let Some(place) = games.next_game(&mut game)? {
+        records.read += 1;
+        if let Some(session) = &game.session {
+            pack.put_session(session).map_err(|error| error.at(&place))?;
+        }
+        let bytes = pack.bytes();
+        match pack.prepare(&game).map_err(|error| error.at(&place))? {
+            Ok(()) => {
+                pack.push(&game)?;
+                records.written += 1;
+            }
+            Err(reason) => {
+                let input = Some(json!({"run_id": game.run_id, "source": game.source}));
+                rejects.take(vec![Rejection { place, id: None, reason, input }])?;
+            }
+        }
+        progress.add(1, pack.bytes() - bytes);
+    }
+    let mut chain = Header::default();
+    chain.provenance = games.provenance();
+    let provenance = chain.through(&GAME, Some(provenance_entry("npy-pack"))).provenance;
+    let legality = games.legality().map(str::to_string);
+    let summary = Summary { records, dropped: 0, legality, provenance };
+    finish_games(&args, pack, rejects, progress, summary)
+}
+
+/// Whether both paths lead to one directory.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let identity = |path: &Path| path.metadata().ok().map(|data| (data.dev(), data.ino()));
+    identity(a).is_some_and(|a| identity(b) == Some(a))
+}
+
+/// What is known of the games when all of them have come.
+struct Summary {
+    records: Records,
+    /// Games that the filters before this one have dropped.
+    dropped: u64,
+    legality: Option<String>,
+    provenance: Vec<Value>,
+}
+
+fn finish_games(
+    args: &Args,
+    pack: Pack,
+    rejects: Rejects,
+    mut progress: Progress,
+    summary: Summary,
+) -> Result<()> {
+    let Summary { mut records, dropped, legality, provenance } = summary;
+    cli::expect_records(args.expect_records, records.read)?;
+    records.rejected = rejects.count() + dropped;
+    records.read += dropped;
+    let warnings = if args.common.quiet { Vec::new() } else { warnings(&pack) };
     pack.finish(records, legality, (!args.games.no_provenance).then_some(provenance))?;
     progress.finish();
     warnings.iter().for_each(|line| cli::tell(&format!("npy-pack: warning: {line}")));

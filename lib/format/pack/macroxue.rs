@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{RowMaker, VALUATION_TYPES};
 use crate::cli::{Error, PendingFile, Result, shown};
 use crate::format::npy;
-use crate::game2048::{ALIGNED_ROW, Game, KNOWN_VALUATIONS, RowError, StepRow};
+use crate::game2048::{Game, KNOWN_VALUATIONS, RowError, StepRow};
 
 /// Readers sort the shards by name, which is their order as long as all numbers have five digits.
 const MAX_SHARDS: u64 = 100_000;
@@ -70,17 +70,13 @@ impl RowMaker for Macroxue {
         let run_id = u32::try_from(run_id)
             .map_err(|_| Error::data("more runs than a row's run_id can number"))?;
         let ids = self.number(game)?;
-        rows.reserve(game.steps.len() * ALIGNED_ROW);
-        for position in 0..game.steps.len() {
-            match StepRow::of_step(game, position, run_id, &ids) {
-                Ok(row) => rows.extend_from_slice(&row.to_aligned()),
-                Err(null @ RowError::Null { .. }) => {
-                    return Ok(Err(format!("{null}; try: --layout selfplay-v1")));
-                }
-                Err(cause) => return Ok(Err(cause.to_string())),
+        match StepRow::append_all(game, run_id, &ids, rows) {
+            Ok(()) => Ok(Ok(())),
+            Err(null @ RowError::Null { .. }) => {
+                Ok(Err(format!("{null}; try: --layout selfplay-v1")))
             }
+            Err(cause) => Ok(Err(cause.to_string())),
         }
-        Ok(Ok(()))
     }
 
     fn taken(&mut self) {

@@ -181,6 +181,11 @@ impl Pack {
         self.shards.rows()
     }
 
+    /// Bytes of the rows so far.
+    pub fn bytes(&self) -> u64 {
+        self.shards.bytes()
+    }
+
     /// Valuation names that readers of packs do not know by themselves.
     pub fn new_names(&self) -> &[String] {
         let names = self.layout.names().unwrap_or_default();

@@ -42,6 +42,11 @@ impl Shards {
         self.rows
     }
 
+    /// Bytes of the rows so far.
+    pub(super) fn bytes(&self) -> u64 {
+        self.rows * self.row_bytes as u64
+    }
+
     /// Writes rows given as their bytes, and says how many they are.
     pub(super) fn write(&mut self, layout: &dyn RowMaker, rows: &[u8]) -> Result<u64> {
         let mut left = rows;

@@ -71,6 +71,17 @@ impl Rows {
         shard.and_then(|shard| shard.mapped.row(row - shard.start)).unwrap_or_default()
     }
 
+    /// The bytes of the rows of a range, shard by shard.
+    pub fn parts(&self, range: RangeInclusive<u64>) -> impl Iterator<Item = &[u8]> {
+        self.shards.iter().filter_map(move |shard| {
+            let start = shard.start.max(*range.start());
+            let end = (shard.start + shard.mapped.rows()).min(range.end() + 1);
+            let at =
+                |row: u64| usize::try_from(row - shard.start).ok()?.checked_mul(self.row_bytes);
+            if start < end { shard.mapped.data().get(at(start)?..at(end)?) } else { None }
+        })
+    }
+
     /// A row's place for messages: its file, and its number there, from 0.
     pub fn place(&self, row: u64) -> String {
         match self.shard_of(row) {

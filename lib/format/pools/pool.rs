@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::columns::Columns;
 use super::index::{Gather, Rows, Run, count};
+use super::macroxue::Layout;
 use super::origin::Origin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar};
@@ -23,6 +24,8 @@ pub struct Pool {
     directory: PathBuf,
     rows: Rows,
     columns: Columns,
+    /// The layout of the rows, where they have one of a Macroxue pack.
+    layout: Option<Layout>,
     runs: Vec<Run>,
     database: Option<metadata_db::Reader>,
     valuations: Valuations,
@@ -72,6 +75,7 @@ impl Pool {
             directory,
             rows,
             columns,
+            layout: Layout::of(&dtype),
             runs,
             database,
             valuations,
@@ -80,6 +84,10 @@ impl Pool {
             origin,
             scattered: 0,
         })
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// Games, those without rows too.
@@ -165,6 +173,18 @@ impl Pool {
 
     fn fill_steps(&mut self, position: usize, game: &mut Game) -> Result<()> {
         let run = self.runs[position];
+        if let (Some(layout), Some(range)) = (self.layout, run.range()) {
+            game.steps.reserve(run.rows as usize);
+            let name_of = |game: &mut Game, id: u8| self.valuation(game, id.into()).ok().flatten();
+            let mut parts = self.rows.parts(range.clone());
+            if parts.all(|rows| layout.append(rows, game, name_of).is_some()) {
+                self.rows.release(*range.start()..range.end() + 1);
+                return Ok(());
+            }
+            // Row by row, which tells what is wrong if anything is.
+            game.steps.clear();
+            game.valuation_names.clear();
+        }
         let mut numbers = match self.columns.run_id {
             Some(id) => self.gather.rows_of(&self.rows, id, &self.runs, position),
             None => run.all(),

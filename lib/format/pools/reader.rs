@@ -1,4 +1,4 @@
-//! Several pools one after another, as batches of game records.
+//! Several pools one after another, as games or as batches of game records.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use arrow_array::RecordBatch;
 use serde_json::Value;
 
 use super::Pool;
-use crate::cli::{Error, Result, Slice};
+use crate::cli::{Error, Place, Position, Result, Slice, shown};
 use crate::game2048::Game;
 use crate::record::game::GamesBuilder;
 
@@ -76,27 +76,40 @@ impl PoolReader {
         chain
     }
 
+    /// Reads the next game, and tells its place: the pool, and its number there from 1.
+    pub fn next_game(&mut self, game: &mut Game) -> Result<Option<Place>> {
+        let Some((current, position)) = self.next_position() else { return Ok(None) };
+        self.pools[current].read(position, game)?;
+        let source = shown(self.pools[current].directory()).into();
+        Ok(Some(Place { source, position: Position::Record(position + 1) }))
+    }
+
     /// The next games; never more than `most` of them.
     pub fn next_batch(&mut self, most: u64) -> Result<Option<RecordBatch>> {
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
-        while !self.wanted.is_empty()
-            && self.builder.len() < most
-            && self.builder.steps() < BATCH_STEPS
-        {
-            let Some(pool) = self.pools.get_mut(self.current) else { break };
-            let position = self.wanted.start - self.start;
-            if position >= pool.games() {
-                self.start += pool.games();
-                self.current += 1;
-                continue;
-            }
-            pool.read(position, &mut self.game)?;
+        while self.builder.len() < most && self.builder.steps() < BATCH_STEPS {
+            let Some((current, position)) = self.next_position() else { break };
+            self.pools[current].read(position, &mut self.game)?;
             self.builder.push(&self.game).map_err(Error::from)?;
-            self.wanted.start += 1;
         }
         if self.builder.is_empty() {
             return Ok(None);
         }
         Ok(Some(self.builder.finish()?))
+    }
+
+    /// Moves on by a game: the number of its pool, and its position there.
+    fn next_position(&mut self) -> Option<(usize, u64)> {
+        while !self.wanted.is_empty() {
+            let pool = self.pools.get(self.current)?;
+            let position = self.wanted.start - self.start;
+            if position < pool.games() {
+                self.wanted.start += 1;
+                return Some((self.current, position));
+            }
+            self.start += pool.games();
+            self.current += 1;
+        }
+        None
     }
 }

@@ -1,7 +1,7 @@
 //! Games through a batch and back, and what a batch of others may get wrong.
 
 use super::*;
-use crate::game2048::Step;
+use crate::game2048::{Board, CELLS, Step};
 
 fn game(number: u64, steps: u32) -> Game {
     let mut game = Game {

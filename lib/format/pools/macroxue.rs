@@ -1,0 +1,105 @@
+//! The rows of Macroxue packs, 48 or 46 bytes, whose fields stand where they are known to: read a
+//! block of them at a time, a column after another. What is wrong with a row, and what is read of
+//! other rows, is the business of `columns`.
+
+use crate::format::npy::{Dtype, aligned_step_row, packed_step_row};
+use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, StepRow, known_values};
+
+/// Rows of a block: few enough that it stays in the nearest cache while its columns are read.
+const BLOCK: usize = 128;
+
+/// The rows of which of the two layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    Aligned,
+    Packed,
+}
+
+impl Layout {
+    /// The layout of rows of this type; `None` for all others.
+    pub fn of(dtype: &Dtype) -> Option<Layout> {
+        [(aligned_step_row(), Layout::Aligned), (packed_step_row(), Layout::Packed)]
+            .into_iter()
+            .find_map(|(known, layout)| (&known == dtype).then_some(layout))
+    }
+
+    /// Appends the steps that rows given as their bytes hold. `name_of` gives the game's number
+    /// of the name that an id of the pool has. `None` where a row is not sound, where steps do not
+    /// ascend, or where an id has no name.
+    pub fn append(
+        self,
+        rows: &[u8],
+        game: &mut Game,
+        name_of: impl FnMut(&mut Game, u8) -> Option<u16>,
+    ) -> Option<()> {
+        match self {
+            Layout::Aligned => append::<ALIGNED_ROW>(rows, StepRow::from_aligned, game, name_of),
+            Layout::Packed => append::<PACKED_ROW>(rows, StepRow::from_packed, game, name_of),
+        }
+    }
+}
+
+fn append<const N: usize>(
+    rows: &[u8],
+    row_of: impl Fn(&[u8; N]) -> StepRow + Copy,
+    game: &mut Game,
+    mut name_of: impl FnMut(&mut Game, u8) -> Option<u16>,
+) -> Option<()> {
+    let (rows, rest) = rows.as_chunks::<N>();
+    let mut last_step = game.steps.step_index.last().copied().unwrap_or_default();
+    let mut last_name: Option<(u8, u16)> = None;
+    let run_seed = game.seed;
+    let mut sound = rest.is_empty();
+    for block in rows.chunks(BLOCK) {
+        // Each column takes of a row what it needs: the rest of `row_of` is no work.
+        let rows = || block.iter().map(row_of);
+        for row in rows() {
+            let name = match last_name {
+                Some((id, name)) if id == row.valuation_type => name,
+                _ => name_of(game, row.valuation_type)?,
+            };
+            last_name = Some((row.valuation_type, name));
+            game.steps.valuation_type.push(Some(name));
+            sound &= last_step <= row.step_index;
+            last_step = row.step_index;
+        }
+        let steps = &mut game.steps;
+        for row in rows() {
+            let legal = row.ev_legal;
+            let finite = bits(&row.branch_evs, f32::is_finite);
+            // Packs store 0.0 where there is no value; what stands there else is kept.
+            let known = finite & (legal | bits(&row.branch_evs, |value| value.to_bits() != 0));
+            sound &= legal & !finite == 0 && legal <= 15 && row.move_dir <= 3;
+            sound &= row.packed_board().mask_is_sound();
+            steps.branch_known.push(known);
+            steps.branch_evs.push(known_values(&row.branch_evs, known));
+        }
+        steps.step_index.extend(rows().map(|row| row.step_index));
+        steps.boards.extend(rows().map(|row| row.exponents()));
+        steps.board_eval.extend_known(rows().map(|row| row.board_eval));
+        steps.move_dir.extend_known(rows().map(|row| row.move_dir));
+        steps.valuation.extend_null(block.len());
+        steps.ev_legal.extend_known(rows().map(|row| row.ev_legal));
+        steps.max_rank.extend_known(rows().map(|row| row.max_rank));
+        steps.seed.extend_known(rows().map(|row| whole_seed(row.seed, run_seed)));
+        if !sound {
+            return None;
+        }
+    }
+    sound.then_some(())
+}
+
+/// Bit i tells about value i.
+#[inline(always)]
+fn bits(values: &[f32; 4], test: impl Fn(f32) -> bool) -> u8 {
+    (0..4).fold(0, |bits, i| bits | u8::from(test(values[i])) << i)
+}
+
+/// A row has the low half of the seed that its run has whole.
+#[inline]
+fn whole_seed(low: u32, run: Option<u64>) -> u64 {
+    match run {
+        Some(seed) if seed as u32 == low => seed,
+        _ => u64::from(low),
+    }
+}
