@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder,
@@ -80,11 +80,13 @@ impl ParquetFile {
     }
 
     /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
-    /// With `columns` only those (they must be top-level columns of the schema).
+    /// With `columns` only those (they must be top-level columns of the schema); those of utf8
+    /// that are in `views` come as views into the decoded pages.
     pub fn read(
         &self,
         rows: Range<u64>,
         columns: Option<&[String]>,
+        views: &[String],
     ) -> Result<ParquetRecordBatchReader, ParquetError> {
         let metadata = self.metadata.metadata();
         let mut row_groups = Vec::new();
@@ -112,7 +114,7 @@ impl ParquetFile {
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
         let file = self.file.try_clone()?;
         let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone())
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_views(views)?)
                 .with_batch_size(batch_rows as usize)
                 .with_row_groups(row_groups)
                 .with_offset(offset.unwrap_or(0) as usize)
@@ -123,6 +125,26 @@ impl ParquetFile {
             builder = builder.with_projection(mask);
         }
         builder.build()
+    }
+}
+
+impl ParquetFile {
+    /// The footer, with some columns of utf8 taken as views.
+    fn with_views(&self, views: &[String]) -> Result<ArrowReaderMetadata, ParquetError> {
+        let viewed = |field: &FieldRef| match field.data_type() {
+            DataType::Utf8 if views.contains(field.name()) => {
+                FieldRef::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
+            }
+            _ => field.clone(),
+        };
+        let schema = self.schema();
+        let fields: Fields = schema.fields().iter().map(viewed).collect();
+        if fields == *schema.fields() {
+            return Ok(self.metadata.clone());
+        }
+        let schema = SchemaRef::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
+        let options = ArrowReaderOptions::new().with_schema(schema);
+        ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
     }
 }
 

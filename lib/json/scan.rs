@@ -20,6 +20,34 @@ pub(super) fn special(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
+/// Bytes that are looked at together.
+pub(super) const BLOCK: usize = 16;
+
+/// Copies the bytes from `at` to the first quote, backslash or control character, or to `end`, and
+/// gives their number. What stands in `to` behind them is overwritten too: it must have room for
+/// [`BLOCK`] bytes more than there are up to `end`.
+#[inline]
+pub(super) fn copy(bytes: &[u8], at: usize, end: usize, to: &mut [u8]) -> usize {
+    let mut length = 0;
+    while let Some(block) = bytes.get(at + length..).and_then(<[u8]>::first_chunk)
+        && let Some(room) = to.get_mut(length..).and_then(<[u8]>::first_chunk_mut)
+    {
+        *room = *block;
+        if let Some(offset) = first_special(block) {
+            return (length + offset).min(end - at);
+        }
+        length += BLOCK;
+        if at + length >= end {
+            return end - at;
+        }
+    }
+    // The last bytes of the whole text.
+    let stop = special(bytes, at + length).min(end);
+    let rest = &bytes[at + length..stop];
+    to[length..length + rest.len()].copy_from_slice(rest);
+    stop - at
+}
+
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn first_special(block: &[u8; 16]) -> Option<usize> {

@@ -49,23 +49,50 @@ impl<'a> Str<'a> {
     /// Appends the string's value to `out`. A lone surrogate is an error; what came before it
     /// is then in `out`.
     pub fn decode_onto(&self, out: &mut String) -> Result<(), Error> {
-        let bytes = self.text.as_bytes();
-        out.reserve(self.end - self.start);
-        let mut at = self.start;
-        loop {
-            // The form was checked, so that only backslashes and the end are left to find.
-            let stop = scan::special(bytes, at);
-            out.push_str(&self.text[at..stop]);
-            if stop >= self.end {
-                return Ok(());
-            }
-            at = stop;
-            while bytes.get(at) == Some(&b'\\') {
-                let (character, next) = self.escape(at)?;
-                out.push(character);
-                at = next;
-            }
+        if !self.escaped {
+            out.push_str(self.raw());
+            return Ok(());
         }
+        let mut decoded = std::mem::take(out).into_bytes();
+        let result = self.decode_bytes(&mut decoded);
+        // It costs as much again to look through the text once more.
+        // SAFETY: `decoded` was a string's bytes, to which were added: stretches of the text that
+        // end at an ASCII byte or at the string's end, where a character ends too, and characters.
+        *out = unsafe { String::from_utf8_unchecked(decoded) };
+        result
+    }
+
+    /// Appends the string's value in UTF-8, whole characters only.
+    fn decode_bytes(&self, out: &mut Vec<u8>) -> Result<(), Error> {
+        let bytes = self.text.as_bytes();
+        // No escape is shorter than its character. Blocks are copied whole, before it is known how
+        // much of them counts.
+        let start = out.len();
+        out.resize(start + (self.end - self.start) + scan::BLOCK, 0);
+        let (mut at, mut to) = (self.start, start);
+        let result = loop {
+            // The form was checked, so that only backslashes and the end are left to find.
+            let length = scan::copy(bytes, at, self.end, &mut out[to..]);
+            at += length;
+            to += length;
+            if at >= self.end {
+                break Ok(());
+            }
+            let (character, next) = match self.escape(at) {
+                Ok(found) => found,
+                Err(error) => break Err(error),
+            };
+            to += match out.get_mut(to) {
+                Some(byte) if character.is_ascii() => {
+                    *byte = character as u8;
+                    1
+                }
+                _ => character.encode_utf8(&mut out[to..]).len(),
+            };
+            at = next;
+        };
+        out.truncate(to);
+        result
     }
 
     /// Whether the string's value is `other`.

@@ -178,6 +178,47 @@ fn ours(text: &str) -> Result<Value, Error> {
 }
 
 #[test]
+fn escapes_at_every_place_of_a_block() {
+    const PIECES: [&str; 14] = [
+        "\\n",
+        "\\\"",
+        "\\\\",
+        "\\/",
+        "\\b",
+        "\\u0000",
+        "\\u00e9",
+        "\\u2192",
+        "\\ud83d\\ude00",
+        "é",
+        "→",
+        "😀",
+        "\\ud83d",
+        "\\ude00",
+    ];
+    let mut r = Random(0xD1B5_4A32_D192_ED03);
+    for round in 0..20_000 {
+        let mut text = String::from("\"");
+        for _ in 0..r.below(6) {
+            (0..r.below(40)).for_each(|n| text.push((b'a' + n as u8 % 26) as char));
+            // Lone surrogates come now and then.
+            text.push_str(PIECES[r.below(if round % 8 == 0 { 14 } else { 12 })]);
+        }
+        text.push('"');
+        // The string ends where the text does, or far from it.
+        text.push_str(&" ".repeat(r.below(2) * 40));
+        let theirs = serde_json::from_str::<String>(&text).ok();
+        let mut out = String::from("→");
+        let string = Reader::new(&text).string().unwrap();
+        let done = string.decode_onto(&mut out);
+        assert_eq!(done.is_ok(), theirs.is_some(), "{text}");
+        assert!(std::str::from_utf8(out.as_bytes()).is_ok(), "{text}");
+        if let Some(theirs) = theirs {
+            assert_eq!(out.strip_prefix('→'), Some(theirs.as_str()), "{text}");
+        }
+    }
+}
+
+#[test]
 fn agrees_with_serde_json() {
     let mut r = Random(0x9E37_79B9_7F4A_7C15);
     let (mut good, mut bad) = (0, 0);

@@ -1,6 +1,6 @@
 //! The `conversation` record: an id and the messages as the text of `{"messages": [...]}`.
 
-use arrow_array::{Array, RecordBatch, StringArray, cast::AsArray};
+use arrow_array::{Array, RecordBatch, StringArray, StringViewArray, cast::AsArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use serde_json::{Value, json};
 
@@ -25,9 +25,14 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
     }
 }
 
-/// The schema of [`fields`].
+/// The schema in which conversations are read: that of [`fields`], but with the text of the
+/// messages as views, so that it stays where a Parquet page has been decoded to.
 pub fn schema(ids: &[String]) -> SchemaRef {
-    SchemaRef::new(Schema::new(fields(ids)))
+    let view = |field: Field| match JsonForm::of(&field) {
+        Some(_) => field.with_data_type(DataType::Utf8View),
+        None => field,
+    };
+    SchemaRef::new(Schema::new(fields(ids).into_iter().map(view).collect::<Vec<Field>>()))
 }
 
 /// The fields of a conversation whose id stands in one of `ids`. `messages_json` is the text of
@@ -44,19 +49,29 @@ pub fn fields(ids: &[String]) -> Vec<Field> {
 #[derive(Debug)]
 pub struct Conversations<'a> {
     ids: Vec<&'a StringArray>,
-    messages: Option<&'a StringArray>,
+    messages: Option<Texts<'a>>,
     rows: usize,
 }
 
+/// A column of text in either form.
+#[derive(Debug)]
+enum Texts<'a> {
+    Plain(&'a StringArray),
+    Views(&'a StringViewArray),
+}
+
 impl<'a> Conversations<'a> {
-    /// The view of a batch in the schema of [`fields`].
+    /// The view of a batch in the schema of [`fields`] or [`schema`].
     pub fn of(batch: &'a RecordBatch) -> Conversations<'a> {
         let (mut ids, mut messages) = (Vec::new(), None);
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            let Some(column) = column.as_string_opt::<i32>() else { continue };
+            let plain = column.as_string_opt::<i32>();
             match field.name().as_str() {
-                "messages_json" => messages = Some(column),
-                _ => ids.push(column),
+                "messages_json" => {
+                    let views = || column.as_string_view_opt().map(Texts::Views);
+                    messages = plain.map(Texts::Plain).or_else(views);
+                }
+                _ => ids.extend(plain),
             }
         }
         Conversations { ids, messages, rows: batch.num_rows() }
@@ -78,7 +93,10 @@ impl<'a> Conversations<'a> {
 
     /// The text of `{"messages": [...]}`; `None` where it is missing or null.
     pub fn messages_json(&self, row: usize) -> Option<&'a str> {
-        self.messages.filter(|column| column.is_valid(row)).map(|column| column.value(row))
+        match self.messages.as_ref()? {
+            Texts::Plain(column) => column.is_valid(row).then(|| column.value(row)),
+            Texts::Views(column) => column.is_valid(row).then(|| column.value(row)),
+        }
     }
 
     /// A row as it is kept among the rejects.

@@ -1,8 +1,10 @@
 //! The `tokens` record: a rendered and tokenized conversation, with its segments and, after
 //! `span-mask`, the supervision signals.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::types::{Int32Type, UInt8Type};
 use arrow_array::{
     Array, ArrayRef, Int32Array, ListArray, RecordBatch, StringArray, StructArray, UInt8Array,
@@ -75,6 +77,11 @@ pub struct Lists<'a, T> {
 impl<'a, T> Lists<'a, T> {
     pub fn row(&self, row: usize) -> &'a [T] {
         &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+
+    /// The values of consecutive rows, which lie one behind another.
+    pub fn rows(&self, rows: Range<usize>) -> &'a [T] {
+        &self.values[self.offsets[rows.start] as usize..self.offsets[rows.end] as usize]
     }
 
     pub fn row_len(&self, row: usize) -> usize {
@@ -165,6 +172,11 @@ impl<'a> Tokens<'a> {
         self.tokens.row(row)
     }
 
+    /// The tokens of consecutive rows, one row behind another.
+    pub fn tokens_of(&self, rows: Range<usize>) -> &'a [i32] {
+        self.tokens.rows(rows)
+    }
+
     /// The segments of a row; `None` where they are null or absent.
     pub fn segments(
         &self,
@@ -197,6 +209,13 @@ impl<'a> Tokens<'a> {
         let masks = self.masks.as_ref()?;
         let null = masks.nulls[1].is_some_and(|nulls| nulls.is_null(row));
         (!null).then(|| masks.span_id.row(row))
+    }
+
+    /// `loss_mask` and `span_id` of consecutive rows, none of which is null; `None` where they are
+    /// absent.
+    pub fn masks_of(&self, rows: Range<usize>) -> Option<[&'a [u8]; 2]> {
+        let masks = self.masks.as_ref()?;
+        Some([masks.loss_mask.rows(rows.clone()), masks.span_id.rows(rows)])
     }
 }
 
@@ -253,13 +272,14 @@ pub fn with_masks(
 /// Builds a batch of token records, column by column.
 #[derive(Debug, Default)]
 pub struct TokensBuilder {
-    ids: Vec<Option<String>>,
+    ids: StringBuilder,
+    /// The tokens of all records, one behind another.
     pub tokens: Vec<i32>,
     offsets: Vec<i32>,
     segment_offsets: Vec<i32>,
     segments_known: Vec<bool>,
     roles: Vec<&'static str>,
-    channels: Vec<Option<String>>,
+    channels: StringBuilder,
     starts: Vec<i32>,
     ends: Vec<i32>,
     masked: bool,
@@ -275,17 +295,17 @@ impl TokensBuilder {
     }
 
     pub fn len(&self) -> usize {
-        self.ids.len()
+        self.offsets.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.ids.is_empty()
+        self.offsets.is_empty()
     }
 
     /// Adds a segment to the record that the next [`TokensBuilder::finish_record`] ends.
     pub fn segment(&mut self, role: &'static str, channel: Option<&str>, start: i32, end: i32) {
         self.roles.push(role);
-        self.channels.push(channel.map(str::to_string));
+        self.channels.append_option(channel);
         self.starts.push(start);
         self.ends.push(end);
     }
@@ -306,7 +326,7 @@ impl TokensBuilder {
         let too_long = || ArrowError::OffsetOverflowError(self.tokens.len());
         let tokens_end = i32::try_from(self.tokens.len()).map_err(|_| too_long())?;
         let segments_end = i32::try_from(self.roles.len()).map_err(|_| too_long())?;
-        self.ids.push(id.map(str::to_string));
+        self.ids.append_option(id);
         self.offsets.push(tokens_end);
         self.segment_offsets.push(segments_end);
         self.segments_known.push(segments_known);
@@ -316,14 +336,15 @@ impl TokensBuilder {
     /// The batch of the records so far; the builder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let masked = self.masked;
-        let built = std::mem::replace(self, TokensBuilder { masked, ..TokensBuilder::default() });
+        let mut built =
+            std::mem::replace(self, TokensBuilder { masked, ..TokensBuilder::default() });
         let offsets = offsets(built.offsets);
         let tokens = Int32Array::new(ScalarBuffer::from(built.tokens), None);
         let structs = StructArray::try_new(
             segment_fields(),
             vec![
                 Arc::new(StringArray::from(built.roles)),
-                Arc::new(StringArray::from(built.channels)),
+                Arc::new(built.channels.finish()),
                 Arc::new(Int32Array::from(built.starts)),
                 Arc::new(Int32Array::from(built.ends)),
             ],
@@ -334,7 +355,7 @@ impl TokensBuilder {
         let batch = RecordBatch::try_new(
             Arc::new(unmasked_schema()),
             vec![
-                Arc::new(StringArray::from(built.ids)),
+                Arc::new(built.ids.finish()),
                 Arc::new(ListArray::try_new(
                     item(DataType::Int32),
                     offsets,

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::SchemaRef;
 use serde_json::Value;
@@ -25,7 +26,10 @@ impl Batch {
     /// Records that are numbered from `first` on.
     pub(super) fn numbered(source: Arc<str>, records: RecordBatch, first: u64) -> Batch {
         // What the rows take, not the buffers that they share with others.
-        let size = |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(0);
+        let size = |column: &ArrayRef| match column.as_string_view_opt() {
+            Some(views) => views.total_bytes_len(),
+            None => column.to_data().get_slice_memory_size().unwrap_or(0),
+        };
         let bytes = records.columns().iter().map(size).sum::<usize>() as u64;
         let origin = Origin { source, numbering: Numbering::Records(first) };
         Batch { records, origin, rejected: Vec::new(), bytes }

@@ -177,7 +177,7 @@ impl Column {
             return Ok(Column::Json(Text::default(), form, ndjson_name(field).to_string()));
         }
         Ok(match field.data_type() {
-            DataType::Utf8 => Column::Text(Text::default()),
+            DataType::Utf8 | DataType::Utf8View => Column::Text(Text::default()),
             DataType::Int32 => Column::Int32(Numbers::new()),
             DataType::UInt8 => Column::UInt8(Numbers::new()),
             DataType::UInt32 => Column::UInt32(Numbers::new()),

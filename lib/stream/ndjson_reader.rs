@@ -2,8 +2,11 @@
 //! schema. Integers are exact (1.5 is no int32, 2^53 + 1 is itself), unknown fields are skipped,
 //! of a repeated field the last counts, errors name the line.
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_schema::{ArrowError, FieldRef, Schema, SchemaRef};
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray};
+use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 
 use super::columns::{NamedColumn, Problem, named_columns, read_object};
 use crate::json::Reader;
@@ -44,8 +47,18 @@ impl Decoder {
     /// The batch of the lines so far; the decoder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
+        let finish = |(column, field): (&mut NamedColumn, &FieldRef)| {
+            let column = column.column.finish()?;
+            match (column.as_string_opt::<i32>(), field.data_type()) {
+                // The text stays where it is.
+                (Some(text), DataType::Utf8View) => {
+                    Ok(Arc::new(StringViewArray::from(text)) as ArrayRef)
+                }
+                _ => Ok(column),
+            }
+        };
         let columns: Result<Vec<ArrayRef>, ArrowError> =
-            self.fields.iter_mut().map(|field| field.column.finish()).collect();
+            self.fields.iter_mut().zip(self.schema.fields()).map(finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), columns?, &options)
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, FieldRef, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::errors::ParquetError;
 use serde_json::Value;
@@ -54,7 +54,10 @@ impl ParquetSource {
                 names.join(", ")
             )));
         }
-        let batches = self.file.read(self.rows.clone(), Some(&columns));
+        let is_view = |field: &&FieldRef| *field.data_type() == DataType::Utf8View;
+        let views: Vec<String> =
+            schema.fields().iter().filter(is_view).map(|field| field.name().clone()).collect();
+        let batches = self.file.read(self.rows.clone(), Some(&columns), &views);
         let batches = batches.map_err(|error| parquet_error(&self.name, &error))?;
         let conform = Conform::new(&batches.schema(), schema)
             .map_err(|cause| Error::data(format!("{}: {cause}", self.name)))?;

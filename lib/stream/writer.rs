@@ -1,7 +1,7 @@
 //! Writing a stream of records to stdout or into a file, in either encoding.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::fd::AsFd;
 
 use arrow_array::RecordBatch;
@@ -14,6 +14,8 @@ use crate::cli::{self, Encoding, Error, Result};
 
 /// NDJSON leaves in pieces of about this size.
 const BUFFER: usize = 1 << 20;
+/// The small buffers of an Arrow batch leave together, those past this size as they lie.
+const GATHERED: usize = 1 << 16;
 
 /// A sink of batches. Only [`Writer::finish`] makes the stream whole: an Arrow stream that is
 /// dropped before has no end marker, and every reader of ours refuses it.
@@ -25,7 +27,7 @@ pub struct Writer<W: Write> {
 
 enum Form<W: Write> {
     Ndjson { encoder: Encoder, buffer: Vec<u8>, out: W },
-    Arrow(Box<StreamWriter<W>>),
+    Arrow(Box<StreamWriter<BufWriter<W>>>),
 }
 
 impl Writer<File> {
@@ -60,8 +62,12 @@ impl<W: Write> Writer<W> {
                 Form::Ndjson { encoder, buffer: Vec::new(), out }
             }
             Encoding::Arrow => {
+                let out = BufWriter::with_capacity(GATHERED, out);
                 let writer = StreamWriter::try_new(out, &schema);
-                Form::Arrow(Box::new(writer.map_err(|e| arrow_error(name, e))?))
+                let mut writer = writer.map_err(|e| arrow_error(name, e))?;
+                // The next filter can begin with the header.
+                writer.flush().map_err(|e| arrow_error(name, e))?;
+                Form::Arrow(Box::new(writer))
             }
         };
         Ok(Writer { form, schema, name: name.to_string() })
@@ -91,7 +97,8 @@ impl<W: Write> Writer<W> {
                     .clone()
                     .with_schema(self.schema.clone())
                     .map_err(|e| arrow_error(name, e))?;
-                writer.write(&batch).map_err(|e| arrow_error(name, e))
+                let written = writer.write(&batch).and_then(|()| writer.flush());
+                written.map_err(|e| arrow_error(name, e))
             }
         }
     }
@@ -107,7 +114,7 @@ impl<W: Write> Writer<W> {
             Form::Ndjson { out, .. } => out,
             Form::Arrow(writer) => {
                 let out = writer.into_inner().map_err(|e| arrow_error(name, e))?;
-                match rejected {
+                let out = match rejected {
                     0 => out,
                     _ => {
                         let header = Header { rejected, ..Header::of(&self.schema)? };
@@ -116,7 +123,8 @@ impl<W: Write> Writer<W> {
                         let empty = empty.map_err(|e| arrow_error(name, e))?;
                         empty.into_inner().map_err(|e| arrow_error(name, e))?
                     }
-                }
+                };
+                out.into_inner().map_err(|e| Error::write(name, e.error()))?
             }
         };
         out.flush().map_err(|e| Error::write(name, &e))?;

@@ -93,6 +93,7 @@ impl PolicyName {
 }
 
 fn main() -> ExitCode {
+    cli::keep_freed_memory();
     cli::main(|args: Args| if args.decode { decode(args) } else { tokenize(args) })
 }
 
@@ -130,19 +131,29 @@ fn tokenize(args: Args) -> Result<()> {
     rejects.finish("harmony-tok")
 }
 
+/// No batch is expected to have more tokens.
+const MOST_RESERVED: usize = 1 << 20;
+
 /// One batch of conversations as tokens; what is refused stands in its `rejected`.
 fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     let records = batch.records.clone();
     let conversations = Conversations::of(&records);
     let mut rendered = Rendered::default();
     let mut builder = TokensBuilder::default();
+    // A token mostly stands for more than four bytes: growing would copy, and what is reserved and
+    // not used costs nothing.
+    builder.tokens.reserve((batch.bytes as usize / 4).min(MOST_RESERVED));
     for row in 0..conversations.len() {
         let id = conversations.id(row);
         let outcome = match (id, conversations.messages_json(row)) {
             (None, _) => Err("the id is missing or null".to_string()),
             (_, None) => Err("messages is missing or null".to_string()),
             (Some(_), Some(messages)) => {
-                renderer.render(messages, &mut rendered).map_err(|e| e.to_string())
+                // The tokens are appended where the batch will have them.
+                std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
+                let outcome = renderer.render(messages, &mut rendered);
+                std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
+                outcome.map_err(|e| e.to_string())
             }
         };
         match outcome {
@@ -151,12 +162,11 @@ fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
                     let channel = rendered.segments.channel(segment);
                     builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
                 }
-                builder.tokens.extend_from_slice(&rendered.tokens);
                 builder.finish_record(id)?;
             }
             Err(reason) => batch.reject(row, id, reason, conversations.to_json(row)),
         }
-        rendered.clear();
+        rendered.segments.clear();
     }
     batch.records = builder.finish()?;
     Ok(batch)

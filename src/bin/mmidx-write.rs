@@ -137,6 +137,7 @@ In: tokens records {id, tokens, segments, loss_mask, span_id}. Out: files, nothi
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {
+    cli::keep_freed_memory();
     cli::main(|args: Args| {
         if args.status {
             status(&args)
@@ -165,17 +166,9 @@ fn write(args: Args) -> Result<()> {
         let arrived = batch.records.clone();
         let view = Tokens::of(&arrived)?;
         records.read += (view.len() + batch.rejected.len()) as u64;
-        for row in 0..view.len() {
-            match sink.check(&view, row) {
-                Ok(()) => {
-                    sink.push(&view, row)?;
-                    records.written += 1;
-                }
-                Err(reason) => {
-                    batch.reject(row, view.id(row), reason, json!({"tokens": view.tokens(row)}));
-                }
-            }
-        }
+        records.written += sink.write(&view, |row, reason| {
+            batch.reject(row, view.id(row), reason, json!({"tokens": view.tokens(row)}));
+        })?;
         rejects.take(batch.rejected)?;
         progress.add(view.len() as u64, batch.bytes);
     }

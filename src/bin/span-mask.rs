@@ -57,6 +57,7 @@ enum Align {
 }
 
 fn main() -> ExitCode {
+    cli::keep_freed_memory();
     cli::main(run)
 }
 

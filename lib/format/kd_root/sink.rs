@@ -2,8 +2,10 @@
 //! together, the part manifest last.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use arrow_buffer::ToByteSlice;
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::{ALL, MANIFEST, Split, ValidFraction};
@@ -125,8 +127,38 @@ impl Sink {
         }
     }
 
+    /// Writes the rows of a batch that may be written, and hands the others with the cause to
+    /// `refuse`. Gives the number of rows written.
+    pub fn write(
+        &mut self,
+        view: &Tokens<'_>,
+        mut refuse: impl FnMut(usize, String),
+    ) -> Result<u64> {
+        let mut written = 0;
+        // Rows of one split that lie one behind another go to its files at once.
+        let mut run = Run { output: 0, rows: 0..0 };
+        for row in 0..view.len() {
+            if let Err(cause) = self.check(view, row) {
+                refuse(row, cause);
+                continue;
+            }
+            written += 1;
+            let output = usize::from(match (&self.valid_fraction, view.id(row)) {
+                (Some(fraction), Some(id)) => fraction.is_valid(id),
+                _ => false,
+            });
+            if run.rows.end != row || run.output != output {
+                self.push(view, &run)?;
+                run = Run { output, rows: row..row };
+            }
+            run.rows.end = row + 1;
+        }
+        self.push(view, &run)?;
+        Ok(written)
+    }
+
     /// Whether a row may be written; the cause if not.
-    pub fn check(&self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
+    fn check(&self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
         let tokens = view.tokens(row);
         if tokens.is_empty() {
             return Err("no tokens".to_string());
@@ -139,7 +171,10 @@ impl Sink {
             _ => PADDED_VOCABULARY_SIZE,
         };
         // Negative ids are beyond every limit as unsigned numbers.
-        if let Some(at) = tokens.iter().position(|&token| token as u32 >= limit as u32) {
+        let beyond = |token: &i32| *token as u32 >= limit as u32;
+        if any(tokens, beyond)
+            && let Some(at) = tokens.iter().position(beyond)
+        {
             return Err(format!("token {} at {at} is not in [0, {limit})", tokens[at]));
         }
         if self.layout == Layout::Single {
@@ -156,34 +191,41 @@ impl Sink {
                 span.len()
             ));
         }
-        if let Some(at) = (0..mask.len()).find(|&at| mask[at] != u8::from(span[at] > 0)) {
+        let differs = |at: &usize| mask[*at] != u8::from(span[*at] > 0);
+        let differing = mask.iter().zip(span).fold(0, |all, (&m, &s)| all | (m ^ u8::from(s > 0)));
+        if differing != 0
+            && let Some(at) = (0..mask.len()).find(differs)
+        {
             let (mask, span) = (mask[at], span[at]);
             return Err(format!("loss_mask is {mask} at {at}, where span_id is {span}"));
         }
         check_alignment(view, row, span)
     }
 
-    /// Writes a row that [`Sink::check`] has passed.
-    pub fn push(&mut self, view: &Tokens<'_>, row: usize) -> Result<()> {
-        let tokens = view.tokens(row);
-        self.bytes.clear();
-        if self.dtype == Dtype::UInt16 {
+    /// Writes rows that [`Sink::check`] has passed.
+    fn push(&mut self, view: &Tokens<'_>, run: &Run) -> Result<()> {
+        let Some(output) = self.outputs.get_mut(run.output).filter(|_| !run.rows.is_empty()) else {
+            return Ok(());
+        };
+        let tokens = view.tokens_of(run.rows.clone());
+        let tokens = if self.dtype == Dtype::UInt16 {
+            self.bytes.clear();
             self.bytes.extend(tokens.iter().flat_map(|&token| (token as u16).to_le_bytes()));
+            &self.bytes
+        } else if cfg!(target_endian = "little") {
+            tokens.to_byte_slice()
         } else {
             self.bytes.resize(tokens.len() * 4, 0);
             LittleEndian::write_i32_into(tokens, &mut self.bytes);
-        }
-        let valid = match (&self.valid_fraction, view.id(row)) {
-            (Some(fraction), Some(id)) => fraction.is_valid(id),
-            _ => false,
+            &self.bytes
         };
-        let Some(output) = self.outputs.get_mut(usize::from(valid)) else { return Ok(()) };
-        match (view.loss_mask(row), view.span_id(row)) {
-            (Some(mask), Some(span)) if self.layout == Layout::Triple => {
-                span.iter().for_each(|&id| output.supervised[usize::from(id)] += 1);
-                output.writer.push(tokens.len(), &[&self.bytes, mask, span])
+        let lengths = run.rows.clone().map(|row| view.tokens(row).len());
+        match view.masks_of(run.rows.clone()) {
+            Some([mask, span]) if self.layout == Layout::Triple => {
+                count(span, &mut output.supervised);
+                output.writer.push(lengths, &[tokens, mask, span])
             }
-            _ => output.writer.push(tokens.len(), &[&self.bytes]),
+            _ => output.writer.push(lengths, &[tokens]),
         }
     }
 
@@ -204,6 +246,29 @@ impl Sink {
             splits.insert(split.to_string(), described);
         }
         Ok((files, splits))
+    }
+}
+
+/// Consecutive rows of one output.
+struct Run {
+    output: usize,
+    rows: Range<usize>,
+}
+
+/// Whether one of the values is so; looks at all, which is fast where none is.
+fn any<T>(values: &[T], is_so: impl Fn(&T) -> bool) -> bool {
+    values.iter().fold(false, |found, value| found | is_so(value))
+}
+
+/// Adds up how often each span id stands in `span`.
+fn count(span: &[u8], counts: &mut [u64; 256]) {
+    // All but a few sequences have the contract's ids alone, which are quickly counted.
+    const USUAL: [u8; 3] = [0, 1, 2];
+    let usual = USUAL.map(|id| memchr::memchr_iter(id, span).count());
+    if usual.iter().sum::<usize>() == span.len() {
+        USUAL.iter().zip(usual).for_each(|(&id, n)| counts[usize::from(id)] += n as u64);
+    } else {
+        span.iter().for_each(|&id| counts[usize::from(id)] += 1);
     }
 }
 

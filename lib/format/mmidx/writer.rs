@@ -12,8 +12,8 @@ use super::{Dtype, HEADER_BYTES, Layout, MAGIC, VERSION, with_suffix};
 use crate::cli::{Error, PendingFile, Result, shown};
 use crate::format::hex;
 
-/// Values leave for the file in pieces of this size.
-const BUFFER: usize = 1 << 20;
+/// Small values are gathered in a buffer of this size; longer ones go to the file as they lie.
+const BUFFER: usize = 1 << 17;
 
 /// A file that is hashed as it is written.
 pub(super) struct HashedFile {
@@ -106,23 +106,27 @@ impl SplitWriter {
         SplitWriter { prefix, layout, dtype, bins: Vec::new(), lengths: Vec::new(), values: 0 }
     }
 
-    /// Adds one sequence: for each dataset of the layout its values as little-endian bytes.
-    pub fn push(&mut self, length: usize, values: &[&[u8]]) -> Result<()> {
-        let place = || shown(&self.prefix);
-        let length_i32 = i32::try_from(length).map_err(|_| {
-            Error::data(format!("{}: a sequence of {length} values; an .idx holds i32", place()))
-        })?;
+    /// Adds sequences: their lengths, and for each dataset of the layout the values of all, one
+    /// sequence behind another, as little-endian bytes.
+    pub fn push(&mut self, lengths: impl Iterator<Item = usize>, values: &[&[u8]]) -> Result<()> {
         if self.bins.is_empty() {
             for (suffix, ..) in self.layout.members() {
                 let path = with_suffix(&self.prefix, &format!("{suffix}.bin"));
                 self.bins.push(HashedFile::create(&path)?);
             }
         }
+        for length in lengths {
+            let length_i32 = i32::try_from(length).map_err(|_| {
+                let place = shown(&self.prefix);
+                let cause = format!("a sequence of {length} values; an .idx holds i32");
+                Error::data(format!("{place}: {cause}"))
+            })?;
+            self.lengths.push(length_i32);
+            self.values += length as u64;
+        }
         for (bin, values) in self.bins.iter_mut().zip(values) {
             bin.write(values)?;
         }
-        self.lengths.push(length_i32);
-        self.values += length as u64;
         Ok(())
     }
 
