@@ -112,23 +112,25 @@ def synth(bench, inputs, quick):
     """Parquet to `.bin/.idx`; all rows distinct, start-up included."""
     small, large = (250, 10_000) if quick else (1_000, 100_000)
     environment = {"TIKTOKEN_ENCODINGS_BASE": inputs.vocabulary()}
-    ours = lambda shard, root: pipe(
-        f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --shard shard_00"
-        f" --valid-fraction 0.1 --root {root}"
-    )
+    write = "mmidx-write -q --overwrite --shard shard_00 --valid-fraction 0.1 --root"
+    fused = lambda shard, root: pipe(f"harmony-tok -q --mask {shard} | {write} {root}")
+    three = lambda shard, root: pipe(f"harmony-tok -q {shard} | span-mask -q | {write} {root}")
     first, second = inputs.conversations(small), inputs.conversations(large)
-    bench.shell("rm -rf original ours large; mkdir original ours large")
+    roots = "original cold cold3 warm warm3"
+    bench.shell(f"rm -rf {roots}; mkdir {roots}")
+    original = pipe(f"{ORIGINAL} {first} original shard_00 0.1", **environment)
     pipes = {
-        f"the Python original, {small:,} rows": pipe(
-            f"{ORIGINAL} {first} original shard_00 0.1", **environment
-        ),
-        f"gristmill, cold, {small:,} rows": ours(first, "ours"),
-        f"gristmill, warm, {large:,} rows": ours(second, "large"),
+        f"the Python original, {small:,} rows": original,
+        f"cold, {small:,} rows": fused(first, "cold"),
+        f"cold, {small:,} rows, span-mask apart": three(first, "cold3"),
+        f"warm, {large:,} rows": fused(second, "warm"),
+        f"warm, {large:,} rows, span-mask apart": three(second, "warm3"),
     }
     results = bench.compare(pipes)
-    bench.shell("diff -r original/train ours/train && diff -r original/valid ours/valid")
-    rows = dict(zip(pipes, [small, small, large]))
-    original, cold, warm = (rows[name] / results[name].cpu_median for name in pipes)
+    for one, other in [("original", "cold"), ("original", "cold3"), ("warm", "warm3")]:
+        bench.shell(f"for split in train valid; do diff -r {one}/$split {other}/$split; done")
+    rows = dict(zip(pipes, [small, small, small, large, large]))
+    original, cold, _, warm, _ = (rows[name] / results[name].cpu_median for name in pipes)
     lines = []
     for name, result in results.items():
         rate = rows[name] / result.cpu_median
@@ -176,10 +178,11 @@ def merging(bench, inputs, quick):
     pack = inputs.pack(4 if quick else 20)
     pipes = {
         "numpy, memory-mapped": pipe(f"{PEERS} merge merged_peer {pack} {pack}"),
-        "gristmill": pipe(f"ds-cat -q {pack} {pack} | npy-pack -q --overwrite -o merged"),
+        "gristmill": pipe(f"npy-pack -q --overwrite -o merged {pack} {pack}"),
+        "gristmill, as a pipe": pipe(f"ds-cat -q {pack} {pack} | npy-pack -q --overwrite -o piped"),
     }
     results = bench.compare(pipes)
-    bench.shell("cmp merged_peer/steps.npy merged/steps.npy")
+    bench.shell("cmp merged_peer/steps.npy merged/steps.npy; cmp merged/steps.npy piped/steps.npy")
     rows = (os.path.getsize(inputs.path("merged/steps.npy")) - 384) // 48
     seconds = results["gristmill"].cpu_median
     text = f"{rows:,} rows; the rows of both are equal byte for byte.\n\n"
