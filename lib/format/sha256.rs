@@ -103,7 +103,7 @@ fn compress_two(states: [&mut [u32; 8]; 2], blocks: [&[Block]; 2]) {
         && is_x86_feature_detected!("ssse3")
         && is_x86_feature_detected!("sse4.1")
     {
-        // It takes a fifth off mmidx-write's time.
+        // It takes an eighth off mmidx-write's time (8.2 for 9.4 µs a conversation).
         // SAFETY: the processor has all that the function needs; it uses its arguments alone.
         return unsafe { x86::compress_two(states, blocks) };
     }
