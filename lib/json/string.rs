@@ -12,6 +12,18 @@ pub struct Str<'a> {
     escaped: bool,
 }
 
+/// What the letter behind a backslash stands for; 0 for `u` and what is no escape.
+static SIMPLE: [u8; 256] = {
+    let mut table = [0; 256];
+    let known = *b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
+    let mut at = 0;
+    while at < known.len() {
+        table[known[at] as usize] = known[at + 1];
+        at += 2;
+    }
+    table
+};
+
 impl<'a> Str<'a> {
     pub(super) fn new(text: &'a str, start: usize, end: usize, escaped: bool) -> Self {
         Str { text, start, end, escaped }
@@ -72,23 +84,28 @@ impl<'a> Str<'a> {
         let (mut at, mut to) = (self.start, start);
         let result = loop {
             // The form was checked, so that only backslashes and the end are left to find.
-            let length = scan::copy(bytes, at, self.end, &mut out[to..]);
+            // Escapes come in runs in text of other scripts.
+            let length = match bytes.get(at) {
+                Some(b'\\') => 0,
+                _ => scan::copy(bytes, at, self.end, &mut out[to..]),
+            };
             at += length;
             to += length;
             if at >= self.end {
                 break Ok(());
             }
-            let (character, next) = match self.escape(at) {
+            // Most escapes stand for one byte.
+            let simple = bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]);
+            if simple != 0 {
+                out[to] = simple;
+                (at, to) = (at + 2, to + 1);
+                continue;
+            }
+            let (character, next) = match self.unicode_escape(at) {
                 Ok(found) => found,
                 Err(error) => break Err(error),
             };
-            to += match out.get_mut(to) {
-                Some(byte) if character.is_ascii() => {
-                    *byte = character as u8;
-                    1
-                }
-                _ => character.encode_utf8(&mut out[to..]).len(),
-            };
+            to += character.encode_utf8(&mut out[to..]).len();
             at = next;
         };
         out.truncate(to);
@@ -124,17 +141,10 @@ impl<'a> Str<'a> {
     #[inline]
     fn escape(&self, at: usize) -> Result<(char, usize), Error> {
         let bytes = self.text.as_bytes();
-        let character = match bytes.get(at + 1) {
-            Some(b'u') => return self.unicode_escape(at),
-            Some(b'n') => '\n',
-            Some(b't') => '\t',
-            Some(b'r') => '\r',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(&other) => other as char,
-            None => return Err(self.error(at, "invalid escape in a string")),
-        };
-        Ok((character, at + 2))
+        match bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]) {
+            0 => self.unicode_escape(at),
+            byte => Ok((char::from(byte), at + 2)),
+        }
     }
 
     #[inline]

@@ -4,10 +4,12 @@ use std::process::ExitCode;
 
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
-use clap::{Parser, ValueEnum};
-use serde_json::{Map, Value, json};
+use clap::Parser;
+use serde_json::json;
 
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, OutputArgs, Rejects, Result};
+use gristmill::cli::{
+    self, Align, CommonArgs, InputArgs, OnErrorArgs, OutputArgs, Rejects, Result,
+};
 use gristmill::harmony::{Alignment, ChannelSpan, Spans, loss_mask};
 use gristmill::record::TOKENS;
 use gristmill::record::tokens::{self, Tokens, with_masks};
@@ -50,12 +52,6 @@ Examples:
 In: tokens records {id, tokens, segments}. Out: the same with loss_mask and span_id.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-#[derive(Clone, Copy, ValueEnum)]
-enum Align {
-    Label,
-    Token,
-}
-
 fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(run)
@@ -63,17 +59,11 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<()> {
     let spans = Spans::synth_kd_v1(&args.span);
-    let alignment = match args.align {
-        Align::Label => Alignment::Label,
-        Align::Token => Alignment::Token,
-    };
+    let alignment = Alignment::from(args.align);
     let mut reader = Reader::open(&args.input, Wanted::records(&TOKENS))?;
     let entry = (!args.output.no_provenance).then(|| provenance_entry("span-mask"));
     let mut header = reader.header().through(&TOKENS, entry);
-    header.set("alignment", alignment.name());
-    let ids: Map<String, Value> =
-        spans.channels().iter().map(|span| (span.channel.clone(), json!(span.id))).collect();
-    header.set("spans", ids);
+    header.set_masks(&spans, alignment);
     let mut writer =
         Writer::stdout(args.output.to, args.output.force, &tokens::masked_schema(), &header)?;
     let mut rejects = Rejects::open(&args.on_error)?;
