@@ -1,6 +1,8 @@
 //! The encoder against tiktoken-rs, token for token: every code point, every token of the
 //! vocabulary, and random texts made of what a hand-written scanner gets wrong.
 
+use std::cell::RefCell;
+
 use gristmill::tokenizer::{Encoder, decode_into, token_bytes};
 use tiktoken_rs::CoreBPE;
 
@@ -14,13 +16,17 @@ fn encode(encoder: &mut Encoder, text: &str) -> Vec<i32> {
     tokens
 }
 
-/// Encodes with both and compares; decoding must give the text back.
+/// Encodes with both and compares; decoding must give the text back. Every text is also encoded
+/// without the instructions that only some processors have.
 #[track_caller]
 fn same(encoder: &mut Encoder, text: &str) {
+    thread_local!(static PORTABLE: RefCell<Encoder> = RefCell::new(Encoder::portable()));
     let ours = encode(encoder, text);
     let theirs: Vec<i32> =
         oracle().encode_ordinary(text).into_iter().map(|rank| rank as i32).collect();
     assert_eq!(ours, theirs, "{:?}", text.chars().take(400).collect::<String>());
+    let portable = PORTABLE.with_borrow_mut(|encoder| encode(encoder, text));
+    assert!(ours == portable, "{:?}", text.chars().take(400).collect::<String>());
     let mut bytes = Vec::new();
     decode_into(&ours, &mut bytes).expect("ranks decode");
     assert!(bytes == text.as_bytes(), "decoding changed {text:?}");
@@ -217,6 +223,31 @@ fn long_runs() {
             .map(|_| alphabet.as_bytes()[random.below(alphabet.len())] as char)
             .collect();
         same(&mut encoder, &text);
+    }
+}
+
+/// Pre-tokens that are longer than the windows they are merged in, and their borders.
+#[test]
+fn words_of_many_kilobytes() {
+    let mut random = Random(8);
+    let mut encoder = Encoder::new();
+    for alphabet in [
+        &["a", "b", "c", "d", "e", "th", "ing", "tion"][..],
+        &["A", "C", "G", "T"],
+        &["日", "本", "語", "の", "は", "𠀀"],
+        &["я", "н", "в", "ст", "ова", "э"],
+        &["=", "-", "==", "_", "*"],
+        &["\u{301}", "\u{fe0f}", "👩", "\u{200d}"],
+        &["กา", "น", "ที่", "ക്ക", "的"],
+    ] {
+        for length in [4000, 4096, 4100, 9000, 15_000] {
+            let mut word = String::new();
+            while word.len() < length {
+                word.push_str(random.pick(alphabet));
+            }
+            same(&mut encoder, &word);
+            same(&mut encoder, &format!("x {word} y{word}"));
+        }
     }
 }
 

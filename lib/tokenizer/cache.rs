@@ -1,12 +1,12 @@
-//! Words already encoded that fit in a key and have up to three tokens, found by their key. Its
-//! size is fixed, but for one growth, and a newcomer replaces what stands in its place: this
+//! Words already encoded that fit in a key and have up to three tokens, found by their key. It
+//! grows to a fixed size, and a newcomer replaces what stands in its place: this
 //! changes the speed of the encoder, never its output.
 
 use super::hash::hash_key;
 use super::{pages, simd};
 
-/// Sets of two entries, at first and when half of those are taken: many encoders see only a few
-/// words, and the large room is given by the system at once.
+/// Sets of two entries, at first, and when half of the entries are taken: many encoders see only
+/// a few words, and a large room is given by the system at once.
 const FEW_SETS: usize = 1 << 10;
 const SETS: usize = 1 << 16;
 /// An entry is a key and its tokens; a set is one cache line.
@@ -18,7 +18,7 @@ pub struct WordCache {
     /// Where the first set starts.
     start: usize,
     sets: usize,
-    /// How many words more the first room takes.
+    /// How many words more this room takes before it grows.
     left: usize,
 }
 
@@ -33,6 +33,11 @@ impl Tokens {
         four[..MOST_TOKENS].get_mut(..tokens.len())?.copy_from_slice(tokens);
         four[MOST_TOKENS] = tokens.len() as i32;
         Some(Self(four.iter().rev().fold(0, |all, &id| all << 32 | id as u32 as u128)))
+    }
+
+    #[inline(always)]
+    pub fn one(id: i32) -> Self {
+        Self(id as u32 as u128 | 1 << 96)
     }
 
     /// Three places for tokens, and one more so that all are written at once.
@@ -95,6 +100,12 @@ impl WordCache {
         self.get(key, hash ^ 1)
     }
 
+    /// Asks for what [`WordCache::get_moved`] will read.
+    #[inline(always)]
+    pub fn prefetch_moved(&self, hash: u64) {
+        self.prefetch(hash ^ 1);
+    }
+
     /// Keeps the word in the first place of its set. What was there moves to the second, and
     /// what was there moves to the second place of the set beside it.
     pub fn put(&mut self, key: u128, hash: u64, tokens: Tokens) {
@@ -115,7 +126,7 @@ impl WordCache {
     fn grow(&mut self) {
         let few = std::mem::replace(self, Self::with_sets(SETS, pages::HUGE));
         pages::expect_writes(&self.room[self.start..][..SETS * SET]);
-        for entry in few.room[few.start..].as_chunks::<2>().0 {
+        for entry in few.room[few.start..][..few.sets * SET].as_chunks::<2>().0 {
             let [key, tokens] = *entry;
             if key != 0 {
                 self.put(key, hash_key(key), Tokens(tokens));
@@ -143,6 +154,7 @@ mod tests {
             let tokens = Tokens::new(list).unwrap();
             assert_eq!(&tokens.ids()[..tokens.count()], list);
         }
+        assert_eq!(Tokens::one(7).ids(), Tokens::new(&[7]).unwrap().ids());
         assert!(Tokens::new(&[1, 2, 3, 4]).is_none());
     }
 

@@ -34,6 +34,14 @@ pub fn key_of_block(block: u128, length: usize) -> u128 {
     block & KEPT[length % 16] | (length as u128) << 120
 }
 
+/// The bytes of a word in a key, and how many they are.
+#[inline]
+#[allow(dead_code, reason = "the build script only makes keys")]
+pub fn word_of_key(key: u128) -> ([u8; 16], usize) {
+    let word = key.to_le_bytes();
+    (word, (word[KEY_BYTES] as usize).min(KEY_BYTES))
+}
+
 /// Masks of the first bytes of a block, by their number.
 const KEPT: [u128; 16] = {
     let mut kept = [0; 16];

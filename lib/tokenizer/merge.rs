@@ -6,8 +6,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::hash::{KEY_BYTES, word_of_key};
 use super::simd::{Level, Processor, Task};
-use super::tables::{NONE, byte_id, bytes_of, merge, merge_bytes, merged_character};
+use super::tables::{NONE, Pair, byte_id, bytes_of, merge, merge_bytes, merged_character};
 
 /// Words that begin as up to this many tokens are merged in arrays.
 const SHORT: usize = 48;
@@ -45,6 +46,11 @@ impl Merger {
         if !self.level.run(MergeShort { word, out }) {
             self.merge_long(word, out);
         }
+    }
+
+    /// Merges words that fit in a key, and tells the tokens of each with its number.
+    pub fn merge_keys(&self, keys: &[u128], made: impl FnMut(usize, &[i32])) {
+        self.level.run(MergeKeys { keys, made });
     }
 
     /// Tokens are those of their bytes exactly if each two neighbours are those of theirs (a
@@ -86,22 +92,21 @@ impl Merger {
         let Self { nodes, heap, .. } = self;
         nodes.clear();
         heap.clear();
-        let mut at = 0;
+        let (mut at, mut before) = (0, (NONE, 0));
         while at < word.len() {
-            let (id, length) = first_token(word, at);
+            let token = first_token(word, at);
             let place = nodes.len() as u32;
-            nodes.push(Node { previous: place.wrapping_sub(1), next: place + 1, id, merged: NONE });
-            at += length;
-        }
-        if let Some(last) = nodes.last_mut() {
-            last.next = END;
-        }
-        for place in 1..nodes.len() {
-            let merged = merge(nodes[place - 1].id, nodes[place].id);
-            nodes[place - 1].merged = merged;
-            if merged != NONE {
-                heap.push(Reverse((merged, place as u32 - 1)));
+            if let Some(node) = nodes.last_mut() {
+                node.next = place;
+                node.merged = first_merge(word, at, before, token);
+                if node.merged != NONE {
+                    heap.push(Reverse((node.merged, place - 1)));
+                }
             }
+            let previous = place.wrapping_sub(1);
+            nodes.push(Node { previous, next: END, id: token.0, merged: NONE });
+            at += token.1;
+            before = token;
         }
         while let Some(Reverse((merged, place))) = heap.pop() {
             let at = place as usize;
@@ -145,6 +150,21 @@ fn first_token(word: &[u8], at: usize) -> (u32, usize) {
     merged_character(word, at).unwrap_or((byte_id(word[at]), 1))
 }
 
+/// Room for the words that are merged side by side: those that fit in a key.
+const KEY_ROOM: usize = 16;
+/// How many of them: the next step of each waits for memory, so others are made meanwhile.
+const LANES: usize = 8;
+
+/// What two neighbours that merging begins with merge to; the second is at `at`.
+#[inline(always)]
+fn first_merge(word: &[u8], at: usize, left: (u32, usize), right: (u32, usize)) -> u32 {
+    if (left.1, right.1) == (1, 1) {
+        merge_bytes(word[at - 1], word[at])
+    } else {
+        merge(left.0, right.0)
+    }
+}
+
 struct MergeShort<'a> {
     word: &'a [u8],
     out: &'a mut Vec<i32>,
@@ -155,86 +175,210 @@ impl Task for MergeShort<'_> {
 
     #[inline(always)]
     fn run<P: Processor>(self) -> bool {
-        merge_short(self.word, self.out)
+        let mut parts = Parts::<64>::new();
+        if !parts.start(self.word) {
+            return false;
+        }
+        loop {
+            let best = parts.best();
+            if best == NONE {
+                break;
+            }
+            parts.step(best);
+        }
+        parts.finish(self.out);
+        true
     }
 }
 
-/// A merge and its place as one number, so that the lowest is the next to be done.
+struct MergeKeys<'a, F> {
+    keys: &'a [u128],
+    made: F,
+}
+
+impl<F: FnMut(usize, &[i32])> Task for MergeKeys<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Processor>(self) {
+        let Self { keys, mut made } = self;
+        let mut lanes: [Parts<KEY_ROOM>; LANES] = std::array::from_fn(|_| Parts::new());
+        // Which word is in a lane.
+        let mut words = [keys.len(); LANES];
+        let mut next = 0;
+        let mut tokens = Vec::with_capacity(KEY_BYTES);
+        let mut busy = true;
+        while busy {
+            busy = false;
+            let steps = std::array::from_fn::<_, LANES, _>(|at| {
+                let (lane, word) = (&mut lanes[at], &mut words[at]);
+                let best = lane.best();
+                if best != NONE {
+                    busy = true;
+                    return Some(lane.begin(best));
+                }
+                if *word < keys.len() {
+                    tokens.clear();
+                    lane.finish(&mut tokens);
+                    made(*word, &tokens);
+                }
+                *word = next;
+                if let Some(&key) = keys.get(next) {
+                    busy = true;
+                    next += 1;
+                    let (bytes, length) = word_of_key(key);
+                    lane.start(&bytes[..length]);
+                }
+                None
+            });
+            for (lane, step) in lanes.iter_mut().zip(steps) {
+                if let Some(step) = step {
+                    lane.end(step);
+                }
+            }
+        }
+    }
+}
+
+/// The tokens of a word while it is merged. The first stands at place 1, and on both sides is
+/// one that merges with none, so that every token has two neighbours.
+struct Parts<const ROOM: usize> {
+    ids: [u32; 64],
+    /// What a token and the next one merge to, and the place, as one number, so that the
+    /// lowest is the next to be done; [`NONE`] where there is no token or they do not merge.
+    candidates: [u32; ROOM],
+    /// Bit n is set while a token stands at place n: that of the first it is made of.
+    places: u64,
+}
+
+/// No token's id.
+const NOBODY: u32 = 0x3_ffff;
+
 #[inline(always)]
 fn candidate(merged: u32, place: usize) -> u32 {
     merged << 6 | place as u32 | 0u32.wrapping_sub(u32::from(merged == NONE))
 }
 
-/// Appends the tokens of a word that begins as at most [`SHORT`] tokens; false if it is longer.
-/// A token stands at the place of the first that it is made of.
-#[inline(always)]
-fn merge_short(word: &[u8], out: &mut Vec<i32>) -> bool {
-    let mut ids = [0; SHORT];
-    // What a token and the next one merge to.
-    let mut candidates = [NONE; SHORT];
-    let mut count = 0;
-    if word.len() <= SHORT && word.is_ascii() {
-        for (id, &byte) in ids.iter_mut().zip(word) {
-            *id = byte_id(byte);
-        }
-        for (place, pair) in word.windows(2).enumerate() {
-            candidates[place] = candidate(merge_bytes(pair[0], pair[1]), place);
-        }
-        count = word.len();
-    } else {
-        let mut at = 0;
-        while at < word.len() {
-            if count == SHORT {
-                return false;
-            }
-            let (id, length) = first_token(word, at);
-            ids[count] = id;
-            count += 1;
-            at += length;
-        }
-        for place in 1..count {
-            candidates[place - 1] = candidate(merge(ids[place - 1], ids[place]), place - 1);
-        }
+/// A merge of which only the new neighbours' merges are missing.
+struct Step {
+    place: usize,
+    previous: usize,
+    after: Pair,
+    before: Pair,
+}
+
+impl<const ROOM: usize> Parts<ROOM> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { ids: [NOBODY; 64], candidates: [NONE; ROOM], places: 0 }
     }
-    // Bit n is set while a token stands at place n.
-    let mut places = u64::MAX >> (64 - count);
-    let room = count.next_multiple_of(16);
-    loop {
+
+    /// False if the word begins as more tokens than there is room for, or than [`SHORT`]. All
+    /// candidates must be [`NONE`], as they are at the end.
+    #[inline(always)]
+    fn start(&mut self, word: &[u8]) -> bool {
+        let most = SHORT.min(ROOM - 1);
+        let mut count = 0;
+        if word.len() <= most && word.is_ascii() {
+            count = word.len();
+            for (id, &byte) in self.ids[1..].iter_mut().zip(word) {
+                *id = byte_id(byte);
+            }
+            for (place, pair) in word.windows(2).enumerate() {
+                self.candidates[place + 1] = candidate(merge_bytes(pair[0], pair[1]), place + 1);
+            }
+        } else {
+            let mut at = 0;
+            let mut before = (NOBODY, 0);
+            while at < word.len() {
+                if count == most {
+                    self.candidates.fill(NONE);
+                    return false;
+                }
+                let token = first_token(word, at);
+                if count > 0 {
+                    self.candidates[count] = candidate(first_merge(word, at, before, token), count);
+                }
+                count += 1;
+                self.ids[count] = token.0;
+                at += token.1;
+                before = token;
+            }
+        }
+        self.ids[count + 1] = NOBODY;
+        self.places = (4 << count) - 1;
+        true
+    }
+
+    #[inline(always)]
+    fn best(&self) -> u32 {
+        let room = if ROOM == KEY_ROOM { ROOM } else { self.used() };
         let mut best = NONE;
-        for sixteen in candidates[..room].as_chunks::<16>().0 {
+        for sixteen in self.candidates[..room].as_chunks::<16>().0 {
             best = sixteen.iter().fold(best, |best, &next| best.min(next));
         }
-        if best == NONE {
-            break;
-        }
+        best
+    }
+
+    /// Places that may have a candidate, in whole sixteens.
+    #[inline(always)]
+    fn used(&self) -> usize {
+        (63 - self.places.leading_zeros() as usize).next_multiple_of(16)
+    }
+
+    /// Merges the best candidate with its neighbour.
+    #[inline(always)]
+    fn step(&mut self, best: u32) {
+        let step = self.begin(best);
+        self.end(step);
+    }
+
+    /// Merges the best candidate with its neighbour, but for what becomes of the candidates.
+    /// Without a branch: nothing here can be predicted.
+    #[inline(always)]
+    fn begin(&mut self, best: u32) -> Step {
+        let Self { ids, candidates, places } = self;
         let (id, place) = (best >> 6, (best & 63) as usize);
-        let behind = places & u64::MAX << place << 1;
+        let behind = *places & u64::MAX << place << 1;
         let eaten = behind.trailing_zeros() as usize;
-        places &= !(1 << eaten);
-        candidates[eaten] = NONE;
+        let behind = behind & behind.wrapping_sub(1);
+        let before = *places & ((1 << place) - 1);
+        let next = behind.trailing_zeros() as usize;
+        let previous = 63 - (before | 1).leading_zeros() as usize;
+        *places &= !(1 << (eaten % 64));
         ids[place] = id;
-        let behind = behind & (behind - 1);
-        let before = places & ((1 << place) - 1);
-        let mut after = NONE;
-        if behind != 0 {
-            after = merge(id, ids[behind.trailing_zeros() as usize]);
+        candidates[eaten % ROOM] = NONE;
+        Step {
+            place,
+            previous,
+            after: Pair::new(id, ids[next % 64]),
+            before: Pair::new(ids[previous], id),
         }
-        if before != 0 {
-            let previous = 63 - before.leading_zeros() as usize;
-            candidates[previous] = candidate(merge(ids[previous], id), previous);
+    }
+
+    #[inline(always)]
+    fn end(&mut self, step: Step) {
+        let Step { place, previous, after, before } = step;
+        self.candidates[place % ROOM] = candidate(after.merged(), place);
+        self.candidates[previous % ROOM] = candidate(before.merged(), previous);
+    }
+
+    /// Appends the tokens.
+    #[inline(always)]
+    fn finish(&self, out: &mut Vec<i32>) {
+        // Without the first and the last.
+        let mut places = self.places & self.places.wrapping_sub(1);
+        while places & places.wrapping_sub(1) != 0 {
+            out.push(self.ids[places.trailing_zeros() as usize] as i32);
+            places &= places - 1;
         }
-        candidates[place] = candidate(after, place);
     }
-    while places != 0 {
-        out.push(ids[places.trailing_zeros() as usize] as i32);
-        places &= places - 1;
-    }
-    true
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokenizer::hash::key_of_block;
 
     fn windows(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();
@@ -283,6 +427,7 @@ mod tests {
     #[test]
     fn all_ways_of_merging_agree() {
         let mut random = Random(1);
+        let mut words = Vec::new();
         for round in 0..20_000 {
             let length = 1 + round % SHORT;
             let alphabet: &[u8] = [&b"ab"[..], b"etaoin", b"=-*", b"0123456789abcdef"][round % 4];
@@ -290,7 +435,32 @@ mod tests {
                 (0..length).map(|_| alphabet[random.below(alphabet.len())]).collect();
             let expected = plain(&word);
             assert_eq!(short(&word), expected, "{:?}", String::from_utf8_lossy(&word));
+            if word.len() <= KEY_BYTES {
+                words.push((word.clone(), expected.clone()));
+            }
             assert_eq!(window(&word), expected, "{:?}", String::from_utf8_lossy(&word));
+        }
+        side_by_side(&words);
+    }
+
+    fn side_by_side(words: &[(Vec<u8>, Vec<i32>)]) {
+        let keys: Vec<u128> = words
+            .iter()
+            .map(|(word, _)| {
+                let mut block = [0; 16];
+                block[..word.len()].copy_from_slice(word);
+                key_of_block(u128::from_le_bytes(block), word.len())
+            })
+            .collect();
+        for level in [Level::PORTABLE, Level::best()] {
+            for some in [0, 1, 3, 4, 5, keys.len()] {
+                let mut seen = vec![0; some];
+                Merger::new(level).merge_keys(&keys[..some], |at, tokens| {
+                    seen[at] += 1;
+                    assert_eq!(tokens, words[at].1, "{:?}", String::from_utf8_lossy(&words[at].0));
+                });
+                assert!(seen.iter().all(|&times| times == 1));
+            }
         }
     }
 
@@ -298,6 +468,7 @@ mod tests {
     #[test]
     fn characters_are_merged_as_their_bytes_would_be() {
         let mut random = Random(2);
+        let mut words = Vec::new();
         let scripts = [
             ' '..'~',
             '\u{80}'..'\u{250}',
@@ -325,7 +496,11 @@ mod tests {
             let expected = plain(word.as_bytes());
             assert_eq!(short(word.as_bytes()), expected, "{word:?}");
             assert_eq!(window(word.as_bytes()), expected, "{word:?}");
+            if word.len() <= KEY_BYTES {
+                words.push((word.into_bytes(), expected));
+            }
         }
+        side_by_side(&words);
     }
 
     /// Every pair of characters beside each other in the vocabulary, and every cut one in whole.

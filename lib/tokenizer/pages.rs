@@ -15,21 +15,13 @@ pub fn expect_writes<T>(room: &[T]) {
     let _ = room;
 }
 
-/// All of this will be read, in any order.
-pub fn expect_reads<T>(table: &[T]) {
-    #[cfg(target_os = "linux")]
-    advise(table, libc::MADV_POPULATE_READ);
-    #[cfg(not(target_os = "linux"))]
-    let _ = table;
-}
-
 #[cfg(target_os = "linux")]
 fn advise<T>(memory: &[T], advice: libc::c_int) {
     const PAGE: usize = 4096;
     let start = memory.as_ptr() as usize;
     let end = start + size_of_val(memory);
     let first = start & !(PAGE - 1);
-    // SAFETY: the three kinds of advice above change neither what is in memory nor what may be
+    // SAFETY: the two kinds of advice above change neither what is in memory nor what may be
     // done with it; they only bring pages in earlier. The pages are mapped: each has a byte of
     // a live reference. An error (an older system, larger pages) leaves all as it was.
     unsafe {

@@ -3,11 +3,11 @@
 //! forgotten. This changes the speed of the encoder, never its output.
 
 /// Bytes for words and tokens.
-const ROOM: usize = 1 << 19;
+const ROOM: usize = 1 << 20;
 /// A word in the room begins at a multiple of this.
 const UNIT: usize = 4;
 /// Sets of four places, the newest first.
-const SETS: usize = 1 << 12;
+const SETS: usize = 1 << 13;
 const WAYS: usize = 4;
 /// A place has the word's position in units below, and above it bits of its hash.
 const POSITION_BITS: u32 = (ROOM / UNIT).trailing_zeros();
@@ -30,28 +30,30 @@ impl RareCache {
     }
 
     #[inline]
-    fn set(&mut self, hash: u64) -> &mut [u32; WAYS] {
-        let (sets, _) = self.places.as_chunks_mut::<WAYS>();
-        &mut sets[hash as usize % SETS]
-    }
-
-    #[inline]
     fn mark(hash: u64) -> u32 {
         (hash >> 32) as u32 >> POSITION_BITS
     }
 
     /// Appends the tokens of the word if it is here.
     #[inline]
-    pub fn get(&mut self, word: &[u8], hash: u64, out: &mut Vec<i32>) -> bool {
-        for place in *self.set(hash) {
-            if place >> POSITION_BITS == Self::mark(hash)
-                && let Some(tokens) = self.tokens(place, word)
-            {
-                out.extend(tokens.iter().map(|&token| i32::from_le_bytes(token)));
-                return true;
-            }
-        }
-        false
+    pub fn get(&self, word: &[u8], hash: u64, out: &mut Vec<i32>) -> bool {
+        let Some(tokens) = self.find(word, hash) else { return false };
+        out.extend(tokens.iter().map(|&token| i32::from_le_bytes(token)));
+        true
+    }
+
+    pub fn has(&self, word: &[u8], hash: u64) -> bool {
+        self.find(word, hash).is_some()
+    }
+
+    #[inline]
+    fn find(&self, word: &[u8], hash: u64) -> Option<&[[u8; 4]]> {
+        let (sets, _) = self.places.as_chunks::<WAYS>();
+        let mark = Self::mark(hash);
+        let places = sets[hash as usize % SETS].iter();
+        places
+            .filter(|&place| place >> POSITION_BITS == mark)
+            .find_map(|&place| self.tokens(place, word))
     }
 
     #[inline]
@@ -88,7 +90,8 @@ impl RareCache {
             *place = token.to_le_bytes();
         }
         let place = Self::mark(hash) << POSITION_BITS | (at / UNIT) as u32;
-        let set = self.set(hash);
+        let (sets, _) = self.places.as_chunks_mut::<WAYS>();
+        let set = &mut sets[hash as usize % SETS];
         set.copy_within(..WAYS - 1, 1);
         set[0] = place;
     }

@@ -163,15 +163,37 @@ pub fn merged_character(word: &[u8], at: usize) -> Option<(u32, usize)> {
     clean.then_some((id, length))
 }
 
-/// The id that two tokens merge to, or [`NONE`]. Without a branch: whether a pair merges
-/// cannot be predicted, and the next look-up should not wait to know it.
+/// Two tokens of which the merge is under way to the cache.
+pub struct Pair {
+    pair: u64,
+    slot: usize,
+}
+
+impl Pair {
+    #[inline(always)]
+    pub fn new(left: u32, right: u32) -> Self {
+        let h = hash::hash_pair(left, right);
+        let slot = hash::slot(h, PAIRS_SEED, PAIR_PILOTS.0[hash::bucket(h, PAIRS_SEED)]);
+        let (slots, _) = PAIR_SLOTS.0.as_chunks::<8>();
+        simd::prefetch(&slots[slot]);
+        Self { pair: (left as u64) << 18 | right as u64, slot }
+    }
+
+    /// The id that the two merge to, or [`NONE`]. Without a branch: whether a pair merges
+    /// cannot be predicted, and the next look-up should not wait to know it.
+    #[inline(always)]
+    pub fn merged(self) -> u32 {
+        let (slots, _) = PAIR_SLOTS.0.as_chunks::<8>();
+        let slot = u64::from_le_bytes(slots[self.slot % SLOTS]);
+        let other = u32::from(slot >> 18 != self.pair) | u32::from(slot == 0);
+        slot as u32 & 0x3_ffff | 0u32.wrapping_sub(other)
+    }
+}
+
+/// The id that two tokens merge to, or [`NONE`].
 #[inline(always)]
 pub fn merge(left: u32, right: u32) -> u32 {
-    let h = hash::hash_pair(left, right);
-    let slot = placed(&PAIR_SLOTS.0, &PAIR_PILOTS.0, h, PAIRS_SEED);
-    let pair = (left as u64) << 18 | right as u64;
-    let other = u32::from(slot >> 18 != pair) | u32::from(slot == 0);
-    slot as u32 & 0x3_ffff | 0u32.wrapping_sub(other)
+    Pair::new(left, right).merged()
 }
 
 #[cfg(test)]
