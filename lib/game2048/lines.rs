@@ -96,14 +96,12 @@ fn build_lines() -> Lines {
         }
     }
     let mut lines = Vec::with_capacity(LINES);
-    for a in 0..RANKS {
-        for b in 0..RANKS {
-            let first = pairs[a][b];
-            let score = first.0 + tile(a as u8) * 4;
-            for c in 0..RANKS {
-                let second = pairs[b][c];
+    for (a, after_a) in (0..).zip(&pairs) {
+        for (first, after_b) in after_a.iter().zip(&pairs) {
+            let score = tile(a) * 4 + first.0;
+            for (second, after_c) in after_b.iter().zip(&pairs) {
                 let (score, slides) = (score + second.0, first.1 | second.1);
-                lines.extend(pairs[c].iter().map(|third| (score + third.0) | slides | third.1));
+                lines.extend(after_c.iter().map(|third| (score + third.0) | slides | third.1));
             }
         }
     }
