@@ -130,7 +130,7 @@ fn inputs_that_do_not_go_together_are_refused() {
     }
     assert!(directory.read("aligned/steps.npy") == before);
     // The chain says who has done what.
-    bash(&format!("set -o pipefail; ds-cat -q {pool} | npy-pack -q -o {out}")).ok();
+    bash(&format!("set -o pipefail; ds-cat -q {pool} --to arrow | npy-pack -q -o {out}")).ok();
     let again = directory.at("again");
     pack(&["-q", &out, &pool, "-o", &again]).silent();
     let manifest = directory.json("again/manifest.json");

@@ -129,7 +129,7 @@ impl Board {
     /// Moves all tiles. An illegal move gives the same cells and gains nothing.
     #[inline]
     pub fn slide(&self, direction: Direction) -> Slide {
-        let tables = lines::tables();
+        let slides = lines::slides();
         let across = matches!(direction, Direction::Up | Direction::Down);
         let back = matches!(direction, Direction::Down | Direction::Right);
         let cells = u128::from_le_bytes(self.0);
@@ -139,10 +139,11 @@ impl Board {
         for line in 0..4 {
             let cells = (cells >> (32 * line)) as u32;
             let [a, b, c, d] = if back { cells.to_be_bytes() } else { cells.to_le_bytes() };
-            let (moved, gain) = tables.slid(lines::index(a, b, c, d));
-            let moved = if back { u32::from_be_bytes(moved) } else { u32::from_le_bytes(moved) };
-            slid |= u128::from(moved) << (32 * line);
-            gained += gain;
+            let moved = slides.slid(lines::index(a, b, c, d));
+            let cells = moved.cells;
+            let cells = if back { u32::from_be_bytes(cells) } else { u32::from_le_bytes(cells) };
+            slid |= u128::from(cells) << (32 * line);
+            gained += moved.gained;
         }
         let slid = if across { transposed(slid) } else { slid };
         Slide { cells: slid.to_le_bytes(), gained }

@@ -5,7 +5,7 @@
 //! Exponents of 16 and 17 count as they are.
 
 use super::board::{Board, Direction};
-use super::lines::{self, Line, Tables};
+use super::lines::{self, Line, Lines};
 
 /// What one look at all lines of a board tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Survey {
 /// Evaluates a board and finds its legal moves.
 #[inline]
 pub fn survey(board: &Board) -> Survey {
-    let tables = lines::tables();
+    let tables = lines::lines();
     let (mut board_eval, mut rows, mut columns) = (0, 0, 0);
     for i in 0..4 {
         let (row, column) = (row(tables, board, i), column(tables, board, i));
@@ -42,7 +42,7 @@ pub fn board_eval(board: &Board) -> i32 {
 /// The interactive variant: for the rows and for the columns, the larger of the sums in
 /// the two directions.
 pub fn board_eval_interactive(board: &Board) -> i32 {
-    let tables = lines::tables();
+    let tables = lines::lines();
     let cell = |row: usize, column: usize| board.cells()[row * 4 + column];
     let (mut rows, mut rows_back, mut columns, mut columns_back) = (0, 0, 0, 0);
     for i in 0..4 {
@@ -57,14 +57,14 @@ pub fn board_eval_interactive(board: &Board) -> i32 {
 }
 
 #[inline]
-fn row(tables: &Tables, board: &Board, row: usize) -> Line {
+fn row(tables: &Lines, board: &Board, row: usize) -> Line {
     let c = board.cells();
     let i = row * 4;
     tables.line(lines::index(c[i], c[i + 1], c[i + 2], c[i + 3]))
 }
 
 #[inline]
-fn column(tables: &Tables, board: &Board, column: usize) -> Line {
+fn column(tables: &Lines, board: &Board, column: usize) -> Line {
     let c = board.cells();
     tables.line(lines::index(c[column], c[column + 4], c[column + 8], c[column + 12]))
 }

@@ -65,7 +65,7 @@ pub fn known_values(values: &[f32; 4], known: u8) -> [f32; 4] {
         let mut masks = [[0; 4]; 16];
         let mut place = 0;
         while place < 64 {
-            if place / 4 >> (place % 4) & 1 == 1 {
+            if (place / 4) >> (place % 4) & 1 == 1 {
                 masks[place / 4][place % 4] = u32::MAX;
             }
             place += 1;

@@ -1,5 +1,5 @@
 //! Tables over every line of four cells with exponents 0..=17: its score, whether it can
-//! slide, where it slides to and what that gains. They are built once, at first use.
+//! slide, where it slides to and what that gains. Each is built once, at first use.
 //!
 //! A line is read from the side that tiles slide to (its first cell is the wall). Sliding
 //! to the other side is the same lookup on the reversed line.
@@ -12,21 +12,27 @@ use super::board::MAX_EXPONENT;
 const RANKS: usize = MAX_EXPONENT as usize + 1;
 const LINES: usize = RANKS * RANKS * RANKS * RANKS;
 
-/// Bit of [`Tables::packed`]: the line can slide towards its first cell.
+/// Bit of an item of [`Lines`]: the line can slide towards its first cell.
 const FORWARD: i32 = 1;
-/// Bit of [`Tables::packed`]: the line can slide towards its last cell.
+/// Bit of an item of [`Lines`]: the line can slide towards its last cell.
 const BACKWARD: i32 = 2;
 
-/// What is known of every line, each vector indexed by [`index`].
-pub(super) struct Tables {
-    /// `score << 2 | can slide backward << 1 | can slide forward`. The score of a line is at
-    /// least -51.3 million (0 17 0 17) and at most 22.3 million (17 17 17 17), so two more
-    /// bits fit i32.
-    packed: Vec<i32>,
-    /// The line after sliding towards its first cell. 17 and 17 merge to 18.
-    slid: Vec<[u8; 4]>,
-    /// The sum of the tiles made by merging in that slide.
-    gained: Vec<u32>,
+/// What a line scores and whether it slides, for every line, at its [`index`].
+///
+/// `score << 2 | can slide backward << 1 | can slide forward`. The score of a line is at least
+/// -51.3 million (0 17 0 17) and at most 22.3 million (17 17 17 17), so two more bits fit i32.
+pub(super) struct Lines(Vec<i32>);
+
+/// Where every line slides to, at its [`index`].
+pub(super) struct Slides(Vec<Slid>);
+
+/// A line after sliding towards its first cell.
+#[derive(Clone, Copy)]
+pub(super) struct Slid {
+    /// 17 and 17 merge to 18.
+    pub cells: [u8; 4],
+    /// The sum of the tiles made by merging.
+    pub gained: u32,
 }
 
 /// Score and legality of a line.
@@ -46,23 +52,32 @@ impl Line {
     }
 }
 
-impl Tables {
+impl Lines {
     #[inline]
     pub(super) fn line(&self, index: u32) -> Line {
-        Line(self.packed[index as usize])
-    }
-
-    #[inline]
-    pub(super) fn slid(&self, index: u32) -> ([u8; 4], u32) {
-        (self.slid[index as usize], self.gained[index as usize])
+        Line(self.0[index as usize])
     }
 }
 
-/// The tables, built on the first call (about a millisecond).
+impl Slides {
+    #[inline]
+    pub(super) fn slid(&self, index: u32) -> Slid {
+        self.0[index as usize]
+    }
+}
+
+/// The scores, built on the first call (a tenth of a millisecond).
 #[inline]
-pub(super) fn tables() -> &'static Tables {
-    static TABLES: LazyLock<Tables> = LazyLock::new(build);
-    &TABLES
+pub(super) fn lines() -> &'static Lines {
+    static LINES: LazyLock<Lines> = LazyLock::new(build_lines);
+    &LINES
+}
+
+/// The slides, built on the first call (about a millisecond).
+#[inline]
+pub(super) fn slides() -> &'static Slides {
+    static SLIDES: LazyLock<Slides> = LazyLock::new(build_slides);
+    &SLIDES
 }
 
 /// Index of the line `a b c d`, whose exponents are at most [`MAX_EXPONENT`].
@@ -72,35 +87,67 @@ pub(super) fn index(a: u8, b: u8, c: u8, d: u8) -> u32 {
     (u32::from(a) * R + u32::from(b)) * (R * R) + u32::from(c) * R + u32::from(d)
 }
 
-fn build() -> Tables {
-    let mut tables = Tables {
-        packed: Vec::with_capacity(LINES),
-        slid: Vec::with_capacity(LINES),
-        gained: Vec::with_capacity(LINES),
-    };
+/// Both the score and whether a line slides are made of what its three pairs of neighbours say.
+fn build_lines() -> Lines {
+    let mut pairs = [[(0, 0); RANKS]; RANKS];
+    for (x, pairs) in (0..).zip(&mut pairs) {
+        for (y, pair) in (0..).zip(pairs) {
+            *pair = (pair_score(x, y) * 4, pair_slides(x, y));
+        }
+    }
+    let mut lines = Vec::with_capacity(LINES);
+    for (a, after_a) in (0..).zip(&pairs) {
+        for (first, after_b) in after_a.iter().zip(&pairs) {
+            let score = tile(a) * 4 + first.0;
+            for (second, after_c) in after_b.iter().zip(&pairs) {
+                let (score, slides) = (score + second.0, first.1 | second.1);
+                lines.extend(after_c.iter().map(|third| (score + third.0) | slides | third.1));
+            }
+        }
+    }
+    Lines(lines)
+}
+
+fn build_slides() -> Slides {
+    let mut slides = Vec::with_capacity(LINES);
     let ranks = 0..RANKS as u8;
     for a in ranks.clone() {
         for b in ranks.clone() {
             for c in ranks.clone() {
-                for d in ranks.clone() {
-                    let line = [a, b, c, d];
-                    let (slid, gained) = slide(line);
-                    let (back, _) = slide([d, c, b, a]);
-                    let forward = if slid != line { FORWARD } else { 0 };
-                    let backward = if back != [d, c, b, a] { BACKWARD } else { 0 };
-                    tables.packed.push((score(line) * 4) | forward | backward);
-                    tables.slid.push(slid);
-                    tables.gained.push(gained);
-                }
+                slides.extend(ranks.clone().map(|d| slide([a, b, c, d])));
             }
         }
     }
-    tables
+    Slides(slides)
+}
+
+/// t(r) of the heuristic.
+fn tile(exponent: u8) -> i32 {
+    i32::from(exponent) << exponent
+}
+
+/// What a pair of neighbours adds to its line's score, as the heuristic defines it.
+fn pair_score(x: u8, y: u8) -> i32 {
+    let (x, y) = (tile(x), tile(y));
+    let both = if x >= y { x + y } else { 12 * (x - y) };
+    if x == y { both + x } else { both }
+}
+
+/// Where a line slides because of a pair of neighbours: equal tiles merge, and a tile goes to an
+/// empty cell beside it.
+fn pair_slides(x: u8, y: u8) -> i32 {
+    match (x, y) {
+        (0, 0) => 0,
+        (x, y) if x == y => FORWARD | BACKWARD,
+        (0, _) => FORWARD,
+        (_, 0) => BACKWARD,
+        _ => 0,
+    }
 }
 
 /// Slides a line towards its first cell: tiles close up, and each pair of equal neighbours
 /// merges once, the pair nearest to the wall first.
-fn slide(line: [u8; 4]) -> ([u8; 4], u32) {
+fn slide(line: [u8; 4]) -> Slid {
     let (mut out, mut gained) = ([0; 4], 0);
     let (mut next, mut open) = (0, false);
     for tile in line.into_iter().filter(|&tile| tile != 0) {
@@ -114,19 +161,28 @@ fn slide(line: [u8; 4]) -> ([u8; 4], u32) {
             open = true;
         }
     }
-    (out, gained)
+    Slid { cells: out, gained }
 }
 
-/// The score of a line, as the heuristic defines it.
-fn score(line: [u8; 4]) -> i32 {
-    let t = |exponent: u8| i32::from(exponent) << exponent;
-    let mut sum = t(line[0]);
-    for pair in line.windows(2) {
-        let (x, y) = (t(pair[0]), t(pair[1]));
-        sum += if x >= y { x + y } else { 12 * (x - y) };
-        if x == y {
-            sum += x;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_slides_where_sliding_changes_it() {
+        let ranks = 0..RANKS as u8;
+        for a in ranks.clone() {
+            for b in ranks.clone() {
+                for c in ranks.clone() {
+                    for d in ranks.clone() {
+                        let (line, back) = ([a, b, c, d], [d, c, b, a]);
+                        let forward = if slide(line).cells != line { FORWARD } else { 0 };
+                        let backward = if slide(back).cells != back { BACKWARD } else { 0 };
+                        let slides = lines().line(index(a, b, c, d)).slides();
+                        assert_eq!(i32::from(slides), forward | backward, "{line:?}");
+                    }
+                }
+            }
         }
     }
-    sum
 }

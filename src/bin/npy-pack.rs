@@ -247,8 +247,7 @@ fn write_pools(args: Args) -> Result<()> {
         }
         progress.add(1, pack.bytes() - bytes);
     }
-    let mut chain = Header::default();
-    chain.provenance = games.provenance();
+    let chain = Header { provenance: games.provenance(), ..Header::default() };
     let provenance = chain.through(&GAME, Some(provenance_entry("npy-pack"))).provenance;
     let legality = games.legality().map(str::to_string);
     let summary = Summary { records, dropped: 0, legality, provenance };
