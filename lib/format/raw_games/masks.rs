@@ -2,7 +2,7 @@
 //! taken apart with.
 //!
 //! The compiler does not find `movemask` by itself. With the same masks from plain words of
-//! eight bytes, decoding as a whole takes 8 % longer (benches/decode.rs, best of 21 runs), so
+//! eight bytes, decoding as a whole takes 8 % longer (best of 21 runs), so
 //! this module has the one unsafe call.
 
 /// Bytes that are looked at, one for each bit of a mask.
