@@ -3,21 +3,18 @@
 //! changes the speed of the encoder, never its output.
 
 use super::hash::hash_key;
-use super::{pages, simd};
+use super::pages::{Line, Room};
+use super::simd;
 
 /// Sets of two entries, at first, and when half of the entries are taken: many encoders see only
 /// a few words, and a large room is given by the system at once.
 const FEW_SETS: usize = 1 << 10;
 const SETS: usize = 1 << 16;
-/// An entry is a key and its tokens; a set is one cache line.
-const SET: usize = 4;
 pub const MOST_TOKENS: usize = 3;
 
 pub struct WordCache {
-    room: Vec<u128>,
-    /// Where the first set starts.
-    start: usize,
-    sets: usize,
+    /// A set is a line: key, tokens, key, tokens.
+    room: Room,
     /// How many words more this room takes before it grows.
     left: usize,
 }
@@ -54,22 +51,13 @@ impl Tokens {
 
 impl WordCache {
     pub fn new() -> Self {
-        Self::with_sets(FEW_SETS, 64)
-    }
-
-    /// `align` is in bytes.
-    fn with_sets(sets: usize, align: usize) -> Self {
-        // A vector of zeroed numbers comes from the allocator untouched.
-        let more = align / size_of::<u128>();
-        let room = vec![0u128; sets * SET + more];
-        let start = room.as_ptr().align_offset(align).min(more);
-        Self { room, start, sets, left: if sets < SETS { sets } else { usize::MAX } }
+        Self { room: Room::zeroed(FEW_SETS), left: FEW_SETS }
     }
 
     #[inline(always)]
-    fn set(&self, hash: u64) -> &[u128; SET] {
-        let (sets, _) = self.room[self.start..].as_chunks::<SET>();
-        &sets[hash as usize & (self.sets - 1)]
+    fn set(&self, hash: u64) -> &Line {
+        let sets = self.room.lines();
+        &sets[hash as usize & (sets.len() - 1)]
     }
 
     /// Asks for the cache line of a hash that will be looked up soon.
@@ -124,19 +112,21 @@ impl WordCache {
 
     #[cold]
     fn grow(&mut self) {
-        let few = std::mem::replace(self, Self::with_sets(SETS, pages::HUGE));
-        pages::expect_writes(&self.room[self.start..][..SETS * SET]);
-        for entry in few.room[few.start..][..few.sets * SET].as_chunks::<2>().0 {
-            let [key, tokens] = *entry;
-            if key != 0 {
-                self.put(key, hash_key(key), Tokens(tokens));
+        let few = std::mem::replace(&mut self.room, Room::zeroed(SETS));
+        self.left = usize::MAX;
+        for &[first_key, first, second_key, second] in few.lines() {
+            for (key, tokens) in [(second_key, second), (first_key, first)] {
+                if key != 0 {
+                    self.put(key, hash_key(key), Tokens(tokens));
+                }
             }
         }
     }
 
-    fn set_mut(&mut self, hash: u64) -> &mut [u128; SET] {
-        let (sets, _) = self.room[self.start..].as_chunks_mut::<SET>();
-        &mut sets[hash as usize & (self.sets - 1)]
+    fn set_mut(&mut self, hash: u64) -> &mut Line {
+        let sets = self.room.lines_mut();
+        let mask = sets.len() - 1;
+        &mut sets[hash as usize & mask]
     }
 }
 
@@ -195,7 +185,7 @@ mod tests {
         for key in 1..=FEW_SETS as u128 + 1 {
             cache.put(key, hash_key(key), tokens(key as i32));
         }
-        assert_eq!(cache.sets, SETS);
+        assert_eq!(cache.room.lines().len(), SETS);
         for key in 1..=FEW_SETS as u128 + 1 {
             let hash = hash_key(key);
             if let Some(hit) = cache.get(key, hash).or_else(|| cache.get_moved(key, hash)) {

@@ -20,6 +20,7 @@ mod encode;
 mod hash;
 mod merge;
 mod pages;
+mod parts;
 mod rare;
 mod scan;
 mod simd;

@@ -1,30 +1,103 @@
-//! What the system is told about memory: advice only, which it may not know or not take.
+//! Room that the system gives zeroed, in huge pages if it has them. With `simd` the only place
+//! of the tokenizer with `unsafe`.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::ptr::NonNull;
+
+use memmap2::MmapMut;
 
 /// Size of a huge page.
-pub const HUGE: usize = 2 << 20;
+const HUGE: usize = 2 << 20;
 
-/// All of this will be written, in any order: huge pages if there are any, and all of them now
-/// and not one fault at a time. It should begin at a multiple of [`HUGE`].
-pub fn expect_writes<T>(room: &[T]) {
-    #[cfg(target_os = "linux")]
-    {
-        advise(room, libc::MADV_HUGEPAGE);
-        advise(room, libc::MADV_POPULATE_WRITE);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = room;
+/// Zeroed elements of which each begins a cache line.
+pub struct Room {
+    first: NonNull<Line>,
+    count: usize,
+    from: Source,
 }
 
-#[cfg(target_os = "linux")]
-fn advise<T>(memory: &[T], advice: libc::c_int) {
-    const PAGE: usize = 4096;
-    let start = memory.as_ptr() as usize;
-    let end = start + size_of_val(memory);
-    let first = start & !(PAGE - 1);
-    // SAFETY: the two kinds of advice above change neither what is in memory nor what may be
-    // done with it; they only bring pages in earlier. The pages are mapped: each has a byte of
-    // a live reference. An error (an older system, larger pages) leaves all as it was.
-    unsafe {
-        libc::madvise(first as *mut libc::c_void, end - first, advice);
+/// A cache line.
+pub type Line = [u128; 4];
+
+enum Source {
+    Heap(Layout),
+    /// Kept for its drop.
+    Map {
+        _map: MmapMut,
+    },
+}
+
+// SAFETY: a room owns its memory and gives it out by the usual rules of `&` and `&mut`.
+unsafe impl Send for Room {}
+// SAFETY: as above; nothing changes behind a `&Room`.
+unsafe impl Sync for Room {}
+
+impl Room {
+    /// `count` is not 0. Large rooms come straight from the system: the allocator might give
+    /// used memory, to be zeroed small page by small page.
+    pub fn zeroed(count: usize) -> Self {
+        let size = count * size_of::<Line>();
+        if size >= HUGE
+            && let Ok(mut map) = MmapMut::map_anon(size + HUGE)
+        {
+            let start = map.as_ptr().align_offset(HUGE).min(HUGE);
+            let room = &mut map[start..start + size];
+            let first = NonNull::from(room).cast();
+            #[cfg(target_os = "linux")]
+            for advice in [memmap2::Advice::HugePage, memmap2::Advice::PopulateWrite] {
+                // Advice only: an older system may not know it, and all is well without.
+                let _ = map.advise_range(advice, start, size);
+            }
+            return Self { first, count, from: Source::Map { _map: map } };
+        }
+        let Ok(layout) = Layout::from_size_align(size, 64) else {
+            panic!("a room of {count} lines")
+        };
+        // SAFETY: the size is not 0.
+        let Some(first) = NonNull::new(unsafe { alloc_zeroed(layout) }) else {
+            handle_alloc_error(layout)
+        };
+        Self { first: first.cast(), count, from: Source::Heap(layout) }
+    }
+
+    #[inline(always)]
+    pub fn lines(&self) -> &[Line] {
+        // SAFETY: `first` leads to `count` lines, initialized (all zero at first), aligned to 64
+        // bytes or more, and alive as long as `self`.
+        unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
+    }
+
+    #[inline(always)]
+    pub fn lines_mut(&mut self) -> &mut [Line] {
+        // SAFETY: as in `lines`, and `&mut self` makes this the only way to them.
+        unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.count) }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        if let Source::Heap(layout) = self.from {
+            // SAFETY: it came from `alloc_zeroed` with this very layout.
+            unsafe { dealloc(self.first.as_ptr().cast(), layout) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rooms_are_zeroed_aligned_and_writable() {
+        for count in [1, 1000, HUGE / 64, 1 << 16] {
+            for _ in 0..3 {
+                let mut room = Room::zeroed(count);
+                assert_eq!(room.lines().len(), count);
+                assert_eq!(room.lines().as_ptr() as usize % 64, 0);
+                assert!(room.lines().iter().all(|line| *line == [0; 4]));
+                room.lines_mut().fill([u128::MAX; 4]);
+                assert!(room.lines().iter().all(|line| *line == [u128::MAX; 4]));
+            }
+        }
     }
 }

@@ -1,0 +1,242 @@
+//! Merging in small arrays: one word, or several side by side.
+
+use super::hash::{KEY_BYTES, word_of_key};
+use super::simd::{Processor, Task};
+use super::tables::{NONE, Pair, byte_id, merge, merge_bytes, merged_character};
+
+/// Words that begin as up to this many tokens are merged in arrays.
+pub const SHORT: usize = 48;
+
+/// The token that merging begins with at this place, and its length: a whole character where
+/// nothing else can become of it, else one byte.
+#[inline(always)]
+pub fn first_token(word: &[u8], at: usize) -> (u32, usize) {
+    merged_character(word, at).unwrap_or((byte_id(word[at]), 1))
+}
+
+/// Room for the words that are merged side by side: those that fit in a key.
+const KEY_ROOM: usize = 16;
+/// How many of them: the next step of each waits for memory, so others are made meanwhile.
+const LANES: usize = 8;
+
+/// What two neighbours that merging begins with merge to; the second is at `at`.
+#[inline(always)]
+pub fn first_merge(word: &[u8], at: usize, left: (u32, usize), right: (u32, usize)) -> u32 {
+    if (left.1, right.1) == (1, 1) {
+        merge_bytes(word[at - 1], word[at])
+    } else {
+        merge(left.0, right.0)
+    }
+}
+
+/// Appends the tokens of a word, or gives false if it begins as more than [`SHORT`].
+pub struct MergeShort<'a> {
+    pub word: &'a [u8],
+    pub out: &'a mut Vec<i32>,
+}
+
+impl Task for MergeShort<'_> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run<P: Processor>(self) -> bool {
+        let mut parts = Parts::<64>::new();
+        if !parts.start(self.word) {
+            return false;
+        }
+        loop {
+            let best = parts.best();
+            if best == NONE {
+                break;
+            }
+            parts.step(best);
+        }
+        parts.finish(self.out);
+        true
+    }
+}
+
+/// Words that fit in a key: `made` is given the number of each and its tokens.
+pub struct MergeKeys<'a, F> {
+    pub keys: &'a [u128],
+    pub made: F,
+}
+
+impl<F: FnMut(usize, &[i32])> Task for MergeKeys<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Processor>(self) {
+        let Self { keys, mut made } = self;
+        let mut lanes: [Parts<KEY_ROOM>; LANES] = std::array::from_fn(|_| Parts::new());
+        // Which word is in a lane.
+        let mut words = [keys.len(); LANES];
+        let mut next = 0;
+        let mut tokens = Vec::with_capacity(KEY_BYTES);
+        let mut busy = true;
+        while busy {
+            busy = false;
+            let steps = std::array::from_fn::<_, LANES, _>(|at| {
+                let (lane, word) = (&mut lanes[at], &mut words[at]);
+                let best = lane.best();
+                if best != NONE {
+                    busy = true;
+                    return Some(lane.begin(best));
+                }
+                if *word < keys.len() {
+                    tokens.clear();
+                    lane.finish(&mut tokens);
+                    made(*word, &tokens);
+                }
+                *word = next;
+                if let Some(&key) = keys.get(next) {
+                    busy = true;
+                    next += 1;
+                    let (bytes, length) = word_of_key(key);
+                    lane.start(&bytes[..length]);
+                }
+                None
+            });
+            for (lane, step) in lanes.iter_mut().zip(steps) {
+                if let Some(step) = step {
+                    lane.end(step);
+                }
+            }
+        }
+    }
+}
+
+/// The tokens of a word while it is merged. The first stands at place 1, and on both sides is
+/// one that merges with none, so that every token has two neighbours.
+struct Parts<const ROOM: usize> {
+    ids: [u32; 64],
+    /// What a token and the next one merge to, and the place, as one number, so that the
+    /// lowest is the next to be done; [`NONE`] where there is no token or they do not merge.
+    candidates: [u32; ROOM],
+    /// Bit n is set while a token stands at place n: that of the first it is made of.
+    places: u64,
+}
+
+/// No token's id.
+const NOBODY: u32 = 0x3_ffff;
+
+#[inline(always)]
+fn candidate(merged: u32, place: usize) -> u32 {
+    merged << 6 | place as u32 | 0u32.wrapping_sub(u32::from(merged == NONE))
+}
+
+/// A merge of which only the new neighbours' merges are missing.
+struct Step {
+    place: usize,
+    previous: usize,
+    after: Pair,
+    before: Pair,
+}
+
+impl<const ROOM: usize> Parts<ROOM> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { ids: [NOBODY; 64], candidates: [NONE; ROOM], places: 0 }
+    }
+
+    /// False if the word begins as more tokens than there is room for, or than [`SHORT`]. All
+    /// candidates must be [`NONE`], as they are at the end.
+    #[inline(always)]
+    fn start(&mut self, word: &[u8]) -> bool {
+        let most = SHORT.min(ROOM - 1);
+        let mut count = 0;
+        if word.len() <= most && word.is_ascii() {
+            count = word.len();
+            for (id, &byte) in self.ids[1..].iter_mut().zip(word) {
+                *id = byte_id(byte);
+            }
+            for (place, pair) in word.windows(2).enumerate() {
+                self.candidates[place + 1] = candidate(merge_bytes(pair[0], pair[1]), place + 1);
+            }
+        } else {
+            let mut at = 0;
+            let mut before = (NOBODY, 0);
+            while at < word.len() {
+                if count == most {
+                    self.candidates.fill(NONE);
+                    return false;
+                }
+                let token = first_token(word, at);
+                if count > 0 {
+                    self.candidates[count] = candidate(first_merge(word, at, before, token), count);
+                }
+                count += 1;
+                self.ids[count] = token.0;
+                at += token.1;
+                before = token;
+            }
+        }
+        self.ids[count + 1] = NOBODY;
+        self.places = (4 << count) - 1;
+        true
+    }
+
+    #[inline(always)]
+    fn best(&self) -> u32 {
+        let room = if ROOM == KEY_ROOM { ROOM } else { self.used() };
+        let mut best = NONE;
+        for sixteen in self.candidates[..room].as_chunks::<16>().0 {
+            best = sixteen.iter().fold(best, |best, &next| best.min(next));
+        }
+        best
+    }
+
+    /// Places that may have a candidate, in whole sixteens.
+    #[inline(always)]
+    fn used(&self) -> usize {
+        (63 - self.places.leading_zeros() as usize).next_multiple_of(16)
+    }
+
+    /// Merges the best candidate with its neighbour.
+    #[inline(always)]
+    fn step(&mut self, best: u32) {
+        let step = self.begin(best);
+        self.end(step);
+    }
+
+    /// Merges the best candidate with its neighbour, but for what becomes of the candidates.
+    /// Without a branch: nothing here can be predicted.
+    #[inline(always)]
+    fn begin(&mut self, best: u32) -> Step {
+        let Self { ids, candidates, places } = self;
+        let (id, place) = (best >> 6, (best & 63) as usize);
+        let behind = *places & u64::MAX << place << 1;
+        let eaten = behind.trailing_zeros() as usize;
+        let behind = behind & behind.wrapping_sub(1);
+        let before = *places & ((1 << place) - 1);
+        let next = behind.trailing_zeros() as usize;
+        let previous = 63 - (before | 1).leading_zeros() as usize;
+        *places &= !(1 << (eaten % 64));
+        ids[place] = id;
+        candidates[eaten % ROOM] = NONE;
+        Step {
+            place,
+            previous,
+            after: Pair::new(id, ids[next % 64]),
+            before: Pair::new(ids[previous], id),
+        }
+    }
+
+    #[inline(always)]
+    fn end(&mut self, step: Step) {
+        let Step { place, previous, after, before } = step;
+        self.candidates[place % ROOM] = candidate(after.merged(), place);
+        self.candidates[previous % ROOM] = candidate(before.merged(), previous);
+    }
+
+    /// Appends the tokens.
+    #[inline(always)]
+    fn finish(&self, out: &mut Vec<i32>) {
+        // Without the first and the last.
+        let mut places = self.places & self.places.wrapping_sub(1);
+        while places & places.wrapping_sub(1) != 0 {
+            out.push(self.ids[places.trailing_zeros() as usize] as i32);
+            places &= places - 1;
+        }
+    }
+}
