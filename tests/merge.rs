@@ -237,7 +237,7 @@ fn the_script_merges_checks_and_deletes() {
     place.run("out2 out --fast").fails(2, &["unknown option --fast"]);
     let run = place.run("out2 b");
     assert_eq!(run.code(), Some(2), "{run:?}");
-    assert!(run.stderr.starts_with("ds-cat: b: no dataset that ds-cat knows"), "{run:?}");
+    assert!(run.stderr.starts_with("npy-pack: b: no pool of 2048 games"), "{run:?}");
     assert!(!Path::new(&place.at("out2")).exists());
     assert!(place.run("--help").silent().text().contains("--delete-inputs"));
     // A name like an option's, and one pack alone.
@@ -362,7 +362,7 @@ fn a_damaged_input_is_found_by_ds_check_and_kept() {
     assert_eq!(manifest["legality"], "board");
     let chain: Vec<&Value> =
         manifest["provenance"].as_array().unwrap().iter().map(|entry| &entry["name"]).collect();
-    assert_eq!(chain, ["mx-decode", "npy-pack", "mx-decode", "npy-pack", "ds-cat", "npy-pack"]);
+    assert_eq!(chain, ["mx-decode", "npy-pack", "mx-decode", "npy-pack", "npy-pack"]);
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<()> {
-    if args.input.files.iter().any(|path| pools::is_pool(path)) {
+    if args.input.files.iter().any(|path| path.is_dir()) {
         return match args.puzzles.first_given() {
             Some(flag) => Err(Error::usage(format!("{flag} is for puzzles; games came"))),
             None => write_pools(args),
@@ -214,10 +214,11 @@ fn write_games(args: Args, mut reader: Reader) -> Result<()> {
 fn write_pools(args: Args) -> Result<()> {
     let inputs = &args.input.files;
     if let Some(other) = inputs.iter().find(|path| !pools::is_pool(path)) {
-        let other = cli::shown(other);
-        return Err(Error::usage(format!(
-            "{other}: pools and other inputs cannot be read together"
-        )));
+        let reason = match other.is_dir() {
+            true => "no pool of 2048 games (no steps.npy, no steps-*.npy)",
+            false => "pools and other inputs cannot be read together",
+        };
+        return Err(Error::usage(format!("{}: {reason}", cli::shown(other))));
     }
     if let Some(input) = inputs.iter().find(|input| is_same(input, &args.output)) {
         return Err(Error::usage(format!("{}: is an input and the output", cli::shown(input))));
