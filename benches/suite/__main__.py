@@ -13,10 +13,15 @@ from measuring import Bench
 from report import facts, machine, number, table
 
 HOW = """\
-Made by `{command}`: whole processes, CPU seconds (user and system) and wall seconds as medians of
-{runs} runs, the contenders in turn within each run; spread is the lowest and the highest run. Peak
-memory is the sum over the processes of a pipe. What contenders write is compared before a number is
-printed. Ratios of one run carry the claims: absolute numbers are this machine's, on this day.
+Whole processes: CPU seconds (user and system) and wall seconds are medians of {runs} runs, the
+contenders in turn within each run; spread is the lowest and the highest run. Peak memory is the sum
+over the processes of a pipe. What contenders write is compared before a number is printed. Ratios
+of one run carry the claims. Absolute numbers are this machine's, on this day: their goals were set
+where tiktoken-rs encodes 36 MB/s and the Python original makes 621 rows in a CPU second.
+
+```
+{command}
+```
 """
 
 

@@ -45,6 +45,10 @@ class Inputs:
         script += f" ln -s {self.data}/macroxue/raw_bench $out/$i; done"
         return self.made(f"raw_{copies}", script)
 
+    def few_games(self):
+        """Raw logs of some ten thousand moves."""
+        return self.made("raw_few", f"mkdir $out; ln -s {self.data}/macroxue/raw_small $out/0")
+
     def games(self, copies):
         """Game records, as they come to npy-pack."""
         raw = self.raw_games(copies)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import hard_texts as hard
 from inputs import ROOT
 from measuring import pipe
-from report import commands, contenders, megabytes, number, table
+from report import commands, contenders, megabytes, number, spread, table
 
 PYTHON = sys.executable
 PEERS = f"{PYTHON} {ROOT}/benches/suite/peers.py"
@@ -61,6 +61,7 @@ def encode(bench, inputs, quick):
             equal = runs[name][0]["hash"] == facts["hash"]
             if name == "gristmill" and not equal:
                 raise SystemExit(f"{file}: not the tokens of tiktoken-rs")
+            load = median(name, lambda run: run["load"])
             rows.append(
                 [
                     name,
@@ -68,11 +69,13 @@ def encode(bench, inputs, quick):
                     f"{first['tiktoken-rs'] / first[name]:.2f} x",
                     number(size / later[name] / 1e6),
                     f"{later['tiktoken-rs'] / later[name]:.2f} x",
-                    number(1e3 * median(name, lambda run: run["load"])),
+                    number(1e3 * load),
+                    number(1e3 * (load + first[name])),
                     "yes" if equal else "no",
                 ]
             )
-        head = ["", "cold MB/s", "ratio", "warm MB/s", "ratio", "load ms", "tokens equal"]
+        head = ["", "cold MB/s", "ratio", "warm MB/s", "ratio"]
+        head += ["load ms", "load and cold ms", "tokens equal"]
         text += f"{file}, {what}: {size:,} bytes, {facts['tokens']:,} tokens.\n\n"
         text += table(head, rows) + "\n"
         if "synth" in file:
@@ -134,9 +137,9 @@ def synth(bench, inputs, quick):
     lines = []
     for name, result in results.items():
         rate = rows[name] / result.cpu_median
-        ratio = f"{rate / original:.1f} x"
-        lines.append([name, number(rate), ratio, number(1e6 / rate), megabytes(result.peak)])
-    head = ["", "rows per CPU s", "ratio", "µs a row", "peak MB, all processes"]
+        line = [name, number(rate), f"{rate / original:.1f} x", number(1e6 / rate)]
+        lines.append([*line, spread(result.cpu), f"{result.wall_median:.3f}", megabytes(result.peak)])
+    head = ["", "rows per CPU s", "ratio", "CPU µs a row", "spread", "wall s", "peak MB"]
     text = "The files of both are equal byte for byte.\n\n" + table(head, lines)
     peak = max(results[name].peak for name in list(pipes)[1:]) / 1e6
     goals = [
@@ -257,7 +260,7 @@ def checking(bench, inputs, quick):
         text += contenders(results, size / 1e6, "MB", "sha256sum") + "\n"
         seconds = {name: result.cpu_median for name, result in results.items()}
         goals.append(
-            Goal(f"ds-check, structure of a {name}", 2, size / seconds["structure"] / 1e9, "GB/s")
+            Goal(f"ds-check, structure: {name}", 2, size / seconds["structure"] / 1e9, "GB/s")
         )
         if name == "pack":
             rate = records / seconds["every rule"] / 1e6
@@ -327,8 +330,7 @@ def sizes(bench, inputs, quick):
         command = f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --prefix grown/x"
         [result] = bench.compare({"": pipe(command)}, 3).values()
         lines.append(["SYNTH pipeline", rows, result.cpu_median, result.peak])
-    for copies in [1, 4] + ([] if quick else [20, 40]):
-        raw = inputs.raw_games(copies)
+    for raw in [inputs.few_games(), *map(inputs.raw_games, [1, 4] if quick else [1, 4, 20, 40])]:
         command = f"mx-decode -q {raw} | npy-pack -q --overwrite -o grown/pack"
         [result] = bench.compare({"": pipe(command)}, 3).values()
         rows = (os.path.getsize(inputs.path("grown/pack/steps.npy")) - 384) // 48
