@@ -117,12 +117,12 @@ run_shard() {
         part+=(--expect-records "$expected")
     fi
     local status
-    # --mask is span-mask without a process of its own.
-    harmony-tok "$file" --mask "${limits[@]}" --on-error "$ON_ERROR" "${quiet[@]}" |
+    harmony-tok "$file" "${limits[@]}" --on-error "$ON_ERROR" "${quiet[@]}" |
+        span-mask --progress never |
         "${part[@]}" "${source[@]}" --progress never && return 0
     status=("${PIPESTATUS[@]}")
     # Elsewhere a cut NDJSON stream looks whole to mmidx-write: its part must not count.
-    ((status[1])) || rm -f "$ROOT/parts/$name.json"
+    ((status[2])) || rm -f "$ROOT/parts/$name.json"
     # A stage that only lost its reader (SIGPIPE, 141) or its writer (75) is not the cause.
     for code in "${status[@]}"; do
         ((code == 0 || code == 75 || code == 141)) || return "$code"

@@ -56,57 +56,6 @@ fn pipes_and_threads_give_the_original_bytes() {
     }
 }
 
-/// Two conversations with messages in channels of their own.
-const CHAT: &str = r#"{"id":"c","messages":[{"role":"user","content":"a"},{"role":"assistant","channel":"commentary","recipient":"f","content":"b"},{"role":"tool","name":"f","content":"c"},{"role":"assistant","channel":"other","content":"d"}]}
-{"id":"d","messages":[{"role":"assistant","content":"no channel"},{"role":"assistant","channel":"analysis","content":""}]}
-"#;
-
-/// `harmony-tok --mask` is `harmony-tok | span-mask`, byte for byte: header, masks, limits, what is
-/// refused, and its exit code.
-#[test]
-fn masks_in_one_process_are_those_of_two() {
-    let Some(data) = data("") else { return };
-    let dir = TempDir::new();
-    let parquet = shard(&data).display().to_string();
-    let bad = "{\"id\":\"b\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}\n";
-    let mixed: String = conversations(7).lines().map(|line| format!("{line}\n{bad}")).collect();
-    dir.write("mixed.ndjson", mixed);
-    dir.write("none.ndjson", "");
-    dir.write("chat.ndjson", CHAT);
-    for (tok, mask, code) in [
-        (parquet.as_str(), "", 0),
-        (&format!("{parquet} -j 2"), "--align token", 0),
-        (&format!("{parquet} --slice 1/3"), "--align=label", 0),
-        (&format!("{parquet} --max-tokens 12345"), "--span analysis=7 --span=final=0", 0),
-        (&format!("{parquet} --limit 3 --no-provenance"), "", 0),
-        ("mixed.ndjson --on-error skip -q", "", 0),
-        ("mixed.ndjson", "", 1),
-        ("none.ndjson", "--span other=1", 0),
-        ("chat.ndjson --policy chat", "--span commentary=1", 0),
-    ] {
-        let also = if tok.contains("--no-provenance") { "--no-provenance" } else { "" };
-        for to in ["arrow", "ndjson"] {
-            let script = format!(
-                "cd {}; harmony-tok {tok} 2>two.err | span-mask {mask} {also} >two 2>/dev/null; \
-                 first=${{PIPESTATUS[0]}}; harmony-tok {tok} --mask {mask} >one 2>one.err; \
-                 echo $first $?",
-                dir.path().display()
-            );
-            let codes = bash_with(&script, &[("GRISTMILL_TO", to)]).text();
-            assert_eq!(codes, format!("{code} {code}\n"), "{tok} {mask} {to}");
-            assert_eq!(dir.read("one.err"), dir.read("two.err"), "{tok} {mask} {to}");
-            // What is cut short ends where the writer before it got to.
-            if code == 0 {
-                assert!(dir.read("one") == dir.read("two"), "{tok} {mask} {to}");
-            }
-        }
-    }
-    for wrong in ["--align token", "--span analysis=1", "--mask --decode", "--mask --span x"] {
-        let script = format!("cd {}; harmony-tok none.ndjson {wrong}", dir.path().display());
-        assert_eq!(bash(&script).code(), Some(2), "{wrong}");
-    }
-}
-
 /// The output of one filter may be kept in a file and read from there, in either encoding.
 #[test]
 fn files_between_the_filters_change_nothing() {

@@ -7,7 +7,6 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use super::progress::{Progress, When};
-use crate::harmony::Alignment;
 
 /// What every filter takes.
 #[derive(Debug, Clone, Args)]
@@ -43,22 +42,6 @@ pub struct InputArgs {
     /// Read only the I-th of N contiguous parts of all inputs together, I from 0
     #[arg(long, value_name = "I/N", help_heading = "Input")]
     pub slice: Option<Slice>,
-}
-
-/// Of which token a position of the masks speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Align {
-    Label,
-    Token,
-}
-
-impl From<Align> for Alignment {
-    fn from(align: Align) -> Alignment {
-        match align {
-            Align::Label => Alignment::Label,
-            Align::Token => Alignment::Token,
-        }
-    }
 }
 
 /// What happens to a bad record.

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::{Command, CommandFactory, Parser};
 
 pub use args::{
-    Align, CommonArgs, Encoding, InputArgs, JobsArgs, OnError, OnErrorArgs, OutputArgs, Slice,
+    CommonArgs, Encoding, InputArgs, JobsArgs, OnError, OnErrorArgs, OutputArgs, Slice,
 };
 pub use error::{Error, Kind, Result, shown};
 pub use memory::keep_freed_memory;

@@ -12,7 +12,6 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::{Error, Result, shown};
 use crate::format::hex;
-use crate::harmony::{Alignment, Spans};
 use crate::record::RecordType;
 
 const RECORD: &str = "gristmill.record";
@@ -102,13 +101,6 @@ impl Header {
         }
     }
 
-    /// What the masks say: of which tokens, and which channel has which span id.
-    pub fn set_masks(&mut self, spans: &Spans, alignment: Alignment) {
-        self.set("alignment", alignment.name());
-        let ids = spans.channels().iter().map(|span| (span.channel.clone(), json!(span.id)));
-        self.set("spans", ids.collect::<Map<String, Value>>());
-    }
-
     /// A parameter that is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).and_then(Value::as_str)
@@ -148,37 +140,7 @@ const WITHOUT_EFFECT: [(&str, bool); 9] = [
 
 /// This filter's entry in the chain: name, version, arguments.
 pub fn provenance_entry(tool: &str) -> Value {
-    entry(tool, arguments_with_effect(std::env::args_os().skip(1)))
-}
-
-/// The entries of a filter that does the work of the next one too: this filter's, and that of the
-/// `next`, whose arguments are those among ours that `belong` to it (with true: a value follows).
-/// `switch` asks for that work and stands in neither.
-pub fn provenance_entries(
-    tool: &str,
-    switch: &str,
-    next: &str,
-    belong: &[(&str, bool)],
-) -> [Value; 2] {
     let arguments = arguments_with_effect(std::env::args_os().skip(1));
-    let (mut own, mut others) = (Vec::new(), Vec::new());
-    let mut is_value = false;
-    for argument in arguments {
-        let name = argument.split('=').next().unwrap_or_default();
-        let flag = belong.iter().find(|(flag, _)| *flag == name).filter(|_| !is_value);
-        if let Some((_, takes_value)) = flag {
-            is_value = *takes_value && !argument.contains('=');
-            others.push(argument);
-        } else if std::mem::take(&mut is_value) {
-            others.push(argument);
-        } else if argument != switch {
-            own.push(argument);
-        }
-    }
-    [(tool, own), (next, others)].map(|(name, arguments)| entry(name, arguments))
-}
-
-fn entry(tool: &str, arguments: Vec<String>) -> Value {
     json!({"name": tool, "version": env!("CARGO_PKG_VERSION"), "arguments": arguments})
 }
 

@@ -24,7 +24,7 @@ use std::os::fd::AsRawFd;
 
 pub use batch::{Batch, Origin, Wanted};
 pub use dataset::Dataset;
-pub use header::{Header, input_manifest, provenance_entries, provenance_entry};
+pub use header::{Header, input_manifest, provenance_entry};
 pub use input::open_bytes;
 pub use ndjson_reader::project;
 pub use parquet_source::describe_parquet;

@@ -3,23 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Args as ClapArgs, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 use serde_json::{Value, json};
 
 use gristmill::cli::{
-    self, Align, CommonArgs, Error, Flow, InputArgs, JobsArgs, OnErrorArgs, OutputArgs, Rejects,
-    Result, ordered_map,
+    self, CommonArgs, Error, Flow, InputArgs, JobsArgs, OnErrorArgs, OutputArgs, Rejects, Result,
+    ordered_map,
 };
-use gristmill::harmony::{
-    self, Alignment, ChannelSpan, Policy, Rendered, Renderer, Spans, loss_mask,
-};
+use gristmill::harmony::{self, Policy, Rendered, Renderer};
 use gristmill::record::conversation::{self, Conversations};
 use gristmill::record::decoded::{DecodedBuilder, Message};
-use gristmill::record::tokens::{self, Segment, Tokens, TokensBuilder};
+use gristmill::record::tokens::{self, Tokens, TokensBuilder};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS};
-use gristmill::stream::{
-    Batch, Header, Reader, Wanted, Writer, input_manifest, provenance_entries, provenance_entry,
-};
+use gristmill::stream::{Batch, Header, Reader, Wanted, Writer, input_manifest, provenance_entry};
 use gristmill::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256, verify_vocabulary};
 
 /// Render Harmony conversations and tokenize them with o200k
@@ -36,9 +32,6 @@ struct Args {
     /// Go back: tokens records in, {id, text, messages} out
     #[arg(long, conflicts_with_all = ["policy", "id_field", "vocab", "max_tokens"])]
     decode: bool,
-
-    #[command(flatten)]
-    masks: MaskArgs,
 
     /// Which conversations are accepted: those of the SYNTH dataset, or all that the official
     /// renderer accepts
@@ -72,46 +65,15 @@ struct Args {
     common: CommonArgs,
 }
 
-#[derive(ClapArgs)]
-struct MaskArgs {
-    /// Do span-mask's work too: its output, without its process
-    #[arg(long, conflicts_with = "decode")]
-    mask: bool,
-
-    /// span-mask's --align
-    #[arg(long, requires = "mask", hide_short_help = true)]
-    #[arg(value_enum, default_value = "label", value_name = "label|token")]
-    #[arg(hide_possible_values = true)]
-    align: Align,
-
-    /// span-mask's --span (repeatable)
-    #[arg(long, requires = "mask", hide_short_help = true, value_name = "CHANNEL=ID")]
-    span: Vec<ChannelSpan>,
-}
-
-impl MaskArgs {
-    fn wanted(&self) -> Option<Masks> {
-        let masks = || Masks { spans: Spans::synth_kd_v1(&self.span), align: self.align.into() };
-        self.mask.then(masks)
-    }
-}
-
-/// How the tokens are masked.
-struct Masks {
-    spans: Spans,
-    align: Alignment,
-}
-
 const HELP: &str = "\
 Examples:
   harmony-tok shard_00.parquet | head -1 | jq .tokens
   harmony-tok shard_00.parquet -j 4 --to arrow | span-mask | mmidx-write --prefix out/shard_00
-  harmony-tok shard_00.parquet --mask --to arrow | mmidx-write --root out --shard shard_00
   ds-cat out/train/shard_00 | harmony-tok --decode | jq -r .text
   echo '{\"id\":\"a\",\"messages\":[{\"role\":\"assistant\",\"channel\":\"final\",\"content\":\"hi\"}]}' | harmony-tok
 
 In: conversation records {id or synth_id, messages or messages_json}; with --decode tokens records.
-Out: tokens records {id, tokens, segments}, with --mask also loss_mask and span_id; with --decode {id, text, messages}.
+Out: tokens records {id, tokens, segments}; with --decode {id, text, messages}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -142,12 +104,8 @@ fn tokenize(args: Args) -> Result<()> {
         Wanted { record: &CONVERSATION, schema: conversation::schema(&ids), parquet: true };
     let mut reader = Reader::open(&args.input, wanted)?.limited(args.limit);
     let header = header(&args, &reader, tokenizer)?;
-    let masks = args.masks.wanted();
-    let schema = match masks {
-        Some(_) => tokens::masked_schema(),
-        None => tokens::unmasked_schema(),
-    };
-    let mut writer = Writer::stdout(args.output.to, args.output.force, &schema, &header)?;
+    let mut writer =
+        Writer::stdout(args.output.to, args.output.force, &tokens::unmasked_schema(), &header)?;
     let mut rejects = Rejects::open(&args.on_error)?;
     let mut progress = args.common.progress("conversations", reader.total());
     let mut tokens_left = args.max_tokens.unwrap_or(u64::MAX);
@@ -157,8 +115,7 @@ fn tokenize(args: Args) -> Result<()> {
         &mut reader,
         || {
             let mut renderer = Renderer::new(policy);
-            let masks = masks.as_ref();
-            move |batch: Batch| render(&mut renderer, masks, batch)
+            move |batch: Batch| render(&mut renderer, batch)
         },
         |rendered| {
             let mut batch = rendered?;
@@ -178,14 +135,11 @@ fn tokenize(args: Args) -> Result<()> {
 const MOST_RESERVED: usize = 1 << 20;
 
 /// One batch of conversations as tokens; what is refused stands in its `rejected`.
-fn render(renderer: &mut Renderer, masks: Option<&Masks>, mut batch: Batch) -> Result<Batch> {
+fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     let records = batch.records.clone();
     let conversations = Conversations::of(&records);
     let mut rendered = Rendered::default();
-    let mut builder = match masks {
-        Some(_) => TokensBuilder::masked(),
-        None => TokensBuilder::default(),
-    };
+    let mut builder = TokensBuilder::default();
     // A token mostly stands for more than four bytes: growing would copy, and what is reserved and
     // not used costs nothing.
     builder.tokens.reserve((batch.bytes as usize / 4).min(MOST_RESERVED));
@@ -208,24 +162,12 @@ fn render(renderer: &mut Renderer, masks: Option<&Masks>, mut batch: Batch) -> R
                     let channel = rendered.segments.channel(segment);
                     builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
                 }
-                if let Some(Masks { spans, align }) = masks {
-                    let segments = rendered.segments.list.iter().map(|segment| Segment {
-                        role: segment.role.as_str(),
-                        channel: rendered.segments.channel(segment),
-                        start: segment.start,
-                        end: segment.end,
-                    });
-                    let length = builder.tokens.len() - builder.span_id.len();
-                    let masked = spans.append(segments, length, *align, &mut builder.span_id);
-                    masked.map_err(Error::data)?;
-                }
                 builder.finish_record(id)?;
             }
             Err(reason) => batch.reject(row, id, reason, conversations.to_json(row)),
         }
         rendered.segments.clear();
     }
-    builder.loss_mask = loss_mask(&builder.span_id);
     batch.records = builder.finish()?;
     Ok(batch)
 }
@@ -243,17 +185,16 @@ fn spend(batch: &mut Batch, tokens_left: &mut u64) -> Result<Flow> {
     Ok(Flow::Continue)
 }
 
-/// The arguments that are span-mask's; a value follows them.
-const MASK: [(&str, bool); 2] = [("--align", true), ("--span", true)];
-
 /// What everyone downstream needs to know.
 fn header(args: &Args, reader: &Reader, tokenizer: Value) -> Result<Header> {
     let manifest = input_manifest(&args.input.files)?;
-    let [mut entry, mask_entry] = provenance_entries("harmony-tok", "--mask", "span-mask", &MASK);
-    if let Some(sha256) = manifest.get("sha256") {
-        entry["input_manifest_sha256"] = sha256.clone();
-    }
-    let entry = (!args.output.no_provenance).then_some(entry);
+    let entry = (!args.output.no_provenance).then(|| {
+        let mut entry = provenance_entry("harmony-tok");
+        if let Some(sha256) = manifest.get("sha256") {
+            entry["input_manifest_sha256"] = sha256.clone();
+        }
+        entry
+    });
     let mut header = reader.header().through(&TOKENS, entry);
     let policy = args.policy.to_possible_value();
     header.set("policy", policy.map(|value| value.get_name().to_string()));
@@ -263,11 +204,6 @@ fn header(args: &Args, reader: &Reader, tokenizer: Value) -> Result<Header> {
     header.set("input_manifest", manifest);
     let slice = args.input.slice.map(|slice| slice.to_string());
     header.set("limits", json!({"rows": args.limit, "tokens": args.max_tokens, "slice": slice}));
-    if let Some(Masks { spans, align }) = args.masks.wanted() {
-        let entry = (!args.output.no_provenance).then_some(mask_entry);
-        header = header.through(&TOKENS, entry);
-        header.set_masks(&spans, align);
-    }
     Ok(header)
 }
 

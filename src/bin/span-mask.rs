@@ -4,12 +4,10 @@ use std::process::ExitCode;
 
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
-use clap::Parser;
-use serde_json::json;
+use clap::{Parser, ValueEnum};
+use serde_json::{Map, Value, json};
 
-use gristmill::cli::{
-    self, Align, CommonArgs, InputArgs, OnErrorArgs, OutputArgs, Rejects, Result,
-};
+use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, OutputArgs, Rejects, Result};
 use gristmill::harmony::{Alignment, ChannelSpan, Spans, loss_mask};
 use gristmill::record::TOKENS;
 use gristmill::record::tokens::{self, Tokens, with_masks};
@@ -52,6 +50,12 @@ Examples:
 In: tokens records {id, tokens, segments}. Out: the same with loss_mask and span_id.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
+#[derive(Clone, Copy, ValueEnum)]
+enum Align {
+    Label,
+    Token,
+}
+
 fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(run)
@@ -59,11 +63,17 @@ fn main() -> ExitCode {
 
 fn run(args: Args) -> Result<()> {
     let spans = Spans::synth_kd_v1(&args.span);
-    let alignment = Alignment::from(args.align);
+    let alignment = match args.align {
+        Align::Label => Alignment::Label,
+        Align::Token => Alignment::Token,
+    };
     let mut reader = Reader::open(&args.input, Wanted::records(&TOKENS))?;
     let entry = (!args.output.no_provenance).then(|| provenance_entry("span-mask"));
     let mut header = reader.header().through(&TOKENS, entry);
-    header.set_masks(&spans, alignment);
+    header.set("alignment", alignment.name());
+    let ids: Map<String, Value> =
+        spans.channels().iter().map(|span| (span.channel.clone(), json!(span.id))).collect();
+    header.set("spans", ids);
     let mut writer =
         Writer::stdout(args.output.to, args.output.force, &tokens::masked_schema(), &header)?;
     let mut rejects = Rejects::open(&args.on_error)?;
