@@ -94,7 +94,7 @@ def encode(bench, inputs, quick):
 def hard_texts(bench, inputs, quick):
     """Texts of one kind and one piece, in a new process: nanoseconds for a byte do not grow with
     the size. The tokens of the shortest are compared with those of tiktoken-rs."""
-    sizes = [2**14, 2**17, 2**20] + ([] if quick else [2**23])
+    sizes = [2**14, 2**20] if quick else [2**14, 2**17, 2**20, 2**23]
     rows = []
     for kind, make in hard.KINDS.items():
         row = [kind]
@@ -102,7 +102,7 @@ def hard_texts(bench, inputs, quick):
             text = make(size, random.Random(1))
             inputs.path("hard.ndjson").write_text(json.dumps(text) + "\n")
             run = lambda name: json.loads(bench.output(["encode", name, "hard.ndjson", "1"]))
-            ours = min((run("gristmill") for _ in range(3)), key=lambda run: run["passes"])
+            ours = min((run("gristmill") for _ in range(bench.runs // 2)), key=lambda run: run["passes"])
             if size == sizes[0] and ours["hash"] != run("tiktoken-rs")["hash"]:
                 raise SystemExit(f"{kind}: not the tokens of tiktoken-rs")
             row.append(number(1e9 * ours["passes"][0] / ours["bytes"]))
@@ -286,7 +286,8 @@ def starting(bench, inputs, quick):
     ]
     for name in ["bpe-openai", "tiktoken", "tiktoken-rs", "fastokens"]:
         load = statistics.median(
-            json.loads(bench.output(["encode", name, "one.ndjson", "1"]))["load"] for _ in range(5)
+            json.loads(bench.output(["encode", name, "one.ndjson", "1"]))["load"]
+            for _ in range(bench.runs)
         )
         rows.append([f"{name}, its vocabulary alone", f"{1e3 * load:.2f}"])
     goals = [Goal("harmony-tok, to its first byte", 5, 1e3 * first, "ms", less=True)]
