@@ -28,7 +28,7 @@ where tiktoken-rs encodes 36 MB/s and the Python original makes 621 rows in a CP
 def arguments():
     names = [section.__name__ for section in sections.ALL]
     parser = argparse.ArgumentParser(prog="scripts/bench.sh", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small inputs, 3 runs: 3 minutes")
+    parser.add_argument("--quick", action="store_true", help="small inputs, 2 runs: 3 minutes")
     parser.add_argument("--only", metavar="NAME", nargs="+", choices=names, help=" ".join(names))
     parser.add_argument("-o", "--output", metavar="FILE", type=pathlib.Path, help="the results")
     return parser.parse_args()
@@ -45,7 +45,7 @@ def main():
     data = os.environ.get("GRISTMILL_DATA")
     if not data:
         sys.exit("bench.sh: GRISTMILL_DATA is not set: there is nothing to measure with")
-    runs = 3 if options.quick else 5
+    runs = 2 if options.quick else 5
     directory = ROOT / "target/bench"
     directory.mkdir(parents=True, exist_ok=True)
     bench = Bench(directory, ROOT / "target/release", runs)
