@@ -14,22 +14,9 @@ import sys
 
 import numpy as np
 
-ROW = np.dtype(
-    [
-        ("run_id", "<u4"),
-        ("step_index", "<u4"),
-        ("board", "<u8"),
-        ("board_eval", "<i4"),
-        ("tile_65536_mask", "<u2"),
-        ("move_dir", "u1"),
-        ("valuation_type", "u1"),
-        ("ev_legal", "u1"),
-        ("max_rank", "u1"),
-        ("seed", "<u4"),
-        ("branch_evs", "<f4", (4,)),
-    ],
-    align=True,
-)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+from gristmill_data import STEP_ROW_DTYPE as ROW  # noqa: E402
+
 TYPES = {"search": 0, "tuple10": 1, "tuple11": 2}
 
 

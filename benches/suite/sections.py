@@ -40,7 +40,8 @@ class Section:
 
 def encode(bench, inputs, quick):
     """Cold is the first pass of a new process, warm the median of those behind it."""
-    names = ["gristmill", "tiktoken-rs", "bpe-openai", "tiktoken", "fastokens"]
+    ours = ["gristmill", "gristmill-portable"]
+    names = [*ours, "tiktoken-rs", "bpe-openai", "tiktoken", "fastokens"]
     text, goals = "", []
     for file, what in inputs.texts():
         if quick and "synth" not in file:
@@ -59,8 +60,8 @@ def encode(bench, inputs, quick):
         rows = []
         for name in names:
             equal = runs[name][0]["hash"] == facts["hash"]
-            if name == "gristmill" and not equal:
-                raise SystemExit(f"{file}: not the tokens of tiktoken-rs")
+            if name in ours and not equal:
+                raise SystemExit(f"{file}: {name} has not the tokens of tiktoken-rs")
             load = median(name, lambda run: run["load"])
             rows.append(
                 [
@@ -148,6 +149,11 @@ def synth(bench, inputs, quick):
     return Section("SYNTH pipeline", text + "\n" + commands(results), goals)
 
 
+def rows_of(inputs, file):
+    """How many rows of 48 bytes stand behind the header of an .npy file."""
+    return (os.path.getsize(inputs.path(file)) - 384) // 48
+
+
 def macroxue(bench, inputs, quick):
     """Raw logs to a pack. The peer is a packer of the usual crates (flate2, serde_json), which
     keeps all rows in memory and checks next to nothing."""
@@ -160,7 +166,7 @@ def macroxue(bench, inputs, quick):
     }
     results = bench.compare(pipes)
     bench.shell("cmp peer.npy packed/steps.npy")
-    rows = (os.path.getsize(inputs.path("peer.npy")) - 384) // 48
+    rows = rows_of(inputs, "peer.npy")
     peer, alone, whole = (result.cpu_median for result in results.values())
     text = f"{rows:,} rows; the rows of both are equal byte for byte.\n\n"
     text += contenders(results, rows / 1e6, "M rows", next(iter(pipes)))
@@ -183,7 +189,7 @@ def merging(bench, inputs, quick):
     }
     results = bench.compare(pipes)
     bench.shell("cmp merged_peer/steps.npy merged/steps.npy; cmp merged/steps.npy piped/steps.npy")
-    rows = (os.path.getsize(inputs.path("merged/steps.npy")) - 384) // 48
+    rows = rows_of(inputs, "merged/steps.npy")
     seconds = results["gristmill"].cpu_median
     text = f"{rows:,} rows; the rows of both are equal byte for byte.\n\n"
     text += contenders(results, rows / 1e6, "M rows", "numpy, memory-mapped")
@@ -331,7 +337,7 @@ def sizes(bench, inputs, quick):
     for raw in [inputs.few_games(), *map(inputs.raw_games, [1, 4] if quick else [1, 4, 20, 40])]:
         command = f"mx-decode -q {raw} | npy-pack -q --overwrite -o grown/pack"
         [result] = bench.compare({"": pipe(command)}, 3).values()
-        rows = (os.path.getsize(inputs.path("grown/pack/steps.npy")) - 384) // 48
+        rows = rows_of(inputs, "grown/pack/steps.npy")
         lines.append(["raw games to a pack", rows, result.cpu_median, result.peak])
     table_rows = [
         [name, f"{rows:,}", number(1e9 * cpu / rows), megabytes(peak)]

@@ -2,8 +2,8 @@
 //! taken apart with.
 //!
 //! The compiler does not find `movemask` by itself. With the same masks from plain words of
-//! eight bytes, decoding as a whole takes 8 % longer (best of 21 runs), so
-//! this module has the one unsafe call.
+//! eight bytes, decoding as a whole takes 8 % longer (best of 21 runs), so this module has the
+//! one unsafe call.
 
 /// Bytes that are looked at, one for each bit of a mask.
 pub(super) const WINDOW: usize = 64;

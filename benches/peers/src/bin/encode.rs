@@ -1,9 +1,10 @@
 //! Encodes texts with one encoder in a process of its own, several passes over the same texts.
 //!
-//!     encode gristmill|tiktoken-rs|bpe-openai|tiktoken|fastokens TEXTS.ndjson PASSES
+//!     encode ENCODER TEXTS.ndjson PASSES
 //!     encode vocabulary > o200k_base.tiktoken
 //!
-//! Prints a line of JSON: seconds to load the vocabulary, CPU seconds of each pass (the first one
+//! ENCODER is gristmill, gristmill-portable (without the instructions that only some processors
+//! have), tiktoken-rs, bpe-openai, tiktoken or fastokens. Prints a line of JSON: seconds to load the vocabulary, CPU seconds of each pass (the first one
 //! is what a new process pays: nothing is in any cache), bytes, tokens, and a hash of all tokens
 //! with the ends of the texts among them, by which encoders are compared.
 
@@ -71,8 +72,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn encoder(name: &str, vocabulary: String) -> Result<Encode, Box<dyn Error>> {
     Ok(match name {
-        "gristmill" => {
-            let mut encoder = Encoder::new();
+        "gristmill" | "gristmill-portable" => {
+            let is_portable = name != "gristmill";
+            let mut encoder = if is_portable { Encoder::portable() } else { Encoder::new() };
             let mut ids = Vec::new();
             Box::new(move |text, out| {
                 ids.clear();
