@@ -6,10 +6,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `sudoku.rs`, `solver.rs` | CSV rows of 81 digits; the exact solver behind "one solution" |
-//! | `arc.rs`, `arc_tasks.rs` | JSON tasks of colour grids; reading them |
+//! | `sudoku` | CSV rows of 81 digits; the exact solver behind "one solution" |
+//! | `arc` | JSON tasks of colour grids; reading them |
 //! | `maze.rs` | CSV rows of n × n characters |
-//! | `domino.rs`, `domino_game.rs` | states of played games; the play |
+//! | `domino` | states of played games; the play |
 //! | `rows.rs`, `csv.rs` | what the CSV domains share |
 //! | `expand.rs` | a group and its augmentations, the same for all domains |
 //! | `batches.rs` | groups as batches of records, for threads to share |
@@ -17,18 +17,15 @@
 //! | `dihedral.rs` | the eight symmetries of a grid |
 
 pub mod arc;
-mod arc_tasks;
 mod batches;
 mod csv;
 pub mod dihedral;
 pub mod domino;
-mod domino_game;
 mod error;
 mod expand;
 pub mod maze;
 pub mod random;
 mod rows;
-mod solver;
 mod source;
 pub mod sudoku;
 #[cfg(test)]

@@ -133,7 +133,7 @@ impl Rows {
     }
 }
 
-/// `manifest.json` of a pack (see PACK.md). What is only told, nobody can compare.
+/// `manifest.json` of a pack (see format/pack/FORMAT.md). What is only told, nobody can compare.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {

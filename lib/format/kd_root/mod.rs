@@ -1,5 +1,5 @@
 //! The root of a KD dataset: `{train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}`, the part
-//! manifests in `parts/`, and `manifest.json`. Source: seeds/synth-kd-pipeline.md and KD_ROOT.md
+//! manifests in `parts/`, and `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md
 //! beside this file.
 
 mod manifest;

@@ -1,5 +1,5 @@
 //! Megatron indexed datasets (`.bin` and `.idx`): writing, reading, concatenating. The format is
-//! described in MMIDX.md beside this file; what the values mean is not this module's business.
+//! described in FORMAT.md beside this file; what the values mean is not this module's business.
 
 mod concat;
 mod reader;

@@ -1,5 +1,5 @@
 //! Writing games as a pool on disk: rows of steps in `.npy` files and their `metadata.db`, in one
-//! directory, all of it or nothing. PACK.md beside this file describes what is written.
+//! directory, all of it or nothing. FORMAT.md beside this file describes what is written.
 //!
 //! A layout is one file here that makes rows out of games: [`macroxue`], [`selfplay_v1`]. Shared
 //! are the shards, the database, the manifest, and that what a layout cannot hold is refused.

@@ -1,5 +1,5 @@
 //! Puzzle sets for the HRM loader, read and written: `ROOT/{train,test}` with five arrays for each
-//! set, `ROOT/identifiers.json`, `ROOT/build.json`. PUZZLE_DIR.md beside this file describes them.
+//! set, `ROOT/identifiers.json`, `ROOT/build.json`. FORMAT.md beside this file describes them.
 //!
 //! | file | what |
 //! |---|---|

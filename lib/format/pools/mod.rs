@@ -1,5 +1,5 @@
 //! Pools of game steps, read back into games: Macroxue packs (rows of 48 or 46 bytes), self-play
-//! v1, and legacy pools with whatever fields they have. POOLS.md beside this file describes them.
+//! v1, and legacy pools with whatever fields they have. FORMAT.md beside this file describes them.
 //!
 //! A pool is a directory with `steps.npy` or shards `steps-*.npy`, read in the order of their
 //! names. Rows of a run may stand anywhere; they come out by ascending step, runs by ascending

@@ -2,11 +2,13 @@
 //! two ends go in; the tile to play and where come out. PAD 0, v pips as v + 1. Reads no files:
 //! the states come from games that are really played.
 
-use super::domino_game::play;
-pub use super::domino_game::{HAND, PIPS, Place, State, TILES, Tile, fits};
-use super::random::Key;
-use super::source::{Groups, InputFile, Source};
-use super::{
+mod game;
+
+use self::game::play;
+pub use self::game::{HAND, PIPS, Place, State, TILES, Tile, fits};
+use crate::puzzle::random::Key;
+use crate::puzzle::source::{Groups, InputFile, Source};
+use crate::puzzle::{
     Augmented, Constants, Domain, Error, Example, Finding, Findings, Group, Options, Rejects, Rule,
     SeqLen, Side, Split,
 };
@@ -339,5 +341,4 @@ impl Source for Games {
 }
 
 #[cfg(test)]
-#[path = "domino_tests.rs"]
 mod tests;

@@ -1,11 +1,13 @@
 //! Sudoku: 81 cells, PAD 0, digit d (0 for blank) as d + 1. Rows of a CSV file, one puzzle a
 //! group; augmented by what leaves a Sudoku a Sudoku.
 
-use super::csv::excerpt;
-use super::random::{Key, Random};
-use super::rows::{RowFormat, RowSource, Sides};
-pub use super::solver::solutions;
-use super::{
+mod solver;
+
+pub use self::solver::solutions;
+use crate::puzzle::csv::excerpt;
+use crate::puzzle::random::{Key, Random};
+use crate::puzzle::rows::{RowFormat, RowSource, Sides};
+use crate::puzzle::{
     Augmented, Constants, Domain, Error, Example, Finding, Findings, Options, Rejects, Rule,
     SeqLen, Side, Source, Split,
 };
@@ -226,5 +228,4 @@ impl Shuffle {
 }
 
 #[cfg(test)]
-#[path = "sudoku_tests.rs"]
 mod tests;

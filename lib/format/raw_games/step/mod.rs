@@ -1,8 +1,8 @@
 //! One step of a game: what its line says, read with any key order, white space, escapes
 //! and unknown keys. Lines of the usual shape are read by `fast`, which must agree.
 
-use super::Defect;
-use super::defect::excerpt;
+use crate::format::raw_games::Defect;
+use crate::format::raw_games::defect::excerpt;
 use crate::game2048::{CELLS, Direction, KNOWN_VALUATIONS, MAX_EXPONENT};
 use crate::json::{self, Kind, Reader, Str};
 
@@ -250,5 +250,4 @@ fn branches(reader: &mut Reader<'_>, step: &mut RawStep<'_>) -> Result<(), Defec
 }
 
 #[cfg(test)]
-#[path = "step_tests.rs"]
 mod tests;

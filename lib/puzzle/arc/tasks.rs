@@ -1,8 +1,8 @@
 //! Reads ARC tasks: JSON files of `train` and `test` pairs of grids, in folders.
 
-use super::arc::{Grid, SIDE};
-use super::source::{InputFile, Opener, Options, Rejects, hash_file, last_part, reject};
-use super::{BLANK_IDENTIFIER, Error, Split};
+use super::{Grid, SIDE};
+use crate::puzzle::source::{InputFile, Opener, Options, Rejects, hash_file, last_part, reject};
+use crate::puzzle::{BLANK_IDENTIFIER, Error, Split};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::fs;

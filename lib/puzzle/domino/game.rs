@@ -1,7 +1,7 @@
 //! The play of double-six domino: what may be played where, a game of four hands, and the best
 //! tile by the scenario's rule.
 
-use super::random::Random;
+use crate::puzzle::random::Random;
 
 /// A tile as it lies: on the table its pips from left to right, in a hand as it was dealt.
 pub type Tile = [u8; 2];

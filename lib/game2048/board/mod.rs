@@ -3,7 +3,7 @@
 //! A cell's exponent is 0 for empty, else the tile is 2 to that power. Cells are row-major:
 //! cell 0 is the upper left corner, cell 15 the lower right.
 
-use super::lines;
+use crate::game2048::lines;
 
 /// Cells of a board.
 pub const CELLS: usize = 16;
@@ -254,5 +254,4 @@ fn nibble(nibbles: u64, cell: usize) -> u8 {
 }
 
 #[cfg(test)]
-#[path = "board_tests.rs"]
 pub(super) mod tests;

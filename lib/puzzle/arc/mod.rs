@@ -1,11 +1,13 @@
 //! ARC: grids of 1 to 30 by 1 to 30 colours on a canvas of 30 × 30. PAD 0, EOS 1, colour c as
 //! c + 2. One task a group; augmented by the eight symmetries and permutations of the colours.
 
-use super::arc_tasks::{self, Task};
-use super::dihedral;
-use super::random::Key;
-use super::source::{Groups, InputFile, Source};
-use super::{
+mod tasks;
+
+use self::tasks::Task;
+use crate::puzzle::dihedral;
+use crate::puzzle::random::Key;
+use crate::puzzle::source::{Groups, InputFile, Source};
+use crate::puzzle::{
     Augmented, Constants, Domain, Error, Example, Finding, Findings, Group, Options, Rejects, Rule,
     SeqLen, Side, Split,
 };
@@ -221,7 +223,7 @@ struct ArcSource {
 
 impl ArcSource {
     fn open(options: &Options, rejects: Rejects<'_, '_>) -> Result<ArcSource, Error> {
-        let arc_tasks::Tasks { tasks, inputs, rejected } = arc_tasks::read(options, rejects)?;
+        let tasks::Tasks { tasks, inputs, rejected } = tasks::read(options, rejects)?;
         let mut groups = Vec::new();
         for split in [Split::Train, Split::Test] {
             let has = |task: &Task| task.pairs.iter().any(|pair| pair.split == split);
@@ -308,5 +310,4 @@ impl Source for ArcSource {
 }
 
 #[cfg(test)]
-#[path = "arc_tests.rs"]
 mod tests;
