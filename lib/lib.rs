@@ -2,6 +2,7 @@
 //!
 //! | module | holds | uses |
 //! |---|---|---|
+//! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths | |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
@@ -16,13 +17,18 @@
 //! Nothing imports upward. A filter is one file in `src/bin` that uses all of this; the library
 //! itself never exits, and prints only in `cli`.
 
+pub mod batch;
 pub mod check;
 pub mod cli;
+pub mod dataset;
+pub mod error;
 pub mod format;
 pub mod game2048;
 pub mod harmony;
 pub mod json;
 pub mod puzzle;
 pub mod record;
+pub mod runner;
+pub mod stage;
 pub mod stream;
 pub mod tokenizer;

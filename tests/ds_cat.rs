@@ -167,7 +167,7 @@ fn what_is_no_dataset_says_so() {
     let dir = root();
     let at = |name: &str| dir.at(name);
     fs::create_dir(at("empty")).unwrap();
-    ds_cat(&[&at("empty")]).fails(2, &["no dataset that ds-cat knows"]);
+    ds_cat(&[&at("empty")]).fails(2, &["empty: is a directory without a dataset"]);
     ds_cat(&[&at("root/train/shard_07")]).fails(2, &["shard_07: No such file or directory"]);
     ds_cat(&[&at("root"), &at("0.ndjson")]).fails(2, &["cannot be read together"]);
     let conversation = ds_cat(&[&at("0.ndjson")]).silent().records();

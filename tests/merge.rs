@@ -237,7 +237,7 @@ fn the_script_merges_checks_and_deletes() {
     place.run("out2 out --fast").fails(2, &["unknown option --fast"]);
     let run = place.run("out2 b");
     assert_eq!(run.code(), Some(2), "{run:?}");
-    assert!(run.stderr.starts_with("npy-pack: b: no pool of 2048 games"), "{run:?}");
+    assert!(run.stderr.starts_with("npy-pack: b: is a directory without a dataset"), "{run:?}");
     assert!(!Path::new(&place.at("out2")).exists());
     assert!(place.run("--help").silent().text().contains("--delete-inputs"));
     // A name like an option's, and one pack alone.

@@ -116,7 +116,7 @@ fn inputs_that_do_not_go_together_are_refused() {
     let [pool, games] = ["aligned", "aligned.ndjson"].map(|name| directory.at(name));
     let pack = |args: &[&str]| tool("npy-pack").args(args).run();
     let out = directory.at("out");
-    let line = "aligned.ndjson: pools and other inputs cannot be read together";
+    let line = "aligned.ndjson: pools of games and other files cannot be read together";
     pack(&[&pool, &games, "-o", &out]).fails(2, &[line]);
     pack(&[&pool, "-o", &out, "--seq-len", "3"]).fails(2, &["--seq-len is for puzzles"]);
     pack(&[&pool, "-o", &out, "--expect-records", "4"]).fails(1, &["5 records", "4"]);

@@ -310,7 +310,7 @@ fn wrong_pipes_name_what_came_and_who_makes_it() {
         .args(&["/nonexistent"])
         .run()
         .says(2, "harmony-tok: /nonexistent: No such file or directory");
-    tool("harmony-tok").args(&[at("")]).run().fails(2, &["is a directory; a file is wanted"]);
+    tool("harmony-tok").args(&[at("")]).run().fails(2, &["is a directory without a dataset"]);
 }
 
 /// Runs a filter on all slices of a file and puts the outputs one behind another.

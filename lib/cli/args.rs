@@ -6,13 +6,16 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
+use serde_json::Value;
+
 use super::progress::{Progress, When};
+use super::tool::{Tool, WithoutEffect};
 
 /// What every filter takes.
 #[derive(Debug, Clone, Args)]
 pub struct CommonArgs {
     /// Say nothing but errors
-    #[arg(short, long, help_heading = "Messages")]
+    #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
     /// Show progress on stderr
@@ -21,7 +24,8 @@ pub struct CommonArgs {
         value_enum,
         default_value = "auto",
         value_name = "WHEN",
-        help_heading = "Messages"
+        help_heading = "Messages",
+        add = WithoutEffect
     )]
     pub progress: When,
 }
@@ -45,7 +49,7 @@ pub struct InputArgs {
 }
 
 /// What happens to a bad record.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct OnErrorArgs {
     /// What to do with a bad record: end with exit code 1, or drop and count it
     #[arg(
@@ -59,12 +63,13 @@ pub struct OnErrorArgs {
     pub on_error: OnError,
 
     /// Keep what was dropped, with its reason, as NDJSON
-    #[arg(long, value_name = "FILE", help_heading = "Bad records")]
+    #[arg(long, value_name = "FILE", help_heading = "Bad records", add = WithoutEffect)]
     pub rejects: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnError {
+    #[default]
     Fail,
     Skip,
 }
@@ -81,17 +86,45 @@ pub struct OutputArgs {
         hide_env_values = true,
         hide_possible_values = true,
         value_name = "ndjson|arrow",
-        help_heading = "Output"
+        help_heading = "Output",
+        add = WithoutEffect
     )]
     pub to: Encoding,
 
     /// Write Arrow even to a terminal
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output", add = WithoutEffect)]
     pub force: bool,
 
     /// Leave the provenance chain out of the Arrow header
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, help_heading = "Output", add = WithoutEffect)]
     pub no_provenance: bool,
+}
+
+impl OutputArgs {
+    /// The tool's entry in the provenance chain, unless there is to be none.
+    pub fn entry(&self, tool: &Tool) -> Option<Value> {
+        (!self.no_provenance).then(|| tool.entry())
+    }
+}
+
+/// How much of the input is read.
+#[derive(Debug, Clone, Args)]
+pub struct LimitArgs {
+    /// Read the first N records only
+    #[arg(long, value_name = "N", help_heading = "Input")]
+    pub limit: Option<u64>,
+}
+
+/// What every filter takes that writes a dataset.
+#[derive(Debug, Clone, Args)]
+pub struct SinkArgs {
+    /// Replace what stands under the output's names
+    #[arg(long, add = WithoutEffect)]
+    pub overwrite: bool,
+
+    /// Fail unless exactly N records come (NDJSON has no end marker)
+    #[arg(long, value_name = "N", add = WithoutEffect)]
+    pub expect_records: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -103,7 +136,7 @@ pub enum Encoding {
 #[derive(Debug, Clone, Args)]
 pub struct JobsArgs {
     /// Threads; the output is the same for every number
-    #[arg(short, long, value_name = "N", default_value = "1")]
+    #[arg(short, long, value_name = "N", default_value = "1", add = WithoutEffect)]
     pub jobs: NonZeroUsize,
 }
 

@@ -2,41 +2,43 @@
 //! ordered threads. Knows nothing of records or formats.
 
 mod args;
-mod error;
 mod memory;
 mod ordered;
 mod progress;
 mod publish;
 mod rejects;
 mod signals;
+mod tool;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::{Command, CommandFactory, Parser};
+use clap::{Command, Parser};
 
+pub use crate::error::{Error, Kind, Place, Position, Result, shown};
 pub use args::{
-    CommonArgs, Encoding, InputArgs, JobsArgs, OnError, OnErrorArgs, OutputArgs, Slice,
+    CommonArgs, Encoding, InputArgs, JobsArgs, LimitArgs, OnError, OnErrorArgs, OutputArgs,
+    SinkArgs, Slice,
 };
-pub use error::{Error, Kind, Result, shown};
 pub use memory::keep_freed_memory;
 pub use ordered::{Flow, ordered_flat_map, ordered_map};
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there};
-pub use rejects::{Place, Position, Rejection, Rejects};
+pub use rejects::{Rejection, Rejects};
+pub use tool::{Tool, WithoutEffect};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,
 /// and turns the outcome into an exit code.
-pub fn main<A: Parser + CommandFactory>(run: impl FnOnce(A) -> Result<()>) -> ExitCode {
+pub fn main<A: Parser>(run: impl FnOnce(A, &Tool) -> Result<()>) -> ExitCode {
     signals::die_of_closed_pipes();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let command = A::command();
-    let tool = command.get_name().to_string();
+    let name = command.get_name().to_string();
     let outcome = match generated(command, &arguments) {
         Some(outcome) => outcome,
-        None => match A::try_parse_from(arguments) {
-            Ok(arguments) => run(arguments),
+        None => match parse::<A>(arguments) {
+            Ok((arguments, tool)) => run(arguments, &tool),
             Err(error) if error.use_stderr() => error.exit(),
             // The help and the version are results too.
             Err(help) => help.print().map_err(|error| Error::write("stdout", &error)),
@@ -45,10 +47,17 @@ pub fn main<A: Parser + CommandFactory>(run: impl FnOnce(A) -> Result<()>) -> Ex
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tell(&format!("{tool}: {error}"));
-            ExitCode::from(error.kind.exit_code())
+            tell(&format!("{name}: {error}"));
+            ExitCode::from(error.kind().exit_code())
         }
     }
+}
+
+fn parse<A: Parser>(arguments: Vec<OsString>) -> Result<(A, Tool), clap::Error> {
+    let matches = A::command().try_get_matches_from(arguments)?;
+    let tool = Tool::of(&A::command(), &matches);
+    let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;
+    Ok((parsed, tool))
 }
 
 /// Prints a line for the user on stderr. (That stderr cannot be written is no reason to fail.)

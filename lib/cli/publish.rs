@@ -8,8 +8,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::error::{Error, Result, shown};
 use super::signals;
+use crate::error::{Error, Result, shown};
 
 const MARK: &str = ".gristmill-tmp.";
 

@@ -1,40 +1,12 @@
 //! Bad records: the run fails at the first, or they are dropped, counted, and kept aside.
 
-use std::fmt;
 use std::io::{BufWriter, Write};
-use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
 use super::args::{OnError, OnErrorArgs};
-use super::error::{Error, Result};
 use super::publish::{PendingFile, publish};
-
-/// Where a record stands in its input.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    pub source: Arc<str>,
-    pub position: Position,
-}
-
-/// Numbers count from 1, as editors and `awk` do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Position {
-    Line(u64),
-    Record(u64),
-    /// The source as a whole.
-    Whole,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.position {
-            Position::Line(line) => write!(f, "{}:{line}", self.source),
-            Position::Record(number) => write!(f, "{}: record {number}", self.source),
-            Position::Whole => f.write_str(&self.source),
-        }
-    }
-}
+use crate::error::{Error, Place, Position, Result};
 
 /// A record that is not taken, and why.
 #[derive(Debug, Clone)]
@@ -46,15 +18,10 @@ pub struct Rejection {
     pub input: Option<Value>,
 }
 
-impl fmt::Display for Rejection {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.id, self.place.position) {
-            (Some(id), Position::Record(_) | Position::Whole) => {
-                write!(f, "{} ({id}): {}", self.place, self.reason)
-            }
-            (Some(id), Position::Line(_)) => write!(f, "{}: ({id}) {}", self.place, self.reason),
-            (None, _) => write!(f, "{}: {}", self.place, self.reason),
-        }
+impl Rejection {
+    /// The same as an error, which names the place, the id and the reason.
+    pub fn to_error(&self) -> Error {
+        Error::data(&self.reason).at(&self.place).id(self.id.as_deref())
     }
 }
 
@@ -99,11 +66,11 @@ impl Rejects {
     /// Ends the run, or counts the record.
     fn reject(&mut self, rejection: Rejection) -> Result<()> {
         if self.on_error == OnError::Fail {
-            return Err(Error::data(rejection));
+            return Err(rejection.to_error());
         }
         self.count += 1;
         if self.first.len() < NAMED {
-            self.first.push(rejection.to_string());
+            self.first.push(rejection.to_error().to_string());
         }
         if let Some(file) = &mut self.file {
             let mut line = Map::new();
@@ -119,7 +86,7 @@ impl Rejects {
             let mut text = Value::Object(line).to_string();
             text.push('\n');
             let written = file.write_all(text.as_bytes());
-            written.map_err(|e| Error::write(file.get_ref().path().display(), &e))?;
+            written.map_err(|e| Error::write(file.get_ref().path(), &e))?;
         }
         Ok(())
     }

@@ -4,8 +4,6 @@
 //!
 //! The `.npy` headers that go with them are in `format::npy`.
 
-use std::fmt;
-
 use super::board::{Board, CELLS, Packed, unpack};
 use super::game::{Column, Game, Steps, known_values};
 
@@ -54,38 +52,20 @@ pub struct SelfplayRow {
 }
 
 /// Why a step has no row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
-    /// The game has no step of this position.
+    #[error("the game has no step {position}")]
     NoStep { position: usize },
-    /// The row needs a field that is null.
+    #[error("step {step_index}: `{field}` is null, and the row needs it")]
     Null { step_index: u32, field: &'static str },
-    /// `ev_legal` has the bit of a direction that has no value.
+    #[error(
+        "step {step_index}: ev_legal has the bit of {direction}, but branch_evs has no value there"
+    )]
     NoValue { step_index: u32, direction: &'static str },
     /// The valuation name has no number in the pack.
+    #[error("step {step_index}: its valuation_type has no number")]
     NoValuationId { step_index: u32 },
 }
-
-impl fmt::Display for RowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RowError::NoStep { position } => write!(f, "the game has no step {position}"),
-            RowError::Null { step_index, field } => {
-                write!(f, "step {step_index}: `{field}` is null, and the row needs it")
-            }
-            RowError::NoValue { step_index, direction } => write!(
-                f,
-                "step {step_index}: ev_legal has the bit of {direction}, \
-                 but branch_evs has no value there"
-            ),
-            RowError::NoValuationId { step_index } => {
-                write!(f, "step {step_index}: its valuation_type has no number")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RowError {}
 
 impl StepRow {
     /// The row of the step at `position` of `game`. `valuation_ids` gives the pack's number

@@ -6,7 +6,8 @@ use std::fmt;
 use crate::json;
 
 /// The cause in one line, with the message it is about, counted from 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{cause}", message.map(|index| format!("message {index}: ")).unwrap_or_default())]
 pub struct RenderError {
     /// The message at fault, if it is one message.
     pub message: Option<usize>,
@@ -37,14 +38,3 @@ impl From<json::Error> for RenderError {
         RenderError::new(error.to_string())
     }
 }
-
-impl fmt::Display for RenderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.message {
-            Some(index) => write!(f, "message {index}: {}", self.cause),
-            None => f.write_str(&self.cause),
-        }
-    }
-}
-
-impl std::error::Error for RenderError {}

@@ -4,7 +4,6 @@
 //! white space separates them. So a tool that is named like a role, or a name, recipient or
 //! channel with white space in it, does not come back as it was.
 
-use std::fmt;
 use std::ops::Range;
 
 use super::Role;
@@ -15,7 +14,8 @@ use crate::tokenizer::{
 };
 
 /// Why tokens are not a conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("token {position}: {cause}")]
 pub struct StructureError {
     /// The token at fault, counted from the sequence's first; its length if it ends too early.
     pub position: usize,
@@ -28,14 +28,6 @@ impl StructureError {
         StructureError { position, cause: cause.into() }
     }
 }
-
-impl fmt::Display for StructureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "token {}: {}", self.position, self.cause)
-    }
-}
-
-impl std::error::Error for StructureError {}
 
 /// A message found among tokens.
 pub(super) struct Found {

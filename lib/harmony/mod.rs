@@ -27,7 +27,7 @@ pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, loss_mask};
 
 /// Which conversations are rendered; how does not differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Policy {
     /// Roles system, developer, user and assistant; every assistant message in channel
     /// `analysis` or `final`; at least one assistant message; no function tools of a developer

@@ -33,7 +33,7 @@ impl FromStr for ChannelSpan {
 }
 
 /// Of what position t of the masks speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Alignment {
     /// Of `tokens[t + 1]`, the label at t: what a trainer with `labels = tokens[1:]` wants.
     Label,

@@ -46,21 +46,14 @@ impl fmt::Display for Kind {
 }
 
 /// Where the text stopped being what was asked for, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message} at byte {offset}")]
 pub struct Error {
     /// Byte offset in the text.
     pub offset: usize,
     /// The cause alone, without the place.
     pub message: &'static str,
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}", self.message, self.offset)
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// A pull reader: the caller asks for the value it expects and gets it or an [`Error`].
 ///

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::batch::{Batch, Wanted};
 use super::conform::Conform;
 use super::frames::{Frame, FrameError, Frames};
-use super::header::Header;
 use super::input::{Bytes, cut, read_error};
-use super::reader::Source;
-use crate::cli::{Error, Result};
+use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
+use crate::error::{Error, Result};
 use crate::record::{RECORD_TYPES, RecordType, record_type};
 
 pub(super) struct ArrowSource {
@@ -65,7 +63,7 @@ impl ArrowSource {
     }
 }
 
-impl Source for ArrowSource {
+impl RecordSource for ArrowSource {
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
@@ -85,7 +83,12 @@ impl Source for ArrowSource {
         Ok((header, SchemaRef::new(bare)))
     }
 
-    fn next(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+    fn next(
+        &mut self,
+        wanted: Option<&Wanted>,
+        schema: &SchemaRef,
+        _most: u64,
+    ) -> Result<Option<Batch>> {
         loop {
             let frame = match self.begun.take() {
                 Some(schema) => Some(Frame::Schema(schema)),
@@ -109,7 +112,8 @@ impl Source for ArrowSource {
                     let records = conform.apply(&batch).map_err(|cause| {
                         Error::data(format!("{}: records from {first}: {cause}", self.name))
                     })?;
-                    return Ok(Some(Batch::numbered(self.name.clone(), records, first)));
+                    let origin = Origin::numbered(self.name.clone(), first);
+                    return Ok(Some(Batch::of_records(records, origin)));
                 }
             }
         }

@@ -2,18 +2,16 @@
 //! this file says what they look like on the wire.
 
 mod arrow_source;
-mod batch;
 mod buffers;
 mod columns;
 mod conform;
-mod dataset;
 mod frames;
-mod header;
 mod input;
 mod lines;
 mod ndjson_reader;
 mod ndjson_source;
 mod ndjson_writer;
+mod output;
 mod parquet_source;
 mod reader;
 mod slices;
@@ -22,13 +20,11 @@ mod writer;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-pub use batch::{Batch, Origin, Wanted};
-pub use dataset::Dataset;
-pub use header::{Header, input_manifest, provenance_entry};
+pub use conform::Conform;
 pub use input::open_bytes;
 pub use ndjson_reader::project;
-pub use parquet_source::describe_parquet;
-pub use reader::Reader;
+pub use output::{FileEncoding, FileOutputArgs, Output};
+pub use reader::{Reader, Request};
 pub use writer::Writer;
 
 /// Batches are about 1 MiB; a pipe of that size lets both sides run on while one is written.

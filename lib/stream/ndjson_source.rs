@@ -9,14 +9,13 @@ use arrow_schema::{Schema, SchemaRef};
 use bstr::ByteSlice;
 use serde_json::Value;
 
-use super::batch::{Batch, Origin, Wanted};
-use super::header::Header;
 use super::input::{Bytes, cut, read_error};
 use super::lines::Lines;
 use super::ndjson_reader::{Decoder, member_names};
-use super::reader::Source;
 use super::slices::lines_between;
-use crate::cli::{Error, Place, Position, Rejection, Result};
+use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
+use crate::cli::Rejection;
+use crate::error::{Error, Place, Result};
 use crate::record::{RECORD_TYPES, RecordType};
 
 const CUT_LINE: &str = "the last line has no newline";
@@ -88,8 +87,7 @@ impl NdjsonSource {
                 Ok(()) => places.push(number),
                 Err(reason) => {
                     let text = line.trim_ascii_end().to_str_lossy().into_owned();
-                    let place =
-                        Place { source: self.name.clone(), position: Position::Line(number) };
+                    let place = Place::line(self.name.clone(), number);
                     let input = Some(serde_json::from_str(&text).unwrap_or(Value::String(text)));
                     rejected.push(Rejection { place, id: None, reason, input });
                 }
@@ -97,11 +95,12 @@ impl NdjsonSource {
         }
         let records = decoder.finish()?;
         let origin = Origin::lines(self.name.clone(), places);
-        Ok(Batch { records, origin, rejected, bytes: block.len() as u64 })
+        let bytes = block.len() as u64;
+        Ok(Batch { rejected, bytes, ..Batch::of_records(records, origin) })
     }
 }
 
-impl Source for NdjsonSource {
+impl RecordSource for NdjsonSource {
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         let block = self.peek()?;
         let mut known = block.lines().filter_map(|line| record_of(&member_names(line).ok()?));
@@ -133,7 +132,12 @@ impl Source for NdjsonSource {
         Ok((header, record.schema()))
     }
 
-    fn next(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+    fn next(
+        &mut self,
+        wanted: Option<&Wanted>,
+        schema: &SchemaRef,
+        _most: u64,
+    ) -> Result<Option<Batch>> {
         let block = match self.pending.take() {
             Some(block) => block,
             None => match self.lines.next_block() {

@@ -2,21 +2,16 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::errors::ParquetError;
-use serde_json::Value;
 
-use super::batch::{Batch, Wanted};
 use super::conform::Conform;
-use super::header::Header;
-use super::input::{Content, Input};
-use super::reader::Source;
-use crate::cli::{Error, Result};
+use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
+use crate::error::{Error, Result};
 use crate::format::parquet::ParquetFile;
 
 pub(super) struct ParquetSource {
@@ -65,7 +60,7 @@ impl ParquetSource {
     }
 }
 
-impl Source for ParquetSource {
+impl RecordSource for ParquetSource {
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         if let Some(wanted) = wanted.filter(|wanted| !wanted.parquet) {
             return Err(wanted.instead_of(&self.name, "a Parquet file"));
@@ -73,7 +68,12 @@ impl Source for ParquetSource {
         Ok((Header::default(), self.file.schema().clone()))
     }
 
-    fn next(&mut self, _: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+    fn next(
+        &mut self,
+        _: Option<&Wanted>,
+        schema: &SchemaRef,
+        _most: u64,
+    ) -> Result<Option<Batch>> {
         if self.batches.is_none() {
             self.batches = Some(self.read(schema)?);
         }
@@ -92,7 +92,8 @@ impl Source for ParquetSource {
                     .and_then(|batch| conform.apply(&batch))
                     .map_err(|cause| place(format!("records from {first}: {cause}")))?;
                 self.next_record += records.num_rows() as u64;
-                Ok(Some(Batch::numbered(self.name.clone(), records, first)))
+                let origin = Origin::numbered(self.name.clone(), first);
+                Ok(Some(Batch::of_records(records, origin)))
             }
         }
     }
@@ -103,21 +104,5 @@ pub(super) fn open_parquet(name: &str, file: File) -> Result<ParquetFile> {
 }
 
 fn parquet_error(name: &str, error: &ParquetError) -> Error {
-    Error::data(format!("{name}: {error}"))
-}
-
-/// What identifies a Parquet file without reading all of it: name, size, rows, footer hash.
-pub fn describe_parquet(path: &Path) -> Result<Value> {
-    let Input { name, content, .. } = Input::open(path)?;
-    let Content::Parquet(file) = content else {
-        return Err(Error::usage(format!("{name}: not a Parquet file")));
-    };
-    let file = open_parquet(&name, file)?;
-    let bad = |error: std::io::Error| Error::io(&name, &error);
-    Ok(serde_json::json!({
-        "name": path.file_name().map(|name| name.to_string_lossy()),
-        "bytes": file.bytes().map_err(bad)?,
-        "rows": file.rows(),
-        "footer_sha256": file.footer_sha256().map_err(bad)?,
-    }))
+    Error::data(error).at(name)
 }

@@ -8,32 +8,30 @@ use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 
 use super::arrow_source::ArrowSource;
-use super::batch::{Batch, Wanted};
-use super::header::Header;
 use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
-use super::parquet_source::{ParquetSource, describe_parquet};
+use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
-use crate::cli::{Error, InputArgs, Result};
+use crate::batch::{Batch, Header, RecordSource, Wanted};
+use crate::cli::InputArgs;
+use crate::error::Result;
+use crate::format::parquet::describe;
 use crate::record::RecordType;
 
-/// One opened input.
-pub(super) trait Source: Send {
-    /// The type of the records, by the first of them or the header, or `default` where these do
-    /// not tell; `None` where there is neither. Before `begin`.
-    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
-        Ok(Some(default))
-    }
+/// Which records are asked for.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// Records of any type, and Parquet files of any schema. All inputs must have the schema of
+    /// the first.
+    Any,
+    /// Records of one of these types: that of the first input; the first of the types where the
+    /// input does not say (its first lines are bad).
+    OneOf(Vec<Wanted>),
+}
 
-    /// Looks at the header and the schema before any record is asked for.
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)>;
-
-    /// The next batch in the schema given; `None` at the end.
-    fn next(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>>;
-
-    /// Records that the filters before have dropped, as far as they have told by now.
-    fn rejected(&self) -> u64 {
-        0
+impl From<Wanted> for Request {
+    fn from(wanted: Wanted) -> Request {
+        Request::OneOf(vec![wanted])
     }
 }
 
@@ -41,8 +39,9 @@ pub(super) trait Source: Send {
 pub struct Reader {
     /// `None`: whatever comes is taken as it is.
     wanted: Option<Wanted>,
+    record: Option<&'static RecordType>,
     waiting: VecDeque<(PathBuf, Option<Range<u64>>)>,
-    current: Option<Box<dyn Source>>,
+    current: Option<Box<dyn RecordSource>>,
     header: Header,
     schema: SchemaRef,
     sources: Vec<Value>,
@@ -51,41 +50,15 @@ pub struct Reader {
     left: u64,
     /// Records that were dropped before those of the inputs that are done with.
     rejected: u64,
+    is_dataset: bool,
+    files: Vec<PathBuf>,
+    notes: Vec<String>,
 }
 
 impl Reader {
-    /// Opens the first input, so that the header and what is wrong with the pipe are known early.
-    pub fn open(args: &InputArgs, wanted: Wanted) -> Result<Reader> {
-        Reader::start(args, |_| Ok(Some(wanted)))
-    }
-
-    /// Opens records of one of these types: that of the first input, the first where it does not
-    /// tell (its first lines are bad). The type is `None` where that input is empty.
-    pub fn open_one_of(
-        args: &InputArgs,
-        records: &[&'static RecordType],
-    ) -> Result<(Reader, Option<&'static RecordType>)> {
-        let [first, ..] = records else { return Err(Error::usage("no record type is wanted")) };
-        let mut found = None;
-        let reader = Reader::start(args, |source| {
-            found = source.map_or(Ok(None), |source| source.record(first))?;
-            let is_found = |record: &&&RecordType| found.is_some_and(|f| f.name == record.name);
-            Ok(Some(Wanted::records(records.iter().find(is_found).unwrap_or(first))))
-        })?;
-        Ok((reader, found))
-    }
-
-    /// Reads records of any type, and Parquet files of any schema. All inputs must have the
-    /// schema of the first.
-    pub fn open_any(args: &InputArgs) -> Result<Reader> {
-        Reader::start(args, |_| Ok(None))
-    }
-
-    /// `choose` says what is wanted, once the first input is open.
-    fn start(
-        args: &InputArgs,
-        choose: impl FnOnce(Option<&mut Box<dyn Source>>) -> Result<Option<Wanted>>,
-    ) -> Result<Reader> {
+    /// Opens files and streams, the first at once, so that the header and what is wrong with the
+    /// pipe are known early. (Datasets on disk: [`crate::dataset::open`].)
+    pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
         let files =
             if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files.clone() };
         let sources = describe_parquet_files(&files);
@@ -97,30 +70,82 @@ impl Reader {
             Some(slice) => cut_inputs(&files, slice, &mut total)?,
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
-        let mut reader = Reader {
+        let mut reader =
+            Reader { waiting, sources, total, files: args.files.clone(), ..Reader::new() };
+        reader.advance()?;
+        reader.begin(request.into())
+    }
+
+    /// Reads one source that is open already, which has `total` records.
+    pub fn over(
+        source: Box<dyn RecordSource>,
+        total: u64,
+        request: impl Into<Request>,
+    ) -> Result<Reader> {
+        let reader =
+            Reader { current: Some(source), total: Some(total), is_dataset: true, ..Reader::new() };
+        reader.begin(request.into())
+    }
+
+    fn new() -> Reader {
+        Reader {
             wanted: None,
-            waiting,
+            record: None,
+            waiting: VecDeque::new(),
             current: None,
             header: Header::default(),
             schema: SchemaRef::new(Schema::empty()),
-            sources,
-            total,
+            sources: Vec::new(),
+            total: None,
             left: u64::MAX,
             rejected: 0,
-        };
-        reader.advance()?;
-        reader.wanted = choose(reader.current.as_mut())?;
-        if let Some(wanted) = &reader.wanted {
-            reader.schema = wanted.schema.clone();
+            is_dataset: false,
+            files: Vec::new(),
+            notes: Vec::new(),
         }
-        if let Some(current) = &mut reader.current {
-            let (header, schema) = current.begin(reader.wanted.as_ref())?;
-            reader.header = header;
-            if reader.wanted.is_none() {
-                reader.schema = schema;
+    }
+
+    /// Decides by the first input what is read.
+    fn begin(mut self, request: Request) -> Result<Reader> {
+        self.wanted = match request {
+            Request::Any => None,
+            Request::OneOf(mut types) => {
+                let chosen = match (types.as_slice(), &mut self.current) {
+                    ([only], _) => Some(only.record),
+                    ([first, ..], Some(current)) => current.record(first.record)?,
+                    _ => None,
+                };
+                self.record = chosen;
+                let is_chosen =
+                    |wanted: &Wanted| chosen.is_some_and(|r| r.name == wanted.record.name);
+                let place = types.iter().position(is_chosen).unwrap_or(0);
+                Some(types.swap_remove(place))
             }
+        };
+        if let Some(current) = &mut self.current {
+            let (header, schema) = current.begin(self.wanted.as_ref())?;
+            (self.header, self.schema) = (header, schema);
         }
-        Ok(reader)
+        if let Some(wanted) = &self.wanted {
+            self.schema = wanted.schema.clone();
+        }
+        Ok(self)
+    }
+
+    /// The type of the records among those asked for; `None` where the input is empty and does
+    /// not say.
+    pub fn record(&self) -> Option<&'static RecordType> {
+        self.record
+    }
+
+    /// The same with what is on disk and not in the records, for people.
+    pub fn with_notes(mut self, notes: Vec<String>) -> Reader {
+        self.notes = notes;
+        self
+    }
+
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Hands out the first `records` records only.
@@ -145,7 +170,7 @@ impl Reader {
         &self.schema
     }
 
-    /// How many records there are, where that is known beforehand (Parquet).
+    /// How many records there are, where that is known beforehand (Parquet, datasets).
     pub fn total(&self) -> Option<u64> {
         self.total
     }
@@ -155,19 +180,29 @@ impl Reader {
         &self.sources
     }
 
-    /// How many records the filters before this one have dropped; known behind the last batch, and
+    /// Whether these are datasets on disk, not files or streams of records.
+    pub fn is_dataset(&self) -> bool {
+        self.is_dataset
+    }
+
+    /// The files that are read; none where stdin is.
+    pub fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+
+    /// How many records the filters before this one have dropped; known after the last batch, and
     /// only where the inputs are Arrow streams.
     pub fn rejected(&self) -> u64 {
         self.rejected + self.current.as_ref().map_or(0, |current| current.rejected())
     }
 
-    /// The next batch; it may have no rows. `None` behind the last record of the last input.
+    /// The next batch; it may have no rows. `None` after the last record of the last input.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         loop {
             let Some(current) = self.current.as_mut().filter(|_| self.left > 0) else {
                 return Ok(None);
             };
-            match current.next(self.wanted.as_ref(), &self.schema)? {
+            match current.next(self.wanted.as_ref(), &self.schema, self.left)? {
                 Some(mut batch) => {
                     self.left -= batch.truncate(self.left);
                     return Ok(Some(batch));
@@ -195,7 +230,7 @@ impl Iterator for Reader {
     }
 }
 
-fn open(path: &Path, range: Option<Range<u64>>) -> Result<Box<dyn Source>> {
+fn open(path: &Path, range: Option<Range<u64>>) -> Result<Box<dyn RecordSource>> {
     let input = Input::open(path)?;
     Ok(match input.content {
         Content::Ndjson(bytes) => {
@@ -212,5 +247,5 @@ fn open(path: &Path, range: Option<Range<u64>>) -> Result<Box<dyn Source>> {
 /// error when it is read.
 fn describe_parquet_files(files: &[PathBuf]) -> Vec<Value> {
     let regular = |path: &&PathBuf| path.as_os_str() != "-" && path.is_file();
-    files.iter().filter(regular).filter_map(|path| describe_parquet(path).ok()).collect()
+    files.iter().filter(regular).filter_map(|path| describe(path).ok()).collect()
 }

@@ -63,7 +63,7 @@ pub(super) fn cut_inputs(
 /// The lines that begin in a range of bytes, and the number of the first. A line belongs to the
 /// slice in which its first byte lies.
 pub(super) fn lines_between(path: &Path, range: Range<u64>) -> Result<(Bytes, u64)> {
-    let place = path.display();
+    let place = crate::error::shown(path);
     let bad = |e: std::io::Error| Error::io(&place, &e);
     let mut file = File::open(path).map_err(bad)?;
     let (start, mut line) = line_start(&mut file, 0, 1, range.start).map_err(bad)?;

@@ -8,9 +8,10 @@ use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
-use super::header::Header;
 use super::ndjson_writer::Encoder;
-use crate::cli::{self, Encoding, Error, Result};
+use crate::batch::{Batch, Counts, Header, Sink};
+use crate::cli::{self, Encoding, Flow, OutputArgs, Rejects};
+use crate::error::{Error, Result};
 
 /// NDJSON leaves in pieces of about this size.
 const BUFFER: usize = 1 << 20;
@@ -31,8 +32,13 @@ enum Form<W: Write> {
 }
 
 impl Writer<File> {
+    /// Opens stdout.
+    pub fn stdout(args: &OutputArgs, schema: &Schema, header: &Header) -> Result<Writer<File>> {
+        Writer::to_stdout(args.to, args.force, schema, header)
+    }
+
     /// Opens stdout; `force` writes binary even to a terminal.
-    pub fn stdout(
+    pub(super) fn to_stdout(
         to: Encoding,
         force: bool,
         schema: &Schema,
@@ -129,6 +135,19 @@ impl<W: Write> Writer<W> {
         };
         out.flush().map_err(|e| Error::write(name, &e))?;
         Ok(out)
+    }
+}
+
+impl<W: Write> Sink for Writer<W> {
+    fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
+        rejects.take(batch.rejected)?;
+        Writer::write(self, &batch.records)?;
+        Ok(Flow::Continue)
+    }
+
+    fn finish(self, counts: Counts) -> Result<Vec<String>> {
+        Writer::finish(self, counts.rejected)?;
+        Ok(Vec::new())
     }
 }
 

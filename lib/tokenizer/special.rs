@@ -1,8 +1,6 @@
 //! The control tokens of o200k_harmony by name, and the way from ids back to bytes.
 //! Encoding never makes a control token out of text.
 
-use std::fmt;
-
 use super::{PADDED_VOCABULARY_SIZE, tables};
 
 pub const START_OF_TEXT: i32 = 199_998;
@@ -71,26 +69,16 @@ pub fn decode_into(tokens: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken
 }
 
 /// An id that the padded vocabulary does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "token {id} at position {at}: no id of o200k_harmony (0 to {})",
+    PADDED_VOCABULARY_SIZE - 1
+)]
 pub struct UnknownToken {
     pub id: i32,
     /// Its place among the tokens that were to be decoded.
     pub at: usize,
 }
-
-impl fmt::Display for UnknownToken {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(
-            f,
-            "token {} at position {}: no id of o200k_harmony (0 to {})",
-            self.id,
-            self.at,
-            PADDED_VOCABULARY_SIZE - 1
-        )
-    }
-}
-
-impl std::error::Error for UnknownToken {}
 
 #[cfg(test)]
 mod tests {

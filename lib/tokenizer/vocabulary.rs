@@ -1,7 +1,5 @@
 //! Whether a vocabulary file is the embedded one. No other vocabulary is supported.
 
-use std::fmt;
-
 use sha2::{Digest, Sha256};
 
 /// sha256 of `o200k_base.tiktoken` as published: one `base64 rank` line for each rank.
@@ -15,23 +13,12 @@ pub fn verify_vocabulary(bytes: &[u8]) -> Result<(), VocabularyError> {
 }
 
 /// The file is another vocabulary, or a damaged one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not the o200k vocabulary: its sha256 is {found}, expected {VOCABULARY_SHA256}")]
 pub struct VocabularyError {
     /// sha256 of the file.
     pub found: String,
 }
-
-impl fmt::Display for VocabularyError {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        write!(
-            f,
-            "not the o200k vocabulary: its sha256 is {}, expected {VOCABULARY_SHA256}",
-            self.found
-        )
-    }
-}
-
-impl std::error::Error for VocabularyError {}
 
 #[cfg(test)]
 mod tests {

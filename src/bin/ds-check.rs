@@ -92,7 +92,7 @@ fn policy(name: &str) -> std::result::Result<Policy, String> {
 }
 
 fn main() -> ExitCode {
-    cli::main(|args: Args| if args.list { list(&args) } else { run(args) })
+    cli::main(|args: Args, _| if args.list { list(&args) } else { run(args) })
 }
 
 fn list(args: &Args) -> Result<()> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::cli::{self, Error, Result};
+use gristmill::cli::{self, Error, Result, Tool};
 use gristmill::format::kd_root::{RootManifest, Run, Whole};
 
 /// Write ROOT/manifest.json from the part manifests
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
     cli::main(run)
 }
 
-fn run(args: Args) -> Result<()> {
+fn run(args: Args, _: &Tool) -> Result<()> {
     let start = Instant::now();
     let whole = Whole {
         dataset_dir: args.dataset_dir,

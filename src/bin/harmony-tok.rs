@@ -3,19 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 use serde_json::{Value, json};
 
+use gristmill::batch::{Header, Wanted, input_manifest};
 use gristmill::cli::{
-    self, CommonArgs, Error, Flow, InputArgs, JobsArgs, OnErrorArgs, OutputArgs, Rejects, Result,
-    ordered_map,
+    self, CommonArgs, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, OutputArgs, Tool,
 };
-use gristmill::harmony::{self, Policy, Rendered, Renderer};
-use gristmill::record::conversation::{self, Conversations};
-use gristmill::record::decoded::{DecodedBuilder, Message};
-use gristmill::record::tokens::{self, Tokens, TokensBuilder};
-use gristmill::record::{CONVERSATION, DECODED, TOKENS};
-use gristmill::stream::{Batch, Header, Reader, Wanted, Writer, input_manifest, provenance_entry};
+use gristmill::dataset;
+use gristmill::error::{Error, Result, shown};
+use gristmill::harmony::{Policy, Renderer};
+use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
+use gristmill::runner::Runner;
+use gristmill::stage::{Budget, decode, render};
+use gristmill::stream::{Reader, Writer};
 use gristmill::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256, verify_vocabulary};
 
 /// Render Harmony conversations and tokenize them with o200k
@@ -36,7 +37,7 @@ struct Args {
     /// Which conversations are accepted: those of the SYNTH dataset, or all that the official
     /// renderer accepts
     #[arg(long, value_enum, default_value = "synth-kd-v1")]
-    policy: PolicyName,
+    policy: Policy,
 
     /// Take the id from this field instead of synth_id, else id
     #[arg(long, value_name = "NAME")]
@@ -47,11 +48,10 @@ struct Args {
     #[arg(long, value_name = "FILE")]
     vocab: Option<PathBuf>,
 
-    /// Read the first N records only
-    #[arg(long, value_name = "N", help_heading = "Input")]
-    limit: Option<u64>,
+    #[command(flatten)]
+    limit: LimitArgs,
 
-    /// Stop behind the record with which N tokens are reached
+    /// Stop after the record with which N tokens are reached
     #[arg(long, value_name = "N", help_heading = "Input")]
     max_tokens: Option<u64>,
 
@@ -76,134 +76,56 @@ In: conversation records {id or synth_id, messages or messages_json}; with --dec
 Out: tokens records {id, tokens, segments}; with --decode {id, text, messages}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-#[derive(Clone, Copy, ValueEnum)]
-enum PolicyName {
-    #[value(name = "synth-kd-v1")]
-    SynthKdV1,
-    Chat,
-}
-
-impl PolicyName {
-    fn policy(self) -> Policy {
-        match self {
-            PolicyName::SynthKdV1 => Policy::SynthKdV1,
-            PolicyName::Chat => Policy::Chat,
-        }
-    }
-}
-
 fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(|args: Args| if args.decode { decode(args) } else { tokenize(args) })
+    cli::main(
+        |args: Args, tool| if args.decode { to_text(args, tool) } else { to_tokens(args, tool) },
+    )
 }
 
-fn tokenize(args: Args) -> Result<()> {
+fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
     let tokenizer = tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
-    let wanted =
-        Wanted { record: &CONVERSATION, schema: conversation::schema(&ids), parquet: true };
-    let mut reader = Reader::open(&args.input, wanted)?.limited(args.limit);
-    let header = header(&args, &reader, tokenizer)?;
-    let mut writer =
-        Writer::stdout(args.output.to, args.output.force, &tokens::unmasked_schema(), &header)?;
-    let mut rejects = Rejects::open(&args.on_error)?;
-    let mut progress = args.common.progress("conversations", reader.total());
-    let mut tokens_left = args.max_tokens.unwrap_or(u64::MAX);
-    let policy = args.policy.policy();
-    ordered_map(
-        args.jobs.jobs,
-        &mut reader,
-        || {
-            let mut renderer = Renderer::new(policy);
-            move |batch: Batch| render(&mut renderer, batch)
-        },
-        |rendered| {
-            let mut batch = rendered?;
-            let flow = spend(&mut batch, &mut tokens_left)?;
-            rejects.take(batch.rejected)?;
-            progress.add(batch.records.num_rows() as u64, batch.bytes);
-            writer.write(&batch.records)?;
-            Ok(flow)
-        },
-    )?;
-    writer.finish(reader.rejected() + rejects.count())?;
-    progress.finish();
-    rejects.finish("harmony-tok")
+    let schema = conversation::schema(&ids);
+    let wanted = Wanted { schema, parquet: true, ..Wanted::records(&CONVERSATION) };
+    let reader = dataset::open(&args.input, wanted)?.limited(args.limit.limit);
+    let header = header(&args, &reader, tokenizer, tool)?;
+    let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
+    let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
+    let stage = || {
+        let mut renderer = Renderer::new(args.policy);
+        move |batch| render(&mut renderer, batch)
+    };
+    let runner = Runner::new(tool, &args.common, "conversations").on_error(&args.on_error);
+    runner.jobs(args.jobs.jobs).run(reader, stage, sink)
 }
 
-/// No batch is expected to have more tokens.
-const MOST_RESERVED: usize = 1 << 20;
-
-/// One batch of conversations as tokens; what is refused stands in its `rejected`.
-fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
-    let records = batch.records.clone();
-    let conversations = Conversations::of(&records);
-    let mut rendered = Rendered::default();
-    let mut builder = TokensBuilder::default();
-    // A token mostly stands for more than four bytes: growing would copy, and what is reserved and
-    // not used costs nothing.
-    builder.tokens.reserve((batch.bytes as usize / 4).min(MOST_RESERVED));
-    for row in 0..conversations.len() {
-        let id = conversations.id(row);
-        let outcome = match (id, conversations.messages_json(row)) {
-            (None, _) => Err("the id is missing or null".to_string()),
-            (_, None) => Err("messages is missing or null".to_string()),
-            (Some(_), Some(messages)) => {
-                // The tokens are appended where the batch will have them.
-                std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
-                let outcome = renderer.render(messages, &mut rendered);
-                std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
-                outcome.map_err(|e| e.to_string())
-            }
-        };
-        match outcome {
-            Ok(()) => {
-                for segment in &rendered.segments.list {
-                    let channel = rendered.segments.channel(segment);
-                    builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
-                }
-                builder.finish_record(id)?;
-            }
-            Err(reason) => batch.reject(row, id, reason, conversations.to_json(row)),
-        }
-        rendered.segments.clear();
-    }
-    batch.records = builder.finish()?;
-    Ok(batch)
-}
-
-/// Cuts the batch behind the record with which the limit of tokens is reached.
-fn spend(batch: &mut Batch, tokens_left: &mut u64) -> Result<Flow> {
-    let view = Tokens::of(&batch.records)?;
-    for row in 0..view.len() {
-        *tokens_left = tokens_left.saturating_sub(view.tokens(row).len() as u64);
-        if *tokens_left == 0 {
-            batch.end_behind(row);
-            return Ok(Flow::Stop);
-        }
-    }
-    Ok(Flow::Continue)
+fn to_text(args: Args, tool: &Tool) -> Result<()> {
+    let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit.limit);
+    let header = reader.header().through(&DECODED, args.output.entry(tool));
+    let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
+    let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
+    runner.jobs(args.jobs.jobs).run(reader, || decode, writer)
 }
 
 /// What everyone downstream needs to know.
-fn header(args: &Args, reader: &Reader, tokenizer: Value) -> Result<Header> {
-    let manifest = input_manifest(&args.input.files)?;
-    let entry = (!args.output.no_provenance).then(|| {
-        let mut entry = provenance_entry("harmony-tok");
+fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result<Header> {
+    let manifest = input_manifest(reader.files())?;
+    let entry = args.output.entry(tool).map(|mut entry| {
         if let Some(sha256) = manifest.get("sha256") {
             entry["input_manifest_sha256"] = sha256.clone();
         }
         entry
     });
     let mut header = reader.header().through(&TOKENS, entry);
-    let policy = args.policy.to_possible_value();
-    header.set("policy", policy.map(|value| value.get_name().to_string()));
+    header.set("policy", args.policy.name());
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
     header.set("inputs", reader.sources().to_vec());
     header.set("input_manifest", manifest);
     let slice = args.input.slice.map(|slice| slice.to_string());
-    header.set("limits", json!({"rows": args.limit, "tokens": args.max_tokens, "slice": slice}));
+    let (rows, tokens) = (args.limit.limit, args.max_tokens);
+    header.set("limits", json!({"rows": rows, "tokens": tokens, "slice": slice}));
     Ok(header)
 }
 
@@ -218,65 +140,13 @@ fn tokenizer(named: Option<&Path>) -> Result<Value> {
         })
         .or_else(|| variable("O200K_HARMONY_VOCAB_PATH").map(PathBuf::from));
     if let Some(path) = &path {
-        let bytes = std::fs::read(path).map_err(|e| Error::io(cli::shown(path), &e))?;
-        verify_vocabulary(&bytes).map_err(|e| Error::data(e).at(cli::shown(path)))?;
+        let bytes = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+        verify_vocabulary(&bytes).map_err(|e| Error::data(e).at(shown(path)))?;
     }
     Ok(json!({
         "type": "o200k_harmony",
-        "model_path": path.map_or("embedded".to_string(), |path| cli::shown(&path)),
+        "model_path": path.map_or("embedded".to_string(), |path| shown(&path)),
         "model_sha256": VOCABULARY_SHA256,
         "vocab_size": PADDED_VOCABULARY_SIZE,
     }))
-}
-
-fn decode(args: Args) -> Result<()> {
-    let mut reader = Reader::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit);
-    let entry = (!args.output.no_provenance).then(|| provenance_entry("harmony-tok"));
-    let header = reader.header().through(&DECODED, entry);
-    let mut writer = Writer::stdout(args.output.to, args.output.force, &DECODED.schema(), &header)?;
-    let mut rejects = Rejects::open(&args.on_error)?;
-    let mut progress = args.common.progress("sequences", reader.total());
-    ordered_map(
-        args.jobs.jobs,
-        &mut reader,
-        || decode_batch,
-        |decoded| {
-            let batch = decoded?;
-            rejects.take(batch.rejected)?;
-            progress.add(batch.records.num_rows() as u64, batch.bytes);
-            writer.write(&batch.records)?;
-            Ok(Flow::Continue)
-        },
-    )?;
-    writer.finish(reader.rejected() + rejects.count())?;
-    progress.finish();
-    rejects.finish("harmony-tok")
-}
-
-/// One batch of tokens as text.
-fn decode_batch(mut batch: Batch) -> Result<Batch> {
-    let records = batch.records.clone();
-    let view = Tokens::of(&records)?;
-    let mut builder = DecodedBuilder::default();
-    for row in 0..view.len() {
-        match harmony::decode(view.tokens(row)) {
-            Ok(decoded) => {
-                let message = |message: harmony::DecodedMessage| Message {
-                    role: message.role.as_str().to_string(),
-                    channel: message.channel,
-                    recipient: message.recipient,
-                    content_type: message.content_type,
-                    text: message.text,
-                };
-                let messages = decoded.messages.into_iter().map(message).collect();
-                builder.push(view.id(row), decoded.text, messages);
-            }
-            Err(error) => {
-                let input = json!({"tokens": view.tokens(row)});
-                batch.reject(row, view.id(row), error.to_string(), input);
-            }
-        }
-    }
-    batch.records = builder.finish()?;
-    Ok(batch)
 }

@@ -3,20 +3,17 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
-use clap::{Parser, ValueEnum};
-use serde_json::json;
+use clap::Parser;
 
-use gristmill::cli::{
-    self, CommonArgs, Error, Flow, JobsArgs, OnErrorArgs, OutputArgs, Place, Position, Rejection,
-    Rejects, Result, Slice, ordered_map,
-};
-use gristmill::format::raw_games::{self, Cause, Decoder, GameFile, Legality};
+use gristmill::batch::{Batch, Header};
+use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Slice, Tool};
+use gristmill::error::Result;
+use gristmill::format::raw_games::{self, Decoder, GameFile, Legality};
 use gristmill::game2048::Game;
 use gristmill::record::GAME;
 use gristmill::record::game::GamesBuilder;
-use gristmill::stream::{Header, Writer, provenance_entry};
+use gristmill::runner::{Items, Runner};
+use gristmill::stream::Writer;
 
 /// Decode raw Macroxue self-play logs into game records
 ///
@@ -35,7 +32,7 @@ struct Args {
     /// all that have a value (the older rule)
     #[arg(long, value_enum, default_value = "board", value_name = "board|values")]
     #[arg(hide_possible_values = true)]
-    legality: LegalityArg,
+    legality: Legality,
 
     /// Decode only the I-th of N contiguous parts of the games, I from 0
     #[arg(long, value_name = "I/N", help_heading = "Input")]
@@ -64,69 +61,37 @@ Examples:
 In: folders of X.meta.json[.gz] and X.jsonl.gz. Out: game records {run_id, seed, score, steps, ...}.
 Exit codes: 0 done, 1 bad data (no games too), 2 usage or a missing folder, 75 not now (I/O error).";
 
-#[derive(Clone, Copy, ValueEnum)]
-enum LegalityArg {
-    Board,
-    Values,
-}
-
-/// A decoded game, or why there is none.
-enum Outcome {
-    Decoded(Result<RecordBatch, ArrowError>),
-    Bad(GameFile, raw_games::Error),
-}
-
 fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(run)
 }
 
-fn run(args: Args) -> Result<()> {
+fn run(args: Args, tool: &Tool) -> Result<()> {
     let games = listed(&args)?;
-    let entry = (!args.output.no_provenance).then(|| provenance_entry("mx-decode"));
-    let mut header = Header::default().through(&GAME, entry);
-    let legality = match args.legality {
-        LegalityArg::Board => Legality::Board,
-        LegalityArg::Values => Legality::Values,
-    };
-    header.set(
-        "legality",
-        match legality {
-            Legality::Board => "board",
-            Legality::Values => "values",
-        },
-    );
-    let mut writer = Writer::stdout(args.output.to, args.output.force, &GAME.schema(), &header)?;
-    let mut rejects = Rejects::open(&args.on_error)?;
-    let mut progress = args.common.progress("games", Some(games.len() as u64));
-    let worker = || {
-        let mut decoder = Decoder::new(legality);
+    let mut header = Header::default().through(&GAME, args.output.entry(tool));
+    header.set("legality", args.legality.name());
+    let writer = Writer::stdout(&args.output, &GAME.schema(), &header)?;
+    let feed = Items { total: games.len() as u64, items: games.into_iter().map(Ok) };
+    let stage = || {
+        let mut decoder = Decoder::new(args.legality);
         let (mut game, mut builder) = (Game::default(), GamesBuilder::default());
         move |file: GameFile| match decoder.decode(&file, &mut game) {
-            Ok(()) => Outcome::Decoded(builder.push(&game).and_then(|()| builder.finish())),
-            Err(error) => Outcome::Bad(file, error),
-        }
-    };
-    let sink = |outcome: Outcome| -> Result<Flow> {
-        match outcome {
-            Outcome::Decoded(records) => {
-                let records = records?;
-                progress.add(1, records.get_array_memory_size() as u64);
-                writer.write(&records)?;
+            Ok(()) => {
+                builder.push(&game)?;
+                Ok(Batch::made(builder.finish()?))
             }
-            Outcome::Bad(file, error) => rejects.take(vec![rejection(&file, error)?])?,
+            Err(error) => {
+                Ok(Batch::of_rejection(GAME.schema(), raw_games::rejection(&file, error)?))
+            }
         }
-        Ok(Flow::Continue)
     };
-    ordered_map(args.jobs.jobs, games.into_iter().map(Ok::<_, Error>), worker, sink)?;
-    writer.finish(rejects.count())?;
-    progress.finish();
-    rejects.finish("mx-decode")
+    let runner = Runner::new(tool, &args.common, "games").on_error(&args.on_error);
+    runner.jobs(args.jobs.jobs).run(feed, stage, writer)
 }
 
 /// The games of the slice, as far as the limit goes.
 fn listed(args: &Args) -> Result<Vec<GameFile>> {
-    let mut games = raw_games::list(&args.directories).map_err(fatal)?;
+    let mut games = raw_games::list(&args.directories)?;
     if let Some(slice) = args.slice {
         let part = slice.of(games.len() as u64);
         games.truncate(part.end as usize);
@@ -136,28 +101,4 @@ fn listed(args: &Args) -> Result<Vec<GameFile>> {
         games.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     }
     Ok(games)
-}
-
-/// A bad game by its file and line; what is no fault of the game ends the run.
-fn rejection(file: &GameFile, error: raw_games::Error) -> Result<Rejection> {
-    match error.defect() {
-        Some(defect) => Ok(Rejection {
-            place: Place {
-                source: cli::shown(&error.path).into(),
-                position: error.line.map_or(Position::Whole, Position::Line),
-            },
-            id: None,
-            reason: defect.to_string(),
-            input: Some(json!({"run_id": file.run_id, "source": cli::shown(file.name())})),
-        }),
-        None => Err(fatal(error)),
-    }
-}
-
-fn fatal(error: raw_games::Error) -> Error {
-    match &error.cause {
-        Cause::Missing | Cause::NotAFolder => Error::usage(error),
-        Cause::Io(cause) => Error::io(cli::shown(&error.path), cause),
-        Cause::NoGames | Cause::Cycle(_) | Cause::Bad(_) => Error::data(error),
-    }
 }

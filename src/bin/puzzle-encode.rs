@@ -3,19 +3,21 @@
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{Args as Arguments, Parser, Subcommand};
 use serde_json::Value;
 
+use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
     self, CommonArgs, Error, Flow, JobsArgs, Kind, OnError, OnErrorArgs, OutputArgs, Place,
-    Position, Rejection, Rejects, Result, Slice, ordered_flat_map,
+    Position, Rejection, Rejects, Result, Slice, Tool,
 };
 use gristmill::format::puzzle_dir::Asserted;
 use gristmill::puzzle::{self, Counts, Domain, ErrorKind, Options, Reject, Source, chunks};
 use gristmill::record::PUZZLE;
-use gristmill::stream::{Header, Writer, open_bytes, provenance_entry};
+use gristmill::runner::{Items, Runner};
+use gristmill::stream::{Writer, open_bytes};
 
 /// Encode puzzles as sequences of tokens, with reproducible augmentation
 ///
@@ -147,37 +149,38 @@ fn main() -> ExitCode {
     cli::main(run)
 }
 
-fn run(args: Args) -> Result<()> {
+fn run(args: Args, tool: &Tool) -> Result<()> {
     let Parsed { domain, options, on_error, run } = args.domain.parsed();
     let mut rejects = Rejects::open(&on_error)?;
     let source = open(domain, &options, on_error.on_error, &mut rejects)?;
     let say = |line: &str| {
         if !run.common.quiet {
-            cli::tell(&format!("puzzle-encode: {line}"));
+            tool.tell(line);
         }
     };
     source.notes().iter().for_each(|note| say(note));
     let range = run.slice.map_or(0..source.len(), |slice| slice.of(source.len()));
-    let header = header(&*source, &run)?;
-    let mut writer = Writer::stdout(run.output.to, run.output.force, &PUZZLE.schema(), &header)?;
-    let mut progress = run.common.progress("groups", Some(range.end - range.start));
-    let mut counts = Counts::default();
-    let worker = || {
+    let header = header(&*source, &run, tool)?;
+    let writer = Writer::stdout(&run.output, &PUZZLE.schema(), &header)?;
+    let counts = Mutex::new(Counts::default());
+    let stage = || {
         |chunk: puzzle::Chunk, send: &mut dyn FnMut(_) -> Flow| {
-            chunk.encode(|encoded| send(encoded) == Flow::Continue)
+            chunk.encode(|encoded| {
+                let batch = encoded.map_err(Error::from).map(
+                    |puzzle::Encoded { records, counts: made }| {
+                        *counts.lock().unwrap_or_else(PoisonError::into_inner) += made;
+                        Batch { progress: Some(made.groups.iter().sum()), ..Batch::made(records) }
+                    },
+                );
+                send(batch) == Flow::Continue
+            })
         }
     };
-    let sink = |encoded: Result<puzzle::Encoded, arrow_schema::ArrowError>| {
-        let puzzle::Encoded { records, counts: made } = encoded?;
-        writer.write(&records)?;
-        counts += made;
-        progress.add(made.groups.iter().sum(), records.get_array_memory_size() as u64);
-        Ok(Flow::Continue)
-    };
-    let groups = chunks(&*source, range).map(|chunk| chunk.map_err(fatal));
-    ordered_flat_map(run.jobs.jobs, groups, worker, sink)?;
-    writer.finish(rejects.count())?;
-    progress.finish();
+    let total = range.end - range.start;
+    let feed = Items { total, items: chunks(&*source, range).map(|chunk| chunk.map_err(fatal)) };
+    let runner = Runner::new(tool, &run.common, "groups").rejects(rejects);
+    runner.jobs(run.jobs.jobs).run_many(feed, stage, writer)?;
+    let counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
     if counts.shortfall > 0 {
         let Counts { short_groups, shortfall, .. } = counts;
         say(&format!(
@@ -186,7 +189,7 @@ fn run(args: Args) -> Result<()> {
         ));
     }
     say(&counts.summary());
-    rejects.finish("puzzle-encode")
+    Ok(())
 }
 
 /// A domain, and what the command line says for it.
@@ -262,9 +265,8 @@ fn rejection(bad: Reject) -> Rejection {
 }
 
 /// The constants of the set stand in the header, as for a set of any other domain.
-fn header(source: &dyn Source, run: &RunArgs) -> Result<Header> {
-    let entry = (!run.output.no_provenance).then(|| provenance_entry("puzzle-encode"));
-    let mut header = Header::default().through(&PUZZLE, entry);
+fn header(source: &dyn Source, run: &RunArgs, tool: &Tool) -> Result<Header> {
+    let mut header = Header::default().through(&PUZZLE, run.output.entry(tool));
     let domain = source.domain().constants().name;
     header.set("domain", domain);
     let constants = Asserted::default().resolve(Some(domain), source.seq_len())?;
@@ -276,7 +278,7 @@ fn fatal(error: puzzle::Error) -> Error {
     match error.kind() {
         ErrorKind::Data => Error::data(error),
         ErrorKind::Option => Error::usage(error),
-        ErrorKind::Io(kind) => match Error::io("", &io::Error::from(kind)).kind {
+        ErrorKind::Io(kind) => match Error::io("", &io::Error::from(kind)).kind() {
             Kind::Data => Error::data(error),
             Kind::Usage => Error::usage(error),
             Kind::Unavailable => Error::unavailable(error),

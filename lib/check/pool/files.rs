@@ -331,7 +331,7 @@ fn valuations(
     }
     let valuations = match Valuations::of_pool(directory) {
         Ok(valuations) => valuations,
-        Err(error) if error.kind == crate::cli::Kind::Data => {
+        Err(error) if error.kind() == crate::cli::Kind::Data => {
             let text = error.to_string();
             let cause = text.strip_prefix(&format!("{}: ", shown(&path))).unwrap_or(&text);
             findings.add(&VALUATIONS, At::file(&path), || cause.to_string());

@@ -27,7 +27,7 @@ pub(super) fn check(
     }
     let mut pool = match Pool::open(directory) {
         Ok(pool) => pool,
-        Err(error) if error.kind == Kind::Data => {
+        Err(error) if error.kind() == Kind::Data => {
             findings.add(&steps::ROW, At::file(directory), || error.to_string());
             files.runs = runs.finish_unseen(findings);
             return Ok(total);
@@ -41,7 +41,7 @@ pub(super) fn check(
     for position in 0..pool.games() {
         match pool.read(position, &mut game) {
             Ok(()) => {}
-            Err(error) if error.kind == Kind::Data => {
+            Err(error) if error.kind() == Kind::Data => {
                 findings.add(&steps::ROW, At::file(directory), || error.to_string());
                 runs.pass(game.run_id);
                 continue;

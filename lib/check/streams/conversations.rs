@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::{Looked, position};
+use crate::batch::Batch;
 use crate::check::{At, Check};
 use crate::harmony::{Policy, Rendered, Renderer};
 use crate::record::conversation::Conversations;
-use crate::stream::Batch;
 
 static NO_ID: Check = Check::error(
     "stream.conversation.id",

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::{Looked, RECORD, position};
+use crate::batch::Batch;
 use crate::check::{At, pool};
 use crate::cli::Result;
 use crate::game2048::Game;
 use crate::record::game::Games;
-use crate::stream::Batch;
 
 #[derive(Default)]
 pub(super) struct Judge {

@@ -23,10 +23,11 @@ use sha2::{Digest, Sha256};
 
 use super::repeats::Repeats;
 use super::{At, Check, Context, Family, Findings, Outcome};
+use crate::batch::{Batch, Header};
 use crate::cli::{Flow, InputArgs, Kind, Position, Result, grouped, ordered_map};
 use crate::harmony::Policy;
 use crate::record::{RECORD_TYPES, RecordType, ndjson_name};
-use crate::stream::{Batch, Header, Reader};
+use crate::stream::{Reader, Request};
 
 pub(super) use shards::Shards;
 
@@ -166,7 +167,7 @@ fn records(
     let input = summary.inputs;
     summary.inputs += 1;
     let args = InputArgs { files: vec![path.to_path_buf()], slice: None };
-    let mut reader = match Reader::open_any(&args) {
+    let mut reader = match Reader::open(&args, Request::Any) {
         Ok(reader) => reader,
         Err(error) => return unreadable(path, error, findings),
     };
@@ -238,7 +239,7 @@ fn records(
 
 /// Bad bytes are a finding; an I/O error is not about the data.
 fn unreadable(path: &Path, error: crate::cli::Error, findings: &mut Findings<'_>) -> Result<()> {
-    let check = match error.kind {
+    let check = match error.kind() {
         _ if error.is_truncation() => &END,
         Kind::Data => &FORM,
         _ => return Err(error),

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use super::{Looked, position};
+use crate::batch::{Batch, Header};
 use crate::check::puzzle::{check_of, level};
 use crate::check::{At, Check};
 use crate::cli::Result;
 use crate::puzzle::{self, Split};
 use crate::record::puzzle::Puzzles;
-use crate::stream::{Batch, Header};
 
 static LENGTH: Check = Check::error(
     "stream.puzzle.length",

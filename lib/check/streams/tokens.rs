@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::{Looked, position};
+use crate::batch::{Batch, Header};
 use crate::check::kd::sequences::{Rules, Sequences};
 use crate::check::{At, Check, Findings};
 use crate::cli::Result;
 use crate::harmony::{Alignment, Policy, Segments, Spans, segments_of};
 use crate::record::tokens::Tokens;
-use crate::stream::{Batch, Header};
 
 static NULL: Check =
     Check::error("stream.tokens.null", "a sequence without tokens, or with one mask of the two");

@@ -5,6 +5,7 @@
 mod manifest;
 mod merge;
 mod part;
+mod part_sink;
 mod reader;
 mod sink;
 mod split;
@@ -15,6 +16,7 @@ pub use part::{
     Config, Limits, PART_SCHEMA, Part, Records, Run, Source, Split, find_manifest, manifest_beside,
     manifest_in_root,
 };
+pub use part_sink::{AssertedSource, PartSink, replace, status};
 pub use reader::{KdReader, is_megatron, prefix_of};
 pub use sink::{Sink, Target};
 pub use split::{FractionError, ValidFraction};

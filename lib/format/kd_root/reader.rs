@@ -6,18 +6,23 @@ use std::collections::VecDeque;
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
+use serde_json::{Value, json};
 
 use super::merge::check_aligned;
 use super::part::{Part, find_manifest};
 use super::{MANIFEST, SPLITS};
-use crate::cli::{Error, Result, Slice, shown};
+use crate::batch::{Batch, DatasetReader, Header, Origin};
+use crate::cli::Slice;
+use crate::error::{Error, Result, shown};
 use crate::format::mmidx::{Dataset, Dtype, Layout, with_suffix};
 use crate::harmony::{Segments, segments_of};
 use crate::record::tokens::{TokensBuilder, masked_schema, unmasked_schema};
+use crate::record::{RecordType, TOKENS};
 
 /// A batch holds about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
@@ -72,6 +77,7 @@ pub struct KdReader {
 /// A prefix being read.
 #[derive(Debug)]
 struct Open {
+    prefix: Arc<str>,
     datasets: Vec<Dataset>,
     rows: Range<u64>,
 }
@@ -113,34 +119,58 @@ impl KdReader {
         }
         Ok(KdReader { waiting, layout, current: None, rows: wanted.end - wanted.start, part })
     }
+}
 
-    pub fn rows(&self) -> u64 {
-        self.rows
+impl DatasetReader for KdReader {
+    fn record(&self) -> &'static RecordType {
+        &TOKENS
     }
 
-    pub fn schema(&self) -> SchemaRef {
+    fn schema(&self) -> SchemaRef {
         SchemaRef::new(match self.layout {
             Layout::Triple => masked_schema(),
             Layout::Single => unmasked_schema(),
         })
     }
 
-    /// The part manifest of the first prefix, where there is one.
-    pub fn part(&self) -> Option<&Part> {
-        self.part.as_ref()
+    /// What the part manifest of the first prefix says, where there is one.
+    fn header(&self) -> Header {
+        let mut header = Header::of_record(&TOKENS);
+        header.set("alignment", "label");
+        if let Some(part) = &self.part {
+            let source = &part.source;
+            header.set("policy", source.policy.clone());
+            header.set("inputs", source.inputs.clone());
+            header.set("input_manifest", source.manifest.clone().unwrap_or(Value::Null));
+            header.set("tokenizer", source.tokenizer.clone().unwrap_or(Value::Null));
+            header.set("limits", json!(source.limits));
+            if let Some(spans) = &source.spans {
+                header.set("spans", spans.clone());
+            }
+            header.provenance = part.provenance.clone();
+        }
+        header
     }
 
-    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+    fn records(&self) -> u64 {
+        self.rows
+    }
+
+    fn next_batch(&mut self, _most: u64, _games: bool) -> Result<Option<Batch>> {
         loop {
             if let Some(open) = self.current.as_mut().filter(|open| !open.rows.is_empty()) {
-                return open.next_batch(self.layout).map(Some);
+                let first = open.rows.start + 1;
+                let records = open.next_batch(self.layout)?;
+                let origin = Origin::numbered(open.prefix.clone(), first);
+                return Ok(Some(Batch::of_records(records, origin)));
             }
             let Some((prefix, rows)) = self.waiting.pop_front() else { return Ok(None) };
             let datasets = open_datasets(&prefix, self.layout)?;
             if let [first, others @ ..] = datasets.as_slice() {
                 others.iter().try_for_each(|other| check_aligned(first, other))?;
             }
-            self.current = Some(Open { datasets, rows });
+            let prefix = shown(&prefix).into();
+            self.current = Some(Open { prefix, datasets, rows });
         }
     }
 }

@@ -35,6 +35,14 @@ impl Target {
         }
     }
 
+    /// The directory that the part manifest speaks of, where it is a root.
+    pub fn root(&self) -> &Path {
+        match self {
+            Target::Root { root, .. } => root,
+            Target::Prefix(_) => Path::new(""),
+        }
+    }
+
     /// Where the part manifest goes.
     pub fn manifest(&self) -> PathBuf {
         match self {

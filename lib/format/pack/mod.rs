@@ -11,20 +11,25 @@ mod macroxue;
 mod manifest;
 mod selfplay_v1;
 mod shards;
+mod sink;
 
 use std::fs;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use self::database::Database;
 use self::manifest::{Manifest, finished};
 use self::shards::Shards;
 use super::npy;
-use crate::cli::{Error, PendingFile, Result, publish, remove_if_there, shown};
+use crate::cli::{PendingFile, WithoutEffect, publish, remove_if_there};
+use crate::error::{Error, Result, shown};
 use crate::game2048::Game;
 
 pub use self::manifest::{MANIFEST, Records, SCHEMA};
+pub use self::sink::PackSink;
 
 const DATABASE: &str = "metadata.db";
 const VALUATION_TYPES: &str = "valuation_types.json";
@@ -35,12 +40,34 @@ const EMBEDDINGS: &str = "embeddings";
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// The layouts that are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum PackLayout {
     /// The 48-byte row.
+    #[default]
     Macroxue,
     /// Run, step, and sixteen exponents.
     SelfplayV1,
+}
+
+/// How a pack is to be written.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Games")]
+pub struct PackOptions {
+    /// Rows in each file but the last; without it all rows are in one (selfplay-v1: 1,000,000)
+    #[arg(long, value_name = "N")]
+    pub shard_rows: Option<NonZeroU64>,
+
+    /// Layout of the rows [default: macroxue]
+    #[arg(long, value_enum, value_name = "macroxue|selfplay-v1", hide_possible_values = true)]
+    pub layout: Option<PackLayout>,
+
+    /// Write what the layout can hold, where some of the input would be lost; say what is lost
+    #[arg(long)]
+    pub lossy: bool,
+
+    /// Leave the provenance chain out of manifest.json
+    #[arg(long, add = WithoutEffect)]
+    pub no_provenance: bool,
 }
 
 /// What a layout makes of games.
@@ -69,16 +96,17 @@ trait RowMaker {
     }
 }
 
-/// How a pack is to be written.
-#[derive(Debug, Clone, Copy)]
-pub struct Options {
-    pub layout: Layout,
-    /// Rows in each file but the last; `None` is the layout's own.
-    pub shard_rows: Option<u64>,
-    /// What stands there may go.
-    pub overwrite: bool,
-    /// What the layout cannot hold may go too.
-    pub lossy: bool,
+impl PackOptions {
+    /// The first flag that is given, for telling that it is out of place.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.shard_rows.is_some(), "--shard-rows"),
+            (self.layout.is_some(), "--layout"),
+            (self.lossy, "--lossy"),
+            (self.no_provenance, "--no-provenance"),
+        ];
+        given.into_iter().find_map(|(given, flag)| given.then_some(flag))
+    }
 }
 
 /// Writes one pack. Dropped before [`Pack::finish`], it leaves nothing.
@@ -97,7 +125,7 @@ pub struct Pack {
 
 impl Pack {
     /// Begins a pack in `directory`. What stands there is refused unless it may be overwritten.
-    pub fn create(directory: &Path, options: &Options) -> Result<Pack> {
+    pub fn create(directory: &Path, options: &PackOptions, overwrite: bool) -> Result<Pack> {
         for path in present(directory)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(EMBEDDINGS) {
@@ -106,17 +134,19 @@ impl Pack {
                     shown(&path)
                 )));
             }
-            if !options.overwrite {
+            if !overwrite {
                 return Err(Error::usage(format!(
                     "{}: exists already; try: --overwrite",
                     shown(&path)
                 )));
             }
         }
-        let (layout, shard_rows): (Box<dyn RowMaker>, _) = match options.layout {
-            Layout::Macroxue => (Box::new(macroxue::Macroxue::default()), options.shard_rows),
-            Layout::SelfplayV1 => {
-                let rows = options.shard_rows.unwrap_or(selfplay_v1::SHARD_ROWS);
+        let shard_rows = options.shard_rows.map(NonZeroU64::get);
+        let (layout, shard_rows): (Box<dyn RowMaker>, _) = match options.layout.unwrap_or_default()
+        {
+            PackLayout::Macroxue => (Box::new(macroxue::Macroxue::default()), shard_rows),
+            PackLayout::SelfplayV1 => {
+                let rows = shard_rows.unwrap_or(selfplay_v1::SHARD_ROWS);
                 (Box::new(selfplay_v1::SelfplayV1), Some(rows))
             }
         };

@@ -1,9 +1,9 @@
 //! Parquet files, read by row ranges. The format itself is the business of the crate `parquet`.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
@@ -15,9 +15,11 @@ use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::cli::{Error, PendingFile, Result, publish, shown};
+use crate::cli::{PendingFile, publish};
+use crate::error::{Error, Result, shown};
 
 /// A batch should hold about this many bytes.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -146,6 +148,43 @@ impl ParquetFile {
         let options = ArrowReaderOptions::new().with_schema(schema);
         ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
     }
+}
+
+/// What identifies a Parquet file without reading all of it: name, size, rows, footer hash.
+pub fn describe(path: &Path) -> Result<Value> {
+    let bad = |error: std::io::Error| Error::io(path, &error);
+    let file = File::open(path).map_err(bad)?;
+    let mut magic = [0; 4];
+    if file.read_exact_at(&mut magic, 0).is_err() || magic != *b"PAR1" {
+        return Err(Error::usage("not a Parquet file").at(path));
+    }
+    let file = ParquetFile::open(file).map_err(|error| Error::data(error).at(path))?;
+    Ok(json!({
+        "name": path.file_name().map(|name| name.to_string_lossy()),
+        "bytes": file.bytes().map_err(bad)?,
+        "rows": file.rows(),
+        "footer_sha256": file.footer_sha256().map_err(bad)?,
+    }))
+}
+
+/// Whether a path is a folder of Parquet shards.
+pub fn is_folder(path: &Path) -> bool {
+    path.is_dir() && files_in(path).is_ok_and(|files| !files.is_empty())
+}
+
+/// The Parquet files of a folder, in the order of their names.
+pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |error| Error::io(directory, &error);
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
+        if !is_hidden && path.extension().is_some_and(|ending| ending == "parquet") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Memory that a row group may take before it is written.

@@ -1,6 +1,7 @@
 //! One pool: its rows, what its `metadata.db` knows of their runs, and both as games.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -22,6 +23,7 @@ const EMBEDDINGS: &str = "embeddings-*.npy";
 #[derive(Debug)]
 pub struct Pool {
     directory: PathBuf,
+    name: Arc<str>,
     rows: Rows,
     columns: Columns,
     /// The layout of the rows, where they have one of a Macroxue pack.
@@ -72,6 +74,7 @@ impl Pool {
         let origin = Origin::of_pool(directory);
         let directory = directory.to_path_buf();
         Ok(Pool {
+            name: shown(&directory).into(),
             directory,
             rows,
             columns,
@@ -86,8 +89,9 @@ impl Pool {
         })
     }
 
-    pub fn directory(&self) -> &Path {
-        &self.directory
+    /// The directory as it stands in messages.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
     }
 
     /// Games, those without rows too.

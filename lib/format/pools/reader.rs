@@ -3,13 +3,15 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-use arrow_array::RecordBatch;
 use serde_json::Value;
 
 use super::Pool;
-use crate::cli::{Error, Place, Position, Result, Slice, shown};
+use crate::batch::{Batch, DatasetReader, Header, Origin};
+use crate::cli::Slice;
+use crate::error::Result;
 use crate::game2048::Game;
 use crate::record::game::GamesBuilder;
+use crate::record::{GAME, RecordType};
 
 /// A batch has about this many steps (1 MiB of them), but at least one game.
 const BATCH_STEPS: usize = 1 << 14;
@@ -37,18 +39,8 @@ impl PoolReader {
         Ok(PoolReader { pools, current: 0, start: 0, wanted, game, builder })
     }
 
-    /// Games that have not been read yet.
-    pub fn games(&self) -> u64 {
-        self.wanted.end - self.wanted.start
-    }
-
-    /// What the pools have and games have not, for people.
-    pub fn notes(&self) -> Vec<String> {
-        self.pools.iter().filter_map(Pool::note).collect()
-    }
-
     /// What any of the pools has and games have not, each once.
-    pub fn left_out(&self) -> Vec<String> {
+    fn left_out(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.pools.iter().flat_map(Pool::left_out) {
             if !names.contains(name) {
@@ -59,14 +51,14 @@ impl PoolReader {
     }
 
     /// How `ev_legal` was decided, if that is the same in all pools.
-    pub fn legality(&self) -> Option<&str> {
+    fn legality(&self) -> Option<&str> {
         let mut all = self.pools.iter().map(Pool::legality);
         let first = all.next().flatten();
         first.filter(|first| all.all(|other| other == Some(first)))
     }
 
     /// The chains of the filters that have made the pools, one after another, no entry twice.
-    pub fn provenance(&self) -> Vec<Value> {
+    fn provenance(&self) -> Vec<Value> {
         let mut chain: Vec<Value> = Vec::new();
         for entry in self.pools.iter().flat_map(Pool::provenance) {
             if !chain.contains(entry) {
@@ -74,28 +66,6 @@ impl PoolReader {
             }
         }
         chain
-    }
-
-    /// Reads the next game, and tells its place: the pool, and its number there from 1.
-    pub fn next_game(&mut self, game: &mut Game) -> Result<Option<Place>> {
-        let Some((current, position)) = self.next_position() else { return Ok(None) };
-        self.pools[current].read(position, game)?;
-        let source = shown(self.pools[current].directory()).into();
-        Ok(Some(Place { source, position: Position::Record(position + 1) }))
-    }
-
-    /// The next games; never more than `most` of them.
-    pub fn next_batch(&mut self, most: u64) -> Result<Option<RecordBatch>> {
-        let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
-        while self.builder.len() < most && self.builder.steps() < BATCH_STEPS {
-            let Some((current, position)) = self.next_position() else { break };
-            self.pools[current].read(position, &mut self.game)?;
-            self.builder.push(&self.game).map_err(Error::from)?;
-        }
-        if self.builder.is_empty() {
-            return Ok(None);
-        }
-        Ok(Some(self.builder.finish()?))
     }
 
     /// Moves on by a game: the number of its pool, and its position there.
@@ -111,5 +81,56 @@ impl PoolReader {
             self.current += 1;
         }
         None
+    }
+}
+
+impl DatasetReader for PoolReader {
+    fn record(&self) -> &'static RecordType {
+        &GAME
+    }
+
+    fn header(&self) -> Header {
+        let mut header = Header::of_record(&GAME);
+        header.provenance = self.provenance();
+        if let Some(legality) = self.legality() {
+            header.set("legality", legality);
+        }
+        let left_out = self.left_out();
+        if !left_out.is_empty() {
+            header.set("left_out", left_out);
+        }
+        header
+    }
+
+    /// Games that have not been read yet.
+    fn records(&self) -> u64 {
+        self.wanted.end - self.wanted.start
+    }
+
+    fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
+        let (mut list, mut origin) = (Vec::new(), Origin::default());
+        let (mut count, mut steps) = (0, 0);
+        while count < most && steps < BATCH_STEPS {
+            let Some((pool, position)) = self.next_position() else { break };
+            let pool = &mut self.pools[pool];
+            origin.goes_on(count, pool.name(), position + 1);
+            pool.read(position, &mut self.game)?;
+            (count, steps) = (count + 1, steps + self.game.steps.len());
+            match games {
+                true => list.push(std::mem::take(&mut self.game)),
+                false => self.builder.push(&self.game)?,
+            }
+        }
+        Ok(match (count, games) {
+            (0, _) => None,
+            (_, true) => Some(Batch::of_games(list, origin)),
+            (_, false) => Some(Batch::of_records(self.builder.finish()?, origin)),
+        })
+    }
+
+    /// What the pools have and games have not.
+    fn notes(&self) -> Vec<String> {
+        self.pools.iter().filter_map(Pool::note).collect()
     }
 }

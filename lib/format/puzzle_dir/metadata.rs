@@ -2,7 +2,9 @@
 //! constants in it come from.
 
 use std::path::Path;
+use std::str::FromStr;
 
+use clap::Args;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
@@ -130,24 +132,66 @@ impl SetConstants {
     }
 }
 
-/// Constants that the user or a stream's header names.
-#[derive(Debug, Clone, Default)]
+/// Constants that the user or a stream's header names. They are wanted for a puzzle domain that is
+/// not known; those of a known one must be its own.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Puzzles of a domain that is not known")]
 pub struct Asserted {
+    /// Tokens of each side of an example
+    #[arg(long, value_name = "N")]
     pub seq_len: Option<i64>,
+
+    /// Tokens lie in 0..N
+    #[arg(long, value_name = "N")]
     pub vocab_size: Option<i64>,
+
+    /// Token of padding
+    #[arg(long, value_name = "TOKEN")]
     pub pad_id: Option<i64>,
-    /// The inner `None`: no label is ignored.
-    pub ignore_label_id: Option<Option<i64>>,
+
+    /// Label that stands for no label, or none
+    #[arg(long, value_name = "TOKEN|none")]
+    pub ignore_label_id: Option<IgnoredLabel>,
+
+    /// Identifier of puzzles without a name
+    #[arg(long, value_name = "ID")]
     pub blank_identifier_id: Option<i64>,
 }
 
+/// The label that is ignored; `None` where no label is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IgnoredLabel(pub Option<i64>);
+
+impl FromStr for IgnoredLabel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<IgnoredLabel, String> {
+        match text {
+            "none" => Ok(IgnoredLabel(None)),
+            _ => text.parse().map(|id| IgnoredLabel(Some(id))).map_err(|_| "no token".to_string()),
+        }
+    }
+}
+
 impl Asserted {
+    /// The first flag that is given, for telling that it is out of place.
+    pub fn first_given(&self) -> Option<&'static str> {
+        let given = [
+            (self.seq_len.is_some(), "--seq-len"),
+            (self.vocab_size.is_some(), "--vocab-size"),
+            (self.pad_id.is_some(), "--pad-id"),
+            (self.ignore_label_id.is_some(), "--ignore-label-id"),
+            (self.blank_identifier_id.is_some(), "--blank-identifier-id"),
+        ];
+        given.into_iter().find_map(|(given, flag)| given.then_some(flag))
+    }
+
     /// With what a header says where nothing is named.
     pub fn or_header(self, parameters: &Map<String, Value>) -> Asserted {
         let number = |name: &str| parameters.get(name).and_then(Value::as_i64);
         let ignored = match parameters.get("ignore_label_id") {
-            Some(Value::Null) => Some(None),
-            _ => number("ignore_label_id").map(Some),
+            Some(Value::Null) => Some(IgnoredLabel(None)),
+            _ => number("ignore_label_id").map(|id| IgnoredLabel(Some(id))),
         };
         Asserted {
             seq_len: self.seq_len.or(number("seq_len")),
@@ -192,11 +236,11 @@ impl Asserted {
         check("--pad-id", self.pad_id, found.pad_id)?;
         check("--blank-identifier-id", self.blank_identifier_id, found.blank_identifier_id)?;
         match self.ignore_label_id {
-            Some(None) => Err(Error::usage(format!(
+            Some(IgnoredLabel(None)) => Err(Error::usage(format!(
                 "--ignore-label-id none: {name} has {}",
                 domain.ignore_label_id
             ))),
-            Some(asserted) => {
+            Some(IgnoredLabel(asserted)) => {
                 check("--ignore-label-id", asserted, domain.ignore_label_id.into())?;
                 Ok(found)
             }
@@ -205,13 +249,20 @@ impl Asserted {
     }
 
     fn of_unknown(&self, domain: Option<&str>, length: i64) -> Result<SetConstants> {
-        let (Some(seq_len), Some(vocab_size), Some(pad_id), Some(ignore_label_id), Some(blank)) = (
+        let (
+            Some(seq_len),
+            Some(vocab_size),
+            Some(pad_id),
+            Some(IgnoredLabel(ignore_label_id)),
+            Some(blank),
+        ) = (
             self.seq_len,
             self.vocab_size,
             self.pad_id,
             self.ignore_label_id,
             self.blank_identifier_id,
-        ) else {
+        )
+        else {
             let known: Vec<&str> =
                 puzzle::DOMAINS.iter().map(|domain| domain.constants().name).collect();
             let what = domain
@@ -290,7 +341,7 @@ mod tests {
             seq_len: Some(64),
             vocab_size: Some(13),
             pad_id: Some(0),
-            ignore_label_id: Some(None),
+            ignore_label_id: Some(IgnoredLabel(None)),
             blank_identifier_id: Some(0),
         };
         let constants = given.resolve(None, 64).unwrap();

@@ -26,7 +26,7 @@ use crate::format::npy;
 use crate::puzzle::Split;
 
 pub use grid::grids;
-pub use metadata::{Asserted, Metadata, SetConstants};
+pub use metadata::{Asserted, IgnoredLabel, Metadata, SetConstants};
 pub use reader::PuzzleReader;
 pub use root::{Arrays, Root, SplitDir, is_puzzle_dir, open_array};
 pub use writer::PuzzleWriter;

@@ -4,16 +4,18 @@
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use serde_json::{Map, Value};
 
 use super::{Array, Arrays, Metadata, Root, SetConstants, SplitDir};
-use crate::cli::{Error, Result, Slice, shown};
+use crate::batch::{Batch, DatasetReader, Header, Origin};
+use crate::cli::Slice;
+use crate::error::{Error, Result, shown};
 use crate::format::npy::Integers;
 use crate::puzzle::{BLANK_IDENTIFIER, domain};
 use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
+use crate::record::{PUZZLE, RecordType};
 
 /// A batch holds about this many tokens (1 MiB of them), but at least one example.
 const BATCH_TOKENS: usize = 1 << 18;
@@ -31,13 +33,13 @@ pub struct PuzzleReader {
 
 /// One set of one split, and what is left to read of it.
 struct Part {
-    name: String,
+    name: Arc<str>,
     domain: Option<String>,
     split: &'static str,
     set: String,
     constants: SetConstants,
     arrays: Arrays,
-    identifiers: Rc<Identifiers>,
+    identifiers: Arc<Identifiers>,
     /// What the first example carries.
     build: Option<String>,
     /// Whether the identifiers tell groups and puzzles apart.
@@ -73,33 +75,41 @@ impl PuzzleReader {
         Ok(PuzzleReader { parts, current: 0, builder: PuzzlesBuilder::default(), constants, notes })
     }
 
-    /// Examples that have not been read yet.
-    pub fn examples(&self) -> u64 {
-        self.parts.iter().map(|part| part.examples.end - part.examples.start).sum()
-    }
-
-    /// What the sets have and records have not, for people.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
     /// The constants of the sets by name, and their domain's name; none where the sets differ.
-    pub fn parameters(&self) -> Vec<(&'static str, Value)> {
+    fn parameters(&self) -> Vec<(&'static str, Value)> {
         let Some((constants, domain)) = &self.constants else { return Vec::new() };
         let domain = domain.clone().map(|name| ("domain", name.into()));
         domain.into_iter().chain(constants.parameters()).collect()
     }
+}
 
-    /// The next examples; never more than `most` of them.
-    pub fn next_batch(&mut self, most: u64) -> Result<Option<RecordBatch>> {
+impl DatasetReader for PuzzleReader {
+    fn record(&self) -> &'static RecordType {
+        &PUZZLE
+    }
+
+    fn header(&self) -> Header {
+        let mut header = Header::of_record(&PUZZLE);
+        self.parameters().into_iter().for_each(|(name, value)| header.set(name, value));
+        header
+    }
+
+    /// Examples that have not been read yet.
+    fn records(&self) -> u64 {
+        self.parts.iter().map(|part| part.examples.end - part.examples.start).sum()
+    }
+
+    fn next_batch(&mut self, most: u64, _games: bool) -> Result<Option<Batch>> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
+        let mut origin = Origin::default();
         while self.builder.len() < most && self.builder.tokens() < BATCH_TOKENS {
             let Some(part) = self.parts.get_mut(self.current) else { break };
             if part.examples.is_empty() {
                 self.current += 1;
                 continue;
             }
+            origin.goes_on(self.builder.len(), &part.name, part.examples.start + 1);
             part.next_example(&mut inputs, &mut labels, &mut self.builder)?;
         }
         for part in self.parts.iter_mut().take(self.current + 1) {
@@ -107,8 +117,13 @@ impl PuzzleReader {
         }
         match self.builder.is_empty() {
             true => Ok(None),
-            false => Ok(Some(self.builder.finish()?)),
+            false => Ok(Some(Batch::of_records(self.builder.finish()?, origin))),
         }
+    }
+
+    /// What the sets have and records have not.
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 }
 
@@ -119,22 +134,22 @@ fn open_root(root: &Root, parts: &mut Vec<Part>, notes: &mut Vec<String>) -> Res
     let mut named_blank = None;
     // A source of which nothing is known is an empty object: it tells where a set begins.
     let mut text = Some(build_text(build.as_ref()));
-    let mut identifiers: Option<Rc<Identifiers>> = None;
+    let mut identifiers: Option<Arc<Identifiers>> = None;
     for split in &root.splits {
         let metadata = split.metadata()?;
         let shared = match &identifiers {
             Some(shared) if shared.blank == metadata.constants.blank_identifier_id => {
-                Rc::clone(shared)
+                Arc::clone(shared)
             }
             _ => {
                 let made = Identifiers::new(names.clone(), &metadata);
                 named_blank = named_blank.or_else(|| made.foreign_blank());
-                Rc::clone(identifiers.insert(Rc::new(made)))
+                Arc::clone(identifiers.insert(Arc::new(made)))
             }
         };
         for set in &metadata.sets {
             let part =
-                Part::open(split, set, &metadata, Rc::clone(&shared), build.as_ref(), &mut text)?;
+                Part::open(split, set, &metadata, Arc::clone(&shared), build.as_ref(), &mut text)?;
             parts.push(part);
         }
     }
@@ -196,7 +211,7 @@ impl Part {
         split: &SplitDir,
         set: &str,
         metadata: &Metadata,
-        identifiers: Rc<Identifiers>,
+        identifiers: Arc<Identifiers>,
         build: Option<&Map<String, Value>>,
         text: &mut Option<String>,
     ) -> Result<Part> {
@@ -236,7 +251,7 @@ impl Part {
         }
         let examples = 0..arrays.inputs.rows();
         let mut part = Part {
-            name: shown(&split.directory),
+            name: shown(&split.directory).into(),
             domain: domain_name(&metadata.constants, build),
             split: split.split.name(),
             set: set.to_string(),

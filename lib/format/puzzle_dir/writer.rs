@@ -11,14 +11,16 @@ use super::metadata::list_text;
 use super::names::Names;
 use super::part_writer::{PartWriter, file_entry};
 use super::{Array, Asserted, BUILD, DATASET, IDENTIFIERS, Metadata, SPLITS, SetConstants};
-use crate::cli::{Error, PendingFile, Result, publish, refuse_existing, remove_if_there, shown};
+use crate::batch::{Batch, Counts, Sink};
+use crate::cli::{Flow, PendingFile, Rejects, publish, refuse_existing, remove_if_there};
+use crate::error::{Error, Result, shown};
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
-use crate::record::puzzle::Puzzle;
+use crate::record::puzzle::{Puzzle, Puzzles};
 
 /// The most sets of a split: each keeps five files open.
 const MAX_SETS: usize = 32;
 
-/// Writes one puzzle set. Dropped before [`PuzzleWriter::finish`], it leaves nothing.
+/// Writes one puzzle set. Dropped before it is finished, it leaves nothing.
 pub struct PuzzleWriter {
     root: PathBuf,
     asserted: Asserted,
@@ -28,6 +30,28 @@ pub struct PuzzleWriter {
     parts: [Vec<PartWriter>; 2],
     /// What made the records, one object for each source.
     builds: Vec<Map<String, Value>>,
+}
+
+impl Sink for PuzzleWriter {
+    fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
+        let records = batch.records.clone();
+        let view = Puzzles::of(&records)?;
+        for row in 0..view.len() {
+            let example = view.get(row);
+            let pushed = self.push(&example).map_err(|e| e.at(batch.origin.place(row)))?;
+            if let Err(reason) = pushed {
+                batch.reject(row, Some(example.puzzle), reason, example.to_json());
+            }
+        }
+        rejects.take(batch.rejected)?;
+        Ok(Flow::Continue)
+    }
+
+    fn finish(self, _: Counts) -> Result<Vec<String>> {
+        let warnings = self.warnings();
+        self.publish()?;
+        Ok(warnings)
+    }
 }
 
 /// What all records have in common.
@@ -116,7 +140,7 @@ impl PuzzleWriter {
     }
 
     /// What the user should know of what came.
-    pub fn notes(&self) -> Vec<String> {
+    fn warnings(&self) -> Vec<String> {
         let missing = SPLITS.into_iter().filter(|&split| self.parts[split as usize].is_empty());
         missing
             .map(|split| {
@@ -128,7 +152,7 @@ impl PuzzleWriter {
 
     /// Publishes everything, `build.json` last. What an earlier set has left goes before. Fails
     /// where no example came: a loader cannot open an empty set.
-    pub fn finish(self) -> Result<()> {
+    fn publish(self) -> Result<()> {
         let PuzzleWriter { root, shape, parts, builds, .. } = self;
         let Some(mut shape) = shape.filter(|_| parts.iter().any(|sets| !sets.is_empty())) else {
             return Err(Error::data(format!(

@@ -15,16 +15,20 @@ mod piece;
 mod step;
 mod walk;
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::cli::Rejection;
+use crate::error::{self, Place, Position, shown};
 
 pub use decode::Decoder;
 pub use defect::Defect;
 pub use walk::{GameFile, list};
 
 /// Which branches of a step count as legal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Legality {
     /// Those that the board can move and that have a value. Values of others are dropped.
     #[default]
@@ -33,8 +37,19 @@ pub enum Legality {
     Values,
 }
 
+impl Legality {
+    /// As it stands in headers and manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Legality::Board => "board",
+            Legality::Values => "values",
+        }
+    }
+}
+
 /// What went wrong, and where.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.to_error())]
 pub struct Error {
     pub path: PathBuf,
     /// Line of the file, from 1, where there is one to name.
@@ -43,19 +58,22 @@ pub struct Error {
 }
 
 /// What went wrong, and by that what may be done about it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Cause {
-    /// The input folder is not there.
+    #[error("no such folder")]
     Missing,
-    /// The input is no folder.
+    #[error("not a folder")]
     NotAFolder,
-    /// The folder holds no game.
+    #[error("no games")]
     NoGames,
     /// A folder contains itself through a symbolic link to this ancestor.
+    #[error("the link leads back to {}, a folder that it stands in", .0.display())]
     Cycle(PathBuf),
     /// The game is bad. It can be skipped, the run can go on.
+    #[error(transparent)]
     Bad(Defect),
     /// Reading failed; the data may be good.
+    #[error(transparent)]
     Io(io::Error),
 }
 
@@ -81,36 +99,35 @@ impl Error {
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = self.path.display();
-        match &self.cause {
-            Cause::NoGames => return write!(f, "no games under {path}"),
-            Cause::Missing => return write!(f, "{path}: no such folder"),
-            _ => write!(f, "{path}:")?,
-        }
-        if let Some(line) = self.line {
-            write!(f, "{line}:")?;
-        }
-        match &self.cause {
-            Cause::Bad(defect) => write!(f, " {defect}"),
-            Cause::Io(error) => write!(f, " {error}"),
-            Cause::Cycle(ancestor) => write!(
-                f,
-                " the link leads back to {}, a folder that it stands in",
-                ancestor.display()
-            ),
-            _ => f.write_str(" not a folder"),
+impl Error {
+    /// File and line, where there is a line to name.
+    fn place(&self) -> Place {
+        let position = self.line.map_or(Position::Whole, Position::Line);
+        Place { source: shown(&self.path).into(), position }
+    }
+
+    fn to_error(&self) -> error::Error {
+        let (cause, place) = (&self.cause, self.place());
+        match cause {
+            Cause::Io(cause) => error::Error::io(place, cause),
+            Cause::Missing | Cause::NotAFolder => error::Error::usage(cause).at(place),
+            Cause::Cycle(_) | Cause::Bad(_) => error::Error::data(cause).at(place),
+            Cause::NoGames => error::Error::data(format!("no games under {place}")),
         }
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.cause {
-            Cause::Io(error) => Some(error),
-            Cause::Bad(defect) => Some(defect),
-            _ => None,
-        }
+/// What is no fault of a game ends the run.
+impl From<Error> for error::Error {
+    fn from(error: Error) -> error::Error {
+        error.to_error()
     }
+}
+
+/// A bad game by its file and line; any other error ends the run.
+pub fn rejection(file: &GameFile, error: Error) -> error::Result<Rejection> {
+    let Some(defect) = error.defect() else { return Err(error.into()) };
+    let input = json!({"run_id": file.run_id, "source": shown(file.name())});
+    let reason = defect.to_string();
+    Ok(Rejection { place: error.place(), id: None, reason, input: Some(input) })
 }

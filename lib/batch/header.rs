@@ -3,14 +3,13 @@
 //! NDJSON has no header; there a [`Header`] is empty, and what a sink needs to know is a flag.
 
 use std::collections::HashMap;
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::format::hex;
 use crate::record::RecordType;
 
@@ -30,11 +29,16 @@ pub struct Header {
     /// One entry for each filter that the records came through, the first filter first.
     pub provenance: Vec<Value>,
     /// Records that the filters so far have dropped. Known only at the end, so that it stands in
-    /// the header of an empty stream behind the records' own, see [`super::Writer::finish`].
+    /// the header of an empty stream behind the records' own, see [`Writer::finish`](crate::stream::Writer::finish).
     pub rejected: u64,
 }
 
 impl Header {
+    /// The header of records that nothing more is known of.
+    pub fn of_record(record: &RecordType) -> Header {
+        Header::default().through(record, None)
+    }
+
     /// Reads the metadata of a schema; one without ours gives an empty header.
     pub fn of(schema: &Schema) -> Result<Header> {
         let metadata = schema.metadata();
@@ -124,55 +128,9 @@ pub fn input_manifest(files: &[PathBuf]) -> Result<Value> {
     Ok(json!({"path": shown(&path), "sha256": hex(&Sha256::digest(&bytes))}))
 }
 
-/// Arguments that change nothing about the records: they stay out of the chain, so that any
-/// number of threads gives the same bytes. With true: a value follows.
-const WITHOUT_EFFECT: [(&str, bool); 9] = [
-    ("-j", true),
-    ("--jobs", true),
-    ("-q", false),
-    ("--quiet", false),
-    ("--progress", true),
-    ("--to", true),
-    ("--force", false),
-    ("--overwrite", false),
-    ("--no-provenance", false),
-];
-
-/// This filter's entry in the chain: name, version, arguments.
-pub fn provenance_entry(tool: &str) -> Value {
-    let arguments = arguments_with_effect(std::env::args_os().skip(1));
-    json!({"name": tool, "version": env!("CARGO_PKG_VERSION"), "arguments": arguments})
-}
-
-fn arguments_with_effect(arguments: impl Iterator<Item = OsString>) -> Vec<String> {
-    let mut kept = Vec::new();
-    let mut skip = false;
-    for argument in arguments {
-        let argument = argument.to_string_lossy().into_owned();
-        if std::mem::take(&mut skip) {
-            continue;
-        }
-        let name = argument.split('=').next().unwrap_or_default();
-        match WITHOUT_EFFECT.iter().find(|(flag, _)| *flag == name) {
-            Some((_, takes_value)) => skip = *takes_value && !argument.contains('='),
-            None if argument.starts_with("-j") && !argument.starts_with("--") => {}
-            None => kept.push(argument),
-        }
-    }
-    kept
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn threads_leave_no_trace() {
-        let arguments =
-            ["-j", "2", "a", "--jobs=4", "-j8", "--to", "arrow", "--slice", "0/3", "-q"];
-        let kept = arguments_with_effect(arguments.into_iter().map(OsString::from));
-        assert_eq!(kept, ["a", "--slice", "0/3"]);
-    }
 
     #[test]
     fn a_header_survives_the_metadata() {

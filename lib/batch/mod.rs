@@ -1,0 +1,245 @@
+//! What crosses from readers to filters: batches of records with their places, the header of a
+//! stream, and the interfaces of whatever can be read as records.
+
+mod header;
+mod sink;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_schema::{Schema, SchemaRef};
+use serde_json::Value;
+
+use crate::cli::Rejection;
+use crate::error::{Error, Place, Position, Result};
+use crate::game2048::{ALIGNED_ROW, Game};
+use crate::record::RecordType;
+
+pub use header::{Header, input_manifest};
+pub use sink::{Counts, Sink};
+
+/// A batch of records and where they come from.
+#[derive(Debug)]
+pub struct Batch {
+    pub records: RecordBatch,
+    /// The records as games, where they came from a pool and [`Wanted::games`] asks for that:
+    /// then `records` is empty.
+    pub games: Option<Vec<Game>>,
+    pub origin: Origin,
+    /// Lines that are no records of the type, in their order.
+    pub rejected: Vec<Rejection>,
+    /// Size of the input that the batch was made of.
+    pub bytes: u64,
+    /// Progress that it is, where that is not counted in records.
+    pub progress: Option<u64>,
+}
+
+impl Batch {
+    pub fn of_records(records: RecordBatch, origin: Origin) -> Batch {
+        // What the rows take, not the buffers that they share with others.
+        let size = |column: &ArrayRef| match column.as_string_view_opt() {
+            Some(views) => views.total_bytes_len(),
+            None => column.to_data().get_slice_memory_size().unwrap_or(0),
+        };
+        let bytes = records.columns().iter().map(size).sum::<usize>() as u64;
+        Batch { records, games: None, origin, rejected: Vec::new(), bytes, progress: None }
+    }
+
+    pub fn of_games(games: Vec<Game>, origin: Origin) -> Batch {
+        let bytes = games.iter().map(|game| (game.steps.len() * ALIGNED_ROW) as u64).sum();
+        let records = RecordBatch::new_empty(SchemaRef::new(Schema::empty()));
+        Batch { records, games: Some(games), origin, rejected: Vec::new(), bytes, progress: None }
+    }
+
+    /// Records that were made, not read: they have no places.
+    pub fn made(records: RecordBatch) -> Batch {
+        let bytes = records.get_array_memory_size() as u64;
+        Batch {
+            records,
+            games: None,
+            origin: Origin::default(),
+            rejected: Vec::new(),
+            bytes,
+            progress: None,
+        }
+    }
+
+    /// A record that could not be made.
+    pub fn of_rejection(schema: SchemaRef, rejection: Rejection) -> Batch {
+        Batch { rejected: vec![rejection], ..Batch::made(RecordBatch::new_empty(schema)) }
+    }
+
+    /// Records, without the rejected.
+    pub fn len(&self) -> usize {
+        self.games.as_ref().map_or(self.records.num_rows(), Vec::len)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Refuses one of the records.
+    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: Value) {
+        self.rejected.push(Rejection {
+            place: self.origin.place(row),
+            id: id.map(str::to_string),
+            reason,
+            input: Some(input),
+        });
+    }
+
+    /// Keeps the first `most` records, rejected ones counted too; says how many there are now.
+    pub fn truncate(&mut self, most: u64) -> u64 {
+        let came = self.len();
+        let (mut rows, mut rejected) = (0, 0);
+        while ((rows + rejected) as u64) < most {
+            let refused = self.rejected.get(rejected).map(|rejection| rejection.place.position);
+            match (rows < came).then(|| self.origin.place(rows).position) {
+                Some(row) if refused.is_none_or(|refused| row < refused) => rows += 1,
+                _ if refused.is_some() => rejected += 1,
+                _ => break,
+            }
+        }
+        match &mut self.games {
+            Some(games) => games.truncate(rows),
+            None => self.records = self.records.slice(0, rows),
+        }
+        self.rejected.truncate(rejected);
+        (rows + rejected) as u64
+    }
+
+    /// Ends a batch without its rejected rows after the row `last`: what was rejected there did not
+    /// come.
+    pub fn end_after(&mut self, last: usize) {
+        let refused: HashSet<Position> =
+            self.rejected.iter().map(|rejection| rejection.place.position).collect();
+        let kept = (0..).map(|row| self.origin.place(row).position);
+        let end = kept.filter(|position| !refused.contains(position)).nth(last);
+        self.rejected.retain(|rejection| Some(rejection.place.position) < end);
+        self.records = self.records.slice(0, last + 1);
+    }
+}
+
+/// The places of a batch's records.
+#[derive(Debug, Default)]
+pub struct Origin {
+    /// Records of one source that are numbered one after another: the row of the first.
+    runs: Vec<(usize, Place)>,
+    /// The line of each row, where the source has lines.
+    lines: Vec<u64>,
+}
+
+impl Origin {
+    /// Records of one source, numbered from `first` on.
+    pub fn numbered(source: Arc<str>, first: u64) -> Origin {
+        let position = Position::Record(first);
+        Origin { runs: vec![(0, Place { source, position })], lines: Vec::new() }
+    }
+
+    /// Rows that stand on these lines.
+    pub fn lines(source: Arc<str>, lines: Vec<u64>) -> Origin {
+        Origin { lines, ..Origin::numbered(source, 0) }
+    }
+
+    /// The record of a row, which comes after all so far: where it is of the source of the row
+    /// before it, it follows it there.
+    pub fn goes_on(&mut self, row: usize, source: &Arc<str>, record: u64) {
+        if !self.runs.last().is_some_and(|(_, place)| Arc::ptr_eq(&place.source, source)) {
+            let position = Position::Record(record);
+            self.runs.push((row, Place { source: source.clone(), position }));
+        }
+    }
+
+    pub fn place(&self, row: usize) -> Place {
+        let run = self.runs.partition_point(|(first, _)| *first <= row).checked_sub(1);
+        let Some((first, place)) = run.and_then(|run| self.runs.get(run)) else {
+            return Place::from("");
+        };
+        let position = match (self.lines.get(row), place.position) {
+            (Some(&line), _) => Position::Line(line),
+            (None, Position::Record(number)) => Position::Record(number + (row - first) as u64),
+            (None, other) => other,
+        };
+        Place { source: place.source.clone(), position }
+    }
+}
+
+/// What a filter wants to read.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub record: &'static RecordType,
+    /// The record type's schema, or a part of it.
+    pub schema: SchemaRef,
+    /// Whether Parquet files hold such records.
+    pub parquet: bool,
+    /// Whether the games of a pool may come as [`Batch::games`], without columns between.
+    pub games: bool,
+}
+
+impl Wanted {
+    pub fn records(record: &'static RecordType) -> Wanted {
+        Wanted { record, schema: record.schema(), parquet: false, games: false }
+    }
+
+    /// The error of a wrong pipe: what came, what is wanted, and who makes it.
+    pub fn instead_of(&self, name: &str, came: &str) -> Error {
+        let RecordType { name: wanted, made_by, .. } = self.record;
+        Error::usage(format!(
+            "{came} came, {wanted} records are wanted; they are made by {made_by}"
+        ))
+        .at(name)
+    }
+}
+
+/// One input that is open: a file or stream in one of the encodings, or datasets of one format.
+pub trait RecordSource: Send {
+    /// The type of the records, by the first of them or the header, or `default` where these do
+    /// not say; `None` where there is neither. Before `begin`.
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        Ok(Some(default))
+    }
+
+    /// Looks at the header and the schema before any record is asked for.
+    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)>;
+
+    /// The next batch in the schema given; `None` at the end. No more than `most` records of it
+    /// are of use.
+    fn next(
+        &mut self,
+        wanted: Option<&Wanted>,
+        schema: &SchemaRef,
+        most: u64,
+    ) -> Result<Option<Batch>>;
+
+    /// Records that the filters before have dropped, as far as is known by now.
+    fn rejected(&self) -> u64 {
+        0
+    }
+}
+
+/// Datasets of one format that are read one after another as records.
+pub trait DatasetReader: Send {
+    /// The type of its records.
+    fn record(&self) -> &'static RecordType;
+
+    fn schema(&self) -> SchemaRef {
+        self.record().schema()
+    }
+
+    /// What the datasets say of themselves: parameters and the chain of filters.
+    fn header(&self) -> Header;
+
+    /// Records that have not been read yet.
+    fn records(&self) -> u64;
+
+    /// The next records; no more than `most` of them are of use. Games may come as such where
+    /// `games` says so.
+    fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>>;
+
+    /// What is on disk and not in the records, for people.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,153 @@
+//! The filter that runs: its name, and the arguments that stand in the provenance of what it makes.
+
+use clap::builder::ArgExt;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command};
+use serde_json::{Value, json};
+
+/// Marks an argument that changes nothing about the records: it stays out of the provenance, so
+/// that any number of threads, and any place of the output, gives the same bytes.
+#[derive(Debug, Clone, Copy)]
+pub struct WithoutEffect;
+
+impl ArgExt for WithoutEffect {}
+
+/// The filter that runs.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    name: String,
+    arguments: Vec<String>,
+}
+
+impl Tool {
+    /// The tool of a command line that was parsed.
+    pub(super) fn of(command: &Command, matches: &ArgMatches) -> Tool {
+        Tool { name: command.get_name().to_string(), arguments: with_effect(command, matches) }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its entry in the provenance chain: name, version, arguments.
+    pub fn entry(&self) -> Value {
+        let Tool { name, arguments } = self;
+        json!({"name": name, "version": env!("CARGO_PKG_VERSION"), "arguments": arguments})
+    }
+
+    /// Prints a line for the user on stderr, after the tool's name.
+    pub fn tell(&self, line: &str) {
+        super::tell(&format!("{}: {line}", self.name));
+    }
+}
+
+/// The arguments of the command line that change what is made, in their order there, each written
+/// in one way: `-c 1`, `--count=1` and `--count 1` are `--count 1`.
+fn with_effect(command: &Command, matches: &ArgMatches) -> Vec<String> {
+    let mut given: Vec<(usize, Vec<String>)> = Vec::new();
+    let counts = |argument: &&Arg| {
+        argument.get::<WithoutEffect>().is_none()
+            && matches.try_contains_id(argument.get_id().as_str()).is_ok()
+            && matches.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+    };
+    for argument in command.get_arguments().filter(counts) {
+        let id = argument.get_id().as_str();
+        let mut indices = matches.indices_of(id).into_iter().flatten();
+        for occurrence in matches.get_raw_occurrences(id).into_iter().flatten() {
+            let values: Vec<String> =
+                occurrence.map(|value| value.to_string_lossy().into_owned()).collect();
+            let Some(index) = indices.by_ref().take(values.len()).min() else { continue };
+            given.push((index, written(argument, values)));
+        }
+    }
+    given.sort_by_key(|(index, _)| *index);
+    let mut arguments: Vec<String> = given.into_iter().flat_map(|(_, words)| words).collect();
+    if let Some((name, matches)) = matches.subcommand() {
+        arguments.push(name.to_string());
+        let subcommand = command.find_subcommand(name);
+        arguments.extend(subcommand.into_iter().flat_map(|c| with_effect(c, matches)));
+    }
+    arguments
+}
+
+/// One occurrence of an argument as words.
+fn written(argument: &Arg, values: Vec<String>) -> Vec<String> {
+    let flag = match (argument.get_long(), argument.get_short()) {
+        (Some(long), _) => Some(format!("--{long}")),
+        (None, Some(short)) => Some(format!("-{short}")),
+        (None, None) => None,
+    };
+    let values = match argument.get_value_delimiter() {
+        Some(delimiter) => vec![values.join(&delimiter.to_string())],
+        None => values,
+    };
+    // A switch has the value true.
+    let takes_values = argument.get_action().takes_values();
+    flag.into_iter().chain(values.into_iter().filter(|_| takes_values)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+
+    use super::*;
+    use crate::cli::{CommonArgs, InputArgs, JobsArgs, OutputArgs};
+
+    #[derive(Parser)]
+    #[command(name = "mill")]
+    struct Args {
+        #[command(flatten)]
+        input: InputArgs,
+        #[arg(long, value_delimiter = ',')]
+        columns: Vec<String>,
+        #[arg(long)]
+        pair: Vec<String>,
+        #[arg(long, num_args = 1..)]
+        concat: Vec<String>,
+        #[arg(short, long)]
+        strict: bool,
+        #[command(flatten)]
+        jobs: JobsArgs,
+        #[command(flatten)]
+        output: OutputArgs,
+        #[command(flatten)]
+        common: CommonArgs,
+        #[command(subcommand)]
+        inner: Option<Inner>,
+    }
+
+    #[derive(Subcommand)]
+    enum Inner {
+        Grind {
+            #[arg(long)]
+            seed: u64,
+            #[arg(short, long, add = WithoutEffect)]
+            output: String,
+        },
+    }
+
+    fn arguments(line: &str) -> Vec<String> {
+        let words = ["mill"].into_iter().chain(line.split_whitespace());
+        let matches = Args::command().get_matches_from(words);
+        assert!(Args::from_arg_matches(&matches).is_ok());
+        Tool::of(&Args::command(), &matches).arguments
+    }
+
+    #[test]
+    fn threads_and_places_leave_no_trace() {
+        for line in ["-j 2 a --jobs=4 --to arrow --slice 0/3 -q", "a -qj8 --slice=0/3 --force"] {
+            let line = line.replace("-j 2 a --jobs=4", "-j 2 a");
+            assert_eq!(arguments(&line), ["a", "--slice", "0/3"]);
+        }
+        assert_eq!(arguments("grind --seed 3 -o x"), ["grind", "--seed", "3"]);
+    }
+
+    #[test]
+    fn every_argument_is_written_in_one_way() {
+        assert_eq!(
+            arguments("b --pair x=1 --columns=p,q a --pair=y=2 -s"),
+            ["b", "--pair", "x=1", "--columns", "p,q", "a", "--pair", "y=2", "--strict"]
+        );
+        assert_eq!(arguments("--concat a b --strict"), ["--concat", "a", "b", "--strict"]);
+    }
+}

@@ -1,0 +1,282 @@
+//! The one error that leaves the library. What it says is kept apart: what it means for whoever
+//! runs the command ([`Kind`]), where it is ([`Place`], id), why (cause), what to do (hint).
+//!
+//! Modules that know no files have error types of their own, each with one conversion into this
+//! one; the place is added where it is known.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What an error means for whoever runs the command; decides the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The data is bad: trying again is pointless.
+    Data,
+    /// The command line is wrong, or an input is missing.
+    Usage,
+    /// The job could not be done now (I/O error, disk full, the producer died): a scheduler
+    /// may try again.
+    Unavailable,
+}
+
+impl Kind {
+    /// The exit codes of every filter, in this one table.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Kind::Data => 1,
+            Kind::Usage => 2,
+            Kind::Unavailable => 75,
+        }
+    }
+}
+
+/// Where something stands in its input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The path as the user gave it, or `stdin`.
+    pub source: Arc<str>,
+    pub position: Position,
+}
+
+/// Numbers count from 1, as editors and `awk` do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Position {
+    Line(u64),
+    Record(u64),
+    /// The source as a whole.
+    Whole,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Position::Line(line) => write!(f, "{}:{line}", self.source),
+            Position::Record(number) => write!(f, "{}: record {number}", self.source),
+            Position::Whole => f.write_str(&self.source),
+        }
+    }
+}
+
+impl Place {
+    pub fn line(source: impl Into<Arc<str>>, line: u64) -> Place {
+        Place { source: source.into(), position: Position::Line(line) }
+    }
+}
+
+/// A source as a whole.
+macro_rules! place_of_source {
+    ($($source:ty),*) => {$(
+        impl From<$source> for Place {
+            fn from(source: $source) -> Place {
+                let source = Arc::from(AsRef::<str>::as_ref(&source));
+                Place { source, position: Position::Whole }
+            }
+        }
+    )*};
+}
+
+place_of_source!(&str, String, &String, &&str, &Arc<str>, std::borrow::Cow<'_, str>);
+
+impl From<Arc<str>> for Place {
+    fn from(source: Arc<str>) -> Place {
+        Place { source, position: Position::Whole }
+    }
+}
+
+impl From<&Path> for Place {
+    fn from(path: &Path) -> Place {
+        Place::from(shown(path))
+    }
+}
+
+impl From<&Place> for Place {
+    fn from(place: &Place) -> Place {
+        place.clone()
+    }
+}
+
+/// One line for the user: the place, then the cause, then what to try. The tool's name is put
+/// before it by [`crate::cli::main`].
+#[derive(Debug, Clone, thiserror::Error)]
+pub struct Error(Box<Details>);
+
+#[derive(Debug, Clone)]
+struct Details {
+    kind: Kind,
+    place: Option<Place>,
+    id: Option<String>,
+    cause: String,
+    hint: Option<String>,
+    is_truncation: bool,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    fn new(kind: Kind, cause: String) -> Error {
+        let (place, id, hint) = (None, None, None);
+        Error(Box::new(Details { kind, place, id, cause, hint, is_truncation: false }))
+    }
+
+    pub fn data(cause: impl fmt::Display) -> Error {
+        Error::new(Kind::Data, cause.to_string())
+    }
+
+    pub fn usage(cause: impl fmt::Display) -> Error {
+        Error::new(Kind::Usage, cause.to_string())
+    }
+
+    pub fn unavailable(cause: impl fmt::Display) -> Error {
+        Error::new(Kind::Unavailable, cause.to_string())
+    }
+
+    /// An I/O error at a place. A file that is missing or may not be opened is a usage error, a
+    /// decoder's complaint about the bytes is bad data, all else may be tried again.
+    pub fn io(place: impl Into<Place>, error: &io::Error) -> Error {
+        Error::new(Kind::of_reading(error), os_cause(error)).at(place)
+    }
+
+    /// An I/O error while writing an output: nothing is wrong with the data.
+    pub fn write(place: impl Into<Place>, error: &io::Error) -> Error {
+        let kind = match error.kind() {
+            // The directory of an output cannot be made where a file stands.
+            io::ErrorKind::NotFound
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::NotADirectory => Kind::Usage,
+            _ => Kind::Unavailable,
+        };
+        Error::new(kind, os_cause(error)).at(place)
+    }
+
+    /// The same error with its place. Where it has one already, the new one is that of the whole
+    /// in which the old one lies.
+    pub fn at(mut self, place: impl Into<Place>) -> Error {
+        let outer = place.into();
+        self.0.place = Some(match self.0.place.take() {
+            Some(Place { source, position }) => {
+                Place { source: format!("{outer}: {source}").into(), position }
+            }
+            None => outer,
+        });
+        self
+    }
+
+    /// The same error, of the record with this id.
+    pub fn id(mut self, id: Option<&str>) -> Error {
+        self.0.id = id.map(str::to_string);
+        self
+    }
+
+    /// The same error with what the user may try: printed after `try: `.
+    pub fn hint(mut self, hint: impl fmt::Display) -> Error {
+        self.0.hint = Some(hint.to_string());
+        self
+    }
+
+    /// The same error, of an input that ends too early.
+    pub fn truncation(mut self) -> Error {
+        self.0.is_truncation = true;
+        self
+    }
+
+    pub fn kind(&self) -> Kind {
+        self.0.kind
+    }
+
+    pub fn place(&self) -> Option<&Place> {
+        self.0.place.as_ref()
+    }
+
+    pub fn cause(&self) -> &str {
+        &self.0.cause
+    }
+
+    pub fn hint_text(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
+    /// Whether an input ended too early.
+    pub fn is_truncation(&self) -> bool {
+        self.0.is_truncation
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Details { place, id, cause, hint, .. } = &*self.0;
+        match (place, id) {
+            (Some(place @ Place { position: Position::Line(_), .. }), Some(id)) => {
+                write!(f, "{place}: ({id}) ")?;
+            }
+            (Some(place), Some(id)) => write!(f, "{place} ({id}): ")?,
+            (Some(place), None) => write!(f, "{place}: ")?,
+            (None, Some(id)) => write!(f, "({id}) ")?,
+            (None, None) => {}
+        }
+        // One error is one line, whatever a library put into its text.
+        let mut lines = cause.lines().map(str::trim).filter(|line| !line.is_empty());
+        f.write_str(lines.next().unwrap_or(""))?;
+        lines.try_for_each(|line| write!(f, " {line}"))?;
+        hint.as_ref().map_or(Ok(()), |hint| write!(f, "; try: {hint}"))
+    }
+}
+
+/// Arrow refuses what does not fit together: columns of different lengths, batches past 2^31.
+impl From<arrow_schema::ArrowError> for Error {
+    fn from(error: arrow_schema::ArrowError) -> Error {
+        Error::data(error)
+    }
+}
+
+impl Kind {
+    /// What an I/O error means that reading met.
+    pub fn of_reading(error: &io::Error) -> Kind {
+        match error.kind() {
+            io::ErrorKind::NotFound
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory => Kind::Usage,
+            io::ErrorKind::InvalidData
+            | io::ErrorKind::InvalidInput
+            | io::ErrorKind::UnexpectedEof => Kind::Data,
+            io::ErrorKind::Other if error.raw_os_error().is_none() => Kind::Data,
+            _ => Kind::Unavailable,
+        }
+    }
+}
+
+/// The system's own words, without Rust's "(os error 28)".
+fn os_cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    match text.find(" (os error ") {
+        Some(end) => text[..end].to_string(),
+        None => text,
+    }
+}
+
+/// A path as it stands in messages.
+pub fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_one_line() {
+        let error = Error::data("first\n  second").at("a.ndjson").hint("--skip");
+        assert_eq!(error.to_string(), "a.ndjson: first second; try: --skip");
+        let place = Place::line("a.ndjson", 3);
+        let error = Error::data("bad").at(place.clone()).id(Some("x"));
+        assert_eq!(error.to_string(), "a.ndjson:3: (x) bad");
+        assert_eq!(error.place(), Some(&place));
+        let nested = Error::data("bad").at(place).at("root");
+        assert_eq!(nested.to_string(), "root: a.ndjson:3: bad");
+        let record = Place { source: "b".into(), position: Position::Record(7) };
+        assert_eq!(Error::data("bad").at(record).id(Some("y")).to_string(), "b: record 7 (y): bad");
+    }
+}

@@ -1,0 +1,199 @@
+//! Masked tokens records into one part: its datasets, then its manifest, which says where the
+//! records came from.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{
+    Config, Limits, PART_SCHEMA, Part, Records, Run, Sink as SequenceSink, Source, Target, git_sha,
+};
+use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
+use crate::cli::{Flow, PendingFile, Rejects, Slice, publish};
+use crate::error::{Error, Result};
+use crate::format::mmidx::{Dtype, Layout};
+use crate::format::parquet;
+use crate::record::tokens::Tokens;
+use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
+
+/// What an Arrow stream's header says of its records; NDJSON has none, so there it may be
+/// asserted.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "What the header of an Arrow stream says, for NDJSON and --status")]
+pub struct AssertedSource {
+    /// The records come from this Parquet file
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub source: Vec<PathBuf>,
+
+    /// They were accepted under this policy
+    #[arg(long, hide_short_help = true, value_name = "POLICY")]
+    pub source_policy: Option<String>,
+
+    /// harmony-tok had this --limit
+    #[arg(long, hide_short_help = true, value_name = "N")]
+    pub source_limit: Option<u64>,
+
+    /// harmony-tok had this --max-tokens
+    #[arg(long, hide_short_help = true, value_name = "N")]
+    pub source_max_tokens: Option<u64>,
+
+    /// harmony-tok had this --slice
+    #[arg(long, hide_short_help = true, value_name = "I/N")]
+    pub source_slice: Option<Slice>,
+}
+
+impl AssertedSource {
+    /// Where the records came from: what the header says, else what is asserted. The two may not
+    /// contradict each other.
+    pub fn or_header(&self, header: &Header) -> Result<Source> {
+        let described: Result<Vec<Value>> =
+            self.source.iter().map(|path| parquet::describe(path)).collect();
+        let stated = |name: &str| header.parameters.get(name).filter(|value| !value.is_null());
+        let limit = |name: &str| stated("limits").and_then(|limits| limits.get(name));
+        let number = |name: &str| limit(name).and_then(Value::as_u64);
+        let slice = self.source_slice.map(|slice| slice.to_string());
+        let stated_slice = limit("slice").and_then(Value::as_str).map(str::to_string);
+        let stated_inputs = stated("inputs").and_then(Value::as_array).cloned();
+        let stated_inputs = stated_inputs.filter(|inputs| !inputs.is_empty());
+        let inputs = Some(described?).filter(|inputs| !inputs.is_empty());
+        let manifest = Some(input_manifest(&self.source)?).filter(|manifest| !manifest.is_null());
+        let policy = stated("policy").and_then(Value::as_str).map(str::to_string);
+        let rows = agree("--source-limit", number("rows"), self.source_limit)?;
+        let tokens = agree("--source-max-tokens", number("tokens"), self.source_max_tokens)?;
+        let embedded = json!({
+            "type": "o200k_harmony",
+            "model_path": "embedded",
+            "model_sha256": VOCABULARY_SHA256,
+            "vocab_size": PADDED_VOCABULARY_SIZE,
+        });
+        Ok(Source {
+            inputs: agree("--source", stated_inputs, inputs)?.unwrap_or_default(),
+            manifest: stated("input_manifest").cloned().or(manifest),
+            policy: agree("--source-policy", policy, self.source_policy.clone())?
+                .or(Some("synth-kd-v1".to_string())),
+            limits: Limits { rows, tokens, slice: agree("--source-slice", stated_slice, slice)? },
+            tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
+            spans: stated("spans").cloned(),
+        })
+    }
+}
+
+fn agree<T: PartialEq>(flag: &str, stated: Option<T>, asserted: Option<T>) -> Result<Option<T>> {
+    match (&stated, &asserted) {
+        (Some(stated), Some(asserted)) if stated != asserted => {
+            Err(Error::usage(format!("{flag} is not what the stream's header says")))
+        }
+        _ => Ok(stated.or(asserted)),
+    }
+}
+
+/// The config of the contract; under another policy its roles and supervised channels.
+fn config(target: &Target, header: &Header, source: &Source) -> Config {
+    let mut config = Config::synth_kd_v1(target.valid_fraction());
+    config.eod_token_id = EOD;
+    if source.policy.as_deref() == Some("chat") {
+        config.roles_preserved.push("tool".to_string());
+    }
+    if let Some(Value::Object(spans)) = header.parameters.get("spans") {
+        let supervised = spans.iter().filter(|(_, id)| id.as_u64() != Some(0));
+        config.assistant_channels = supervised.map(|(channel, _)| channel.clone()).collect();
+    }
+    config
+}
+
+/// Whether the part that these arguments would make is finished: `done`, `missing` or `stale`
+/// with the cause.
+pub fn status(target: &Target, asserted: &AssertedSource) -> Result<String> {
+    let path = target.manifest();
+    if !path.is_file() {
+        return Ok("missing".to_string());
+    }
+    let header = Header::default();
+    let source = asserted.or_header(&header)?;
+    let hash = config(target, &header, &source).sha256(target.valid_fraction());
+    Ok(match Part::read(&path)?.differs(target.root(), &hash, &source) {
+        None => "done".to_string(),
+        Some(what) => format!("stale: {what}"),
+    })
+}
+
+/// Writes one part.
+pub struct PartSink {
+    target: Target,
+    layout: Layout,
+    dtype: Dtype,
+    overwrite: bool,
+    sequences: SequenceSink,
+    written: u64,
+    /// Its chain is that of the manifest.
+    header: Header,
+    source: Source,
+    start: Instant,
+}
+
+impl PartSink {
+    /// `header` is that of the records, with the chain that the manifest is to tell.
+    pub fn create(
+        target: Target,
+        (layout, dtype): (Layout, Dtype),
+        overwrite: bool,
+        header: Header,
+        asserted: &AssertedSource,
+    ) -> Result<PartSink> {
+        if header.text("alignment") == Some("token") {
+            return Err(Error::usage("the masks are token-aligned (span-mask --align token)")
+                .hint("span-mask --align label"));
+        }
+        let source = asserted.or_header(&header)?;
+        let sequences = SequenceSink::new(&target, layout, dtype);
+        let start = Instant::now();
+        let written = 0;
+        Ok(PartSink { target, layout, dtype, overwrite, sequences, written, header, source, start })
+    }
+}
+
+impl Sink for PartSink {
+    fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
+        let records = batch.records.clone();
+        let view = Tokens::of(&records)?;
+        self.written += self.sequences.write(&view, |row, reason| {
+            batch.reject(row, view.id(row), reason, json!({"tokens": view.tokens(row)}));
+        })?;
+        rejects.take(batch.rejected)?;
+        Ok(Flow::Continue)
+    }
+
+    fn finish(self, Counts { read, rejected }: Counts) -> Result<Vec<String>> {
+        let PartSink { target, layout, dtype, header, source, .. } = self;
+        let (mut files, splits) = self.sequences.finish(&target)?;
+        let config = (layout == Layout::Triple).then(|| config(&target, &header, &source));
+        let part = Part {
+            schema_version: PART_SCHEMA.to_string(),
+            name: target.name(),
+            git_sha: git_sha(),
+            config_hash: config.as_ref().map(|config| config.sha256(target.valid_fraction())),
+            config,
+            dtype: dtype.name().to_string(),
+            source,
+            records: Records { read, written: self.written, rejected },
+            splits,
+            provenance: header.provenance,
+            run: Run::since(self.start),
+        };
+        files.push(part.pending(&target.manifest())?);
+        replace(&target, files, self.overwrite)?;
+        Ok(Vec::new())
+    }
+}
+
+/// Publishes files, the manifest last; what an earlier run left goes first.
+pub fn replace(target: &Target, files: Vec<PendingFile>, overwrite: bool) -> Result<()> {
+    if overwrite {
+        let replaced: Vec<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();
+        let kept = &replaced[..replaced.len().saturating_sub(1)];
+        target.withdraw(kept)?;
+    }
+    publish(files)
+}

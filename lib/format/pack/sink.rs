@@ -1,0 +1,111 @@
+//! Game records into a pack.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{Pack, PackOptions, Records};
+use crate::batch::{Batch, Counts, Header, Sink};
+use crate::cli::{Flow, Rejects};
+use crate::error::Result;
+use crate::game2048::Game;
+use crate::record::game::Games;
+
+/// Writes the games that come as one pack.
+pub struct PackSink {
+    pack: Pack,
+    /// The game being read.
+    game: Game,
+    written: u64,
+    legality: Option<String>,
+    provenance: Option<Vec<Value>>,
+}
+
+impl PackSink {
+    /// `header` is that of the games, with the chain that the manifest is to tell.
+    pub fn create(
+        directory: &Path,
+        options: &PackOptions,
+        overwrite: bool,
+        header: Header,
+    ) -> Result<PackSink> {
+        let mut pack = Pack::create(directory, options, overwrite)?;
+        let left_out = header.parameters.get("left_out").and_then(Value::as_array);
+        let names: Vec<&str> = left_out.into_iter().flatten().filter_map(Value::as_str).collect();
+        pack.left_out(&names);
+        let legality = header.text("legality").map(str::to_string);
+        let provenance = (!options.no_provenance).then_some(header.provenance);
+        Ok(PackSink { pack, game: Game::default(), written: 0, legality, provenance })
+    }
+
+    /// Writes one game, or rejects it. What is wrong with the pack as a whole ends the run.
+    fn put(&mut self, row: usize, game: &Game, batch: &mut Batch) -> Result<()> {
+        match self.pack.prepare(game).map_err(|error| error.at(batch.origin.place(row)))? {
+            Ok(()) => {
+                self.written += 1;
+                self.pack.push(game)
+            }
+            Err(reason) => {
+                let input = json!({"run_id": game.run_id, "source": game.source});
+                batch.reject(row, game.source.as_deref(), reason, input);
+                Ok(())
+            }
+        }
+    }
+
+    fn put_session(&mut self, session: Option<&str>, row: usize, batch: &Batch) -> Result<()> {
+        let Some(session) = session else { return Ok(()) };
+        self.pack.put_session(session).map_err(|error| error.at(batch.origin.place(row)))
+    }
+
+    fn put_columns(&mut self, batch: &mut Batch) -> Result<()> {
+        let records = batch.records.clone();
+        let view = Games::of(&records)?;
+        let mut game = std::mem::take(&mut self.game);
+        for row in 0..view.len() {
+            self.put_session(view.session(row), row, batch)?;
+            match view.read(row, &mut game) {
+                Ok(()) => self.put(row, &game, batch)?,
+                Err(reason) => {
+                    let input = json!({"run_id": view.run_id.get(row), "source": view.source(row)});
+                    batch.reject(row, view.source(row), reason, input);
+                }
+            }
+        }
+        self.game = game;
+        Ok(())
+    }
+}
+
+impl Sink for PackSink {
+    fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
+        match batch.games.take() {
+            Some(games) => {
+                for (row, game) in games.iter().enumerate() {
+                    self.put_session(game.session.as_deref(), row, &batch)?;
+                    self.put(row, game, &mut batch)?;
+                }
+            }
+            None => self.put_columns(&mut batch)?,
+        }
+        rejects.take(batch.rejected)?;
+        Ok(Flow::Continue)
+    }
+
+    fn finish(self, Counts { read, rejected }: Counts) -> Result<Vec<String>> {
+        let mut warnings = Vec::new();
+        let (names, lost) = (self.pack.new_names().join(", "), self.pack.lost().join(", "));
+        if !names.is_empty() {
+            warnings.push(format!(
+                "valuation types beyond search, tuple10 and tuple11 ({names}): some readers of \
+                 packs fail on them"
+            ));
+        }
+        if !lost.is_empty() {
+            warnings.push(format!("lost: {lost}"));
+        }
+        let records = Records { read, written: self.written, rejected };
+        self.pack.finish(records, self.legality, self.provenance)?;
+        Ok(warnings)
+    }
+}

@@ -1,0 +1,175 @@
+//! The loop of every filter, once: take what comes, work on it (on several threads), write it;
+//! count, drop what is rejected, show progress, and finish the output only when all went well.
+
+use std::num::NonZeroUsize;
+
+use crate::batch::{Batch, Counts, Sink};
+use crate::cli::{
+    self, CommonArgs, Flow, OnErrorArgs, Rejects, Tool, ordered_flat_map, ordered_map,
+};
+use crate::error::Result;
+use crate::stream::Reader;
+
+/// Where the items come from that a filter works on.
+pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
+    type Input: Send;
+
+    /// How many records there will be, where that is known.
+    fn total(&self) -> Option<u64>;
+
+    /// Records that the filters before have dropped; known after the last item.
+    fn rejected(&self) -> u64 {
+        0
+    }
+}
+
+impl Feed for Reader {
+    type Input = Batch;
+
+    fn total(&self) -> Option<u64> {
+        Reader::total(self)
+    }
+
+    fn rejected(&self) -> u64 {
+        Reader::rejected(self)
+    }
+}
+
+/// Items that no reader reads: files, puzzles to be made.
+pub struct Items<I> {
+    pub items: I,
+    pub total: u64,
+}
+
+impl<I: Iterator> Iterator for Items<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.items.next()
+    }
+}
+
+impl<T: Send, I: Iterator<Item = Result<T>> + Send> Feed for Items<I> {
+    type Input = T;
+
+    fn total(&self) -> Option<u64> {
+        Some(self.total)
+    }
+}
+
+/// One run of a filter.
+pub struct Runner<'a> {
+    tool: &'a Tool,
+    common: &'a CommonArgs,
+    /// What is counted, in the plural.
+    unit: &'static str,
+    on_error: OnErrorArgs,
+    jobs: NonZeroUsize,
+    expected: Option<u64>,
+    rejects: Option<Rejects>,
+}
+
+impl<'a> Runner<'a> {
+    pub fn new(tool: &'a Tool, common: &'a CommonArgs, unit: &'static str) -> Runner<'a> {
+        let (on_error, jobs) = (OnErrorArgs::default(), NonZeroUsize::MIN);
+        Runner { tool, common, unit, on_error, jobs, expected: None, rejects: None }
+    }
+
+    /// What happens to bad records; without this the first ends the run.
+    pub fn on_error(self, on_error: &OnErrorArgs) -> Runner<'a> {
+        Runner { on_error: on_error.clone(), ..self }
+    }
+
+    /// Goes on with rejects that are open already: opening the input has filled them.
+    pub fn rejects(self, rejects: Rejects) -> Runner<'a> {
+        Runner { rejects: Some(rejects), ..self }
+    }
+
+    /// Work is done on so many threads; the output is the same.
+    pub fn jobs(self, jobs: NonZeroUsize) -> Runner<'a> {
+        Runner { jobs, ..self }
+    }
+
+    /// So many records must come, if a number is given.
+    pub fn expect(self, records: Option<u64>) -> Runner<'a> {
+        Runner { expected: records, ..self }
+    }
+
+    /// Writes what comes as it is.
+    pub fn copy(self, reader: Reader, sink: impl Sink) -> Result<()> {
+        self.run(reader, || |batch| Ok(batch), sink)
+    }
+
+    /// Makes one batch of each item. `make_stage` makes a worker for each thread.
+    pub fn run<F: Feed, Stage>(
+        mut self,
+        mut feed: F,
+        make_stage: impl Fn() -> Stage,
+        sink: impl Sink,
+    ) -> Result<()>
+    where
+        Stage: FnMut(F::Input) -> Result<Batch> + Send,
+    {
+        let mut state = State::open(&mut self, feed.total(), sink)?;
+        ordered_map(self.jobs, &mut feed, make_stage, |batch| state.take(batch))?;
+        state.finish(&self, feed.rejected())
+    }
+
+    /// Makes any number of batches of each item.
+    pub fn run_many<F: Feed, Stage>(
+        mut self,
+        mut feed: F,
+        make_stage: impl Fn() -> Stage,
+        sink: impl Sink,
+    ) -> Result<()>
+    where
+        Stage: FnMut(F::Input, &mut dyn FnMut(Result<Batch>) -> Flow) + Send,
+    {
+        let mut state = State::open(&mut self, feed.total(), sink)?;
+        ordered_flat_map(self.jobs, &mut feed, make_stage, |batch| state.take(batch))?;
+        state.finish(&self, feed.rejected())
+    }
+}
+
+/// What a run knows between its batches.
+struct State<S> {
+    sink: S,
+    rejects: Rejects,
+    progress: cli::Progress,
+    read: u64,
+}
+
+impl<S: Sink> State<S> {
+    fn open(runner: &mut Runner<'_>, total: Option<u64>, sink: S) -> Result<State<S>> {
+        let rejects = match runner.rejects.take() {
+            Some(rejects) => rejects,
+            None => Rejects::open(&runner.on_error)?,
+        };
+        let progress = runner.common.progress(runner.unit, total);
+        Ok(State { sink, rejects, progress, read: 0 })
+    }
+
+    fn take(&mut self, batch: Result<Batch>) -> Result<Flow> {
+        let batch = batch?;
+        let (records, bytes) = (batch.len() as u64, batch.bytes);
+        let progress = batch.progress.unwrap_or(records);
+        self.read += records + batch.rejected.len() as u64;
+        let flow = self.sink.write(batch, &mut self.rejects)?;
+        self.progress.add(progress, bytes);
+        Ok(flow)
+    }
+
+    fn finish(mut self, runner: &Runner<'_>, dropped_before: u64) -> Result<()> {
+        cli::expect_records(runner.expected, self.read)?;
+        let counts = Counts {
+            read: self.read + dropped_before,
+            rejected: self.rejects.count() + dropped_before,
+        };
+        let warnings = self.sink.finish(counts)?;
+        self.progress.finish();
+        for warning in warnings.iter().filter(|_| !runner.common.quiet) {
+            runner.tool.tell(&format!("warning: {warning}"));
+        }
+        self.rejects.finish(runner.tool.name())
+    }
+}

@@ -1,0 +1,10 @@
+//! What filters do to batches: functions from batch to batch, for the
+//! [`Runner`](crate::runner::Runner).
+
+mod decode;
+mod render;
+mod span_mask;
+
+pub use decode::decode;
+pub use render::{Budget, render};
+pub use span_mask::Masking;

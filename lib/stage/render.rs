@@ -1,0 +1,76 @@
+//! Conversations into tokens.
+
+use crate::batch::{Batch, Counts, Sink};
+use crate::cli::{Flow, Rejects};
+use crate::error::Result;
+use crate::harmony::{Rendered, Renderer};
+use crate::record::conversation::Conversations;
+use crate::record::tokens::{Tokens, TokensBuilder};
+
+/// No batch is expected to have more tokens.
+const MOST_RESERVED: usize = 1 << 20;
+
+/// One batch of conversations as tokens records.
+pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
+    let records = batch.records.clone();
+    let conversations = Conversations::of(&records);
+    let mut rendered = Rendered::default();
+    let mut builder = TokensBuilder::default();
+    // A token mostly stands for more than four bytes: growing would copy, and what is reserved and
+    // not used costs nothing.
+    builder.tokens.reserve((batch.bytes as usize / 4).min(MOST_RESERVED));
+    for row in 0..conversations.len() {
+        let id = conversations.id(row);
+        let outcome = match (id, conversations.messages_json(row)) {
+            (None, _) => Err("the id is missing or null".to_string()),
+            (_, None) => Err("messages is missing or null".to_string()),
+            (Some(_), Some(messages)) => {
+                // The tokens are appended where the batch will have them.
+                std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
+                let outcome = renderer.render(messages, &mut rendered);
+                std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
+                outcome.map_err(|e| e.to_string())
+            }
+        };
+        match outcome {
+            Ok(()) => {
+                for segment in &rendered.segments.list {
+                    let channel = rendered.segments.channel(segment);
+                    builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
+                }
+                builder.finish_record(id)?;
+            }
+            Err(reason) => batch.reject(row, id, reason, conversations.to_json(row)),
+        }
+        rendered.segments.clear();
+    }
+    batch.records = builder.finish()?;
+    Ok(batch)
+}
+
+/// A sink of tokens records that ends the run after the record with which a number of tokens is
+/// reached.
+pub struct Budget<S> {
+    pub sink: S,
+    pub tokens: u64,
+}
+
+impl<S: Sink> Sink for Budget<S> {
+    fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
+        let records = batch.records.clone();
+        let view = Tokens::of(&records)?;
+        for row in 0..view.len() {
+            self.tokens = self.tokens.saturating_sub(view.tokens(row).len() as u64);
+            if self.tokens == 0 {
+                batch.end_after(row);
+                self.sink.write(batch, rejects)?;
+                return Ok(Flow::Stop);
+            }
+        }
+        self.sink.write(batch, rejects)
+    }
+
+    fn finish(self, counts: Counts) -> Result<Vec<String>> {
+        self.sink.finish(counts)
+    }
+}

@@ -1,0 +1,123 @@
+//! Where `ds-cat` writes: stdout or a file, in any encoding.
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use arrow_schema::Schema;
+use clap::{Args, ValueEnum};
+
+use super::Writer;
+use crate::batch::{Batch, Counts, Header, Sink};
+use crate::cli::{Encoding, Flow, PendingFile, Rejects, WithoutEffect, publish, refuse_existing};
+use crate::error::{Error, Result, shown};
+use crate::format::parquet::ParquetSink;
+
+/// The encodings of files of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FileEncoding {
+    Ndjson,
+    Arrow,
+    Parquet,
+}
+
+/// Where records go.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub struct FileOutputArgs {
+    /// Encoding of the output
+    #[arg(
+        long,
+        value_enum,
+        env = "GRISTMILL_TO",
+        default_value = "ndjson",
+        hide_env_values = true
+    )]
+    #[arg(value_name = "ndjson|arrow|parquet", hide_possible_values = true, add = WithoutEffect)]
+    pub to: FileEncoding,
+
+    /// Write this file instead of stdout (Parquet needs one)
+    #[arg(short, long, value_name = "FILE", add = WithoutEffect)]
+    pub output: Option<PathBuf>,
+
+    /// Replace the file if it exists
+    #[arg(long, requires = "output", add = WithoutEffect)]
+    pub overwrite: bool,
+
+    /// Write binary even to a terminal
+    #[arg(long, add = WithoutEffect)]
+    pub force: bool,
+
+    /// Leave the provenance chain out of the header
+    #[arg(long, add = WithoutEffect)]
+    pub no_provenance: bool,
+}
+
+/// An open output.
+pub enum Output {
+    Stdout(Writer<File>),
+    File(Writer<BufWriter<PendingFile>>),
+    Parquet(Box<ParquetSink>),
+}
+
+impl FileOutputArgs {
+    pub fn open(&self, schema: &Schema, header: &Header) -> Result<Output> {
+        if let Some(path) = &self.output {
+            refuse_existing(path, self.overwrite)?;
+        }
+        Ok(match (self.to, &self.output) {
+            (FileEncoding::Parquet, None) => {
+                return Err(Error::usage("--to parquet wants -o FILE"));
+            }
+            (FileEncoding::Parquet, Some(path)) => {
+                Output::Parquet(Box::new(ParquetSink::create(path, header.put_into(schema))?))
+            }
+            (FileEncoding::Ndjson, to) => {
+                self.stream(to.as_deref(), Encoding::Ndjson, schema, header)?
+            }
+            (FileEncoding::Arrow, to) => {
+                self.stream(to.as_deref(), Encoding::Arrow, schema, header)?
+            }
+        })
+    }
+
+    fn stream(
+        &self,
+        path: Option<&Path>,
+        to: Encoding,
+        schema: &Schema,
+        header: &Header,
+    ) -> Result<Output> {
+        let Some(path) = path else {
+            return Ok(Output::Stdout(Writer::to_stdout(to, self.force, schema, header)?));
+        };
+        let file = BufWriter::new(PendingFile::create(path)?);
+        Ok(Output::File(Writer::new(file, &shown(path), to, schema, header)?))
+    }
+}
+
+impl Sink for Output {
+    fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
+        rejects.take(batch.rejected)?;
+        match self {
+            Output::Stdout(writer) => writer.write(&batch.records)?,
+            Output::File(writer) => writer.write(&batch.records)?,
+            Output::Parquet(sink) => sink.write(&batch.records)?,
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(self, counts: Counts) -> Result<Vec<String>> {
+        match self {
+            Output::Stdout(writer) => {
+                writer.finish(counts.rejected)?;
+            }
+            Output::File(writer) => {
+                let file = writer.finish(counts.rejected)?.into_inner();
+                publish(vec![file.map_err(|e| Error::write("output", e.error()))?])?;
+            }
+            Output::Parquet(sink) => sink.publish()?,
+        }
+        Ok(Vec::new())
+    }
+}
