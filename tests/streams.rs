@@ -251,7 +251,7 @@ fn concatenated_streams_are_one() {
 fn wrong_pipes_name_what_came_and_who_makes_it() {
     let dir = bench(2);
     let npy = dir.write("a.npy", b"\x93NUMPY\x01\0and more of it");
-    let idx = dir.write("a.idx", b"MMIDIDX\0\0and more of it");
+    let idx = dir.write("a.index", b"MMIDIDX\0\0and more of it");
     let db = dir.write("a.db", b"SQLite format 3\0and more");
     let zip = dir.write("a.zip", b"PK\x03\x04and more");
     let at = |name: &str| dir.at(name);
@@ -310,7 +310,8 @@ fn wrong_pipes_name_what_came_and_who_makes_it() {
         .args(&["/nonexistent"])
         .run()
         .says(2, "harmony-tok: /nonexistent: No such file or directory");
-    tool("harmony-tok").args(&[at("")]).run().fails(2, &["is a directory without a dataset"]);
+    std::fs::create_dir(at("empty")).unwrap();
+    tool("harmony-tok").args(&[at("empty")]).run().fails(2, &["is a directory without a dataset"]);
 }
 
 /// Runs a filter on all slices of a file and puts the outputs one behind another.

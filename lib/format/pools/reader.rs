@@ -57,15 +57,15 @@ impl PoolReader {
         first.filter(|first| all.all(|other| other == Some(first)))
     }
 
-    /// The chains of the filters that have made the pools, one after another, no entry twice.
+    /// The chains of the filters that have made the pools, one after another; equal chains once.
     fn provenance(&self) -> Vec<Value> {
-        let mut chain: Vec<Value> = Vec::new();
-        for entry in self.pools.iter().flat_map(Pool::provenance) {
-            if !chain.contains(entry) {
-                chain.push(entry.clone());
+        let mut chains: Vec<&[Value]> = Vec::new();
+        for chain in self.pools.iter().map(Pool::provenance) {
+            if !chains.contains(&chain) {
+                chains.push(chain);
             }
         }
-        chain
+        chains.concat()
     }
 
     /// Moves on by a game: the number of its pool, and its position there.
