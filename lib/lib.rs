@@ -1,4 +1,8 @@
-//! The library of gristmill's filters. What is where, and where to add what:
+//! The library of gristmill's filters: what is where, and where to add what.
+//!
+//! A filter is one file in `src/bin`: its arguments, and a `run` that opens a
+//! [`Reader`](stream::Reader) ([`dataset::open`]), and hands it with a stage and a sink to the
+//! [`Runner`](runner::Runner).
 //!
 //! | module | holds | uses |
 //! |---|---|---|
@@ -6,16 +10,27 @@
 //! | [`json`] | a pull reader over JSON text, for the hot paths | |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
-//! | [`record`] | the record types: schemas and typed views of Arrow batches | `game2048` |
+//! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
-//! | [`puzzle`] | ARC, Sudoku, Maze, Domino: encoding, rules, augmentation | `record` |
-//! | [`cli`] | arguments, errors and exit codes, progress, signals, atomic outputs | |
-//! | [`format`] | one file or folder for each format on disk, its page beside it | `cli`, `record`, domain modules |
-//! | [`stream`] | NDJSON and Arrow readers and writers, sniffing, headers; `SPEC.md` | all above |
-//! | [`check`] | one file or folder for each family of checks, one table of all | all above |
+//! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record` |
+//! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs, ordered threads | `error` |
+//! | [`batch`] | what crosses from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
+//! | [`format`] | a folder for each format on disk: reader, writer, types, and its page `FORMAT.md` | `batch`, domain modules |
+//! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
+//! | [`check`] | a folder for each family of checks; a check is declared where it is used | all above |
+//! | [`dataset`] | the table of formats, and [`dataset::open`], which opens whatever holds records | all above |
+//! | [`stage`] | what filters do to batches | `batch`, domain modules |
+//! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
-//! Nothing imports upward. A filter is one file in `src/bin` that uses all of this; the library
-//! itself never exits, and prints only in `cli`.
+//! Nothing imports upward. The library never exits, and prints only in `cli`.
+//!
+//! | to add | write | and one line in |
+//! |---|---|---|
+//! | a filter | `src/bin/X.rs` | the table of filters in README.md |
+//! | a record type | `lib/record/X.rs` | `RECORD_TYPES` in `lib/record/mod.rs` |
+//! | a puzzle domain | `lib/puzzle/X/mod.rs` | `DOMAINS` in `lib/puzzle/mod.rs` |
+//! | a format on disk | `lib/format/X/mod.rs`, `FORMAT.md` beside it | `FORMATS` in `lib/dataset/mod.rs` |
+//! | a check | its declaration where it is used, a fixture in `tests/checks/` | |
 
 pub mod batch;
 pub mod check;

@@ -96,9 +96,8 @@ fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>>
 /// Refuses to write binary to a terminal.
 pub fn refuse_terminal(to: Encoding, force: bool) -> Result<()> {
     if to == Encoding::Arrow && !force && std::io::stdout().is_terminal() {
-        return Err(Error::usage(
-            "an Arrow stream is binary and stdout is a terminal; try: --to ndjson, or --force",
-        ));
+        return Err(Error::usage("an Arrow stream is binary and stdout is a terminal")
+            .hint("--to ndjson, or --force"));
     }
     Ok(())
 }

@@ -41,11 +41,10 @@ impl PendingFile {
         let directory = directory_of(path);
         // A rename would put a file where a device or a pipe was (and cannot replace a directory).
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            return Err(Error::usage(format!("{}: is not a regular file", shown(path))));
+            return Err(Error::usage("is not a regular file").at(shown(path)));
         }
-        let name = path
-            .file_name()
-            .ok_or_else(|| Error::usage(format!("{}: not a file name", shown(path))))?;
+        let name =
+            path.file_name().ok_or_else(|| Error::usage("not a file name").at(shown(path)))?;
         signals::remember_directories(missing_directories(&directory));
         fs::create_dir_all(&directory).map_err(|e| Error::write(shown(&directory), &e))?;
         signals::clean_up_when_told_to_stop().map_err(|e| Error::write("signals", &e))?;
@@ -204,7 +203,7 @@ fn start_writing(_: &[PendingFile]) -> Result<()> {
 /// Refuses an output that stands already, unless it may be overwritten.
 pub fn refuse_existing(path: &Path, overwrite: bool) -> Result<()> {
     if !overwrite && path.symlink_metadata().is_ok() {
-        return Err(Error::usage(format!("{}: exists already; try: --overwrite", shown(path))));
+        return Err(Error::usage("exists already").at(shown(path)).hint("--overwrite"));
     }
     Ok(())
 }

@@ -28,10 +28,12 @@ pub struct Format {
     pub open: Open,
 }
 
+type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn DatasetReader>>;
+
 /// How a format is opened.
 pub enum Open {
     /// All datasets together, or a slice of them, by a reader of its own.
-    Records(fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn DatasetReader>>),
+    Records(OpenRecords),
     /// The files of a directory, which are read one by one.
     Files(fn(&Path) -> Result<Vec<PathBuf>>),
 }

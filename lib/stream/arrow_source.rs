@@ -158,9 +158,10 @@ fn check_record(name: &str, header: &Header, wanted: Option<&Wanted>) -> Result<
     }
     if *version != wanted.record.version {
         return Err(Error::data(format!(
-            "{name}: {came} records of version {version}; this program reads version {}",
+            "{came} records of version {version}; this program reads version {}",
             wanted.record.version
-        )));
+        ))
+        .at(name));
     }
     Ok(())
 }
@@ -170,7 +171,7 @@ fn frame_error(name: &str, is_stdin: bool, error: FrameError) -> Error {
         FrameError::Cut => cut(name, is_stdin, "the Arrow stream ends without its end marker"),
         FrameError::Io(error) => read_error(name, is_stdin, &error),
         FrameError::Malformed(cause) => {
-            Error::data(format!("{name}: broken Arrow stream: {cause}"))
+            Error::data(format!("broken Arrow stream: {cause}")).at(name)
         }
     }
 }

@@ -59,7 +59,7 @@ impl Input {
         let name: Arc<str> = shown(path).into();
         let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
         if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-            return Err(Error::usage(format!("{name}: is a directory; a file is wanted")));
+            return Err(Error::usage("is a directory; a file is wanted").at(&name));
         }
         Input::sniffed(file, name, Some(path), false)
     }
@@ -91,7 +91,7 @@ impl Input {
         } else {
             (first, Box::new(bytes), false)
         };
-        let what = |text: &str| Err(Error::usage(format!("{name}: {text}")));
+        let what = |text: &str| Err(Error::usage(text).at(&name));
         if let Some((_, text)) = NOT_A_STREAM.iter().find(|(magic, _)| first.starts_with(magic)) {
             return what(&format!("this is {text}"));
         }
@@ -114,9 +114,10 @@ impl Input {
             Content::Ndjson(bytes)
         } else {
             return Err(Error::data(format!(
-                "{name}: neither NDJSON, an Arrow stream nor a Parquet file: it begins with {}",
+                "neither NDJSON, an Arrow stream nor a Parquet file: it begins with {}",
                 printable(&first)
-            )));
+            ))
+            .at(&name));
         };
         let path = path.filter(|_| !packed).map(Path::to_path_buf);
         Ok(Input { name, path, is_stdin, content })
@@ -178,9 +179,9 @@ pub fn read_error(name: &str, is_stdin: bool, error: &io::Error) -> Error {
 /// The error of an input that was cut short.
 pub fn cut(name: &str, is_stdin: bool, cause: &str) -> Error {
     let error = if is_stdin {
-        Error::unavailable(format!("{name}: {cause} (the program before this one died?)"))
+        Error::unavailable(format!("{cause} (the program before this one died?)")).at(name)
     } else {
-        Error::data(format!("{name}: {cause}; the file is truncated"))
+        Error::data(format!("{cause}; the file is truncated")).at(name)
     };
     error.truncation()
 }

@@ -119,13 +119,12 @@ impl RecordSource for NdjsonSource {
         if !block.contains(&b'\n') {
             return Err(cut(&place, self.is_stdin, CUT_LINE));
         }
-        let names = member_names(line).map_err(|cause| Error::data(format!("{place}: {cause}")))?;
+        let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_of(&names) else {
             let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
-            return Err(Error::data(format!(
-                "{place}: no record of a known type ({})",
-                known.join(", ")
-            )));
+            return Err(
+                Error::data(format!("no record of a known type ({})", known.join(", "))).at(&place)
+            );
         };
         let header =
             Header { record: Some((record.name.to_string(), record.version)), ..Header::default() };

@@ -154,6 +154,6 @@ impl<W: Write> Sink for Writer<W> {
 fn arrow_error(name: &str, error: ArrowError) -> Error {
     match error {
         ArrowError::IoError(_, error) => Error::write(name, &error),
-        other => Error::data(format!("{name}: {other}")),
+        other => Error::data(other).at(name),
     }
 }

@@ -233,8 +233,8 @@ fn write_error(path: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast_ref::<std::io::Error>() {
             Some(error) => Error::write(path, error),
-            None => Error::unavailable(format!("{path}: {inner}")),
+            None => Error::unavailable(format!("{inner}")).at(path),
         },
-        other => Error::data(format!("{path}: {other}")),
+        other => Error::data(other).at(path),
     }
 }

@@ -42,12 +42,12 @@ impl Rows {
             let header = mapped.header();
             if header.shape.len() != 1 {
                 let shape = &header.shape;
-                return Err(Error::data(format!("{}: shape {shape:?}, no rows", shown(path))));
+                return Err(Error::data(format!("shape {shape:?}, no rows")).at(shown(path)));
             }
             if dtype.get_or_insert_with(|| header.dtype.clone()) != &header.dtype {
                 let first = rows.shards.first().map(|shard| shown(&shard.path));
                 let first = first.unwrap_or_default();
-                return Err(Error::data(format!("{}: its rows differ from {first}", shown(path))));
+                return Err(Error::data(format!("its rows differ from {first}")).at(shown(path)));
             }
             rows.row_bytes = mapped.row_bytes();
             let start = rows.total;

@@ -54,9 +54,9 @@ fn row_files(directory: &Path) -> Result<Vec<PathBuf>> {
     match step_files(directory)? {
         (false, shards) => Ok(shards),
         (true, shards) if shards.is_empty() => Ok(vec![directory.join("steps.npy")]),
-        (true, _) => Err(Error::data(format!(
-            "{}: both steps.npy and steps-*.npy, of which only one can be the pool",
-            shown(directory)
-        ))),
+        (true, _) => {
+            Err(Error::data("both steps.npy and steps-*.npy, of which only one can be the pool")
+                .at(shown(directory)))
+        }
     }
 }

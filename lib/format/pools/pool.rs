@@ -128,7 +128,7 @@ impl Pool {
         game.clear();
         let position = usize::try_from(position).unwrap_or(usize::MAX);
         let Some(run) = self.runs.get(position).copied() else {
-            return Err(Error::data(format!("{}: no game {position}", shown(&self.directory))));
+            return Err(Error::data(format!("no game {position}")).at(shown(&self.directory)));
         };
         game.run_id = run.id;
         self.fill_sidecar(game)?;
@@ -150,7 +150,7 @@ impl Pool {
         if let Some(text) = database.session(&key).map_err(of_database)? {
             sidecar::fill(game, &text).map_err(|error| {
                 let path = self.directory.join("metadata.db");
-                Error::data(format!("{}: session {key}: {error}", shown(&path)))
+                Error::data(format!("session {key}: {error}")).at(shown(&path))
             })?;
         }
         Ok(())
