@@ -32,6 +32,22 @@ impl Kind {
     }
 }
 
+/// How bad it is that a rule or a check is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Warning,
+    Error,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
 /// Where something stands in its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
