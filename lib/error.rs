@@ -180,6 +180,12 @@ impl Error {
         self
     }
 
+    /// The same error without its place and id, for whoever shows these by themselves.
+    pub fn without_place(mut self) -> Error {
+        (self.0.place, self.0.id) = (None, None);
+        self
+    }
+
     /// The same error, of the record with this id.
     pub fn id(mut self, id: Option<&str>) -> Error {
         self.0.id = id.map(str::to_string);

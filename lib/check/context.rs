@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use super::findings::Findings;
 use super::select::Selection;
-use crate::cli::{Flow, Progress, Result, ordered_map};
+use crate::cli::{Flow, Progress, ordered_map};
+use crate::error::Result;
 use crate::harmony::Policy;
 
 /// What the user says of the datasets.

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::{Check, CheckContext, CheckedChunk, Findings};
-use crate::cli::{Error, Result, is_temporary, shown};
+use crate::cli::is_temporary;
+use crate::error::{Error, Result, shown};
 use crate::format::sha256;
 
 /// What stands in a directory, by name.

@@ -34,7 +34,7 @@ pub use report::{Report, ReportFormat, ReportStyle};
 pub use select::Selection;
 pub use streams::{ParquetShardsFamily, StreamFamily};
 
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 
 /// Every family of datasets. A path belongs to the first that knows it.
 pub static FAMILIES: &[&dyn Family] =

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, Write};
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use crate::cli::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Entries kept in memory: 32 bytes each.
 const IN_MEMORY: usize = 1 << 21;

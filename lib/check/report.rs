@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::Severity;
 use super::findings::{Finding, FindingGroup, Outcome};
-use crate::cli::{grouped, shown};
+use crate::cli::grouped;
+use crate::error::shown;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {

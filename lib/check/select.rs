@@ -1,7 +1,7 @@
 //! Which checks are made: `--only`, `--skip`, `--structure`.
 
 use super::catalogue::{Check, Depth};
-use crate::cli::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The checks that the user wants.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use super::frames::ValidPrefix;
 use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{At, CheckContext, CheckedChunk, Findings};
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::format::mmidx::Dataset;
 
 /// A chunk has about this many tokens (1 MiB), or one sequence.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::Prefix;
 use crate::check::{At, Findings, checks};
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::format::mmidx::{Dataset, Dtype, Index, IndexError, Layout, with_suffix};
 
 checks! {

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use super::inventory;
 use super::{Check, CheckContext, Family, Outcome};
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::format::kd_root::{SPLITS, prefix_of};
 use crate::format::mmidx::Layout;
 

@@ -9,7 +9,7 @@ use super::{Prefix, PrefixSet, contents, frames, sequences};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
-use crate::cli::{Result, shown};
+use crate::error::{Result, shown};
 use crate::format::mmidx::{Dataset, Dtype, Layout, with_suffix};
 
 checks! {

@@ -275,7 +275,7 @@ fn valuations(
     let valuations = match Valuations::of_pool(directory) {
         Ok(valuations) => valuations,
         Err(error) if error.kind() == Kind::Data => {
-            findings.add(&VALUATIONS, &path, error.cause());
+            findings.add(&VALUATIONS, &path, error.without_place());
             return Ok(None);
         }
         Err(error) => return Err(error),

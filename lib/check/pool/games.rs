@@ -5,7 +5,7 @@ use std::path::Path;
 use super::runs::{DATABASE, RunChecker, RunClaims, RunSummary};
 use super::steps::{ROW, Step, StepLabel, StepRules};
 use crate::check::{At, CheckContext, Findings, Severity};
-use crate::cli::{Kind, Result};
+use crate::error::{Kind, Result};
 use crate::format::pools::Pool;
 use crate::game2048::Game;
 

@@ -19,7 +19,8 @@ use std::path::Path;
 use runs::RunChecker;
 
 use super::{Check, CheckContext, Family, Outcome};
-use crate::cli::{Result, grouped};
+use crate::cli::grouped;
+use crate::error::Result;
 use crate::format::pools::{is_pool, step_files};
 
 pub struct PoolFamily;

@@ -8,7 +8,7 @@ use super::files::{PoolFiles, PoolShards};
 use super::runs::{RunChecker, RunSummary};
 use super::steps::{Step, StepLabel, StepRules};
 use crate::check::{At, CheckContext, CheckedChunk, Findings, Severity};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::format::pools::Valuations;
 use crate::game2048::{ALIGNED_ROW, PACKED_ROW, StepRow, unpack_is_ambiguous};
 

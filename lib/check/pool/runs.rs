@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::steps::Step;
 use crate::check::{At, Findings, Severity, checks};
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::format::metadata_db::{self, Cause, journals, run_of_key};
 
 checks! {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::dataset;
 use crate::check::inventory;
 use crate::check::{At, Check, Findings, checks};
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::format::npy::{self, Dtype, Integers};
 use crate::format::puzzle_dir::{Array, Metadata};
 

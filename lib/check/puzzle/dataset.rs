@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::check::{At, Findings, checks, inventory};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::format::puzzle_dir::{Metadata, SetConstants};
 
 checks! {

@@ -6,7 +6,7 @@ use super::DomainExample;
 use super::arrays::ValidSet;
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{At, CheckContext, CheckedChunk, Findings, checks};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::format::puzzle_dir::SetConstants;
 use crate::puzzle::{Domain, Split};
 

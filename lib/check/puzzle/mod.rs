@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use super::{At, Check, CheckContext, Depth, Family, Findings, Outcome, inventory};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::format::puzzle_dir::{Array, SPLITS, is_puzzle_dir};
 use crate::puzzle::{DOMAINS, Domain, Rule, Split};
 

@@ -13,7 +13,8 @@ use super::{RULES, dataset};
 use crate::check::inventory::{self, Claimed};
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, Check, CheckContext, Findings, Outcome, checks, from_json};
-use crate::cli::{Error, Result, is_temporary, shown};
+use crate::cli::is_temporary;
+use crate::error::{Error, Result, shown};
 use crate::format::puzzle_dir::{Metadata, SPLITS};
 use crate::puzzle::{self, BLANK_IDENTIFIER, Domain, Split};
 

@@ -2,7 +2,7 @@
 
 use super::{BatchSummary, PlacedBatch, RecordChecker};
 use crate::check::{Findings, checks};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::harmony::{Policy, Rendered, Renderer};
 use crate::record::conversation::Conversations;
 

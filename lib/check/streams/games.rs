@@ -2,7 +2,7 @@
 
 use super::{BatchSummary, PlacedBatch, RECORD, RecordChecker};
 use crate::check::{Findings, pool};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::game2048::Game;
 use crate::record::game::Games;
 

@@ -24,8 +24,8 @@ use super::inventory::name_of;
 use super::repeats::{RecordPlace, Repeats};
 use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, checks};
 use crate::batch::{Batch, Header};
-use crate::cli::{Error, InputArgs, Kind, Result, grouped};
-use crate::error::Position;
+use crate::cli::{InputArgs, grouped};
+use crate::error::{Error, Kind, Position, Result};
 use crate::harmony::Policy;
 use crate::record::{RECORD_TYPES, RecordType, ndjson_name};
 use crate::stream::{Reader, Request};
@@ -213,7 +213,7 @@ fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<
         _ => return Err(error),
     };
     let position = error.place().map_or(Position::Whole, |place| place.position);
-    findings.add(check, At::file(path).position(position), error.cause());
+    findings.add(check, At::file(path).position(position), error.without_place());
     Ok(())
 }
 

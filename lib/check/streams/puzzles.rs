@@ -5,7 +5,7 @@ use super::{BatchSummary, PlacedBatch, RecordChecker};
 use crate::batch::Header;
 use crate::check::puzzle::DomainExample;
 use crate::check::{Findings, checks};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::puzzle::{self, Split};
 use crate::record::puzzle::Puzzles;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{StreamSummary, records};
 use crate::check::inventory;
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::format::parquet::ParquetFile;
 
 checks! {

@@ -6,7 +6,7 @@ use super::{BatchSummary, PlacedBatch, RecordChecker};
 use crate::batch::Header;
 use crate::check::kd::sequences::{SequenceChecker, SequenceRules};
 use crate::check::{Findings, checks};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Segment, Segments, Spans, segments_of};
 use crate::record::tokens::{self, Tokens};
 

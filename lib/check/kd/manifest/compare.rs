@@ -10,7 +10,7 @@ use super::{Claim, Manifests, Seen};
 use crate::check::inventory::{self, Claimed};
 use crate::check::kd::Prefix;
 use crate::check::{CheckContext, Findings, checks};
-use crate::cli::{Result, shown};
+use crate::error::{Result, shown};
 use crate::format::hex;
 use crate::format::kd_root::{ALL, Config, Part, Records};
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};

@@ -14,7 +14,7 @@ use super::PrefixSet;
 use super::sequences::SequenceRules;
 use crate::check::inventory::{self, Claimed};
 use crate::check::{Findings, checks, from_json};
-use crate::cli::Result;
+use crate::error::Result;
 use crate::format::kd_root::{
     ALL, Config, MANIFEST, PART_SCHEMA, Part, ROOT_SCHEMA, Records, find_manifest, manifest_beside,
 };
