@@ -32,6 +32,22 @@ impl Kind {
     }
 }
 
+/// How bad it is that a rule or a check is broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Warning,
+    Error,
+}
+
+impl Severity {
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
 /// Where something stands in its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
@@ -161,6 +177,12 @@ impl Error {
             }
             None => outer,
         });
+        self
+    }
+
+    /// The same error without its place and id, for whoever shows these by themselves.
+    pub fn without_place(mut self) -> Error {
+        (self.0.place, self.0.id) = (None, None);
         self
     }
 

@@ -3,7 +3,7 @@
 //! tests say that they are skipped.
 
 use gristmill::puzzle::{
-    self, Domain, Error, Level, Options, PuzzleRecord, Side, Source, Split, domain, expand,
+    self, Domain, Error, Options, PuzzleRecord, Severity, Side, Source, Split, domain, expand,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
@@ -296,7 +296,7 @@ fn published_sets_break_no_rule_that_is_an_error_there() {
             for (inputs, labels) in inputs.chunks(seq_len).zip(labels.chunks(seq_len)) {
                 examples += 1;
                 for finding in domain.check(inputs, labels, Some(split)) {
-                    assert_eq!(finding.rule.foreign, Level::Warning, "{set:?} {finding:?}");
+                    assert_eq!(finding.rule.foreign, Severity::Warning, "{set:?} {finding:?}");
                     *broken.entry(finding.rule.id).or_default() += 1;
                 }
                 let _ = domain.draw(Side::Inputs, inputs).unwrap();

@@ -1,28 +1,13 @@
-//! What a check is, and the table of all of them.
+//! What a check is, how it is declared, and the table of all of them.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::FAMILIES;
-
-/// How bad it is that a check fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    Error,
-    Warning,
-}
-
-impl Level {
-    pub fn name(self) -> &'static str {
-        match self {
-            Level::Error => "error",
-            Level::Warning => "warning",
-        }
-    }
-}
+use super::Family;
+pub use crate::error::Severity;
 
 /// How far a check must read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
     /// Names, sizes, headers, indices, manifests.
     Structure,
@@ -35,65 +20,61 @@ pub enum Depth {
 pub struct Check {
     /// Stable: `family.subject.defect`.
     pub id: Cow<'static, str>,
-    pub level: Level,
+    pub severity: Severity,
     pub depth: Depth,
     /// One line: what is found, and why it matters.
-    pub meaning: Cow<'static, str>,
+    pub meaning: &'static str,
     /// What to do about it, where that is known.
     pub hint: Option<&'static str>,
 }
 
-impl Check {
-    pub const fn error(id: &'static str, meaning: &'static str) -> Check {
-        Check {
-            id: Cow::Borrowed(id),
-            level: Level::Error,
-            depth: Depth::Content,
-            meaning: Cow::Borrowed(meaning),
-            hint: None,
-        }
-    }
+/// Declares the checks of a file, each once: a `static` for the code that makes the check, and its
+/// line in `CHECKS`, which the file's [`Family`] lists. A `CHECKS` that nothing lists does not compile.
+///
+/// ```text
+/// checks! {
+///     MAGIC: Error Structure "kd.idx.magic", "the .idx is no Megatron index (MMIDIDX)";
+///     LAST: Warning Content "kd.mask.last", "what is found, and why it matters", hint "what to do";
+/// }
+/// ```
+macro_rules! checks {
+    ($($vis:vis $name:ident: $severity:ident $depth:ident $id:literal,
+        $meaning:literal $(, hint $hint:literal)?;)+) => {
+        $($vis static $name: $crate::check::Check = $crate::check::Check {
+            id: std::borrow::Cow::Borrowed($id),
+            severity: $crate::check::Severity::$severity,
+            depth: $crate::check::Depth::$depth,
+            meaning: $meaning,
+            hint: <[&str]>::first(&[$($hint)?]).copied(),
+        };)+
 
-    pub const fn warning(id: &'static str, meaning: &'static str) -> Check {
-        let mut check = Check::error(id, meaning);
-        check.level = Level::Warning;
-        check
-    }
+        #[deny(dead_code)]
+        pub(in $crate::check) static CHECKS: &[&$crate::check::Check] = &[$(&$name),+];
+    };
+}
+pub(super) use checks;
 
-    /// The check needs no values, only what frames them.
-    pub const fn structure(mut self) -> Check {
-        self.depth = Depth::Structure;
-        self
-    }
-
-    pub const fn hint(mut self, hint: &'static str) -> Check {
-        self.hint = Some(hint);
-        self
-    }
+/// Every check of some families, in the order in which reports show them.
+pub fn catalogue(families: &[&dyn Family]) -> Vec<&'static Check> {
+    families.iter().flat_map(|family| family.checks()).collect()
 }
 
-/// Every check of every family.
-pub fn all_checks() -> Vec<&'static Check> {
-    FAMILIES.iter().flat_map(|family| family.checks()).collect()
-}
-
-/// The table of all checks for `ds-check --list`: text in columns, or one JSON object a line.
-pub fn print_catalogue(json: bool) -> String {
-    let checks = all_checks();
+/// The checks for `ds-check --list`: text in columns, or one JSON object a line.
+pub fn print_catalogue(checks: &[&Check], json: bool) -> String {
     let mut out = String::new();
-    for check in &checks {
+    for check in checks {
         if json {
             let line = serde_json::json!({
                 "check": check.id,
-                "level": check.level.name(),
+                "level": check.severity.name(),
                 "structure": check.depth == Depth::Structure,
                 "meaning": check.meaning,
                 "hint": check.hint,
             });
             let _ = writeln!(out, "{line}");
         } else {
-            let _ = writeln!(out, "{:7}  {}", check.level.name(), check.id);
-            for line in super::report::wrapped(&check.meaning, 80 - 9) {
+            let _ = writeln!(out, "{:7}  {}", check.severity.name(), check.id);
+            for line in super::report::wrapped(check.meaning, 80 - 9) {
                 let _ = writeln!(out, "         {line}");
             }
         }

@@ -1,16 +1,17 @@
-//! What every check is told: what is wanted, how many threads there are, whom to tell how far it is.
+//! What every check is given: what is wanted, how many threads there are, where to count.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use super::findings::Findings;
 use super::select::Selection;
-use crate::cli::Progress;
+use crate::cli::{Flow, Progress, ordered_map};
+use crate::error::Result;
 use crate::harmony::Policy;
 
 /// What the user says of the datasets.
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct CheckOptions {
     /// The manifest of the inputs that a dataset was made from.
     pub input_manifest: Option<PathBuf>,
     /// Under which policy conversations were accepted, where nothing else says.
@@ -19,19 +20,56 @@ pub struct Options {
     pub domain: Option<String>,
 }
 
-pub struct Context<'a> {
+pub struct CheckContext<'a> {
     pub selection: &'a Selection,
-    pub options: &'a Options,
+    pub options: &'a CheckOptions,
     pub jobs: NonZeroUsize,
-    /// How many findings of each kind are kept.
+    /// How many findings of each check are kept.
     pub max_findings: usize,
     /// Counts records and bytes.
     pub progress: &'a mut Progress,
 }
 
-impl<'a> Context<'a> {
+/// What a worker says of a chunk of records, beside its findings.
+pub(super) struct CheckedChunk<T> {
+    pub records: u64,
+    pub bytes: u64,
+    /// What the family needs to know of it.
+    pub summary: T,
+}
+
+impl<'a> CheckContext<'a> {
     /// An empty list for findings.
     pub fn findings(&self) -> Findings<'a> {
         Findings::new(self.selection, self.max_findings)
+    }
+
+    /// Checks chunks of records on all threads, each of which has a worker of its own. What they
+    /// found is gathered, and their summaries taken, in the order of the chunks.
+    pub(super) fn check_chunks<Chunk: Send, T: Send, Worker>(
+        &mut self,
+        chunks: impl Iterator<Item = Result<Chunk>> + Send,
+        make_worker: impl Fn() -> Worker,
+        findings: &mut Findings<'_>,
+        mut take: impl FnMut(CheckedChunk<T>, &mut Findings<'_>) -> Result<()>,
+    ) -> Result<()>
+    where
+        Worker: FnMut(Chunk, &mut Findings<'_>) -> Result<CheckedChunk<T>> + Send,
+    {
+        let (selection, most) = (self.selection, self.max_findings);
+        let make_worker = || {
+            let mut worker = make_worker();
+            move |chunk| {
+                let mut findings = Findings::new(selection, most);
+                worker(chunk, &mut findings).map(|checked| (checked, findings))
+            }
+        };
+        ordered_map(self.jobs, chunks, make_worker, |checked: Result<_>| {
+            let (checked, found): (CheckedChunk<T>, Findings<'_>) = checked?;
+            findings.merge(found);
+            self.progress.add(checked.records, checked.bytes);
+            take(checked, findings)?;
+            Ok(Flow::Continue)
+        })
     }
 }

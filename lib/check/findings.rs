@@ -1,9 +1,12 @@
-//! What the checks of one dataset found: all of it counted, the first few of each kind kept.
+//! What the checks of one dataset found: all of it counted, the first few of each check kept.
 
+use std::cmp::Reverse;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use super::catalogue::{Check, Level, all_checks};
+use super::catalogue::{Check, Severity};
 use super::select::Selection;
+use crate::error::Position;
 
 /// Where something was found.
 #[derive(Debug, Clone, Copy)]
@@ -13,15 +16,30 @@ pub struct At<'a> {
     id: Option<&'a str>,
 }
 
+impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for At<'a> {
+    fn from(file: &'a P) -> At<'a> {
+        At::file(file)
+    }
+}
+
 impl<'a> At<'a> {
-    pub fn file(file: &'a Path) -> At<'a> {
-        At { file, record: None, id: None }
+    pub fn file(file: &'a (impl AsRef<Path> + ?Sized)) -> At<'a> {
+        At { file: file.as_ref(), record: None, id: None }
     }
 
     /// A record by its number, as the format counts them: sequences, rows and examples from 0,
     /// as a trainer does; lines and records of a stream from 1.
     pub fn record(self, unit: &'static str, number: u64) -> At<'a> {
         At { record: Some((unit, number)), ..self }
+    }
+
+    /// A line or a record of a stream.
+    pub fn position(self, position: Position) -> At<'a> {
+        match position {
+            Position::Line(line) => self.record("line", line),
+            Position::Record(number) => self.record("record", number),
+            Position::Whole => self,
+        }
     }
 
     pub fn id(self, id: Option<&'a str>) -> At<'a> {
@@ -39,11 +57,11 @@ pub struct Finding {
     pub message: String,
 }
 
-/// All findings of one check at one level.
+/// All findings of one check at one severity.
 #[derive(Debug)]
-pub struct Kind {
+pub struct FindingGroup {
     pub check: &'static Check,
-    pub level: Level,
+    pub severity: Severity,
     pub count: u64,
     /// The first of them.
     pub first: Vec<Finding>,
@@ -55,79 +73,79 @@ pub struct Kind {
 pub struct Findings<'s> {
     selection: &'s Selection,
     most: usize,
-    kinds: Vec<Kind>,
+    groups: Vec<FindingGroup>,
 }
 
 impl<'s> Findings<'s> {
-    /// Keeps the first `most` of each kind.
+    /// Keeps the first `most` of each check.
     pub fn new(selection: &'s Selection, most: usize) -> Findings<'s> {
-        Findings { selection, most, kinds: Vec::new() }
+        Findings { selection, most, groups: Vec::new() }
     }
 
     pub fn wants(&self, check: &Check) -> bool {
         self.selection.wants(check)
     }
 
-    pub fn add(&mut self, check: &'static Check, at: At<'_>, message: impl FnOnce() -> String) {
-        self.add_as(check, check.level, at, message);
+    /// Adds a finding. The message is formatted only where it is kept.
+    pub fn add<'a>(&mut self, check: &'static Check, at: impl Into<At<'a>>, message: impl Display) {
+        self.add_as(check, check.severity, at, message);
     }
 
     /// Adds a finding that is worse, or less bad, here than elsewhere.
-    pub fn add_as(
+    pub fn add_as<'a>(
         &mut self,
         check: &'static Check,
-        level: Level,
-        at: At<'_>,
-        message: impl FnOnce() -> String,
+        severity: Severity,
+        at: impl Into<At<'a>>,
+        message: impl Display,
     ) {
         if !self.wants(check) {
             return;
         }
         let most = self.most;
-        let kind = self.kind(check, level);
-        kind.count += 1;
-        if kind.first.len() < most {
-            kind.first.push(Finding {
+        let group = self.group(check, severity);
+        group.count += 1;
+        if group.first.len() < most {
+            let at = at.into();
+            group.first.push(Finding {
                 file: at.file.to_path_buf(),
                 record: at.record,
                 id: at.id.map(str::to_string),
-                message: message(),
+                message: message.to_string(),
             });
         }
     }
 
-    /// Takes the findings of data that comes behind all that was seen so far.
+    /// Takes the findings of data that comes after all that was seen so far.
     pub fn merge(&mut self, later: Findings<'_>) {
         let most = self.most;
-        for other in later.kinds {
-            let kind = self.kind(other.check, other.level);
-            kind.count += other.count;
-            let room = most - kind.first.len().min(most);
-            kind.first.extend(other.first.into_iter().take(room));
+        for other in later.groups {
+            let group = self.group(other.check, other.severity);
+            group.count += other.count;
+            let room = most - group.first.len().min(most);
+            group.first.extend(other.first.into_iter().take(room));
         }
     }
 
-    fn kind(&mut self, check: &'static Check, level: Level) -> &mut Kind {
-        let same = |kind: &Kind| std::ptr::eq(kind.check, check) && kind.level == level;
-        let place = self.kinds.iter().position(same).unwrap_or_else(|| {
-            self.kinds.push(Kind { check, level, count: 0, first: Vec::new() });
-            self.kinds.len() - 1
+    fn group(&mut self, check: &'static Check, severity: Severity) -> &mut FindingGroup {
+        let same =
+            |group: &FindingGroup| std::ptr::eq(group.check, check) && group.severity == severity;
+        let place = self.groups.iter().position(same).unwrap_or_else(|| {
+            self.groups.push(FindingGroup { check, severity, count: 0, first: Vec::new() });
+            self.groups.len() - 1
         });
-        &mut self.kinds[place]
+        &mut self.groups[place]
     }
 
-    pub fn count(&self, check: &'static Check) -> u64 {
-        self.kinds.iter().filter(|kind| std::ptr::eq(kind.check, check)).map(|k| k.count).sum()
+    pub fn has(&self, check: &'static Check) -> bool {
+        self.groups.iter().any(|group| std::ptr::eq(group.check, check))
     }
 
-    /// The kinds, errors first, in the order of the catalogue.
-    pub fn into_kinds(mut self) -> Vec<Kind> {
-        let order = all_checks();
-        self.kinds.sort_by_key(|kind| {
-            let place = order.iter().position(|check| std::ptr::eq(*check, kind.check));
-            (kind.level, place)
-        });
-        self.kinds
+    /// The groups, errors first, in the order of the catalogue.
+    pub fn into_groups(mut self) -> Vec<FindingGroup> {
+        let selection = self.selection;
+        self.groups.sort_by_key(|group| (Reverse(group.severity), selection.order(group.check)));
+        self.groups
     }
 }
 
@@ -144,5 +162,5 @@ pub struct Outcome {
     pub bytes: u64,
     /// What the user should know that is nothing wrong.
     pub notes: Vec<String>,
-    pub kinds: Vec<Kind>,
+    pub groups: Vec<FindingGroup>,
 }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use super::{At, Check, Context, Findings};
-use crate::cli::{Error, Flow, Result, is_temporary, ordered_map, shown};
+use super::{Check, CheckContext, CheckedChunk, Findings};
+use crate::cli::is_temporary;
+use crate::error::{Error, Result, shown};
 use crate::format::sha256;
 
 /// What stands in a directory, by name.
@@ -25,10 +26,20 @@ pub(super) fn name_of(path: &Path) -> Cow<'_, str> {
     path.file_name().unwrap_or_default().to_string_lossy()
 }
 
-/// Tells the temporaries of a writer among the files of a directory.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|e| Error::io(shown(path), &e))
+}
+
+/// The size of those paths that are files.
+pub(super) fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> u64 {
+    let found = paths.into_iter().filter_map(|path| fs::metadata(path).ok());
+    found.filter(|metadata| metadata.is_file()).map(|metadata| metadata.len()).sum()
+}
+
+/// Reports the temporaries of a writer among the files of a directory.
 pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &mut Findings<'_>) {
     for path in paths.iter().filter(|path| is_temporary(&name_of(path))) {
-        findings.add(check, At::file(path), || "was left behind".to_string());
+        findings.add(check, path, "was left behind");
     }
 }
 
@@ -42,7 +53,7 @@ pub(super) struct Claimed {
 }
 
 /// A family's checks of what its manifests say of files.
-pub(super) struct Checks {
+pub(super) struct FileChecks {
     pub missing: &'static Check,
     pub bytes: &'static Check,
     pub sha256: &'static Check,
@@ -51,28 +62,26 @@ pub(super) struct Checks {
 /// Whether a manifest that cannot be read as ours is another program's: JSON without any of the
 /// words that ours has. (One changed byte makes none of ours so.)
 pub(super) fn is_foreign(path: &Path, ours: &[&str; 2]) -> Result<bool> {
-    let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = read(path)?;
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
     Ok(is_json && !ours.iter().any(|word| memmem::find(&text, word.as_bytes()).is_some()))
 }
 
 /// Compares files with what is said of them; each claim once, however many manifests make it.
 pub(super) fn compare<'c>(
-    claims: impl Iterator<Item = &'c Claimed>,
-    checks: &Checks,
-    context: &mut Context<'_>,
+    claims: impl IntoIterator<Item = &'c Claimed>,
+    checks: &FileChecks,
+    context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let mut hashed = Vec::new();
-    for file in claims.collect::<BTreeSet<_>>() {
-        match fs::metadata(&file.path) {
-            Err(_) => {
-                findings.add(checks.missing, At::file(&file.path), || "is not there".to_string());
-            }
-            Ok(metadata) if metadata.len() != file.bytes => {
-                findings.add(checks.bytes, At::file(&file.path), || {
-                    format!("has {} bytes, not {}", metadata.len(), file.bytes)
-                });
+    for file in claims.into_iter().collect::<BTreeSet<_>>() {
+        let found = fs::metadata(&file.path).map(|metadata| metadata.len());
+        match found {
+            Err(_) => findings.add(checks.missing, &file.path, "is not there"),
+            Ok(found) if found != file.bytes => {
+                let message = format_args!("has {found} bytes, not {}", file.bytes);
+                findings.add(checks.bytes, &file.path, message);
             }
             Ok(_) => hashed.push(file),
         }
@@ -80,24 +89,14 @@ pub(super) fn compare<'c>(
     if !findings.wants(checks.sha256) {
         return Ok(());
     }
-    let progress = &mut *context.progress;
-    ordered_map(
-        context.jobs,
-        hashed.into_iter().map(Ok),
-        || {
-            |file: &'c Claimed| {
-                (file, File::open(&file.path).and_then(|mut file| sha256(&mut file)))
-            }
-        },
-        |(file, hash)| {
-            let hash = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
-            if hash != file.sha256 {
-                findings.add(checks.sha256, At::file(&file.path), || {
-                    format!("has sha256 {hash}, not {}", file.sha256)
-                });
-            }
-            progress.add(0, file.bytes);
-            Ok(Flow::Continue)
-        },
-    )
+    let check = |file: &Claimed, findings: &mut Findings<'_>| {
+        let hash = File::open(&file.path).and_then(|mut file| sha256(&mut file));
+        let hash = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
+        if hash != file.sha256 {
+            let message = format_args!("has sha256 {hash}, not {}", file.sha256);
+            findings.add(checks.sha256, &file.path, message);
+        }
+        Ok(CheckedChunk { records: 0, bytes: file.bytes, summary: () })
+    };
+    context.check_chunks(hashed.into_iter().map(Ok), || check, findings, |_, _| Ok(()))
 }

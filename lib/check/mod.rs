@@ -1,12 +1,12 @@
-//! The validator behind ds-check: every rule of every format here, told as findings.
+//! The validator that ds-check runs: every rule of every format here, reported as findings.
 //!
 //! | to add | where |
 //! |---|---|
-//! | a check | a `static` in its family's table, and where it looks |
+//! | a check | a line in the `checks!` of the file that makes it |
 //! | a family of datasets | a file or folder with a [`Family`], and its line in [`FAMILIES`] |
 //!
 //! A check reads; it repairs nothing, writes nothing and prints nothing. What cannot be read at all
-//! (no permission, an I/O error) is an [`Error`](crate::cli::Error), not a finding.
+//! (no permission, an I/O error) is an [`Error`](crate::error::Error), not a finding.
 
 mod catalogue;
 mod context;
@@ -22,17 +22,23 @@ mod streams;
 
 use std::path::Path;
 
-pub use catalogue::{Check, Depth, Level, all_checks, print_catalogue};
-pub use context::{Context, Options};
-pub use findings::{At, Finding, Findings, Outcome};
-pub use report::{Form, Report};
+use catalogue::checks;
+pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
+use context::CheckedChunk;
+pub use context::{CheckContext, CheckOptions};
+pub use findings::{At, Finding, FindingGroup, Findings, Outcome};
+pub use kd::MegatronFamily;
+pub use pool::PoolFamily;
+pub use puzzle::PuzzleSetFamily;
+pub use report::{Report, ReportFormat, ReportStyle};
 pub use select::Selection;
+pub use streams::{ParquetShardsFamily, StreamFamily};
 
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 
 /// Every family of datasets. A path belongs to the first that knows it.
-static FAMILIES: &[&dyn Family] =
-    &[&kd::Megatron, &pool::Pools, &puzzle::Puzzles, &streams::Shards, &streams::Streams];
+pub static FAMILIES: &[&dyn Family] =
+    &[&MegatronFamily, &PoolFamily, &PuzzleSetFamily, &ParquetShardsFamily, &StreamFamily];
 
 /// One family of datasets: what it looks like, and what must hold in it.
 pub trait Family: Sync {
@@ -43,22 +49,21 @@ pub trait Family: Sync {
     fn knows(&self, path: &Path) -> bool;
 
     /// Looks through one dataset.
-    fn check(&self, path: &Path, context: &mut Context<'_>) -> Result<Outcome>;
+    fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome>;
 }
 
 /// Looks through whatever a path names.
-pub fn check(path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
+pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     // A prefix names files without being one.
     if let Some(family) = FAMILIES.iter().find(|family| family.knows(path)) {
         return family.check(path, context);
     }
     std::fs::metadata(path).map_err(|e| Error::io(shown(path), &e))?;
-    Err(Error::usage(format!(
-        "{}: no dataset that ds-check knows (a Megatron root or prefix, a pool of games, a puzzle \
-         set, Parquet shards, a file of records); try: each dataset below it, or FILTER ... | \
-         ds-check -",
-        shown(path)
-    )))
+    let kinds = "a Megatron root or prefix, a pool of games, a puzzle set, Parquet shards, a file \
+                 of records";
+    Err(Error::usage(format!("no dataset that ds-check knows ({kinds})"))
+        .at(shown(path))
+        .hint("each dataset below it, or FILTER ... | ds-check -"))
 }
 
 /// JSON as `T`. What `T` leaves out must be whole too: first it is read as any JSON.

@@ -2,13 +2,13 @@
 //! partitions where they are too many, and each partition is sorted by itself. Equal hashes only
 //! make candidates: whoever asks compares the records themselves, so nothing is reported falsely.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read, Seek, Write};
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use crate::cli::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Entries kept in memory: 32 bytes each.
 const IN_MEMORY: usize = 1 << 21;
@@ -17,6 +17,17 @@ const PARTITIONS: usize = 256;
 /// Bytes gathered for a partition before they are written.
 const BUFFER: usize = 1 << 14;
 const ENTRY: usize = 24;
+
+/// Where a record is: the set or file that it is of, as the caller numbers these, and its number
+/// in that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct RecordPlace {
+    pub set: usize,
+    pub number: u64,
+}
+
+/// A place is kept in one number, the set in the upper bits.
+const NUMBER_BITS: u32 = 44;
 
 /// Collects the hash and the place of every record.
 #[derive(Debug, Default)]
@@ -42,8 +53,13 @@ pub(super) fn hash(parts: &[&[u8]]) -> u128 {
 }
 
 impl Repeats {
-    pub fn add(&mut self, hash: u128, place: u64) -> Result<()> {
-        self.insert(hash, place).map_err(|e| failed(&e))
+    pub fn add(&mut self, hash: u128, set: usize, number: u64) -> Result<()> {
+        self.insert(hash, (set as u64) << NUMBER_BITS | number).map_err(|e| failed(&e))
+    }
+
+    /// The same for records that stand one after another.
+    pub fn extend(&mut self, hashes: &[u128], set: usize, first: u64) -> Result<()> {
+        (first..).zip(hashes).try_for_each(|(number, hash)| self.add(*hash, set, number))
     }
 
     fn insert(&mut self, hash: u128, place: u64) -> io::Result<()> {
@@ -59,12 +75,16 @@ impl Repeats {
 
     /// Calls `each` with the places, ascending, of all records that share a hash; in the order of
     /// the first of them where all hashes are in memory, or in one partition.
-    pub fn candidates(mut self, mut each: impl FnMut(&[u64]) -> Result<()>) -> Result<()> {
+    pub fn candidates(mut self, mut each: impl FnMut(&[RecordPlace]) -> Result<()>) -> Result<()> {
+        let place = |&(_, place): &(u128, u64)| RecordPlace {
+            set: (place >> NUMBER_BITS) as usize,
+            number: place & ((1 << NUMBER_BITS) - 1),
+        };
         let mut of_entries = |entries: &mut Vec<(u128, u64)>| -> Result<()> {
             entries.sort_unstable();
             let shared = entries.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1);
-            let mut groups: Vec<Vec<u64>> =
-                shared.map(|same| same.iter().map(|(_, place)| *place).collect()).collect();
+            let mut groups: Vec<Vec<RecordPlace>> =
+                shared.map(|same| same.iter().map(place).collect()).collect();
             groups.sort_unstable();
             groups.iter().try_for_each(|places| each(places))
         };
@@ -83,10 +103,34 @@ impl Repeats {
         Ok(())
     }
 
+    /// Calls `each` with the places, ascending, of records that are the same: `read` gives what
+    /// is compared.
+    pub fn equal<R: PartialEq>(
+        self,
+        mut read: impl FnMut(RecordPlace) -> Result<R>,
+        mut each: impl FnMut(&[RecordPlace]),
+    ) -> Result<()> {
+        self.candidates(|places| {
+            let mut left = places.to_vec();
+            while let [first, others @ ..] = left.as_slice() {
+                let record = read(*first)?;
+                let (mut same, mut different) = (vec![*first], Vec::new());
+                for &other in others {
+                    if read(other)? == record { same.push(other) } else { different.push(other) }
+                }
+                each(&same);
+                left = different;
+            }
+            Ok(())
+        })
+    }
+
     /// Moves to disk.
     fn spill(&mut self) -> io::Result<()> {
-        for number in 0..PARTITIONS {
-            self.partitions.push(Partition { buffer: Vec::new(), file: unnamed_file(number)? });
+        for _ in 0..PARTITIONS {
+            // Without a name: it goes with the process, however that ends.
+            let file = tempfile::tempfile_in(std::env::temp_dir())?;
+            self.partitions.push(Partition { buffer: Vec::new(), file });
         }
         for (hash, place) in std::mem::take(&mut self.entries) {
             self.write(hash, place)?;
@@ -122,16 +166,6 @@ fn failed(error: &io::Error) -> Error {
     Error::write("temporary file (TMPDIR)", error)
 }
 
-/// A file in the directory for temporaries (`TMPDIR`) that has no name any more: it goes with the
-/// process, however that ends.
-fn unnamed_file(number: usize) -> io::Result<File> {
-    let name = format!(".gristmill-repeats-{}-{number}", std::process::id());
-    let path = std::env::temp_dir().join(name);
-    let file = OpenOptions::new().read(true).write(true).create_new(true).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,7 +173,8 @@ mod tests {
     fn found(repeats: Repeats) -> Vec<Vec<u64>> {
         let mut all = Vec::new();
         let done = repeats.candidates(|places| {
-            all.push(places.to_vec());
+            assert!(places.iter().all(|place| place.set == 3));
+            all.push(places.iter().map(|place| place.number).collect());
             Ok(())
         });
         done.unwrap();
@@ -155,8 +190,8 @@ mod tests {
         for place in 0..10_000u64 {
             // 9,000 different records, the first 1,000 of them twice.
             let hash = hash(&[&(place % 9000).to_le_bytes()]);
-            memory.add(hash, place).unwrap();
-            disk.add(hash, place).unwrap();
+            memory.add(hash, 3, place).unwrap();
+            disk.add(hash, 3, place).unwrap();
         }
         let expected: Vec<Vec<u64>> = (0..1000).map(|place| vec![place, place + 9000]).collect();
         assert_eq!(found(memory), expected);

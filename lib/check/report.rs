@@ -6,27 +6,36 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
-use super::catalogue::Level;
-use super::findings::{Finding, Kind, Outcome};
-use crate::cli::{grouped, shown};
+use super::catalogue::Severity;
+use super::findings::{Finding, FindingGroup, Outcome};
+use crate::cli::grouped;
+use crate::error::shown;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// `quiet`: nothing of datasets without findings, and no summary.
-    Text {
-        colour: bool,
-        quiet: bool,
-    },
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    Text,
     Json,
+}
+
+/// How findings are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportStyle {
+    pub format: ReportFormat,
+    /// In text: with the colours of a terminal.
+    pub colour: bool,
+    /// In text: nothing of datasets without findings, and no summary.
+    pub quiet: bool,
+    /// Warnings count, and are shown, as errors.
+    pub strict: bool,
 }
 
 /// Writes what was found in one dataset after another, and the sum of it.
 pub struct Report<W: Write> {
     out: W,
-    form: Form,
-    strict: bool,
+    style: ReportStyle,
     start: Instant,
     datasets: u64,
     records: u64,
@@ -39,100 +48,95 @@ pub struct Report<W: Write> {
 const WIDTH: usize = 80;
 
 impl<W: Write> Report<W> {
-    /// `strict`: warnings count, and are shown, as errors.
-    pub fn new(out: W, form: Form, strict: bool) -> Report<W> {
-        let counts = BTreeMap::new();
-        let start = Instant::now();
-        Report { out, form, strict, start, datasets: 0, records: 0, bytes: 0, counts }
+    pub fn new(out: W, style: ReportStyle) -> Report<W> {
+        let (counts, start) = (BTreeMap::new(), Instant::now());
+        Report { out, style, start, datasets: 0, records: 0, bytes: 0, counts }
     }
 
     /// Writes what was found in a dataset.
     pub fn add(&mut self, mut outcome: Outcome) -> io::Result<()> {
-        for kind in &mut outcome.kinds {
-            if self.strict {
-                kind.level = Level::Error;
+        for group in &mut outcome.groups {
+            if self.style.strict {
+                group.severity = Severity::Error;
             }
-            let counts = self.counts.entry(kind.check.id.to_string()).or_default();
-            match kind.level {
-                Level::Error => counts.0 += kind.count,
-                Level::Warning => counts.1 += kind.count,
+            let counts = self.counts.entry(group.check.id.to_string()).or_default();
+            match group.severity {
+                Severity::Error => counts.0 += group.count,
+                Severity::Warning => counts.1 += group.count,
             }
         }
         self.datasets += 1;
         self.records += outcome.records.1;
         self.bytes += outcome.bytes;
-        let text = match self.form {
-            Form::Text { quiet: true, .. } if outcome.kinds.is_empty() => String::new(),
-            Form::Text { colour, .. } => text(&outcome, colour),
-            Form::Json => lines(&outcome),
+        let text = match self.style.format {
+            ReportFormat::Text if self.style.quiet && outcome.groups.is_empty() => String::new(),
+            ReportFormat::Text => text(&outcome, self.style.colour),
+            ReportFormat::Json => lines(&outcome),
         };
         self.out.write_all(text.as_bytes())
     }
 
-    pub fn errors(&self) -> u64 {
-        self.counts.values().map(|(errors, _)| errors).sum()
-    }
-
-    pub fn warnings(&self) -> u64 {
-        self.counts.values().map(|(_, warnings)| warnings).sum()
-    }
-
     /// Writes the summary; the number of errors.
     pub fn finish(mut self) -> io::Result<u64> {
-        let (errors, warnings) = (self.errors(), self.warnings());
-        let seconds = self.start.elapsed().as_secs_f64();
-        let summary = match self.form {
-            Form::Text { quiet: true, .. } => String::new(),
-            Form::Text { .. } => {
-                let found = match (errors, warnings) {
-                    (0, 0) => "nothing found".to_string(),
-                    _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
-                };
-                let datasets = counted(self.datasets, "dataset");
-                format!("{found} in {datasets} ({}, {seconds:.1} s)\n", size(self.bytes))
-            }
-            Form::Json => {
-                let per = |level: fn(&(u64, u64)) -> u64| -> Map<String, Value> {
-                    let some = self.counts.iter().filter(|(_, counts)| level(counts) > 0);
-                    some.map(|(id, counts)| (id.clone(), json!(level(counts)))).collect()
-                };
-                let summary = json!({"summary": {
-                    "datasets": self.datasets,
-                    "records": self.records,
-                    "bytes": self.bytes,
-                    "errors": errors,
-                    "warnings": warnings,
-                    "errors_by_check": per(|counts| counts.0),
-                    "warnings_by_check": per(|counts| counts.1),
-                    "seconds": (seconds * 1e3).round() / 1e3,
-                }});
-                format!("{summary}\n")
-            }
+        let errors = self.counts.values().map(|(errors, _)| errors).sum();
+        let warnings = self.counts.values().map(|(_, warnings)| warnings).sum();
+        let summary = match self.style.format {
+            ReportFormat::Text if self.style.quiet => String::new(),
+            ReportFormat::Text => self.text_summary(errors, warnings),
+            ReportFormat::Json => self.json_summary(errors, warnings),
         };
         self.out.write_all(summary.as_bytes())?;
         self.out.flush()?;
         Ok(errors)
+    }
+
+    fn text_summary(&self, errors: u64, warnings: u64) -> String {
+        let found = match (errors, warnings) {
+            (0, 0) => "nothing found".to_string(),
+            _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
+        };
+        let (datasets, seconds) = (counted(self.datasets, "dataset"), self.start.elapsed());
+        format!("{found} in {datasets} ({}, {:.1} s)\n", size(self.bytes), seconds.as_secs_f64())
+    }
+
+    fn json_summary(&self, errors: u64, warnings: u64) -> String {
+        let by_check = |of: fn(&(u64, u64)) -> u64| -> Map<String, Value> {
+            let some = self.counts.iter().filter(|(_, counts)| of(counts) > 0);
+            some.map(|(id, counts)| (id.clone(), json!(of(counts)))).collect()
+        };
+        let summary = json!({"summary": {
+            "datasets": self.datasets,
+            "records": self.records,
+            "bytes": self.bytes,
+            "errors": errors,
+            "warnings": warnings,
+            "errors_by_check": by_check(|counts| counts.0),
+            "warnings_by_check": by_check(|counts| counts.1),
+            "seconds": (self.start.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+        }});
+        format!("{summary}\n")
     }
 }
 
 /// One object for each finding that was kept.
 fn lines(outcome: &Outcome) -> String {
     let mut out = String::new();
-    for kind in &outcome.kinds {
-        for finding in &kind.first {
-            let mut object = Map::new();
-            object.insert("check".into(), json!(kind.check.id));
-            object.insert("level".into(), json!(kind.level.name()));
-            object.insert("file".into(), json!(shown(&finding.file)));
+    for group in &outcome.groups {
+        for finding in &group.first {
             let (unit, number) = finding.record.unzip();
-            object.insert("record".into(), json!(number));
-            object.insert("unit".into(), json!(unit));
-            object.insert("id".into(), json!(finding.id));
-            object.insert("message".into(), json!(finding.message));
-            if let Some(hint) = kind.check.hint {
-                object.insert("hint".into(), json!(hint));
+            let mut object = json!({
+                "check": group.check.id,
+                "level": group.severity.name(),
+                "file": shown(&finding.file),
+                "record": number,
+                "unit": unit,
+                "id": finding.id,
+                "message": finding.message,
+            });
+            if let Some(hint) = group.check.hint {
+                object["hint"] = json!(hint);
             }
-            let _ = writeln!(out, "{}", Value::Object(object));
+            let _ = writeln!(out, "{object}");
         }
     }
     out
@@ -143,10 +147,11 @@ fn text(outcome: &Outcome, colour: bool) -> String {
         true => format!("\x1b[{code}m{text}\x1b[0m"),
         false => text.to_string(),
     };
-    let sum = |level| -> u64 {
-        outcome.kinds.iter().filter(|kind| kind.level == level).map(|kind| kind.count).sum()
+    let sum = |severity| -> u64 {
+        let groups = outcome.groups.iter().filter(|group| group.severity == severity);
+        groups.map(|group| group.count).sum()
     };
-    let verdict = match (sum(Level::Error), sum(Level::Warning)) {
+    let verdict = match (sum(Severity::Error), sum(Severity::Warning)) {
         (0, 0) => paint("32", "ok"),
         (0, warnings) => format!("{} ({})", paint("32", "ok"), counted(warnings, "warning")),
         (errors, 0) => paint("31", &counted(errors, "error")),
@@ -161,31 +166,36 @@ fn text(outcome: &Outcome, colour: bool) -> String {
     for note in &outcome.notes {
         indented(&mut out, 2, &format!("note: {note}"));
     }
-    for kind in &outcome.kinds {
+    for group in &outcome.groups {
         out.push('\n');
-        kind_text(&mut out, &outcome.path, kind, &paint);
+        group_text(&mut out, &outcome.path, group, &paint);
     }
     out.push('\n');
     out
 }
 
-fn kind_text(out: &mut String, dataset: &Path, kind: &Kind, paint: &impl Fn(&str, &str) -> String) {
-    let level = match kind.level {
-        Level::Error => paint("31", "error"),
-        Level::Warning => paint("33", "warning"),
+fn group_text(
+    out: &mut String,
+    dataset: &Path,
+    group: &FindingGroup,
+    paint: &impl Fn(&str, &str) -> String,
+) {
+    let &FindingGroup { check, severity, count, ref first } = group;
+    let severity = match severity {
+        Severity::Error => paint("31", severity.name()),
+        Severity::Warning => paint("33", severity.name()),
     };
-    let times =
-        if kind.count > 1 { format!(", {} times", grouped(kind.count)) } else { String::new() };
-    let _ = writeln!(out, "  {level}  {}{times}", paint("1", &kind.check.id));
-    indented(out, 4, &kind.check.meaning);
-    for finding in &kind.first {
+    let times = if count > 1 { format!(", {} times", grouped(count)) } else { String::new() };
+    let _ = writeln!(out, "  {severity}  {}{times}", paint("1", &check.id));
+    indented(out, 4, check.meaning);
+    for finding in first {
         indented(out, 4, &format!("- {}{}", place(dataset, finding), finding.message));
     }
-    let more = kind.count - kind.first.len() as u64;
-    if more > 0 && !kind.first.is_empty() {
+    let more = count - first.len() as u64;
+    if more > 0 && !first.is_empty() {
         indented(out, 4, &format!("... and {} more", grouped(more)));
     }
-    if let Some(hint) = kind.check.hint {
+    if let Some(hint) = check.hint {
         indented(out, 4, &format!("hint: {hint}"));
     }
 }
@@ -209,7 +219,7 @@ fn place(dataset: &Path, finding: &Finding) -> String {
     if place.is_empty() { place } else { place + ": " }
 }
 
-/// Appends a paragraph; lines behind the first of a list's item stand under its text.
+/// Appends a paragraph; lines after the first of a list's item stand under its text.
 fn indented(out: &mut String, indent: usize, text: &str) {
     let hanging = if text.starts_with("- ") { 2 } else { 0 };
     for (number, line) in wrapped(text, WIDTH - indent - hanging).iter().enumerate() {

@@ -1,28 +1,35 @@
 //! Which checks are made: `--only`, `--skip`, `--structure`.
 
-use super::catalogue::{Check, Depth, all_checks};
-use crate::cli::{Error, Result};
+use super::catalogue::{Check, Depth};
+use crate::error::{Error, Result};
 
 /// The checks that the user wants.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Selection {
+    /// Every check there is, in the order of reports.
+    catalogue: Vec<&'static Check>,
     only: Vec<String>,
     skip: Vec<String>,
     structure: bool,
 }
 
 impl Selection {
-    /// Names are ids (`kd.mask.unshifted`) or what ids begin with (`kd.mask`, `kd`). An id that
-    /// no check has is an error: a typing error would leave out what it was to find.
-    pub fn new(only: Vec<String>, skip: Vec<String>, structure: bool) -> Result<Selection> {
-        let checks = all_checks();
+    /// Of the checks of a [`catalogue`](super::catalogue()). Names are ids (`kd.mask.unshifted`) or
+    /// what ids begin with (`kd.mask`, `kd`). An id that no check has is an error: a typing error
+    /// would leave out what it was to find.
+    pub fn new(
+        catalogue: Vec<&'static Check>,
+        only: Vec<String>,
+        skip: Vec<String>,
+        structure: bool,
+    ) -> Result<Selection> {
         for name in only.iter().chain(&skip) {
-            if !checks.iter().any(|check| names(name, &check.id)) {
-                return Err(Error::usage(format!("no check is named {name:?}; try: --list")));
+            if !catalogue.iter().any(|check| names(name, &check.id)) {
+                return Err(Error::usage(format!("no check is named {name:?}")).hint("--list"));
             }
         }
-        let selection = Selection { only, skip, structure };
-        match checks.iter().any(|check| selection.wants(check)) {
+        let selection = Selection { catalogue, only, skip, structure };
+        match selection.wants_any(&selection.catalogue) {
             true => Ok(selection),
             false => Err(Error::usage("no check is left to be made")),
         }
@@ -33,6 +40,11 @@ impl Selection {
         (self.only.is_empty() || any(&self.only))
             && !any(&self.skip)
             && !(self.structure && check.depth == Depth::Content)
+    }
+
+    /// Where a check stands in the catalogue.
+    pub fn order(&self, check: &Check) -> Option<usize> {
+        self.catalogue.iter().position(|known| std::ptr::eq(*known, check))
     }
 
     /// Whether values are to be read at all.

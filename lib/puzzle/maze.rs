@@ -122,7 +122,7 @@ impl Domain for Maze {
         if inputs.contains(&PATH) {
             findings.add(&GIVEN_AWAY, || "the question shows a path".to_string());
         }
-        if !findings.0.iter().any(|finding| finding.rule.level == super::Level::Error) {
+        if !findings.0.iter().any(|finding| finding.rule.severity == super::Severity::Error) {
             check_path(inputs, labels, ends[0][0], ends[1][0], &mut findings);
         }
         findings.0

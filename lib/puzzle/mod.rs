@@ -31,6 +31,7 @@ pub mod sudoku;
 #[cfg(test)]
 mod testing;
 
+pub use crate::error::Severity;
 pub use batches::{Chunk, Counts, Encoded, chunks};
 pub use error::{Error, ErrorKind};
 pub use expand::{Expansion, Group, expand};
@@ -173,37 +174,31 @@ pub struct PuzzleRecord {
     pub labels: Vec<i32>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    Warning,
-    Error,
-}
-
 /// A rule of a domain.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     /// Stable and unique within the domain; `puzzle.{domain}.{id}` to the outside.
     pub id: &'static str,
     /// How bad it is in a set of ours.
-    pub level: Level,
+    pub severity: Severity,
     /// How bad it is in a set of another builder.
-    pub foreign: Level,
+    pub foreign: Severity,
     /// One line: what must hold, and why it matters.
     pub meaning: &'static str,
 }
 
 impl Rule {
     const fn error(id: &'static str, meaning: &'static str) -> Rule {
-        Rule { id, level: Level::Error, foreign: Level::Error, meaning }
+        Rule { id, severity: Severity::Error, foreign: Severity::Error, meaning }
     }
 
     /// An error in our sets; published ones are known to break it.
     const fn ours(id: &'static str, meaning: &'static str) -> Rule {
-        Rule { id, level: Level::Error, foreign: Level::Warning, meaning }
+        Rule { id, severity: Severity::Error, foreign: Severity::Warning, meaning }
     }
 
     const fn warning(id: &'static str, meaning: &'static str) -> Rule {
-        Rule { id, level: Level::Warning, foreign: Level::Warning, meaning }
+        Rule { id, severity: Severity::Warning, foreign: Severity::Warning, meaning }
     }
 }
 

@@ -4,7 +4,7 @@
 use super::csv::{self, Lines, fields, short_place};
 use super::source::reject;
 use super::source::{Groups, InputFile, Opener, Options, Rejects, Source, hash_file, last_part};
-use super::{Domain, Error, Example, Group, Level, Rule, Split};
+use super::{Domain, Error, Example, Group, Rule, Severity, Split};
 use crate::puzzle::random::Key;
 use serde_json::{Map, Value};
 use std::io::Read;
@@ -204,9 +204,9 @@ fn encode_row(format: &RowFormat, text: &[u8]) -> Result<Row, String> {
     let (inputs, labels) = (format.encode)(&question, &answer)?;
     let mut warning = None;
     for finding in format.domain.check(&inputs, &labels, None) {
-        match finding.rule.level {
-            Level::Error => return Err(finding.message),
-            Level::Warning => warning = warning.or(Some((finding.rule, finding.message))),
+        match finding.rule.severity {
+            Severity::Error => return Err(finding.message),
+            Severity::Warning => warning = warning.or(Some((finding.rule, finding.message))),
         }
     }
     Ok(Row { inputs, labels, rating: rating.into_owned(), warning })

@@ -52,7 +52,7 @@ impl ArrowSource {
             return Ok(schema.clone());
         }
         let Some(Frame::Schema(schema)) = self.next_frame()? else {
-            return Err(Error::data(format!("{}: an Arrow stream without a schema", self.name)));
+            return Err(Error::data("an Arrow stream without a schema").at(&self.name));
         };
         self.begun = Some(schema.clone());
         Ok(schema)
@@ -101,8 +101,7 @@ impl RecordSource for ArrowSource {
                     self.rejected += header.rejected;
                     check_record(&self.name, &header, wanted)?;
                     let made = Conform::new(&found, schema);
-                    let place = |cause| Error::data(format!("{}: {cause}", self.name));
-                    self.conform = Some(made.map_err(place)?);
+                    self.conform = Some(made.map_err(|e| Error::data(e).at(&self.name))?);
                 }
                 Some(Frame::Batch(batch)) => {
                     let Some(conform) = &self.conform else { continue };
@@ -110,7 +109,7 @@ impl RecordSource for ArrowSource {
                     self.next_record += batch.num_rows() as u64;
                     let Some((batch, first)) = overlap(batch, first, &self.rows) else { continue };
                     let records = conform.apply(&batch).map_err(|cause| {
-                        Error::data(format!("{}: records from {first}: {cause}", self.name))
+                        Error::data(format!("records from {first}: {cause}")).at(&self.name)
                     })?;
                     let origin = Origin::numbered(self.name.clone(), first);
                     return Ok(Some(Batch::of_records(records, origin)));
@@ -157,11 +156,10 @@ fn check_record(name: &str, header: &Header, wanted: Option<&Wanted>) -> Result<
         return Err(wanted.instead_of(name, &format!("{came} records")));
     }
     if *version != wanted.record.version {
-        return Err(Error::data(format!(
-            "{came} records of version {version}; this program reads version {}",
-            wanted.record.version
-        ))
-        .at(name));
+        let known = wanted.record.version;
+        let cause =
+            format!("{came} records of version {version}; this program reads version {known}");
+        return Err(Error::data(cause).at(name));
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Place, Result, shown};
 
 /// An opened input and what it holds.
 pub struct Input {
@@ -113,11 +113,8 @@ impl Input {
         } else if looks_like_json(&first) {
             Content::Ndjson(bytes)
         } else {
-            return Err(Error::data(format!(
-                "neither NDJSON, an Arrow stream nor a Parquet file: it begins with {}",
-                printable(&first)
-            ))
-            .at(&name));
+            let cause = "neither NDJSON, an Arrow stream nor a Parquet file: it begins with";
+            return Err(Error::data(format!("{cause} {}", printable(&first))).at(&name));
         };
         let path = path.filter(|_| !packed).map(Path::to_path_buf);
         Ok(Input { name, path, is_stdin, content })
@@ -177,11 +174,11 @@ pub fn read_error(name: &str, is_stdin: bool, error: &io::Error) -> Error {
 }
 
 /// The error of an input that was cut short.
-pub fn cut(name: &str, is_stdin: bool, cause: &str) -> Error {
+pub fn cut(place: impl Into<Place>, is_stdin: bool, cause: &str) -> Error {
     let error = if is_stdin {
-        Error::unavailable(format!("{cause} (the program before this one died?)")).at(name)
+        Error::unavailable(format!("{cause} (the program before this one died?)"))
     } else {
-        Error::data(format!("{cause}; the file is truncated")).at(name)
+        Error::data(format!("{cause}; the file is truncated"))
     };
-    error.truncation()
+    error.at(place).truncation()
 }

@@ -77,8 +77,8 @@ impl NdjsonSource {
             let number = self.next_line;
             self.next_line += 1;
             if line.last() != Some(&b'\n') {
-                let place = format!("{}:{number}", self.name);
-                return Err(cut(&place, self.is_stdin, CUT_LINE));
+                let place = Place::line(self.name.clone(), number);
+                return Err(cut(place, self.is_stdin, CUT_LINE));
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -115,16 +115,15 @@ impl RecordSource for NdjsonSource {
         let Some((number, line)) = first_line(block) else {
             return Ok((Header::default(), SchemaRef::new(Schema::empty())));
         };
-        let place = format!("{}:{}", self.name, self.next_line + number);
+        let place = Place::line(self.name.clone(), self.next_line + number);
         if !block.contains(&b'\n') {
-            return Err(cut(&place, self.is_stdin, CUT_LINE));
+            return Err(cut(place, self.is_stdin, CUT_LINE));
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_of(&names) else {
             let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
-            return Err(
-                Error::data(format!("no record of a known type ({})", known.join(", "))).at(&place)
-            );
+            let cause = format!("no record of a known type ({})", known.join(", "));
+            return Err(Error::data(cause).at(place));
         };
         let header =
             Header { record: Some((record.name.to_string(), record.version)), ..Header::default() };

@@ -43,11 +43,8 @@ impl ParquetSource {
         let columns: Vec<String> = names.clone().filter(there).collect();
         if columns.is_empty() {
             let names: Vec<String> = names.collect();
-            return Err(Error::data(format!(
-                "{}: none of the columns {} is there",
-                self.name,
-                names.join(", ")
-            )));
+            let cause = format!("none of the columns {} is there", names.join(", "));
+            return Err(Error::data(cause).at(&self.name));
         }
         let is_view = |field: &&FieldRef| *field.data_type() == DataType::Utf8View;
         let views: Vec<String> =
@@ -55,7 +52,7 @@ impl ParquetSource {
         let batches = self.file.read(self.rows.clone(), Some(&columns), &views);
         let batches = batches.map_err(|error| parquet_error(&self.name, &error))?;
         let conform = Conform::new(&batches.schema(), schema)
-            .map_err(|cause| Error::data(format!("{}: {cause}", self.name)))?;
+            .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conform))
     }
 }
@@ -78,7 +75,7 @@ impl RecordSource for ParquetSource {
             self.batches = Some(self.read(schema)?);
         }
         let Some((batches, conform)) = &mut self.batches else { return Ok(None) };
-        let place = |cause: String| Error::data(format!("{}: {cause}", self.name));
+        let place = |cause: String| Error::data(cause).at(&self.name);
         let first = self.next_record;
         match batches.next() {
             None if first <= self.rows.end => Err(place(format!(

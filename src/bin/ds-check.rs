@@ -4,9 +4,11 @@ use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
-use gristmill::check::{self, Context, Form, Options, Report, Selection, print_catalogue};
+use gristmill::check::{
+    self, CheckContext, CheckOptions, FAMILIES, Report, ReportFormat, ReportStyle, Selection,
+};
 use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result};
 use gristmill::harmony::Policy;
 
@@ -36,7 +38,7 @@ struct Args {
     #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
     skip: Vec<String>,
 
-    /// Print every check, its level and what it finds, and end
+    /// Print every check, its severity and what it finds, and end
     #[arg(long, help_heading = "Checks")]
     list: bool,
 
@@ -59,7 +61,7 @@ struct Args {
     /// Text for people, or one JSON object a line and a summary
     #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
     #[arg(hide_possible_values = true, help_heading = "Report")]
-    format: Format,
+    format: ReportFormat,
 
     /// Show the first N findings of each check; all are counted
     #[arg(long, value_name = "N", default_value = "20", help_heading = "Report")]
@@ -81,12 +83,6 @@ Examples:
 In: datasets on disk. Out: findings {check, level, file, record, message, hint}, and a summary.
 Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 not now (I/O error).";
 
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum Format {
-    Text,
-    Json,
-}
-
 fn policy(name: &str) -> std::result::Result<Policy, String> {
     Policy::from_name(name).ok_or_else(|| "expected synth-kd-v1 or chat".to_string())
 }
@@ -96,24 +92,27 @@ fn main() -> ExitCode {
 }
 
 fn list(args: &Args) -> Result<()> {
-    let table = print_catalogue(args.format == Format::Json);
+    let json = args.format == ReportFormat::Json;
+    let table = check::print_catalogue(&check::catalogue(FAMILIES), json);
     std::io::stdout().write_all(table.as_bytes()).map_err(|e| Error::write("stdout", &e))
 }
 
 fn run(args: Args) -> Result<()> {
-    let selection = Selection::new(args.only, args.skip, args.structure)?;
-    let options =
-        Options { input_manifest: args.input_manifest, policy: args.policy, domain: args.domain };
+    let catalogue = check::catalogue(FAMILIES);
+    let selection = Selection::new(catalogue, args.only, args.skip, args.structure)?;
+    let options = CheckOptions {
+        input_manifest: args.input_manifest,
+        policy: args.policy,
+        domain: args.domain,
+    };
     let stdout = std::io::stdout().lock();
     let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-    let form = match args.format {
-        Format::Text => Form::Text { colour, quiet: args.common.quiet },
-        Format::Json => Form::Json,
-    };
-    let mut report = Report::new(BufWriter::new(stdout), form, args.strict);
+    let (format, quiet, strict) = (args.format, args.common.quiet, args.strict);
+    let style = ReportStyle { format, colour, quiet, strict };
+    let mut report = Report::new(BufWriter::new(stdout), style);
     let mut progress = args.common.progress("records", None);
     for path in &args.paths {
-        let mut context = Context {
+        let mut context = CheckContext {
             selection: &selection,
             options: &options,
             jobs: args.jobs.jobs,

@@ -4,18 +4,18 @@ use std::os::unix::fs::FileExt;
 
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::frames::Sound;
-use super::sequences::{Rules, Sequences};
+use super::frames::ValidPrefix;
+use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
-use crate::check::{At, Context, Findings};
-use crate::cli::{Error, Flow, Result, ordered_map, shown};
+use crate::check::{At, CheckContext, CheckedChunk, Findings};
+use crate::error::{Error, Result, shown};
 use crate::format::mmidx::Dataset;
 
 /// A chunk has about this many tokens (1 MiB), or one sequence.
 const CHUNK_TOKENS: u64 = 1 << 18;
 const CHUNK_SEQUENCES: usize = 1 << 14;
 
-/// Some sequences that stand one behind another.
+/// Some sequences that stand one after another.
 struct Chunk {
     first: u64,
     /// Where they begin, in values.
@@ -23,45 +23,34 @@ struct Chunk {
     lengths: Vec<i32>,
 }
 
-/// Checks all sequences of a prefix, and keeps their hashes: `place` makes of a sequence's number
-/// what [`Repeats`] are to know it by. Gives the positions by their span id.
+/// Checks all sequences of a prefix, the `number`th of its set, and keeps their hashes where there
+/// are `repeats`. Gives the positions by their span id.
 pub(super) fn check(
-    sound: &Sound,
-    rules: &Rules,
+    prefix: &ValidPrefix,
+    number: usize,
+    rules: &SequenceRules,
     mut repeats: Option<&mut Repeats>,
-    place: impl Fn(u64) -> u64,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<[u64; 256]> {
-    let mut counted = [0; 256];
-    let Some(tokens) = sound.datasets.first() else { return Ok(counted) };
+    let mut spans = [0; 256];
+    let Some(tokens) = prefix.datasets.first() else { return Ok(spans) };
+    let chunks = Chunks { dataset: tokens, next: 0, start: 0 };
     let hashed = repeats.is_some();
-    let (selection, most) = (context.selection, context.max_findings);
-    let progress = &mut *context.progress;
-    ordered_map(
-        context.jobs,
-        Chunks { dataset: tokens, next: 0, start: 0 },
-        || {
-            let mut worker =
-                Worker { sound, sequences: Sequences::new(rules), hashed, bytes: Vec::new() };
-            move |chunk: Chunk| worker.check(&chunk, Findings::new(selection, most))
-        },
-        |looked: Result<Looked<'_>>| {
-            let looked = looked?;
-            findings.merge(looked.findings);
-            for (sum, count) in counted.iter_mut().zip(&looked.spans) {
-                *sum += count;
-            }
-            if let Some(repeats) = &mut repeats {
-                for (sequence, hash) in (looked.first..).zip(looked.hashes) {
-                    repeats.add(hash, place(sequence))?;
-                }
-            }
-            progress.add(looked.sequences, looked.bytes);
-            Ok(Flow::Continue)
-        },
-    )?;
-    Ok(counted)
+    let make_worker = || {
+        let checker = SequenceChecker::new(rules);
+        let mut worker = ChunkReader { prefix, tokens, checker, hashed, bytes: Vec::new() };
+        move |chunk: Chunk, findings: &mut Findings<'_>| worker.check(&chunk, findings)
+    };
+    context.check_chunks(chunks, make_worker, findings, |chunk, _| {
+        let summary: ChunkSummary = chunk.summary;
+        spans.iter_mut().zip(&summary.spans).for_each(|(sum, count)| *sum += count);
+        match &mut repeats {
+            Some(repeats) => repeats.extend(&summary.hashes, number, summary.first),
+            None => Ok(()),
+        }
+    })?;
+    Ok(spans)
 }
 
 /// The sequences of a dataset, cut into chunks.
@@ -79,9 +68,8 @@ impl Iterator for Chunks<'_> {
             return None;
         }
         let mut lengths = Vec::new();
-        if let Err(error) =
-            self.dataset.index.read_lengths(self.next, CHUNK_SEQUENCES, &mut lengths)
-        {
+        let read = self.dataset.index.read_lengths(self.next, CHUNK_SEQUENCES, &mut lengths);
+        if let Err(error) = read {
             return Some(Err(self.dataset.index_error(error)));
         }
         let mut sum = 0u64;
@@ -99,66 +87,60 @@ impl Iterator for Chunks<'_> {
     }
 }
 
-/// What was found in a chunk.
-struct Looked<'s> {
-    findings: Findings<'s>,
+struct ChunkSummary {
     first: u64,
-    sequences: u64,
-    bytes: u64,
     hashes: Vec<u128>,
+    /// Positions by their span id.
     spans: [u64; 256],
 }
 
-struct Worker<'a> {
-    sound: &'a Sound,
-    sequences: Sequences,
+/// Reads chunks, and has each of their sequences checked; a thread has one.
+struct ChunkReader<'a> {
+    prefix: &'a ValidPrefix,
+    tokens: &'a Dataset,
+    checker: SequenceChecker,
     hashed: bool,
     /// Of the tokens, and of the masks where there are any.
     bytes: Vec<Vec<u8>>,
 }
 
-impl Worker<'_> {
-    fn check<'s>(&mut self, chunk: &Chunk, findings: Findings<'s>) -> Result<Looked<'s>> {
+impl ChunkReader<'_> {
+    fn check(
+        &mut self,
+        chunk: &Chunk,
+        findings: &mut Findings<'_>,
+    ) -> Result<CheckedChunk<ChunkSummary>> {
         let values: u64 = chunk.lengths.iter().map(|&length| length.max(0) as u64).sum();
-        self.bytes.resize(self.sound.datasets.len(), Vec::new());
-        for (dataset, bytes) in self.sound.datasets.iter().zip(&mut self.bytes) {
+        self.bytes.resize(self.prefix.datasets.len(), Vec::new());
+        for (dataset, bytes) in self.prefix.datasets.iter().zip(&mut self.bytes) {
             let size = dataset.index.dtype.size() as u64;
             bytes.resize((values * size) as usize, 0);
             let read = dataset.bin().read_exact_at(bytes, chunk.start * size);
             read.map_err(|e| Error::io(shown(dataset.bin_path()), &e))?;
         }
-        let mut looked = Looked {
-            findings,
-            first: chunk.first,
-            sequences: chunk.lengths.len() as u64,
-            bytes: self.bytes.iter().map(|bytes| bytes.len() as u64).sum(),
-            hashes: Vec::new(),
-            spans: [0; 256],
-        };
-        let (token_bytes, masks) = match self.bytes.as_slice() {
+        let (token_bytes, masks): (&[u8], _) = match self.bytes.as_slice() {
             [tokens, mask, span] => (tokens, Some((mask, span))),
             [tokens, ..] => (tokens, None),
-            [] => return Ok(looked),
+            [] => (&[], None),
         };
         let mut tokens = vec![0i32; values as usize];
         LittleEndian::read_i32_into(token_bytes, &mut tokens);
+        let mut summary = ChunkSummary { first: chunk.first, hashes: Vec::new(), spans: [0; 256] };
         if let Some((_, span)) = masks {
-            span.iter().for_each(|&id| looked.spans[usize::from(id)] += 1);
+            span.iter().for_each(|&id| summary.spans[usize::from(id)] += 1);
         }
-        let Some(path) = self.sound.datasets.first().map(Dataset::bin_path) else {
-            return Ok(looked);
-        };
         let mut start = 0;
         for (sequence, &length) in (chunk.first..).zip(&chunk.lengths) {
             let range = start..start + length.max(0) as usize;
             start = range.end;
-            let at = At::file(path).record("sequence", sequence);
+            let at = At::file(self.tokens.bin_path()).record("sequence", sequence);
             let masks = masks.map(|(mask, span)| (&mask[range.clone()], &span[range.clone()]));
-            self.sequences.check(at, &tokens[range.clone()], masks, &mut looked.findings);
+            self.checker.check(at, &tokens[range.clone()], masks, findings);
             if self.hashed {
-                looked.hashes.push(hash(&[&token_bytes[range.start * 4..range.end * 4]]));
+                summary.hashes.push(hash(&[&token_bytes[range.start * 4..range.end * 4]]));
             }
         }
-        Ok(looked)
+        let bytes = self.bytes.iter().map(|bytes| bytes.len() as u64).sum();
+        Ok(CheckedChunk { records: chunk.lengths.len() as u64, bytes, summary })
     }
 }

@@ -1,99 +1,49 @@
 //! The files of a prefix as files: what frames the values, and that the three of a triple agree.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 
 use super::Prefix;
-use crate::check::{At, Check, Findings};
-use crate::cli::{Error, Result, shown};
+use crate::check::{At, Findings, checks};
+use crate::error::{Error, Result, shown};
 use crate::format::mmidx::{Dataset, Dtype, Index, IndexError, Layout, with_suffix};
 
-static MISSING: Check = Check::error(
-    "kd.triple.missing",
-    "a file of the dataset is not there: training ends where it is opened",
-)
-.structure()
-.hint("write the shard again; a shard counts once its part manifest stands");
-static MAGIC: Check =
-    Check::error("kd.idx.magic", "the .idx is no Megatron index (MMIDIDX)").structure();
-static VERSION: Check =
-    Check::error("kd.idx.version", "the .idx is of a version that trainers refuse").structure();
-static DTYPE: Check =
-    Check::error("kd.idx.dtype", "the .idx names a value type that does not exist").structure();
-static LENGTH: Check = Check::error(
-    "kd.idx.length",
-    "the .idx is shorter or longer than its counts say: cut off, or counted wrongly",
-)
-.structure();
-static MODES: Check = Check::warning(
-    "kd.idx.modes",
-    "the .idx carries modes of multimodal sequences, which text trainers ignore",
-)
-.structure();
-static SEQUENCE_LENGTH: Check = Check::error(
-    "kd.idx.sequence_length",
-    "a sequence has no or a negative length: reading it fails, or gives what is not there",
-)
-.structure();
-static POINTER: Check = Check::error(
-    "kd.idx.pointer",
-    "a sequence does not begin where the one before it ends: another text is trained on",
-)
-.structure();
-static DOCUMENTS: Check = Check::error(
-    "kd.idx.documents",
-    "document indices do not run from 0 to the number of sequences: epochs miss documents",
-)
-.structure();
-static BIN_LENGTH: Check = Check::error(
-    "kd.bin.length",
-    "the .bin has not the bytes that the lengths add up to: cut off, or of another type",
-)
-.structure();
-static TRIPLE_DTYPE: Check = Check::error(
-    "kd.triple.dtype",
-    "tokens are int32, masks and spans uint8: the trainer's tensors have these types",
-)
-.structure();
-static TRIPLE_COUNT: Check = Check::error(
-    "kd.triple.count",
-    "the three datasets differ in their number of sequences: masks belong to other texts",
-)
-.structure();
-static TRIPLE_LENGTHS: Check = Check::error(
-    "kd.triple.lengths",
-    "a sequence has another length in the mask or span than in the tokens",
-)
-.structure();
-static TRIPLE_DOCUMENTS: Check = Check::error(
-    "kd.triple.documents",
-    "the three datasets are cut into other documents: samples are drawn apart",
-)
-.structure();
-
-pub(super) static CHECKS: &[&Check] = &[
-    &MISSING,
-    &MAGIC,
-    &VERSION,
-    &DTYPE,
-    &LENGTH,
-    &MODES,
-    &SEQUENCE_LENGTH,
-    &POINTER,
-    &DOCUMENTS,
-    &BIN_LENGTH,
-    &TRIPLE_DTYPE,
-    &TRIPLE_COUNT,
-    &TRIPLE_LENGTHS,
-    &TRIPLE_DOCUMENTS,
-];
+checks! {
+    MISSING: Error Structure "kd.triple.missing",
+        "a file of the dataset is not there: training ends where it is opened",
+        hint "write the shard again; a shard counts once its part manifest stands";
+    MAGIC: Error Structure "kd.idx.magic", "the .idx is no Megatron index (MMIDIDX)";
+    VERSION: Error Structure "kd.idx.version", "the .idx is of a version that trainers refuse";
+    DTYPE: Error Structure "kd.idx.dtype", "the .idx names a value type that does not exist";
+    LENGTH: Error Structure "kd.idx.length",
+        "the .idx is shorter or longer than its counts say: cut off, or counted wrongly";
+    MODES: Warning Structure "kd.idx.modes",
+        "the .idx carries modes of multimodal sequences, which text trainers ignore";
+    SEQUENCE_LENGTH: Error Structure "kd.idx.sequence_length",
+        "a sequence has no or a negative length: reading it fails, or gives what is not there";
+    POINTER: Error Structure "kd.idx.pointer",
+        "a sequence does not begin where the one before it ends: another text is trained on";
+    DOCUMENTS: Error Structure "kd.idx.documents",
+        "document indices do not run from 0 to the number of sequences: epochs miss documents";
+    BIN_LENGTH: Error Structure "kd.bin.length",
+        "the .bin has not the bytes that the lengths add up to: cut off, or of another type";
+    TRIPLE_DTYPE: Error Structure "kd.triple.dtype",
+        "tokens are int32, masks and spans uint8: the trainer's tensors have these types";
+    TRIPLE_COUNT: Error Structure "kd.triple.count",
+        "the three datasets differ in their number of sequences: masks belong to other texts";
+    TRIPLE_LENGTHS: Error Structure "kd.triple.lengths",
+        "a sequence has another length in the mask or span than in the tokens";
+    TRIPLE_DOCUMENTS: Error Structure "kd.triple.documents",
+        "the three datasets are cut into other documents: samples are drawn apart";
+}
 
 /// Entries of an index that are read at a time.
 const BLOCK: usize = 1 << 16;
 
 /// A prefix whose files can be read by their indices.
 #[derive(Debug)]
-pub(super) struct Sound {
+pub(super) struct ValidPrefix {
     pub datasets: Vec<Dataset>,
     pub sequences: u64,
     pub values: u64,
@@ -101,32 +51,30 @@ pub(super) struct Sound {
 
 /// Checks the files of a prefix. `None` where something is wrong with them: then its sequences
 /// cannot be told apart, and their contents are nobody's.
-pub(super) fn check(prefix: &Prefix, findings: &mut Findings<'_>) -> Result<Option<Sound>> {
+pub(super) fn check(prefix: &Prefix, findings: &mut Findings<'_>) -> Result<Option<ValidPrefix>> {
     let mut datasets = Vec::new();
-    let mut sound = true;
+    let mut valid = true;
     for (suffix, _, dtype) in prefix.layout.members() {
         let opened = open(&with_suffix(&prefix.path, suffix), *dtype, findings)?;
-        sound &= opened.as_ref().is_some_and(|(_, fits)| *fits);
+        valid &= opened.as_ref().is_some_and(|(_, fits)| *fits);
         datasets.extend(opened.map(|(dataset, _)| dataset));
     }
-    let mut values = 0;
-    for (number, dataset) in datasets.iter().enumerate() {
-        let mut frames =
-            Frames { dataset, in_triple: prefix.layout == Layout::Triple, sound: true };
-        let sum = frames.check(findings).map_err(|e| dataset.index_error(e))?;
-        sound &= frames.sound;
-        if number == 0 {
-            values = sum;
-        }
+    let mut values = Vec::new();
+    for dataset in &datasets {
+        let in_triple = prefix.layout == Layout::Triple;
+        let mut frames = FrameChecker { dataset, in_triple, valid: true };
+        values.push(frames.check(findings).map_err(|e| dataset.index_error(e))?);
+        valid &= frames.valid;
     }
     if let [first, others @ ..] = datasets.as_slice() {
         for other in others {
             let aligned = aligned(first, other, findings);
-            sound &= aligned.map_err(|e| other.index_error(e))?;
+            valid &= aligned.map_err(|e| other.index_error(e))?;
         }
     }
     let sequences = datasets.first().map_or(0, |dataset| dataset.index.sequences);
-    Ok(sound.then_some(Sound { datasets, sequences, values }))
+    let values = values.first().copied().unwrap_or(0);
+    Ok(valid.then_some(ValidPrefix { datasets, sequences, values }))
 }
 
 /// Opens one dataset, and says whether its values have the right type. `None` where it cannot be.
@@ -137,12 +85,8 @@ fn open(
 ) -> Result<Option<(Dataset, bool)>> {
     let idx = with_suffix(prefix, ".idx");
     let bin = with_suffix(prefix, ".bin");
-    let mut missing = false;
-    for path in [&idx, &bin] {
-        if !path.is_file() {
-            findings.add(&MISSING, At::file(path), || "is not there".to_string());
-            missing = true;
-        }
+    for path in [&idx, &bin].into_iter().filter(|path| !path.is_file()) {
+        findings.add(&MISSING, path, "is not there");
     }
     if !idx.is_file() {
         return Ok(None);
@@ -159,37 +103,35 @@ fn open(
                 IndexError::Dtype(_) => &DTYPE,
                 IndexError::Io(_) | IndexError::Length { .. } | IndexError::Counts => &LENGTH,
             };
-            findings.add(check, At::file(&idx), || error.to_string());
+            findings.add(check, &idx, error);
             return Ok(None);
         }
     };
     if index.has_modes {
-        findings.add(&MODES, At::file(&idx), || "has modes behind its documents".to_string());
+        findings.add(&MODES, &idx, "has modes after its documents");
     }
     let fits = dtype.is_none_or(|dtype| dtype == index.dtype);
     if let Some(dtype) = dtype.filter(|_| !fits) {
-        findings.add(&TRIPLE_DTYPE, At::file(&idx), || {
-            format!("holds {}, not {}", index.dtype.name(), dtype.name())
-        });
+        let (found, wanted) = (index.dtype.name(), dtype.name());
+        findings.add(&TRIPLE_DTYPE, &idx, format_args!("holds {found}, not {wanted}"));
     }
-    match missing {
-        true => Ok(None),
-        false => Ok(Some((Dataset::open(prefix)?, fits))),
+    match bin.is_file() {
+        true => Ok(Some((Dataset::open(prefix)?, fits))),
+        false => Ok(None),
     }
 }
 
-/// The index of one dataset against itself and its `.bin`.
-struct Frames<'a> {
+/// Checks the index of one dataset against itself and its `.bin`.
+struct FrameChecker<'a> {
     dataset: &'a Dataset,
     in_triple: bool,
-    sound: bool,
+    valid: bool,
 }
 
-impl Frames<'_> {
+impl FrameChecker<'_> {
     /// The sum of all lengths.
     fn check(&mut self, findings: &mut Findings<'_>) -> io::Result<u64> {
         let index = &self.dataset.index;
-        let path = self.dataset.idx_path();
         let size = index.dtype.size() as i64;
         let least = i32::from(self.in_triple);
         let (mut lengths, mut offsets) = (Vec::new(), Vec::new());
@@ -200,15 +142,15 @@ impl Frames<'_> {
             index.read_lengths(first, BLOCK, &mut lengths)?;
             index.read_offsets(first, BLOCK, &mut offsets)?;
             for ((sequence, &length), &offset) in (first..).zip(&lengths).zip(&offsets) {
+                let at = At::file(self.dataset.idx_path()).record("sequence", sequence);
                 if length < least {
-                    self.sound = false;
-                    let at = At::file(path).record("sequence", sequence);
-                    findings.add(&SEQUENCE_LENGTH, at, || format!("its length is {length}"));
+                    self.valid = false;
+                    findings.add(&SEQUENCE_LENGTH, at, format_args!("its length is {length}"));
                 }
                 if offset != next {
-                    self.sound = false;
-                    let at = At::file(path).record("sequence", sequence);
-                    findings.add(&POINTER, at, || format!("begins at byte {offset}, not {next}"));
+                    self.valid = false;
+                    let message = format_args!("begins at byte {offset}, not {next}");
+                    findings.add(&POINTER, at, message);
                 }
                 next = offset.saturating_add(i64::from(length) * size);
                 sum = sum.saturating_add(u64::try_from(length).unwrap_or(0));
@@ -217,10 +159,9 @@ impl Frames<'_> {
         let expected = u128::from(sum) * size as u128;
         let found = self.dataset.bin_bytes();
         if u128::from(found) != expected {
-            self.sound = false;
-            findings.add(&BIN_LENGTH, At::file(self.dataset.bin_path()), || {
-                format!("has {found} bytes; its lengths ask for {expected}")
-            });
+            self.valid = false;
+            let message = format_args!("has {found} bytes; its lengths ask for {expected}");
+            findings.add(&BIN_LENGTH, self.dataset.bin_path(), message);
         }
         self.documents(findings)?;
         Ok(sum)
@@ -228,13 +169,12 @@ impl Frames<'_> {
 
     fn documents(&mut self, findings: &mut Findings<'_>) -> io::Result<()> {
         let index = &self.dataset.index;
-        let at = At::file(self.dataset.idx_path());
-        let mut bad = |cause: String| {
-            self.sound = false;
-            findings.add(&DOCUMENTS, at, || cause);
+        let mut bad = |cause: fmt::Arguments<'_>| {
+            self.valid = false;
+            findings.add(&DOCUMENTS, self.dataset.idx_path(), cause);
         };
         if index.document_indices == 0 {
-            bad("has none; the first is 0 and the last the number of sequences".to_string());
+            bad(format_args!("has none; the first is 0 and the last the number of sequences"));
             return Ok(());
         }
         let mut documents = Vec::new();
@@ -243,15 +183,16 @@ impl Frames<'_> {
             index.read_documents(first, BLOCK, &mut documents)?;
             for (number, &document) in (first..).zip(&documents) {
                 if number == 0 && document != 0 {
-                    bad(format!("the first is {document}, not 0"));
+                    bad(format_args!("the first is {document}, not 0"));
                 } else if document < before {
-                    bad(format!("number {number} is {document}, behind {before}"));
+                    bad(format_args!("number {number} is {document}, after {before}"));
                 }
                 before = document;
             }
         }
-        if u64::try_from(before).ok() != Some(index.sequences) {
-            bad(format!("the last is {before}, not the number of sequences {}", index.sequences));
+        let sequences = index.sequences;
+        if u64::try_from(before).ok() != Some(sequences) {
+            bad(format_args!("the last is {before}, not the number of sequences {sequences}"));
         }
         Ok(())
     }
@@ -262,9 +203,9 @@ fn aligned(tokens: &Dataset, other: &Dataset, findings: &mut Findings<'_>) -> io
     let at = At::file(other.idx_path());
     let (a, b) = (&tokens.index, &other.index);
     if a.sequences != b.sequences {
-        findings.add(&TRIPLE_COUNT, at, || {
-            format!("has {} sequences, the tokens have {}", b.sequences, a.sequences)
-        });
+        let message =
+            format_args!("has {} sequences, the tokens have {}", b.sequences, a.sequences);
+        findings.add(&TRIPLE_COUNT, at, message);
         return Ok(false);
     }
     let mut same = true;
@@ -277,14 +218,12 @@ fn aligned(tokens: &Dataset, other: &Dataset, findings: &mut Findings<'_>) -> io
         }
         same = false;
         for ((sequence, x), y) in (first..).zip(&ours).zip(&theirs).filter(|((_, x), y)| x != y) {
-            findings.add(&TRIPLE_LENGTHS, at.record("sequence", sequence), || {
-                format!("has {y} values, its tokens are {x}")
-            });
+            let message = format_args!("has {y} values, its tokens are {x}");
+            findings.add(&TRIPLE_LENGTHS, at.record("sequence", sequence), message);
         }
     }
-    let documents = documents_differ(a, b)?;
-    if let Some(cause) = documents {
-        findings.add(&TRIPLE_DOCUMENTS, at, || cause);
+    if let Some(cause) = documents_differ(a, b)? {
+        findings.add(&TRIPLE_DOCUMENTS, at, cause);
         same = false;
     }
     Ok(same)

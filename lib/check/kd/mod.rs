@@ -20,36 +20,28 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use super::inventory;
-use super::{Check, Context, Family, Outcome};
-use crate::cli::{Error, Result, shown};
+use super::{Check, CheckContext, Family, Outcome};
+use crate::error::{Error, Result, shown};
 use crate::format::kd_root::{SPLITS, prefix_of};
 use crate::format::mmidx::Layout;
 
-pub(super) struct Megatron;
+pub struct MegatronFamily;
 
-impl Family for Megatron {
+impl Family for MegatronFamily {
     fn checks(&self) -> Vec<&'static Check> {
-        [&[frames::CHECKS, sequences::CHECKS][..], &manifest::CHECKS, &[root::CHECKS]]
-            .concat()
-            .concat()
+        let manifest = [manifest::CHECKS, manifest::compare::CHECKS].concat();
+        [frames::CHECKS, sequences::CHECKS, &manifest, root::CHECKS].concat()
     }
 
     fn knows(&self, path: &Path) -> bool {
-        match path.is_dir() {
-            true => Place::of(path).is_ok_and(|place| place.is_some()),
-            false => Layout::found(&prefix_of(path)).is_some(),
-        }
+        PrefixSet::of(path).is_ok_and(|found| found.is_some())
     }
 
-    fn check(&self, path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
-        let place = match path.is_dir() {
-            true => Place::of(path)?,
-            false => Place::at_prefix(&prefix_of(path)),
+    fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
+        let Some(set) = PrefixSet::of(path)? else {
+            return Err(Error::usage("no Megatron dataset is there").at(shown(path)));
         };
-        let place = place.ok_or_else(|| {
-            Error::usage(format!("{}: no Megatron dataset is there", shown(path)))
-        })?;
-        root::check(path, &place, context)
+        root::check(path, &set, context)
     }
 }
 
@@ -62,35 +54,34 @@ pub(super) struct Prefix {
     pub split: Option<&'static str>,
 }
 
-/// What a path names.
+/// The prefixes that a path names.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct PrefixSet {
     /// The directory that manifests speak of.
     pub base: PathBuf,
     pub is_root: bool,
     pub prefixes: Vec<Prefix>,
 }
 
-impl Place {
-    /// What a directory holds: a root, or prefixes; `None` where it is neither.
-    fn of(directory: &Path) -> Result<Option<Place>> {
+impl PrefixSet {
+    /// Of a root, a directory of prefixes, or one prefix; `None` where there is none of these.
+    fn of(path: &Path) -> Result<Option<PrefixSet>> {
+        if !path.is_dir() {
+            let path = prefix_of(path);
+            let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
+            let prefix = Layout::found(&path).map(|layout| Prefix { path, layout, split: None });
+            return Ok(prefix.map(|p| PrefixSet { base, is_root: false, prefixes: vec![p] }));
+        }
         let mut prefixes = Vec::new();
-        let mut is_root = directory.join("parts").is_dir();
+        let mut is_root = path.join("parts").is_dir();
         for split in SPLITS {
-            let of_split = prefixes_in(&directory.join(split), Some(split))?;
+            let of_split = prefixes_in(&path.join(split), Some(split))?;
             is_root |= !of_split.is_empty();
             prefixes.extend(of_split);
         }
-        prefixes.extend(prefixes_in(directory, None)?);
-        let place = Place { base: directory.to_path_buf(), is_root, prefixes };
-        Ok((is_root || !place.prefixes.is_empty()).then_some(place))
-    }
-
-    fn at_prefix(prefix: &Path) -> Option<Place> {
-        let layout = Layout::found(prefix)?;
-        let base = prefix.parent().map(Path::to_path_buf).unwrap_or_default();
-        let prefixes = vec![Prefix { path: prefix.to_path_buf(), layout, split: None }];
-        Some(Place { base, is_root: false, prefixes })
+        prefixes.extend(prefixes_in(path, None)?);
+        let is_any = is_root || !prefixes.is_empty();
+        Ok(is_any.then(|| PrefixSet { base: path.to_path_buf(), is_root, prefixes }))
     }
 }
 

@@ -1,95 +1,69 @@
 //! A place of Megatron datasets as a whole: its prefixes one after another, its manifests, what is
 //! repeated, what lies around.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::frames::ValidPrefix;
 use super::manifest::{Manifests, Seen};
-use super::{Place, Prefix, contents, frames, sequences};
+use super::{Prefix, PrefixSet, contents, frames, sequences};
 use crate::check::inventory;
-use crate::check::repeats::Repeats;
-use crate::check::{At, Check, Context, Findings, Outcome};
-use crate::cli::{Result, shown};
-use crate::format::mmidx::{Dataset, Dtype, Layout};
+use crate::check::repeats::{RecordPlace, Repeats};
+use crate::check::{At, CheckContext, Findings, Outcome, checks};
+use crate::error::{Result, shown};
+use crate::format::mmidx::{Dataset, Dtype, Layout, with_suffix};
 
-static OVERLAP: Check = Check::warning(
-    "kd.root.overlap",
-    "the same sequence in train and valid: what is validated was trained on",
-)
-.hint("the split is by id: equal texts under two ids are legal, but repeat nothing new");
-static REPEATED: Check = Check::warning(
-    "kd.root.repeated",
-    "a sequence that stands in its split before: it counts double",
-);
-static FRACTION: Check = Check::warning(
-    "kd.root.fraction",
-    "the valid split is far larger or smaller than its fraction makes likely",
-)
-.structure();
-static TEMPORARY: Check = Check::warning(
-    "kd.root.temporary",
-    "a temporary file of a writer that is running, or was killed",
-)
-.structure()
-.hint("the next run of the writer sweeps those whose process is gone");
+checks! {
+    OVERLAP: Warning Content "kd.root.overlap",
+        "the same sequence in train and valid: what is validated was trained on",
+        hint "the split is by id: equal texts under two ids are legal, but repeat nothing new";
+    REPEATED: Warning Content "kd.root.repeated",
+        "a sequence that stands in its split before: it counts double";
+    FRACTION: Warning Structure "kd.root.fraction",
+        "the valid split is far larger or smaller than its fraction makes likely";
+    TEMPORARY: Warning Structure "kd.root.temporary",
+        "a temporary file of a writer that is running, or was killed",
+        hint "the next run of the writer sweeps those whose process is gone";
+}
 
-pub(super) static CHECKS: &[&Check] = &[&OVERLAP, &REPEATED, &FRACTION, &TEMPORARY];
-
-/// Where a sequence is, in one number: the prefix in the upper bits.
-const SEQUENCE_BITS: u32 = 44;
-
-pub(super) fn check(path: &Path, place: &Place, context: &mut Context<'_>) -> Result<Outcome> {
+pub(super) fn check(
+    path: &Path,
+    set: &PrefixSet,
+    context: &mut CheckContext<'_>,
+) -> Result<Outcome> {
     let mut findings = context.findings();
     let mut notes = Vec::new();
-    let manifests = Manifests::read(place, &mut findings)?;
+    let manifests = Manifests::read(set, &mut findings)?;
     if !manifests.any {
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     }
-    let wants_repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]);
-    let wants_contents = wants_repeats || context.selection.wants_any(sequences::CHECKS);
-    let mut repeats = Repeats::default();
+    let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
     let mut seen: Vec<(&Prefix, Seen)> = Vec::new();
     let mut opened: Vec<Option<Dataset>> = Vec::new();
-    let mut bytes = 0;
-    for (number, prefix) in place.prefixes.iter().enumerate() {
-        let sound = frames::check(prefix, &mut findings)?;
-        bytes += bytes_of(prefix);
-        let Some(sound) = sound else {
+    for (number, prefix) in set.prefixes.iter().enumerate() {
+        let Some(valid) = frames::check(prefix, &mut findings)? else {
             notes.push(format!("{}: contents not looked at", shown(&prefix.path)));
             opened.push(None);
             continue;
         };
-        let is_tokens = match prefix.layout {
-            Layout::Triple => true,
-            Layout::Single => {
-                let int32 = sound.datasets.first().is_some_and(|d| d.index.dtype == Dtype::Int32);
-                int32 && manifests.any && manifests.is_harmony()
-            }
-        };
-        if !is_tokens {
-            notes.push(format!(
-                "{}: nothing says that these are o200k tokens; values not looked at",
-                shown(&prefix.path)
-            ));
-        }
         let mut spans = None;
-        if is_tokens && wants_contents {
+        if !holds_tokens(prefix, &valid, &manifests) {
+            let cause = "nothing says that these are o200k tokens; values not looked at";
+            notes.push(format!("{}: {cause}", shown(&prefix.path)));
+        } else if repeats.is_some() || context.selection.wants_any(sequences::CHECKS) {
             let rules = manifests.rules(&prefix.path, context.options.policy);
-            let repeats = wants_repeats.then_some(&mut repeats);
-            let place = |sequence| (number as u64) << SEQUENCE_BITS | sequence;
-            let counted = contents::check(&sound, &rules, repeats, place, context, &mut findings)?;
-            spans = (prefix.layout == Layout::Triple).then_some(counted);
+            let repeats = repeats.as_mut();
+            let found = contents::check(&valid, number, &rules, repeats, context, &mut findings)?;
+            spans = (prefix.layout == Layout::Triple).then_some(found);
         }
-        let dtype = sound.datasets.first().map_or("", |dataset| dataset.index.dtype.name());
-        let (rows, tokens) = (sound.sequences, sound.values);
-        seen.push((prefix, Seen { rows, tokens, dtype, spans }));
-        opened.push(sound.datasets.into_iter().next());
+        let dtype = valid.datasets.first().map_or("", |dataset| dataset.index.dtype.name());
+        seen.push((prefix, Seen { rows: valid.sequences, tokens: valid.values, dtype, spans }));
+        opened.push(valid.datasets.into_iter().next());
     }
     manifests.compare(&seen, context, &mut findings)?;
-    repeated(repeats, place, &opened, &mut findings)?;
+    report_repeats(repeats.unwrap_or_default(), set, &opened, &mut findings)?;
     fraction(path, &seen, manifests.valid_fraction(), &mut findings);
-    temporaries(place, &mut findings)?;
-    let what = match (place.is_root, place.prefixes.as_slice()) {
+    temporaries(set, &mut findings)?;
+    let what = match (set.is_root, set.prefixes.as_slice()) {
         (true, prefixes) => format!("Megatron root, {} prefixes", prefixes.len()),
         (false, [Prefix { layout: Layout::Single, .. }]) => "Megatron dataset".to_string(),
         (false, [_]) => "Megatron triple".to_string(),
@@ -99,37 +73,40 @@ pub(super) fn check(path: &Path, place: &Place, context: &mut Context<'_>) -> Re
         path: path.to_path_buf(),
         what,
         records: ("sequences", seen.iter().map(|(_, seen)| seen.rows).sum()),
-        bytes,
+        bytes: inventory::size_of(set.prefixes.iter().flat_map(files_of)),
         notes,
-        kinds: findings.into_kinds(),
+        groups: findings.into_groups(),
     })
 }
 
-fn bytes_of(prefix: &Prefix) -> u64 {
-    let members = prefix.layout.members().iter();
-    let files =
-        members.flat_map(|(suffix, ..)| [".bin", ".idx"].map(|end| format!("{suffix}{end}")));
-    let paths = files.map(|end| crate::format::mmidx::with_suffix(&prefix.path, &end));
-    paths.filter_map(|path| fs::metadata(path).ok()).map(|metadata| metadata.len()).sum()
+/// Whether the values of a prefix are tokens of the vocabulary that is known here.
+fn holds_tokens(prefix: &Prefix, valid: &ValidPrefix, manifests: &Manifests) -> bool {
+    let is_int32 = valid.datasets.first().is_some_and(|d| d.index.dtype == Dtype::Int32);
+    prefix.layout == Layout::Triple || (is_int32 && manifests.any && manifests.is_harmony())
 }
 
-/// Sequences that are there more than once; equal hashes are looked at again.
-fn repeated(
+fn files_of(prefix: &Prefix) -> impl Iterator<Item = PathBuf> {
+    let members = prefix.layout.members().iter();
+    members.flat_map(|(suffix, ..)| {
+        [".bin", ".idx"].map(|end| with_suffix(&prefix.path, &format!("{suffix}{end}")))
+    })
+}
+
+/// Sequences that are there more than once.
+fn report_repeats(
     repeats: Repeats,
-    place: &Place,
+    set: &PrefixSet,
     opened: &[Option<Dataset>],
     findings: &mut Findings<'_>,
 ) -> Result<()> {
-    let prefix_of = |at: u64| (at >> SEQUENCE_BITS) as usize;
-    let sequence_of = |at: u64| at & ((1 << SEQUENCE_BITS) - 1);
-    let read = |at: u64| -> Result<Vec<u8>> {
+    let read = |at: RecordPlace| -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        if let Some(dataset) = &opened[prefix_of(at)] {
+        if let Some(dataset) = &opened[at.set] {
             let (mut lengths, mut offsets) = (Vec::new(), Vec::new());
             let index = &dataset.index;
             index
-                .read_lengths(sequence_of(at), 1, &mut lengths)
-                .and_then(|()| index.read_offsets(sequence_of(at), 1, &mut offsets))
+                .read_lengths(at.number, 1, &mut lengths)
+                .and_then(|()| index.read_offsets(at.number, 1, &mut offsets))
                 .map_err(|e| dataset.index_error(e))?;
             if let (Some(length), Some(offset)) = (lengths.first(), offsets.first()) {
                 dataset.read_sequence(*offset, *length, &mut bytes)?;
@@ -137,81 +114,62 @@ fn repeated(
         }
         Ok(bytes)
     };
-    repeats.candidates(|places| {
-        let mut left = places.to_vec();
-        while let [first, others @ ..] = left.as_slice() {
-            let bytes = read(*first)?;
-            let (mut same, mut different) = (vec![*first], Vec::new());
-            for &other in others {
-                if read(other)? == bytes { same.push(other) } else { different.push(other) }
-            }
-            tell_repeats(&same, place, prefix_of, sequence_of, findings);
-            left = different;
+    repeats.equal(read, |same| {
+        let split = |at: &RecordPlace| set.prefixes[at.set].split;
+        for (number, at) in same.iter().enumerate().skip(1) {
+            let of_split = same[..number].iter().find(|other| split(other) == split(at));
+            let (check, other) = match of_split {
+                Some(other) => (&REPEATED, other),
+                None => (&OVERLAP, &same[0]),
+            };
+            let name = inventory::name_of(&set.prefixes[other.set].path);
+            let split = split(other).map_or(String::new(), |split| format!("{split}/"));
+            let message = format_args!("is that of {split}{name}, sequence {}", other.number);
+            let file = At::file(&set.prefixes[at.set].path);
+            findings.add(check, file.record("sequence", at.number), message);
         }
-        Ok(())
     })
-}
-
-fn tell_repeats(
-    same: &[u64],
-    place: &Place,
-    prefix_of: impl Fn(u64) -> usize,
-    sequence_of: impl Fn(u64) -> u64,
-    findings: &mut Findings<'_>,
-) {
-    let split = |at: u64| place.prefixes[prefix_of(at)].split;
-    let name = |at: u64| {
-        let prefix = &place.prefixes[prefix_of(at)];
-        let split = prefix.split.map_or(String::new(), |split| format!("{split}/"));
-        let name = prefix.path.file_name().unwrap_or_default().to_string_lossy();
-        format!("{split}{name}, sequence {}", sequence_of(at))
-    };
-    for (number, &at) in same.iter().enumerate().skip(1) {
-        let earlier = &same[..number];
-        let of_split = earlier.iter().find(|&&other| split(other) == split(at));
-        let (check, other) = match of_split {
-            Some(other) => (&REPEATED, *other),
-            None => (&OVERLAP, same[0]),
-        };
-        let file = &place.prefixes[prefix_of(at)].path;
-        let at = At::file(file).record("sequence", sequence_of(at));
-        findings.add(check, at, || format!("is that of {}", name(other)));
-    }
 }
 
 /// The share of the valid split. The split is by hash, so its size is binomial; six standard
 /// deviations happen once in a billion roots.
-fn fraction(path: &Path, seen: &[(&Prefix, Seen)], told: Option<f64>, findings: &mut Findings<'_>) {
+fn fraction(
+    path: &Path,
+    seen: &[(&Prefix, Seen)],
+    wanted: Option<f64>,
+    findings: &mut Findings<'_>,
+) {
     let rows = |name: &str| -> u64 {
         let of = seen.iter().filter(|(prefix, _)| prefix.split == Some(name));
         of.map(|(_, seen)| seen.rows).sum()
     };
     let (train, valid) = (rows("train"), rows("valid"));
     let total = (train + valid) as f64;
-    match told {
+    match wanted {
         Some(fraction) => {
             let expected = total * fraction;
             let deviation = (total * fraction * (1.0 - fraction)).sqrt();
             if (valid as f64 - expected).abs() > 6.0 * deviation + 1.0 {
-                findings.add(&FRACTION, At::file(path), || {
-                    format!(
-                        "{valid} of {total} sequences are valid; {fraction} of them is asked for"
-                    )
-                });
+                let share = format_args!("{valid} of {total} sequences are valid");
+                findings.add(
+                    &FRACTION,
+                    path,
+                    format_args!("{share}; {fraction} of them is asked for"),
+                );
             }
         }
         None if valid > train && train + valid > 20 => {
-            findings.add(&FRACTION, At::file(path), || {
-                format!("{valid} sequences are valid, only {train} are for training")
-            })
+            let message =
+                format_args!("{valid} sequences are valid, only {train} are for training");
+            findings.add(&FRACTION, path, message);
         }
         None => {}
     }
 }
 
-fn temporaries(place: &Place, findings: &mut Findings<'_>) -> Result<()> {
-    let below = ["", "train", "valid", "parts"].map(|name| place.base.join(name));
-    let directories = if place.is_root { &below[..] } else { &below[..1] };
+fn temporaries(set: &PrefixSet, findings: &mut Findings<'_>) -> Result<()> {
+    let below = ["", "train", "valid", "parts"].map(|name| set.base.join(name));
+    let directories = if set.is_root { &below[..] } else { &below[..1] };
     for directory in directories.iter().filter(|directory| directory.is_dir()) {
         inventory::temporaries(&inventory::paths_in(directory)?, &TEMPORARY, findings);
     }

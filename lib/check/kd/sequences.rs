@@ -1,7 +1,7 @@
 //! One sequence: its tokens, and the masks that follow from them. Masks are derived again from the
-//! roles and channels in the tokens; where they differ, what is most likely the cause is told, once.
+//! roles and channels in the tokens; where they differ, the most likely cause is reported, once.
 
-use crate::check::{At, Check, Findings, Level};
+use crate::check::{At, Check, Findings, Severity, checks};
 use crate::harmony::{
     Alignment, Channel, Policy, Role, Segment, Segments, Spans, loss_mask, segments_of,
 };
@@ -10,98 +10,48 @@ use crate::tokenizer::{
     EOD, Encoder, MESSAGE, PADDED_VOCABULARY_SIZE, RETURN, START_OF_TEXT, decode_into, is_produced,
 };
 
-static RANGE: Check = Check::error(
-    "kd.token.range",
-    "a token is outside the vocabulary [0, 201088): the embedding reads beyond its table",
-);
-static RESERVED: Check = Check::error(
-    "kd.token.reserved",
-    "a token that no text and no message encodes to: its embedding was never trained",
-);
-static EOD_MISSING: Check = Check::error(
-    "kd.eod.missing",
-    "a sequence does not end in <|endoftext|> (199999): two documents run into one",
-);
-static EOD_MIDDLE: Check = Check::error(
-    "kd.eod.middle",
-    "<|endoftext|> within a sequence: the trainer cuts the document there",
-);
-static STRUCTURE: Check = Check::error(
-    "kd.harmony.structure",
-    "the tokens are no Harmony conversation: a control token is missing or in a wrong place",
-);
-static TEXT: Check = Check::error(
-    "kd.token.text",
-    "the tokens of a message are not UTF-8 together: no text encodes to them",
-);
-static END: Check = Check::error(
-    "kd.harmony.return",
-    "a last final message ends in <|return|>, and no other does: the model learns when to stop",
-);
-static POLICY: Check = Check::error(
-    "kd.harmony.policy",
-    "a message is not of the SYNTH policy (its roles, the channels analysis and final)",
-);
-static CANONICAL: Check = Check::warning(
-    "kd.token.canonical",
-    "text that the tokenizer would encode otherwise: the model sees what it never meets again",
-);
-static UNSHIFTED: Check = Check::error(
-    "kd.mask.unshifted",
-    "the masks speak of their own token, not of the next: training is off by one",
-)
-.hint("masks are for labels: position t speaks of tokens[t+1]; try: span-mask");
-static DOUBLE_SHIFT: Check = Check::error(
-    "kd.mask.double_shift",
-    "the masks are shifted twice: training is off by one the other way",
-)
-.hint("span-mask shifts by itself; shift no more in the pipeline or the trainer");
-static SWAPPED: Check = Check::error(
-    "kd.mask.swapped",
-    "loss mask and span ids stand in one another's place: losses are weighted wrongly",
-);
-static MASK_VALUE: Check = Check::error(
-    "kd.mask.value",
-    "a loss mask that is neither 0 nor 1: the loss is multiplied by it",
-);
-static SPAN_VALUE: Check =
-    Check::error("kd.span.value", "a span id that no channel has: its loss is counted nowhere");
-static LAST: Check = Check::error(
-    "kd.mask.last",
-    "the last position, or the one before <|endoftext|>, is supervised: its label is of no message",
-);
-static MASK_SPAN: Check = Check::error(
-    "kd.mask.span",
-    "the loss mask is not 1 exactly where the span id is over 0: one of them is wrong",
-);
-static DERIVED: Check = Check::error(
-    "kd.mask.derived",
-    "the masks are not those that follow from the roles and channels in the tokens",
-);
-
-pub(in crate::check) static CHECKS: &[&Check] = &[
-    &RANGE,
-    &RESERVED,
-    &EOD_MISSING,
-    &EOD_MIDDLE,
-    &STRUCTURE,
-    &TEXT,
-    &END,
-    &POLICY,
-    &CANONICAL,
-    &UNSHIFTED,
-    &DOUBLE_SHIFT,
-    &SWAPPED,
-    &MASK_VALUE,
-    &SPAN_VALUE,
-    &LAST,
-    &MASK_SPAN,
-    &DERIVED,
-];
+checks! {
+    RANGE: Error Content "kd.token.range",
+        "a token is outside the vocabulary [0, 201088): the embedding reads beyond its table";
+    RESERVED: Error Content "kd.token.reserved",
+        "a token that no text and no message encodes to: its embedding was never trained";
+    EOD_MISSING: Error Content "kd.eod.missing",
+        "a sequence does not end in <|endoftext|> (199999): two documents run into one";
+    EOD_MIDDLE: Error Content "kd.eod.middle",
+        "<|endoftext|> within a sequence: the trainer cuts the document there";
+    STRUCTURE: Error Content "kd.harmony.structure",
+        "the tokens are no Harmony conversation: a control token is missing or in a wrong place";
+    TEXT: Error Content "kd.token.text",
+        "the tokens of a message are not UTF-8 together: no text encodes to them";
+    END: Error Content "kd.harmony.return",
+        "a last final message ends in <|return|>, and no other does: the model learns when to stop";
+    POLICY: Error Content "kd.harmony.policy",
+        "a message is not of the SYNTH policy (its roles, the channels analysis and final)";
+    CANONICAL: Warning Content "kd.token.canonical",
+        "text that the tokenizer would encode otherwise: the model sees what it never meets again";
+    UNSHIFTED: Error Content "kd.mask.unshifted",
+        "the masks speak of their own token, not of the next: training is off by one",
+        hint "masks are for labels: position t speaks of tokens[t+1]; try: span-mask";
+    DOUBLE_SHIFT: Error Content "kd.mask.double_shift",
+        "the masks are shifted twice: training is off by one the other way",
+        hint "span-mask shifts by itself; shift no more in the pipeline or the trainer";
+    SWAPPED: Error Content "kd.mask.swapped",
+        "loss mask and span ids stand in one another's place: losses are weighted wrongly";
+    MASK_VALUE: Error Content "kd.mask.value",
+        "a loss mask that is neither 0 nor 1: the loss is multiplied by it";
+    SPAN_VALUE: Error Content "kd.span.value",
+        "a span id that no channel has: its loss is counted nowhere";
+    LAST: Error Content "kd.mask.last",
+        "the last position, or the one before <|endoftext|>, is supervised: its label is of no message";
+    MASK_SPAN: Error Content "kd.mask.span",
+        "the loss mask is not 1 exactly where the span id is over 0: one of them is wrong";
+    DERIVED: Error Content "kd.mask.derived",
+        "the masks are not those that follow from the roles and channels in the tokens";
+}
 
 /// What is known of how the sequences were made.
 #[derive(Debug, Clone)]
-pub(in crate::check) struct Rules {
+pub(in crate::check) struct SequenceRules {
     /// `None` where nobody says: then SYNTH is taken for granted, and its breach a warning.
     pub policy: Option<Policy>,
     /// Which channels are supervised, and as what; `None` where that is not known.
@@ -110,11 +60,11 @@ pub(in crate::check) struct Rules {
     pub alignment: Alignment,
 }
 
-impl Rules {
+impl SequenceRules {
     /// Those of a dataset that says nothing of itself; the user may say its policy.
-    pub fn assumed(policy: Option<Policy>) -> Rules {
+    pub fn assumed(policy: Option<Policy>) -> SequenceRules {
         let spans = Some(Spans::synth_kd_v1(&[]));
-        Rules { policy, spans, alignment: Alignment::Label }
+        SequenceRules { policy, spans, alignment: Alignment::Label }
     }
 
     fn is_span(&self, id: u8) -> bool {
@@ -127,8 +77,8 @@ impl Rules {
 pub(in crate::check) type Masks<'a> = (&'a [u8], &'a [u8]);
 
 /// Checks one sequence after another; a thread has one.
-pub(in crate::check) struct Sequences {
-    rules: Rules,
+pub(in crate::check) struct SequenceChecker {
+    rules: SequenceRules,
     segments: Segments,
     encoder: Encoder,
     text: Vec<u8>,
@@ -136,9 +86,9 @@ pub(in crate::check) struct Sequences {
     derived: Vec<u8>,
 }
 
-impl Sequences {
-    pub fn new(rules: &Rules) -> Sequences {
-        Sequences {
+impl SequenceChecker {
+    pub fn new(rules: &SequenceRules) -> SequenceChecker {
+        SequenceChecker {
             rules: rules.clone(),
             segments: Segments::default(),
             encoder: Encoder::new(),
@@ -158,9 +108,15 @@ impl Sequences {
     ) {
         let known = self.tokens(at, tokens, findings) && self.conversation(at, tokens, findings);
         let Some(masks) = masks else { return };
-        let derived = known && self.derive(tokens.len(), self.rules.alignment);
-        if !(derived && masks.1 == self.derived && masks.0 == loss_mask(&self.derived)) {
-            self.masks(at, tokens, masks, derived, findings);
+        let (rules, segments) = (&self.rules, &self.segments);
+        let derived =
+            known && derive(rules, segments, tokens.len(), rules.alignment, &mut self.derived);
+        if derived && masks.1 == self.derived && masks.0 == loss_mask(&self.derived) {
+            return;
+        }
+        let misplaced = if derived { self.misplaced(masks) } else { None };
+        if let Some((check, message)) = misplaced.or_else(|| self.wrong_value(masks, derived)) {
+            findings.add(check, at, message);
         }
     }
 
@@ -171,50 +127,51 @@ impl Sequences {
         let largest = tokens.iter().map(|&id| id as u32).max().unwrap_or(0);
         if largest >= PADDED_VOCABULARY_SIZE as u32 {
             let place = tokens.iter().position(|id| !inside(id)).unwrap_or(0);
-            findings.add(&RANGE, at, || format!("token {place} is {}", tokens[place]));
+            findings.add(&RANGE, at, format_args!("token {place} is {}", tokens[place]));
             return false;
         }
         let produced = |&id: &i32| id < START_OF_TEXT || (id != START_OF_TEXT && is_produced(id));
         if let Some(place) = tokens.iter().position(|id| !produced(id)) {
-            findings.add(&RESERVED, at, || format!("token {place} is {}", tokens[place]));
+            findings.add(&RESERVED, at, format_args!("token {place} is {}", tokens[place]));
             return false;
         }
         let Some((&last, body)) = tokens.split_last() else { return false };
-        let mut good = true;
+        let length = tokens.len();
         if last != EOD {
-            findings.add(&EOD_MISSING, at, || {
-                format!("the last of its {} tokens is {last}", tokens.len())
-            });
-            good = false;
+            findings.add(
+                &EOD_MISSING,
+                at,
+                format_args!("the last of its {length} tokens is {last}"),
+            );
         }
-        if let Some(place) = body.iter().position(|&id| id == EOD) {
-            let length = tokens.len();
-            findings.add(&EOD_MIDDLE, at, || format!("token {place} of {length} is {EOD}"));
-            good = false;
+        let middle = body.iter().position(|&id| id == EOD);
+        if let Some(place) = middle {
+            findings.add(&EOD_MIDDLE, at, format_args!("token {place} of {length} is {EOD}"));
         }
-        good
+        last == EOD && middle.is_none()
     }
 
     /// The messages; whether their spans can be derived.
     fn conversation(&mut self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
         self.segments.clear();
         if let Err(error) = segments_of(tokens, &mut self.segments) {
-            findings.add(&STRUCTURE, at, || error.to_string());
+            findings.add(&STRUCTURE, at, error);
             return false;
         }
         self.end(at, tokens, findings);
         if findings.wants(&TEXT) || findings.wants(&CANONICAL) {
             self.texts(at, tokens, findings);
         }
+        let severity = match self.rules.policy {
+            Some(Policy::Chat) => return true,
+            Some(Policy::SynthKdV1) => Severity::Error,
+            None => Severity::Warning,
+        };
         let breach = self.breach();
-        match (&breach, self.rules.policy) {
-            (None, _) | (Some(_), Some(Policy::Chat)) => {}
-            (Some(cause), Some(Policy::SynthKdV1)) => {
-                findings.add(&POLICY, at, || cause.clone());
-            }
-            (Some(cause), None) => findings.add_as(&POLICY, Level::Warning, at, || cause.clone()),
+        if let Some(cause) = &breach {
+            findings.add_as(&POLICY, severity, at, cause);
         }
-        breach.is_none() || self.rules.policy == Some(Policy::Chat)
+        breach.is_none()
     }
 
     fn end(&self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
@@ -223,17 +180,12 @@ impl Sequences {
             let is_final =
                 segment.role == Role::Assistant && segment.channel == Some(Channel::Final);
             let returns = tokens.get(segment.end as usize - 1) == Some(&RETURN);
-            match (number == last && is_final, returns) {
-                (true, false) => findings.add(&END, at, || {
-                    format!(
-                        "message {number}, the last and a final one, does not end in <|return|>"
-                    )
-                }),
-                (false, true) => findings.add(&END, at, || {
-                    format!("message {number} ends in <|return|> and is no last final one")
-                }),
-                _ => {}
-            }
+            let cause = match (number == last && is_final, returns) {
+                (true, false) => ", the last and a final one, does not end in <|return|>",
+                (false, true) => " ends in <|return|> and is no last final one",
+                _ => continue,
+            };
+            findings.add(&END, at, format_args!("message {number}{cause}"));
         }
     }
 
@@ -272,7 +224,7 @@ impl Sequences {
                 Err(_) => None,
             };
             let Some(text) = text else {
-                findings.add(&TEXT, at, || format!("message {number} is no UTF-8"));
+                findings.add(&TEXT, at, format_args!("message {number} is no UTF-8"));
                 return;
             };
             self.encoded.clear();
@@ -280,90 +232,86 @@ impl Sequences {
             if self.encoded != content {
                 let same = self.encoded.iter().zip(content).take_while(|(a, b)| a == b).count();
                 let place = segment.start as usize + header + 1 + same;
-                findings.add(&CANONICAL, at, || {
-                    format!("message {number} is encoded otherwise from token {place} on")
-                });
+                let cause = format_args!("is encoded otherwise from token {place} on");
+                findings.add(&CANONICAL, at, format_args!("message {number} {cause}"));
             }
         }
     }
 
-    /// Derives the span ids into `self.derived`; whether that can be done.
-    fn derive(&mut self, length: usize, alignment: Alignment) -> bool {
-        self.derived.clear();
-        let Some(spans) = &self.rules.spans else { return false };
-        let segments = self.segments.list.iter().map(|segment| tokens::Segment {
-            role: segment.role.as_str(),
-            channel: self.segments.channel(segment),
-            start: segment.start,
-            end: segment.end,
-        });
-        spans.append(segments, length, alignment, &mut self.derived).is_ok()
+    /// Masks that are the derived ones, but shifted wrongly or in one another's place.
+    fn misplaced(&self, (mask, span): Masks<'_>) -> Option<(&'static Check, String)> {
+        let is = |span_id: &[u8]| span == span_id && mask == loss_mask(span_id);
+        if mask == self.derived && span == loss_mask(&self.derived) {
+            return Some((&SWAPPED, "span ids stand in the loss mask".to_string()));
+        }
+        if self.rules.alignment != Alignment::Label {
+            return None;
+        }
+        let (rules, segments) = (&self.rules, &self.segments);
+        let mut unshifted = Vec::new();
+        let known = derive(rules, segments, mask.len(), Alignment::Token, &mut unshifted);
+        let twice: Vec<u8> = self.derived.iter().skip(1).copied().chain([0]).collect();
+        let (check, sign) = if known && is(&unshifted) {
+            (&UNSHIFTED, '-')
+        } else {
+            is(&twice).then_some((&DOUBLE_SHIFT, '+'))?
+        };
+        let first = span.iter().position(|&id| id > 0).unwrap_or(0);
+        let message = "supervised from position";
+        Some((check, format!("{message} {first} on; from {first} {sign} 1 it should be")))
     }
 
-    /// Says what is wrong with masks that are not the derived ones, or could not be derived.
-    fn masks(
-        &mut self,
-        at: At<'_>,
-        tokens: &[i32],
+    /// The first position that is wrong, in masks that are not the derived ones or could not be
+    /// derived.
+    fn wrong_value(
+        &self,
         (mask, span): Masks<'_>,
         derived: bool,
-        findings: &mut Findings<'_>,
-    ) {
-        let length = tokens.len();
-        let shifted = self.rules.alignment == Alignment::Label;
-        if derived {
-            let expected = self.derived.clone();
-            let is = |span_id: &[u8]| span == span_id && mask == loss_mask(span_id);
-            if mask == expected && span == loss_mask(&expected) {
-                return findings
-                    .add(&SWAPPED, at, || "span ids stand in the loss mask".to_string());
-            }
-            if shifted && self.derive(length, Alignment::Token) && is(&self.derived) {
-                return findings.add(&UNSHIFTED, at, || {
-                    let first = span.iter().position(|&id| id > 0).unwrap_or(0);
-                    format!("supervised from position {first} on; from {first} - 1 it should be")
-                });
-            }
-            let twice: Vec<u8> = expected.iter().skip(1).copied().chain([0]).collect();
-            if shifted && is(&twice) {
-                return findings.add(&DOUBLE_SHIFT, at, || {
-                    let first = span.iter().position(|&id| id > 0).unwrap_or(0);
-                    format!("supervised from position {first} on; from {first} + 1 it should be")
-                });
-            }
-            self.derived = expected;
-        }
+    ) -> Option<(&'static Check, String)> {
         if let Some(place) = mask.iter().position(|&value| value > 1) {
-            return findings
-                .add(&MASK_VALUE, at, || format!("position {place} is {}", mask[place]));
+            return Some((&MASK_VALUE, format!("position {place} is {}", mask[place])));
         }
         if let Some(place) = span.iter().position(|&id| !self.rules.is_span(id)) {
-            return findings
-                .add(&SPAN_VALUE, at, || format!("position {place} is {}", span[place]));
+            return Some((&SPAN_VALUE, format!("position {place} is {}", span[place])));
         }
-        let end = if shifted { length - length.min(2)..length } else { 0..0 };
+        let length = mask.len();
+        let both = |place: usize| format!("loss mask {} and span id {}", mask[place], span[place]);
+        let end = match self.rules.alignment {
+            Alignment::Label => length.saturating_sub(2)..length,
+            Alignment::Token => 0..0,
+        };
         if let Some(place) = end.into_iter().find(|&place| mask[place] > 0 || span[place] > 0) {
-            let (mask, span) = (mask[place], span[place]);
-            return findings.add(&LAST, at, || {
-                format!("position {place} of {length} has loss mask {mask} and span id {span}")
-            });
+            return Some((&LAST, format!("position {place} of {length} has {}", both(place))));
         }
-        if let Some(place) =
-            mask.iter().zip(span).position(|(&mask, &span)| (mask > 0) != (span > 0))
-        {
-            let (mask, span) = (mask[place], span[place]);
-            return findings.add(&MASK_SPAN, at, || {
-                format!("position {place} has loss mask {mask} and span id {span}")
-            });
+        let mut positions = mask.iter().zip(span);
+        if let Some(place) = positions.position(|(&mask, &span)| (mask > 0) != (span > 0)) {
+            return Some((&MASK_SPAN, format!("position {place} has {}", both(place))));
         }
-        if derived {
-            let differs = span.iter().zip(&self.derived).position(|(a, b)| a != b).unwrap_or(0);
-            let (found, expected) = (span[differs], self.derived[differs]);
-            findings.add(&DERIVED, at, || {
-                format!(
-                    "position {differs} has span id {found}; its label's message has {expected}"
-                )
-            });
+        if !derived {
+            return None;
         }
+        let place = span.iter().zip(&self.derived).position(|(a, b)| a != b).unwrap_or(0);
+        let (found, expected) = (span[place], self.derived[place]);
+        let expected = format!("its label's message has {expected}");
+        Some((&DERIVED, format!("position {place} has span id {found}; {expected}")))
     }
+}
+
+/// Derives the span ids of a sequence from its messages; whether that can be done.
+fn derive(
+    rules: &SequenceRules,
+    segments: &Segments,
+    length: usize,
+    alignment: Alignment,
+    span_ids: &mut Vec<u8>,
+) -> bool {
+    span_ids.clear();
+    let Some(spans) = &rules.spans else { return false };
+    let list = segments.list.iter().map(|segment| tokens::Segment {
+        role: segment.role.as_str(),
+        channel: segments.channel(segment),
+        start: segment.start,
+        end: segment.end,
+    });
+    spans.append(list, length, alignment, span_ids).is_ok()
 }

@@ -1,114 +1,57 @@
 //! The files of a pool: which there are, whether they can be read, and what frames their rows.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::check::inventory::{self, Claimed};
-use crate::check::{At, Check, Context, Findings, from_json};
-use crate::cli::{Error, Result, shown};
+use crate::check::{CheckContext, Findings, checks, from_json};
+use crate::error::{Error, Kind, Result, shown};
 use crate::format::npy::{Dtype, Mapped, aligned_step_row, packed_step_row, selfplay_row};
 use crate::format::pack;
 use crate::format::pools::{Valuations, step_files};
 
-static BOTH: Check = Check::error(
-    "pool.files.both",
-    "steps.npy beside steps-*.npy: trainers read the shards and forget the other, or read both",
-)
-.structure()
-.hint("take away what is left of an older pack");
-static GAP: Check = Check::error(
-    "pool.shard.gap",
-    "the shards are not numbered one after another: one was lost, or is of another pack",
-)
-.structure();
-static NPY: Check = Check::error(
-    "pool.shard.npy",
-    "a shard that is no whole .npy file: its header is broken, or rows are missing or too many",
-)
-.structure();
-static DTYPE: Check = Check::error(
-    "pool.shard.dtype",
-    "the rows are of a type that no pool has, or not of that of the first shard",
-)
-.structure();
-static EMBEDDINGS: Check = Check::error(
-    "pool.embeddings",
-    "embeddings that are not float32 [rows, D], row by row beside the steps",
-)
-.structure();
-static VALUATIONS: Check = Check::error(
-    "pool.valuations.form",
-    "valuation_types.json is no bijection of names and ids: rows get the wrong valuation",
-)
-.structure();
-static DIALECT: Check = Check::warning(
-    "pool.valuations.dialect",
-    "valuation_types.json is not name to id, or has a name beyond search, tuple10 and tuple11",
-)
-.structure()
-.hint("some readers fall back to search 0, tuple10 1, tuple11 2 without a word");
-static NO_VALUATIONS: Check = Check::warning(
-    "pool.valuations.missing",
-    "a pack without valuation_types.json: readers guess what its ids mean",
-)
-.structure();
-static MANIFEST: Check =
-    Check::error("pool.manifest.form", "a manifest.json that cannot be read").structure();
-static FOREIGN: Check = Check::warning(
-    "pool.manifest.foreign",
-    "a manifest.json of another program: nothing in it is compared",
-)
-.structure();
-static FILE: Check =
-    Check::error("pool.manifest.file", "a file that the manifest names is not there").structure();
-static BYTES: Check =
-    Check::error("pool.manifest.bytes", "a file has another size than the manifest says")
-        .structure();
-static SHA256: Check = Check::error(
-    "pool.manifest.sha256",
-    "a file has another sha256 than the manifest says: a byte of it was changed",
-);
-static COUNTS: Check = Check::error(
-    "pool.manifest.counts",
-    "rows, runs or their layout are not what the manifest says",
-)
-.structure();
-static SURPLUS: Check = Check::error(
-    "pool.manifest.surplus",
-    "a shard that the manifest does not name: it is read with the others",
-)
-.structure();
-static TEMPORARY: Check =
-    Check::warning("pool.temporary", "a temporary file of a writer that is running, or was killed")
-        .structure();
-
-pub(super) static CHECKS: &[&Check] = &[
-    &BOTH,
-    &GAP,
-    &NPY,
-    &DTYPE,
-    &EMBEDDINGS,
-    &VALUATIONS,
-    &DIALECT,
-    &NO_VALUATIONS,
-    &MANIFEST,
-    &FOREIGN,
-    &FILE,
-    &BYTES,
-    &SHA256,
-    &COUNTS,
-    &SURPLUS,
-    &TEMPORARY,
-];
+checks! {
+    BOTH: Error Structure "pool.files.both",
+        "steps.npy beside steps-*.npy: trainers read the shards and forget the other, or read both",
+        hint "take away what is left of an older pack";
+    GAP: Error Structure "pool.shard.gap",
+        "the shards are not numbered one after another: one was lost, or is of another pack";
+    NPY: Error Structure "pool.shard.npy",
+        "a shard that is no whole .npy file: its header is broken, or rows are missing or too many";
+    DTYPE: Error Structure "pool.shard.dtype",
+        "the rows are of a type that no pool has, or not of that of the first shard";
+    EMBEDDINGS: Error Structure "pool.embeddings",
+        "embeddings that are not float32 [rows, D], row by row beside the steps";
+    VALUATIONS: Error Structure "pool.valuations.form",
+        "valuation_types.json is no bijection of names and ids: rows get the wrong valuation";
+    DIALECT: Warning Structure "pool.valuations.dialect",
+        "valuation_types.json is not name to id, or has a name beyond search, tuple10 and tuple11",
+        hint "some readers fall back to search 0, tuple10 1, tuple11 2 without a word";
+    NO_VALUATIONS: Warning Structure "pool.valuations.missing",
+        "a pack without valuation_types.json: readers guess what its ids mean";
+    MANIFEST: Error Structure "pool.manifest.form", "a manifest.json that cannot be read";
+    FOREIGN: Warning Structure "pool.manifest.foreign",
+        "a manifest.json of another program: nothing in it is compared";
+    FILE: Error Structure "pool.manifest.file", "a file that the manifest names is not there";
+    BYTES: Error Structure "pool.manifest.bytes", "a file has another size than the manifest says";
+    SHA256: Error Content "pool.manifest.sha256",
+        "a file has another sha256 than the manifest says: a byte of it was changed";
+    COUNTS: Error Structure "pool.manifest.counts",
+        "rows, runs or their layout are not what the manifest says";
+    SURPLUS: Error Structure "pool.manifest.surplus",
+        "a shard that the manifest does not name: it is read with the others";
+    TEMPORARY: Warning Structure "pool.temporary",
+        "a temporary file of a writer that is running, or was killed";
+}
 
 /// What was found in the directory of a pool.
-pub(super) struct Files {
+pub(super) struct PoolFiles {
     /// The rows of all shards; `None` where they cannot be read.
-    pub rows: Option<Rows>,
+    pub rows: Option<PoolShards>,
     pub valuations: Option<Valuations>,
     /// Whether the pack says that its `ev_legal` was taken from the boards.
     pub legal_by_board: bool,
@@ -121,15 +64,25 @@ pub(super) struct Files {
 }
 
 /// The shards of a pool, which are of one type.
-pub(super) struct Rows {
+pub(super) struct PoolShards {
     pub dtype: Dtype,
     pub shards: Vec<(PathBuf, Mapped)>,
 }
 
-impl Rows {
+impl PoolShards {
     /// Bytes of one row.
     pub fn row_bytes(&self) -> usize {
         self.shards.first().map_or(0, |(_, mapped)| mapped.row_bytes())
+    }
+
+    /// The rows of all shards.
+    pub fn count(&self) -> u64 {
+        self.shards.iter().map(|(_, mapped)| mapped.rows()).sum()
+    }
+
+    /// Whether these are rows of Macroxue, in one of their two layouts.
+    pub fn is_pack(&self) -> bool {
+        self.dtype == aligned_step_row() || self.dtype == packed_step_row()
     }
 }
 
@@ -172,11 +125,11 @@ struct Described {
     sha256: String,
 }
 
-pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Files> {
+pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<PoolFiles> {
     let (whole, mut shards) = step_files(directory)?;
     let single = directory.join("steps.npy");
     if whole && !shards.is_empty() {
-        findings.add(&BOTH, At::file(&single), || format!("stands beside {} shards", shards.len()));
+        findings.add(&BOTH, &single, format_args!("stands beside {} shards", shards.len()));
     } else if whole {
         shards.push(single);
     } else {
@@ -188,9 +141,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Fil
     if let Some(rows) = &rows {
         embeddings(directory, &paths, rows, findings)?;
     }
-    let is_pack = rows
-        .as_ref()
-        .is_some_and(|rows| rows.dtype == aligned_step_row() || rows.dtype == packed_step_row());
+    let is_pack = rows.as_ref().is_some_and(PoolShards::is_pack);
     let valuations = valuations(directory, is_pack, findings)?;
     let manifest = manifest(directory, findings)?;
     let legality = manifest.as_ref().and_then(|(_, manifest)| manifest.legality);
@@ -198,10 +149,9 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Fil
     if manifest.is_none() {
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     }
-    let sizes = paths.iter().filter_map(|path| fs::metadata(path).ok());
-    Ok(Files {
+    Ok(PoolFiles {
         legal_by_board: legality == Some(Legality::Board),
-        bytes: sizes.filter(|metadata| metadata.is_file()).map(|metadata| metadata.len()).sum(),
+        bytes: inventory::size_of(&paths),
         rows,
         valuations,
         notes,
@@ -221,61 +171,54 @@ fn gaps(shards: &[PathBuf], findings: &mut Findings<'_>) {
         match number(shard) {
             Some(found) if found == next => next += 1,
             found => {
-                findings.add(&GAP, At::file(shard), || format!("number {next} was to come here"));
+                findings.add(&GAP, shard, format_args!("number {next} was to come here"));
                 next = found.map_or(next + 1, |found| found + 1);
             }
         }
     }
 }
 
-fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<Rows>> {
+fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolShards>> {
     let mut opened: Vec<(PathBuf, Mapped)> = Vec::new();
-    let mut sound = true;
+    let mut valid = true;
     for shard in shards {
         let file = File::open(shard).map_err(|e| Error::io(shown(shard), &e))?;
         let mapped = match Mapped::open(&file) {
             Ok(mapped) => mapped,
             Err(error) => {
-                findings.add(&NPY, At::file(shard), || error.to_string());
-                sound = false;
+                findings.add(&NPY, shard, error);
+                valid = false;
                 continue;
             }
         };
-        let dtype = &mapped.header().dtype;
-        if mapped.header().shape.len() != 1 {
-            findings.add(&DTYPE, At::file(shard), || {
-                format!("has the shape {:?}; rows are wanted", mapped.header().shape)
-            });
-            sound = false;
-        } else if let Some((first, other)) = opened.first()
-            && other.header().dtype != *dtype
-        {
-            findings.add(&DTYPE, At::file(shard), || {
-                format!(
-                    "its rows are {dtype}; those of {} are {}",
-                    shown(first),
-                    other.header().dtype
-                )
-            });
-            sound = false;
+        let (shape, dtype) = (&mapped.header().shape, &mapped.header().dtype);
+        let other = opened.first().filter(|(_, first)| first.header().dtype != *dtype);
+        if shape.len() != 1 {
+            findings.add(&DTYPE, shard, format_args!("has the shape {shape:?}; rows are wanted"));
+            valid = false;
+        } else if let Some((first, other)) = other {
+            let (first, other) = (shown(first), &other.header().dtype);
+            let message = format_args!("its rows are {dtype}; those of {first} are {other}");
+            findings.add(&DTYPE, shard, message);
+            valid = false;
         }
         opened.push((shard.clone(), mapped));
     }
     let Some((first, mapped)) = opened.first() else { return Ok(None) };
     let dtype = mapped.header().dtype.clone();
     let known = [aligned_step_row(), packed_step_row(), selfplay_row()].contains(&dtype);
-    if sound && !known && !crate::format::pools::is_readable(&dtype) {
-        findings.add(&DTYPE, At::file(first), || format!("rows of {dtype} are no steps of games"));
-        sound = false;
+    if valid && !known && !crate::format::pools::is_readable(&dtype) {
+        findings.add(&DTYPE, first, format_args!("rows of {dtype} are no steps of games"));
+        valid = false;
     }
-    Ok(sound.then_some(Rows { dtype, shards: opened }))
+    Ok(valid.then_some(PoolShards { dtype, shards: opened }))
 }
 
 /// Embeddings stand beside the steps, shard by shard and row by row.
 fn embeddings(
     directory: &Path,
     paths: &[PathBuf],
-    rows: &Rows,
+    rows: &PoolShards,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let is_one = |path: &&PathBuf| {
@@ -287,9 +230,9 @@ fn embeddings(
         return Ok(());
     }
     if files.len() != rows.shards.len() {
-        findings.add(&EMBEDDINGS, At::file(directory), || {
-            format!("{} embeddings-*.npy for {} shards of steps", files.len(), rows.shards.len())
-        });
+        let (found, wanted) = (files.len(), rows.shards.len());
+        let message = format_args!("{found} embeddings-*.npy for {wanted} shards of steps");
+        findings.add(&EMBEDDINGS, directory, message);
     }
     let mut width = None;
     for (path, (_, steps)) in files.iter().zip(&rows.shards) {
@@ -311,7 +254,7 @@ fn embeddings(
             },
         };
         if let Some(cause) = cause {
-            findings.add(&EMBEDDINGS, At::file(path), || cause);
+            findings.add(&EMBEDDINGS, path, cause);
         }
     }
     Ok(())
@@ -325,16 +268,14 @@ fn valuations(
     let path = directory.join("valuation_types.json");
     if !path.exists() {
         if is_pack {
-            findings.add(&NO_VALUATIONS, At::file(directory), || "has none".to_string());
+            findings.add(&NO_VALUATIONS, directory, "has none");
         }
         return Ok(Some(Valuations::of_pool(directory)?));
     }
     let valuations = match Valuations::of_pool(directory) {
         Ok(valuations) => valuations,
-        Err(error) if error.kind() == crate::cli::Kind::Data => {
-            let text = error.to_string();
-            let cause = text.strip_prefix(&format!("{}: ", shown(&path))).unwrap_or(&text);
-            findings.add(&VALUATIONS, At::file(&path), || cause.to_string());
+        Err(error) if error.kind() == Kind::Data => {
+            findings.add(&VALUATIONS, &path, error.without_place());
             return Ok(None);
         }
         Err(error) => return Err(error),
@@ -342,29 +283,26 @@ fn valuations(
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     for (id, name) in valuations.names() {
         if let Some(other) = by_name.insert(name, *id) {
-            findings.add(&VALUATIONS, At::file(&path), || {
-                format!("{name:?} has the ids {other} and {id}")
-            });
+            findings.add(&VALUATIONS, &path, format_args!("{name:?} has the ids {other} and {id}"));
         }
     }
-    let text = fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let text = inventory::read(&path)?;
     let value: Value = serde_json::from_slice(&text).unwrap_or_default();
     let by_name = value.as_object().is_some_and(|members| members.values().all(Value::is_u64));
     if !by_name {
-        findings.add(&DIALECT, At::file(&path), || "is not an object of name to id".to_string());
+        findings.add(&DIALECT, &path, "is not an object of name to id");
     }
     for (id, name) in [(0, "search"), (1, "tuple10"), (2, "tuple11")] {
-        if let Some((other, _)) =
-            valuations.names().iter().find(|(other, n)| n == name && *other != id)
-        {
-            findings.add(&DIALECT, At::file(&path), || format!("{name} is {other}, usually {id}"));
+        let other = valuations.names().iter().find(|(other, n)| n == name && *other != id);
+        if let Some((other, _)) = other {
+            findings.add(&DIALECT, &path, format_args!("{name} is {other}, usually {id}"));
         }
     }
     let known = crate::game2048::KNOWN_VALUATIONS;
     let others = valuations.names().iter().map(|(_, name)| name.as_str());
     let others: Vec<&str> = others.filter(|name| !known.contains(name)).collect();
     if !others.is_empty() {
-        findings.add(&DIALECT, At::file(&path), || format!("also names {}", others.join(", ")));
+        findings.add(&DIALECT, &path, format_args!("also names {}", others.join(", ")));
     }
     Ok(Some(valuations))
 }
@@ -374,7 +312,7 @@ fn manifest(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<(Pat
     if !path.is_file() {
         return Ok(None);
     }
-    let text = fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let text = inventory::read(&path)?;
     let cause = match from_json::<Manifest>(&text) {
         Ok(manifest) if manifest.schema_version == pack::SCHEMA => {
             return Ok(Some((path, manifest)));
@@ -383,16 +321,16 @@ fn manifest(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<(Pat
         Err(error) => error.to_string(),
     };
     let foreign = inventory::is_foreign(&path, &["gristmill_pack", "\"lost\""])?;
-    findings.add(if foreign { &FOREIGN } else { &MANIFEST }, At::file(&path), || cause);
+    findings.add(if foreign { &FOREIGN } else { &MANIFEST }, &path, cause);
     Ok(None)
 }
 
-impl Files {
+impl PoolFiles {
     /// Compares the manifest with the files, and with the rows and runs that were counted.
     pub fn compare(
         &self,
         rows: u64,
-        context: &mut Context<'_>,
+        context: &mut CheckContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         let Some((path, manifest)) = &self.manifest else { return Ok(()) };
@@ -403,17 +341,17 @@ impl Files {
             sha256: file.sha256.clone(),
         };
         let claims: Vec<Claimed> = manifest.files.iter().map(claim).collect();
-        let checks = inventory::Checks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
+        let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
         inventory::compare(claims.iter(), &checks, context, findings)?;
         for shard in self.shards.iter().filter(|shard| !claims.iter().any(|c| c.path == **shard)) {
-            findings.add(&SURPLUS, At::file(shard), || "is not in manifest.json".to_string());
+            findings.add(&SURPLUS, shard, "is not in manifest.json");
         }
         if self.rows.is_none() {
             return Ok(());
         }
         let mut differ = |what: &str, told: u64, found: u64| {
             if told != found {
-                findings.add(&COUNTS, At::file(path), || format!("{what} is {told}, not {found}"));
+                findings.add(&COUNTS, path, format_args!("{what} is {told}, not {found}"));
             }
         };
         differ("rows", manifest.rows, rows);
@@ -426,9 +364,8 @@ impl Files {
         let is_v1 = self.rows.as_ref().is_some_and(|rows| rows.dtype == selfplay_row());
         let layout = if is_v1 { "selfplay-v1" } else { "macroxue" };
         if manifest.layout != layout {
-            findings.add(&COUNTS, At::file(path), || {
-                format!("layout is {:?}, its rows are {layout}", manifest.layout)
-            });
+            let message = format_args!("layout is {:?}, its rows are {layout}", manifest.layout);
+            findings.add(&COUNTS, path, message);
         }
         Ok(())
     }

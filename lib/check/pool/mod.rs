@@ -16,14 +16,16 @@ mod steps;
 
 use std::path::Path;
 
-use super::{Check, Context, Family, Outcome};
-use crate::cli::{Result, grouped};
-use crate::format::npy::{aligned_step_row, packed_step_row};
+use runs::RunChecker;
+
+use super::{Check, CheckContext, Family, Outcome};
+use crate::cli::grouped;
+use crate::error::Result;
 use crate::format::pools::{is_pool, step_files};
 
-pub(super) struct Pools;
+pub struct PoolFamily;
 
-impl Family for Pools {
+impl Family for PoolFamily {
     fn checks(&self) -> Vec<&'static Check> {
         [files::CHECKS, steps::CHECKS, runs::CHECKS].concat()
     }
@@ -33,35 +35,36 @@ impl Family for Pools {
         is_pool(path) || (path.is_dir() && (shards(path) || path.join("metadata.db").exists()))
     }
 
-    fn check(&self, path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
+    fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         let mut findings = context.findings();
-        let mut notes = Vec::new();
         let mut files = files::check(path, &mut findings)?;
-        let mut counted = 0;
-        let what = match files.rows.as_ref().map(|rows| rows.dtype.clone()) {
-            None => "pool of games".to_string(),
-            Some(dtype) if dtype == aligned_step_row() || dtype == packed_step_row() => {
-                counted = rows::check(path, &mut files, context, &mut findings)?;
-                format!("Macroxue pack, {}-byte rows", dtype.bytes().unwrap_or_default())
-            }
-            Some(dtype) => {
-                counted = games::check(path, &mut files, context, &mut findings)?;
-                match dtype.field("exps") {
-                    Some(_) => "self-play v1 pool".to_string(),
-                    None => "legacy pool".to_string(),
-                }
-            }
-        };
-        files.compare(counted, context, &mut findings)?;
-        notes.push(format!("{} games", grouped(files.runs)));
+        let mut what = "pool of games".to_string();
+        let mut count = 0;
+        if let Some(rows) = &files.rows {
+            let (is_pack, is_v1) = (rows.is_pack(), rows.dtype.field("exps").is_some());
+            count = rows.count();
+            what = match (is_pack, is_v1) {
+                (true, _) => format!("Macroxue pack, {}-byte rows", rows.row_bytes()),
+                (false, true) => "self-play v1 pool".to_string(),
+                (false, false) => "legacy pool".to_string(),
+            };
+            let runs = RunChecker::open(path, is_pack, is_pack || is_v1, &mut findings)?;
+            files.runs = match (context.selection.wants_contents(), is_pack) {
+                (false, _) => runs.finish_unseen(&mut findings),
+                (true, true) => rows::check(path, &files, rows, runs, context, &mut findings)?,
+                (true, false) => games::check(path, runs, context, &mut findings)?,
+            };
+        }
+        files.compare(count, context, &mut findings)?;
+        let mut notes = vec![format!("{} games", grouped(files.runs))];
         notes.extend(files.notes);
         Ok(Outcome {
             path: path.to_path_buf(),
             what,
-            records: ("rows", counted),
+            records: ("rows", count),
             bytes: files.bytes,
             notes,
-            kinds: findings.into_kinds(),
+            groups: findings.into_groups(),
         })
     }
 }

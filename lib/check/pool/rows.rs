@@ -4,75 +4,63 @@
 use std::ops::Range;
 use std::path::Path;
 
-use super::files::{Files, Rows};
-use super::runs::{Run, Runs};
-use super::steps::{Rules, Step, Told};
-use crate::check::{At, Context, Findings, Level};
-use crate::cli::{Error, Flow, Result, ordered_map};
+use super::files::{PoolFiles, PoolShards};
+use super::runs::{RunChecker, RunSummary};
+use super::steps::{Step, StepLabel, StepRules};
+use crate::check::{At, CheckContext, CheckedChunk, Findings, Severity};
+use crate::error::Result;
+use crate::format::pools::Valuations;
 use crate::game2048::{ALIGNED_ROW, PACKED_ROW, StepRow, unpack_is_ambiguous};
 
 /// 3 MB.
 const CHUNK_ROWS: u64 = 1 << 16;
 
-/// Checks all rows and runs; gives the number of rows.
+/// Checks all rows and runs; gives the number of runs.
 pub(super) fn check(
     directory: &Path,
-    files: &mut Files,
-    context: &mut Context<'_>,
+    files: &PoolFiles,
+    rows: &PoolShards,
+    mut runs: RunChecker,
+    context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<u64> {
-    let Some(rows) = &files.rows else { return Ok(0) };
-    let mut runs = Runs::open(directory, true, true, findings)?;
-    let total = rows.shards.iter().map(|(_, mapped)| mapped.rows()).sum();
-    if !context.selection.wants_contents() {
-        files.runs = runs.finish_unseen(findings);
-        return Ok(total);
-    }
-    let rules = Rules {
-        ours: if files.legal_by_board { Level::Error } else { Level::Warning },
-        gaps: Level::Error,
-        valuations: files.valuations.as_ref().map(|valuations| {
-            let mut known = Box::new([false; 256]);
-            for (id, _) in valuations.names() {
-                if let Some(known) = usize::try_from(*id).ok().and_then(|id| known.get_mut(id)) {
-                    *known = true;
-                }
-            }
-            known
-        }),
+    let rules = StepRules {
+        ours: if files.legal_by_board { Severity::Error } else { Severity::Warning },
+        gaps: Severity::Error,
+        valuations: files.valuations.as_ref().map(known_ids),
     };
-    let (selection, most) = (context.selection, context.max_findings);
-    let progress = &mut *context.progress;
-    let mut open: Option<Run> = None;
-    ordered_map(
-        context.jobs,
-        chunks(rows).map(Ok::<_, Error>),
-        || |chunk: Chunk| look(rows, &rules, chunk, Findings::new(selection, most)),
-        |looked: Looked<'_>| {
-            findings.merge(looked.findings);
-            for run in &looked.runs {
-                match &mut open {
-                    Some(open) if open.id == run.id => open.join(run),
-                    _ => {
-                        if let Some(ended) = open.replace(*run) {
-                            runs.close(
-                                &ended,
-                                At::file(directory).record("run", ended.id),
-                                findings,
-                            );
-                        }
+    let at = |run: &RunSummary| At::file(directory).record("run", run.id);
+    let mut open: Option<RunSummary> = None;
+    let make_worker =
+        || |chunk, findings: &mut Findings<'_>| Ok(look(rows, &rules, chunk, findings));
+    context.check_chunks(chunks(rows).map(Ok), make_worker, findings, |chunk, findings| {
+        for run in chunk.summary {
+            match &mut open {
+                Some(open) if open.id == run.id => open.join(&run),
+                _ => {
+                    if let Some(ended) = open.replace(run) {
+                        runs.close(&ended, at(&ended), findings);
                     }
                 }
             }
-            progress.add(looked.rows, looked.rows * rows.row_bytes() as u64);
-            Ok(Flow::Continue)
-        },
-    )?;
+        }
+        Ok(())
+    })?;
     if let Some(ended) = open {
-        runs.close(&ended, At::file(directory).record("run", ended.id), findings);
+        runs.close(&ended, at(&ended), findings);
     }
-    files.runs = runs.finish(findings);
-    Ok(total)
+    Ok(runs.finish(findings))
+}
+
+/// The valuation ids that are named, up to 255.
+fn known_ids(valuations: &Valuations) -> Box<[bool; 256]> {
+    let mut known = Box::new([false; 256]);
+    for (id, _) in valuations.names() {
+        if let Some(known) = usize::try_from(*id).ok().and_then(|id| known.get_mut(id)) {
+            *known = true;
+        }
+    }
+    known
 }
 
 /// Rows of one shard.
@@ -81,60 +69,57 @@ struct Chunk {
     rows: Range<u64>,
 }
 
-fn chunks(rows: &Rows) -> impl Iterator<Item = Chunk> + Send + '_ {
+fn chunks(rows: &PoolShards) -> impl Iterator<Item = Chunk> + Send + '_ {
     rows.shards.iter().enumerate().flat_map(|(shard, (_, mapped))| {
         let starts = (0..mapped.rows()).step_by(CHUNK_ROWS as usize);
         starts.map(move |start| Chunk { shard, rows: start..mapped.rows().min(start + CHUNK_ROWS) })
     })
 }
 
-struct Looked<'s> {
-    findings: Findings<'s>,
-    rows: u64,
-    /// The runs of the chunk; the first may have begun before it.
-    runs: Vec<Run>,
-}
-
-fn look<'s>(rows: &Rows, rules: &Rules, chunk: Chunk, mut findings: Findings<'s>) -> Looked<'s> {
+/// Checks the rows of a chunk. Its runs are the summary; the first may have begun before it.
+fn look(
+    rows: &PoolShards,
+    rules: &StepRules,
+    chunk: Chunk,
+    findings: &mut Findings<'_>,
+) -> CheckedChunk<Vec<RunSummary>> {
     let (path, mapped) = &rows.shards[chunk.shard];
-    let mut runs: Vec<Run> = Vec::new();
+    let mut runs: Vec<RunSummary> = Vec::new();
     let earlier = before(rows, &chunk).map(|row| (row.run_id, step(&row)));
     let size = rows.row_bytes();
     let bytes = mapped.data();
-    let count = chunk.rows.end - chunk.rows.start;
     for number in chunk.rows.clone() {
         let at = At::file(path).record("row", number);
         let start = number as usize * size;
         let row = parse(&bytes[start..start + size]);
         if row.tile_65536_mask != 0 && !row.packed_board().mask_is_sound() {
-            rules.mask(at, row.tile_65536_mask, &mut findings);
+            rules.mask(at, row.tile_65536_mask, findings);
         }
         let step = step(&row);
-        rules.step(at, Told::Nothing, &step, &mut findings);
+        rules.step(at, StepLabel::None, &step, findings);
         let id = u64::from(row.run_id);
         match runs.last_mut().filter(|run| run.id == id) {
             Some(run) => {
-                rules.next(at, Told::Nothing, &run.last, &step, &mut findings);
+                rules.next(at, StepLabel::None, &run.last, &step, findings);
                 run.push(&step);
             }
             None => {
                 match earlier.as_ref().filter(|(run, _)| runs.is_empty() && *run == row.run_id) {
-                    Some((_, before)) => {
-                        rules.next(at, Told::Nothing, before, &step, &mut findings);
-                    }
-                    None => rules.first(at, Told::Nothing, &step, &mut findings),
+                    Some((_, before)) => rules.next(at, StepLabel::None, before, &step, findings),
+                    None => rules.first(at, StepLabel::None, &step, findings),
                 }
-                runs.push(Run::begin(id, &step));
+                runs.push(RunSummary::begin(id, &step));
             }
         }
     }
+    let records = chunk.rows.end - chunk.rows.start;
     // What is mapped counts as memory of ours while it is.
     mapped.release(chunk.rows);
-    Looked { findings, rows: count, runs }
+    CheckedChunk { records, bytes: records * size as u64, summary: runs }
 }
 
 /// The row before a chunk, in its shard or the one before.
-fn before(rows: &Rows, chunk: &Chunk) -> Option<StepRow> {
+fn before(rows: &PoolShards, chunk: &Chunk) -> Option<StepRow> {
     let row = match chunk.rows.start.checked_sub(1) {
         Some(number) => rows.shards[chunk.shard].1.row(number),
         None => {

@@ -2,80 +2,61 @@
 
 use std::fmt;
 
-use crate::check::{At, Check, Findings, Level};
+use crate::check::{At, Findings, Severity, checks};
 use crate::game2048::{Board, Direction, Slide, survey};
 
-static MASK: Check = Check::error(
-    "pool.step.mask",
-    "tile_65536_mask has the bit of a cell that is not 15: the board cannot be unpacked",
-);
-static EVAL: Check =
-    Check::error("pool.step.board_eval", "board_eval is not the heuristic's value of the board");
-static MAX_RANK: Check =
-    Check::error("pool.step.max_rank", "max_rank is not the largest exponent on the board");
-static MOVE: Check = Check::error(
-    "pool.step.move",
-    "move_dir is no direction, or one that the board cannot go: the label is impossible",
-);
-static EV_LEGAL: Check = Check::error(
-    "pool.step.ev_legal",
-    "ev_legal has the bit of a direction that the board cannot go: its value is trained on",
-)
-.hint("in packs of other programs, or of --legality values, this is a warning");
-static EV_FINITE: Check = Check::error(
-    "pool.step.ev.finite",
-    "a branch EV that is no finite number: the loss becomes NaN",
-);
-static EV_ZERO: Check =
-    Check::error("pool.step.ev.zero", "a branch EV that is not 0.0 where ev_legal has no bit")
-        .hint("in packs of other programs this is a warning");
-static INDEX: Check = Check::error(
-    "pool.step.index",
-    "step_index does not run from 0 without gaps: steps were lost, or stand twice",
-)
-.hint("in sampled and legacy pools this is a warning");
-static NEXT: Check = Check::error(
-    "pool.step.next",
-    "the move, and one new 2 or 4, do not lead to the next board: steps of two games are mixed",
-);
-static SEED: Check =
-    Check::error("pool.step.seed", "a seed that is not the one of its run's steps before");
-static VALUATION: Check =
-    Check::error("pool.step.valuation", "a valuation_type that valuation_types.json does not name");
-
-pub(super) static ROW: Check = Check::error(
-    "pool.step.row",
-    "a row that is no step of a game: an exponent over 17, a field out of its range",
-);
-
-pub(super) static CHECKS: &[&Check] = &[
-    &ROW, &MASK, &EVAL, &MAX_RANK, &MOVE, &EV_LEGAL, &EV_FINITE, &EV_ZERO, &INDEX, &NEXT, &SEED,
-    &VALUATION,
-];
+checks! {
+    pub(super) ROW: Error Content "pool.step.row",
+        "a row that is no step of a game: an exponent over 17, a field out of its range";
+    MASK: Error Content "pool.step.mask",
+        "tile_65536_mask has the bit of a cell that is not 15: the board cannot be unpacked";
+    EVAL: Error Content "pool.step.board_eval",
+        "board_eval is not the heuristic's value of the board";
+    MAX_RANK: Error Content "pool.step.max_rank",
+        "max_rank is not the largest exponent on the board";
+    MOVE: Error Content "pool.step.move",
+        "move_dir is no direction, or one that the board cannot go: the label is impossible";
+    EV_LEGAL: Error Content "pool.step.ev_legal",
+        "ev_legal has the bit of a direction that the board cannot go: its value is trained on",
+        hint "in packs of other programs, or of --legality values, this is a warning";
+    EV_FINITE: Error Content "pool.step.ev.finite",
+        "a branch EV that is no finite number: the loss becomes NaN";
+    EV_ZERO: Error Content "pool.step.ev.zero",
+        "a branch EV that is not 0.0 where ev_legal has no bit",
+        hint "in packs of other programs this is a warning";
+    INDEX: Error Content "pool.step.index",
+        "step_index does not run from 0 without gaps: steps were lost, or stand twice",
+        hint "in sampled and legacy pools this is a warning";
+    NEXT: Error Content "pool.step.next",
+        "the move, and one new 2 or 4, do not lead to the next board: steps of two games are mixed";
+    SEED: Error Content "pool.step.seed", "a seed that is not the one of its run's steps before";
+    VALUATION: Error Content "pool.step.valuation",
+        "a valuation_type that valuation_types.json does not name";
+}
 
 /// How strict the rules are in this pool.
 #[derive(Debug, Clone)]
-pub(super) struct Rules {
+pub(super) struct StepRules {
     /// Of what only packs of ours keep.
-    pub ours: Level,
+    pub ours: Severity,
     /// Of gaps between steps.
-    pub gaps: Level,
+    pub gaps: Severity,
     /// The valuation ids that are named, up to 255; `None`: all are.
     pub valuations: Option<Box<[bool; 256]>>,
 }
 
 /// Which step a message is about, where the finding's place does not say it.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Told {
-    Nothing,
+pub(super) enum StepLabel {
+    None,
     Step(u32),
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for StepLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Told::Nothing => Ok(()),
-            Told::Step(index) => write!(f, "step {index}: "),
+            StepLabel::None => Ok(()),
+            StepLabel::Step(index) => write!(f, "step {index}: "),
         }
     }
 }
@@ -112,15 +93,15 @@ impl Step {
     }
 }
 
-impl Rules {
-    /// Tells a mask that is over cells that are not 15.
+impl StepRules {
+    /// Reports a mask that is over cells that are not 15.
     pub fn mask(&self, at: At<'_>, mask: u16, findings: &mut Findings<'_>) {
-        findings.add(&MASK, at, || format!("the mask is {mask:#06x}"));
+        findings.add(&MASK, at, format_args!("the mask is {mask:#06x}"));
     }
 
-    /// The rules of a step by itself. `told` is put before each message.
+    /// The rules of a step by itself. `label` is put before each message.
     #[inline]
-    pub fn step(&self, at: At<'_>, told: Told, step: &Step, findings: &mut Findings<'_>) {
+    pub fn step(&self, at: At<'_>, label: StepLabel, step: &Step, findings: &mut Findings<'_>) {
         let survey = survey(&step.board);
         let max_rank = step.board.max_rank();
         let legal = survey.legal;
@@ -129,33 +110,32 @@ impl Rules {
         let move_is_good = step.move_dir.is_none_or(|m| m < 4 && legal >> m & 1 == 1);
         let bits = step.ev_legal.unwrap_or(legal);
         if !(eval_is_good && rank_is_good && move_is_good && bits & !legal == 0) {
-            self.tell_board(at, told, step, survey.board_eval, max_rank, legal, findings);
+            self.report_board(at, label, step, survey.board_eval, max_rank, legal, findings);
         }
         for (i, value) in step.branch_evs.iter().enumerate() {
-            let is_told = step.ev_legal.is_none() || bits >> i & 1 == 1;
-            if !value.is_finite() && is_told {
-                findings.add(&EV_FINITE, at, || {
-                    format!("{told}branch_evs has {value} for {}", Direction::NAMES[i])
-                });
-            } else if !is_told && value.to_bits() != 0 {
-                findings.add_as(&EV_ZERO, self.ours, at, || {
-                    format!("{told}branch_evs has {value} for {}", Direction::NAMES[i])
-                });
-            }
+            let is_set = step.ev_legal.is_none() || bits >> i & 1 == 1;
+            let (check, severity) = match is_set {
+                true if !value.is_finite() => (&EV_FINITE, EV_FINITE.severity),
+                false if value.to_bits() != 0 => (&EV_ZERO, self.ours),
+                _ => continue,
+            };
+            let name = Direction::NAMES[i];
+            let message = format_args!("{label}branch_evs has {value} for {name}");
+            findings.add_as(check, severity, at, message);
         }
         if let (Some(known), Some(id)) = (&self.valuations, step.valuation_type)
             && !known[usize::from(id)]
         {
-            findings.add(&VALUATION, at, || format!("{told}valuation_type is {id}"));
+            findings.add(&VALUATION, at, format_args!("{label}valuation_type is {id}"));
         }
     }
 
     #[cold]
     #[allow(clippy::too_many_arguments)] // one place, and all of it is what was found
-    fn tell_board(
+    fn report_board(
         &self,
         at: At<'_>,
-        told: Told,
+        label: StepLabel,
         step: &Step,
         eval: i32,
         max_rank: u8,
@@ -167,43 +147,42 @@ impl Rules {
             set.collect::<Vec<_>>().join(", ")
         };
         if let Some(found) = step.board_eval.filter(|&found| step.exact && found != eval) {
-            findings.add(&EVAL, at, || format!("{told}is {found}, not {eval}"));
+            findings.add(&EVAL, at, format_args!("{label}is {found}, not {eval}"));
         }
         if let Some(found) = step.max_rank.filter(|&found| step.exact && found != max_rank) {
-            findings.add(&MAX_RANK, at, || format!("{told}is {found}, not {max_rank}"));
+            findings.add(&MAX_RANK, at, format_args!("{label}is {found}, not {max_rank}"));
         }
         match step.move_dir {
             Some(found) if found > 3 => {
-                findings.add(&MOVE, at, || format!("{told}move_dir is {found}"));
+                findings.add(&MOVE, at, format_args!("{label}move_dir is {found}"));
             }
-            Some(found) if step.exact && legal >> found & 1 == 0 => findings.add(&MOVE, at, || {
-                let found = Direction::NAMES[usize::from(found)];
-                format!("{told}the move is {found}; the board can go {}", names(legal))
-            }),
+            Some(found) if step.exact && legal >> found & 1 == 0 => {
+                let (found, legal) = (Direction::NAMES[usize::from(found)], names(legal));
+                let message = format_args!("{label}the move is {found}; the board can go {legal}");
+                findings.add(&MOVE, at, message);
+            }
             _ => {}
         }
         match step.ev_legal {
             Some(bits) if bits > 15 => {
-                findings.add(&EV_LEGAL, at, || format!("{told}ev_legal is {bits}, over 15"));
+                findings.add(&EV_LEGAL, at, format_args!("{label}ev_legal is {bits}, over 15"));
             }
             Some(bits) if step.exact && bits & !legal != 0 => {
-                findings.add_as(&EV_LEGAL, self.ours, at, || {
-                    format!(
-                        "{told}ev_legal has {}; the board cannot go there",
-                        names(bits & !legal)
-                    )
-                });
+                let extra = names(bits & !legal);
+                let message =
+                    format_args!("{label}ev_legal has {extra}; the board cannot go there");
+                findings.add_as(&EV_LEGAL, self.ours, at, message);
             }
             _ => {}
         }
     }
 
     /// The rules of the first step of a run.
-    pub fn first(&self, at: At<'_>, told: Told, step: &Step, findings: &mut Findings<'_>) {
+    pub fn first(&self, at: At<'_>, label: StepLabel, step: &Step, findings: &mut Findings<'_>) {
         if step.step_index != 0 {
-            findings.add_as(&INDEX, self.gaps, at, || {
-                format!("{told}the first step_index of its run is {}", step.step_index)
-            });
+            let message =
+                format_args!("{label}the first step_index of its run is {}", step.step_index);
+            findings.add_as(&INDEX, self.gaps, at, message);
         }
     }
 
@@ -212,20 +191,23 @@ impl Rules {
     pub fn next(
         &self,
         at: At<'_>,
-        told: Told,
+        label: StepLabel,
         before: &Step,
         step: &Step,
         findings: &mut Findings<'_>,
     ) {
         if step.seed != before.seed {
-            findings.add(&SEED, at, || {
-                format!("{told}the seed is {:?}, before {:?}", step.seed, before.seed)
-            });
+            let (seed, earlier) = (step.seed, before.seed);
+            findings.add(
+                &SEED,
+                at,
+                format_args!("{label}the seed is {seed:?}, before {earlier:?}"),
+            );
         }
-        if u64::from(step.step_index) != u64::from(before.step_index) + 1 {
-            findings.add_as(&INDEX, self.gaps, at, || {
-                format!("{told}step_index {} comes behind {}", step.step_index, before.step_index)
-            });
+        let (index, last) = (step.step_index, before.step_index);
+        if u64::from(index) != u64::from(last) + 1 {
+            let message = format_args!("{label}step_index {index} comes after {last}");
+            findings.add_as(&INDEX, self.gaps, at, message);
             return;
         }
         if !(step.exact && before.exact) {
@@ -237,14 +219,14 @@ impl Rules {
             None if before.move_dir.is_none() => (0..4)
                 .filter_map(Direction::from_index)
                 .any(|direction| step.board.follows(&before.board, direction)),
-            // A move that is none was told with its step.
+            // A move that is none was reported with its step.
             None => true,
         };
         if !leads {
-            findings.add(&NEXT, at, || {
-                let moved = before.direction().map_or("no move", Direction::name);
-                format!("{told}the board before, moved {moved}, does not lead to this one")
-            });
+            let moved = before.direction().map_or("no move", Direction::name);
+            let message =
+                format_args!("{label}the board before, moved {moved}, does not lead to this one");
+            findings.add(&NEXT, at, message);
         }
     }
 }

@@ -2,100 +2,48 @@
 //! both indices cut puzzles and groups out of them without a gap.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::dataset;
 use crate::check::inventory;
-use crate::check::{At, Check, Findings};
-use crate::cli::{Error, Result, shown};
+use crate::check::{At, Check, Findings, checks};
+use crate::error::{Error, Result, shown};
 use crate::format::npy::{self, Dtype, Integers};
 use crate::format::puzzle_dir::{Array, Metadata};
 
-static MISSING: Check = Check::error(
-    "puzzle.file.missing",
-    "a file of a set that dataset.json names is not there: the loader ends",
-)
-.structure();
-static SURPLUS: Check = Check::warning(
-    "puzzle.file.surplus",
-    "a file of a set that dataset.json does not name: nobody reads it",
-)
-.structure();
-static NPY: Check = Check::error(
-    "puzzle.npy",
-    "no whole .npy file of integers: pickled, cut, too long, or of another type",
-)
-.structure();
-static DTYPE: Check = Check::warning(
-    "puzzle.dtype",
-    "not int32 in C order and little-endian, as the contract has it: loaders cast, or read slowly",
-)
-.structure();
-static SHAPE: Check = Check::error(
-    "puzzle.shape",
-    "inputs and labels are [N, seq_len], identifiers and indices have one axis",
-)
-.structure();
-static ROWS: Check = Check::error(
-    "puzzle.rows",
-    "inputs and labels differ in their number of examples: answers belong to other questions",
-)
-.structure();
-static EMPTY: Check =
-    Check::warning("puzzle.empty", "a set without examples: an epoch of it has no batch")
-        .structure();
-static LENGTH: Check = Check::error(
-    "puzzle.indices.length",
-    "puzzle_indices has not one entry more than there are puzzles: all behind is shifted",
-)
-.structure();
-static START: Check = Check::error(
-    "puzzle.indices.start",
-    "an index does not start at 0: what stands before is never drawn",
-)
-.structure();
-static ORDER: Check =
-    Check::error("puzzle.indices.order", "an index decreases: a puzzle or group of negative size")
-        .structure();
-static END: Check = Check::error(
-    "puzzle.indices.end",
-    "an index does not end at the number of what it cuts: the last are never drawn, or not there",
-)
-.structure();
-static EMPTY_PUZZLE: Check = Check::error(
-    "puzzle.indices.empty_puzzle",
-    "a puzzle without examples: the loader skips it without a word",
-)
-.structure();
-static EMPTY_GROUP: Check = Check::error(
-    "puzzle.indices.empty_group",
-    "a group without puzzles: the loader fails in the middle of training",
-)
-.structure();
-static IDENTIFIER: Check = Check::error(
-    "puzzle.identifier.range",
-    "a puzzle identifier outside [0, num_puzzle_identifiers): the embedding reads beyond its table",
-);
-
-pub(super) static CHECKS: &[&Check] = &[
-    &MISSING,
-    &SURPLUS,
-    &NPY,
-    &DTYPE,
-    &SHAPE,
-    &ROWS,
-    &EMPTY,
-    &LENGTH,
-    &START,
-    &ORDER,
-    &END,
-    &EMPTY_PUZZLE,
-    &EMPTY_GROUP,
-    &IDENTIFIER,
-];
+checks! {
+    MISSING: Error Structure "puzzle.file.missing",
+        "a file of a set that dataset.json names is not there: the loader ends";
+    SURPLUS: Warning Structure "puzzle.file.surplus",
+        "a file of a set that dataset.json does not name: nobody reads it";
+    NPY: Error Structure "puzzle.npy",
+        "no whole .npy file of integers: pickled, cut, too long, or of another type";
+    DTYPE: Warning Structure "puzzle.dtype",
+        "not int32 in C order and little-endian, as the contract has it: loaders cast, or read slowly";
+    SHAPE: Error Structure "puzzle.shape",
+        "inputs and labels are [N, seq_len], identifiers and indices have one axis";
+    ROWS: Error Structure "puzzle.rows",
+        "inputs and labels differ in their number of examples: answers belong to other questions";
+    EMPTY: Warning Structure "puzzle.empty", "a set without examples: an epoch of it has no batch";
+    LENGTH: Error Structure "puzzle.indices.length",
+        "puzzle_indices has not one entry more than there are puzzles: all behind is shifted";
+    START: Error Structure "puzzle.indices.start",
+        "an index does not start at 0: what stands before is never drawn";
+    ORDER: Error Structure "puzzle.indices.order",
+        "an index decreases: a puzzle or group of negative size";
+    END: Error Structure "puzzle.indices.end",
+        "an index does not end at the number of what it cuts: the last are never drawn, or not there";
+    EMPTY_PUZZLE: Error Structure "puzzle.indices.empty_puzzle",
+        "a puzzle without examples: the loader skips it without a word";
+    EMPTY_GROUP: Error Structure "puzzle.indices.empty_group",
+        "a group without puzzles: the loader fails in the middle of training";
+    IDENTIFIER: Error Content "puzzle.identifier.range",
+        "a puzzle identifier outside [0, num_puzzle_identifiers): the embedding reads beyond its table";
+}
 
 /// A set whose examples can be read.
-pub(super) struct Set {
+pub(super) struct ValidSet {
     pub inputs: Integers,
     pub labels: Integers,
     pub inputs_path: PathBuf,
@@ -110,102 +58,109 @@ pub(super) fn check(
     metadata: &Metadata,
     sums: &mut dataset::Sums,
     findings: &mut Findings<'_>,
-) -> Result<Option<Set>> {
-    let mut open = |array: Array| open(&array.path(directory, set), findings);
+) -> Result<Option<ValidSet>> {
+    let path = |array: Array| array.path(directory, set);
+    let mut open = |array: Array| open(&path(array), findings);
     let inputs = open(Array::Inputs)?;
     let labels = open(Array::Labels)?;
-    let identifiers = open(Array::PuzzleIdentifiers)?;
-    let puzzles = open(Array::PuzzleIndices)?;
-    let groups = open(Array::GroupIndices)?;
+    let index = IndexArrays {
+        identifiers: open(Array::PuzzleIdentifiers)?,
+        puzzles: open(Array::PuzzleIndices)?,
+        groups: open(Array::GroupIndices)?,
+    };
     let seq_len = metadata.constants.seq_len;
     let mut fits = true;
     for (array, integers) in [(Array::Inputs, &inputs), (Array::Labels, &labels)] {
         let Some(integers) = integers else { continue };
-        let path = array.path(directory, set);
         match integers.shape() {
-            [_, length] if i64::try_from(*length) == Ok(seq_len) => {}
+            [_, length] if i64::try_from(*length) == Ok(seq_len) => continue,
             [_, length] => {
-                fits = false;
-                dataset::wrong_seq_len(At::file(&path), seq_len, *length, findings);
+                dataset::wrong_seq_len(At::file(&path(array)), seq_len, *length, findings);
             }
-            other => {
-                fits = false;
-                findings.add(&SHAPE, At::file(&path), || format!("has the shape {other:?}"));
-            }
+            other => findings.add(&SHAPE, &path(array), format_args!("has the shape {other:?}")),
         }
-    }
-    let flat = [
-        (Array::PuzzleIdentifiers, &identifiers),
-        (Array::PuzzleIndices, &puzzles),
-        (Array::GroupIndices, &groups),
-    ];
-    let mut flat_fits = true;
-    for (array, integers) in flat {
-        let Some(integers) = integers else { continue };
-        if integers.shape().len() != 1 {
-            flat_fits = false;
-            let path = array.path(directory, set);
-            findings
-                .add(&SHAPE, At::file(&path), || format!("has the shape {:?}", integers.shape()));
-        }
-    }
-    sums.unknown |= !flat_fits || identifiers.is_none() || groups.is_none();
-    let examples = inputs.as_ref().map(Integers::rows);
-    if let (Some(inputs), Some(labels)) = (&inputs, &labels)
-        && inputs.rows() != labels.rows()
-    {
         fits = false;
-        let path = Array::Labels.path(directory, set);
-        findings.add(&ROWS, At::file(&path), || {
-            format!("has {} examples, the inputs {}", labels.rows(), inputs.rows())
-        });
     }
+    let examples = inputs.as_ref().map(Integers::rows);
+    index.check(path, examples, metadata, sums, findings);
+    sums.examples += examples.unwrap_or(0);
     if examples == Some(0) {
-        let path = Array::Inputs.path(directory, set);
-        findings.add(&EMPTY, At::file(&path), || "has no examples".to_string());
+        findings.add(&EMPTY, &path(Array::Inputs), "has no examples");
     }
-    if flat_fits {
-        let path = |array: Array| array.path(directory, set);
-        let count = identifiers.as_ref().map(Integers::rows);
-        if let (Some(puzzles), Some(count)) = (&puzzles, count)
-            && puzzles.rows() != count + 1
-        {
-            findings.add(&LENGTH, At::file(&path(Array::PuzzleIndices)), || {
-                format!("has {} entries for {count} puzzles", puzzles.rows())
-            });
+    let (Some(inputs), Some(labels)) = (inputs, labels) else { return Ok(None) };
+    let (examples, answers) = (inputs.rows(), labels.rows());
+    if examples != answers {
+        let message = format_args!("has {answers} examples, the inputs {examples}");
+        findings.add(&ROWS, &path(Array::Labels), message);
+        return Ok(None);
+    }
+    let inputs_path = path(Array::Inputs);
+    Ok(fits.then_some(ValidSet { inputs, labels, inputs_path, examples }))
+}
+
+/// The arrays that cut a set into puzzles and groups; `None` where one cannot be read.
+struct IndexArrays {
+    identifiers: Option<Integers>,
+    puzzles: Option<Integers>,
+    groups: Option<Integers>,
+}
+
+impl IndexArrays {
+    fn check(
+        &self,
+        path: impl Fn(Array) -> PathBuf,
+        examples: Option<u64>,
+        metadata: &Metadata,
+        sums: &mut dataset::Sums,
+        findings: &mut Findings<'_>,
+    ) {
+        let arrays = [
+            (Array::PuzzleIdentifiers, &self.identifiers),
+            (Array::PuzzleIndices, &self.puzzles),
+            (Array::GroupIndices, &self.groups),
+        ];
+        let mut are_flat = true;
+        for (array, integers) in arrays {
+            let shape = integers.as_ref().map(Integers::shape);
+            if let Some(shape) = shape.filter(|shape| shape.len() != 1) {
+                are_flat = false;
+                findings.add(&SHAPE, &path(array), format_args!("has the shape {shape:?}"));
+            }
         }
-        if let Some(puzzles) = &puzzles {
+        sums.unknown |= !are_flat || self.identifiers.is_none() || self.groups.is_none();
+        if !are_flat {
+            return;
+        }
+        let count = self.identifiers.as_ref().map(Integers::rows);
+        if let Some(puzzles) = &self.puzzles {
             let path = path(Array::PuzzleIndices);
+            if let Some(count) = count.filter(|count| puzzles.rows() != count + 1) {
+                let entries = puzzles.rows();
+                findings.add(
+                    &LENGTH,
+                    &path,
+                    format_args!("has {entries} entries for {count} puzzles"),
+                );
+            }
             index(puzzles, &path, examples, "examples", &EMPTY_PUZZLE, findings);
         }
-        if let Some(groups) = &groups {
-            let path = path(Array::GroupIndices);
-            index(groups, &path, count, "puzzles", &EMPTY_GROUP, findings);
+        if let Some(groups) = &self.groups {
+            index(groups, &path(Array::GroupIndices), count, "puzzles", &EMPTY_GROUP, findings);
         }
-        if let Some(identifiers) = &identifiers {
-            let path = path(Array::PuzzleIdentifiers);
-            self::identifiers(identifiers, &path, metadata.num_puzzle_identifiers, findings);
+        if let Some(identifiers) = &self.identifiers {
+            let (path, names) = (path(Array::PuzzleIdentifiers), metadata.num_puzzle_identifiers);
+            self::identifiers(identifiers, &path, names, findings);
         }
         sums.puzzles += count.unwrap_or(0);
-        sums.groups += groups.as_ref().map_or(0, |groups| groups.rows().saturating_sub(1));
+        sums.groups += self.groups.as_ref().map_or(0, |groups| groups.rows().saturating_sub(1));
     }
-    sums.examples += examples.unwrap_or(0);
-    Ok(match (inputs, labels) {
-        (Some(inputs), Some(labels)) if fits => Some(Set {
-            examples: inputs.rows(),
-            inputs,
-            labels,
-            inputs_path: Array::Inputs.path(directory, set),
-        }),
-        _ => None,
-    })
 }
 
 fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            findings.add(&MISSING, At::file(path), || "is not there".to_string());
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            findings.add(&MISSING, path, "is not there");
             return Ok(None);
         }
         Err(error) => return Err(Error::io(shown(path), &error)),
@@ -215,24 +170,22 @@ fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
             let header = integers.header();
             let fortran = header.fortran_order && header.shape.len() > 1;
             if header.dtype != Dtype::scalar(b'i', 4) || fortran {
-                findings.add(&DTYPE, At::file(path), || {
-                    let order = if fortran { " in Fortran order" } else { "" };
-                    format!("holds {}{order}", header.dtype)
-                });
+                let order = if fortran { " in Fortran order" } else { "" };
+                findings.add(&DTYPE, path, format_args!("holds {}{order}", header.dtype));
             }
             Ok(Some(integers))
         }
-        Err(npy::Error::Io(error)) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
+        Err(npy::Error::Io(error)) if error.kind() != ErrorKind::UnexpectedEof => {
             Err(Error::io(shown(path), &error))
         }
         Err(error) => {
-            findings.add(&NPY, At::file(path), || error.to_string());
+            findings.add(&NPY, path, error);
             Ok(None)
         }
     }
 }
 
-/// An index of starts with the end behind them.
+/// An index of starts, with the end after them.
 fn index(
     index: &Integers,
     path: &Path,
@@ -246,26 +199,26 @@ fn index(
     for (number, value) in (0u64..).zip(index.values()) {
         match before {
             None if value != 0 => {
-                findings.add(&START, at, || format!("starts at {value}, not 0"));
+                findings.add(&START, at, format_args!("starts at {value}, not 0"));
             }
             Some(before) if value == before => {
-                findings.add(empty, at.record("entry", number - 1), || {
-                    format!("{before} stands twice, so it has no {what}")
-                });
+                let message = format_args!("{before} stands twice, so it has no {what}");
+                findings.add(empty, at.record("entry", number - 1), message);
             }
             Some(before) if value < before => {
-                findings.add(&ORDER, at.record("entry", number), || {
-                    format!("{value} comes behind {before}")
-                });
+                let message = format_args!("{value} comes after {before}");
+                findings.add(&ORDER, at.record("entry", number), message);
             }
             _ => {}
         }
         before = Some(value);
     }
     match (before, cut) {
-        (None, _) => findings.add(&END, at, || format!("is empty, without the number of {what}")),
+        (None, _) => {
+            findings.add(&END, at, format_args!("is empty, without the number of {what}"));
+        }
         (Some(end), Some(count)) if u64::try_from(end) != Ok(count) => {
-            findings.add(&END, at, || format!("ends at {end}; there are {count} {what}"));
+            findings.add(&END, at, format_args!("ends at {end}; there are {count} {what}"));
         }
         _ => {}
     }
@@ -277,9 +230,12 @@ fn identifiers(identifiers: &Integers, path: &Path, count: i64, findings: &mut F
     }
     for (number, value) in (0u64..).zip(identifiers.values()) {
         if !(0..count).contains(&value) {
-            findings.add(&IDENTIFIER, At::file(path).record("puzzle", number), || {
-                format!("is {value}; num_puzzle_identifiers is {count}")
-            });
+            let at = At::file(path).record("puzzle", number);
+            findings.add(
+                &IDENTIFIER,
+                at,
+                format_args!("is {value}; num_puzzle_identifiers is {count}"),
+            );
         }
     }
 }
@@ -292,14 +248,11 @@ pub(super) fn surplus(
 ) -> Result<()> {
     for path in inventory::paths_in(directory)? {
         let name = inventory::name_of(&path);
-        if name.starts_with('.') {
-            continue;
-        }
-        let set = Array::ALL
-            .iter()
-            .find_map(|array| name.strip_suffix(&format!("__{}.npy", array.name())));
-        if let Some(set) = set.filter(|set| !sets.iter().any(|known| known == set)) {
-            findings.add(&SURPLUS, At::file(&path), || format!("is of the set {set:?}"));
+        let set = Array::ALL.into_iter().find_map(|array| array.set_of(&name));
+        let is_surplus =
+            |set: &&str| !set.starts_with('.') && !sets.iter().any(|known| known == set);
+        if let Some(set) = set.filter(is_surplus) {
+            findings.add(&SURPLUS, &path, format_args!("is of the set {set:?}"));
         }
     }
     Ok(())

@@ -5,95 +5,68 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::check::{At, Check, Findings};
-use crate::cli::{Error, Result, shown};
+use crate::check::{At, Findings, checks, inventory};
+use crate::error::Result;
 use crate::format::puzzle_dir::{Metadata, SetConstants};
 
-static MISSING: Check = Check::error(
-    "puzzle.dataset.missing",
-    "a split without dataset.json: the loader cannot open it",
-)
-.structure();
-static FORM: Check = Check::error(
-    "puzzle.dataset.form",
-    "dataset.json cannot be read, or a field is missing or of the wrong kind",
-)
-.structure();
-static PAD: Check = Check::error(
-    "puzzle.dataset.pad_id",
-    "pad_id is outside the vocabulary: a padded batch reads beyond the embedding's table",
-)
-.structure();
-static BLANK: Check = Check::error(
-    "puzzle.dataset.blank_identifier_id",
-    "blank_identifier_id is no identifier: a padded batch reads beyond the table of puzzles",
-)
-.structure();
-static IGNORE: Check = Check::warning(
-    "puzzle.dataset.ignore_label_id",
-    "no label is ever ignored (ignore_label_id is null, or no token): padding is trained on",
-)
-.structure();
-static SEQ_LEN: Check =
-    Check::error("puzzle.dataset.seq_len", "seq_len is not the length of the arrays' rows")
-        .structure();
-static IDENTIFIERS: Check = Check::error(
-    "puzzle.dataset.num_puzzle_identifiers",
-    "num_puzzle_identifiers is not the number of names in identifiers.json",
-)
-.structure();
-static GROUPS: Check = Check::error(
-    "puzzle.dataset.total_groups",
-    "total_groups is not the number of groups: an epoch has another length than is counted on",
-)
-.structure();
-static MEAN: Check = Check::warning(
-    "puzzle.dataset.mean_puzzle_examples",
-    "mean_puzzle_examples is not examples / puzzles: the schedule of steps is wrong",
-)
-.structure();
-static AGREE: Check = Check::error(
-    "puzzle.dataset.agree",
-    "train and test name other constants: a model of the one cannot read the other",
-)
-.structure();
-
-pub(super) static CHECKS: &[&Check] =
-    &[&MISSING, &FORM, &PAD, &BLANK, &IGNORE, &SEQ_LEN, &IDENTIFIERS, &GROUPS, &MEAN, &AGREE];
+checks! {
+    MISSING: Error Structure "puzzle.dataset.missing",
+        "a split without dataset.json: the loader cannot open it";
+    FORM: Error Structure "puzzle.dataset.form",
+        "dataset.json cannot be read, or a field is missing or of the wrong kind";
+    PAD: Error Structure "puzzle.dataset.pad_id",
+        "pad_id is outside the vocabulary: a padded batch reads beyond the embedding's table";
+    BLANK: Error Structure "puzzle.dataset.blank_identifier_id",
+        "blank_identifier_id is no identifier: a padded batch reads beyond the table of puzzles";
+    IGNORE: Warning Structure "puzzle.dataset.ignore_label_id",
+        "no label is ever ignored (ignore_label_id is null, or no token): padding is trained on";
+    SEQ_LEN: Error Structure "puzzle.dataset.seq_len",
+        "seq_len is not the length of the arrays' rows";
+    IDENTIFIERS: Error Structure "puzzle.dataset.num_puzzle_identifiers",
+        "num_puzzle_identifiers is not the number of names in identifiers.json";
+    GROUPS: Error Structure "puzzle.dataset.total_groups",
+        "total_groups is not the number of groups: an epoch has another length than is counted on";
+    MEAN: Warning Structure "puzzle.dataset.mean_puzzle_examples",
+        "mean_puzzle_examples is not examples / puzzles: the schedule of steps is wrong";
+    AGREE: Error Structure "puzzle.dataset.agree",
+        "train and test name other constants: a model of the one cannot read the other";
+}
 
 /// Reads the `dataset.json` of a split's directory; `None` where it has not got all of its fields.
 pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<Metadata>> {
     let path = directory.join("dataset.json");
     if !path.is_file() {
-        findings.add(&MISSING, At::file(directory), || "has no dataset.json".to_string());
+        findings.add(&MISSING, directory, "has no dataset.json");
         return Ok(None);
     }
-    let text = std::fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let text = inventory::read(&path)?;
     let at = At::file(&path);
     let fields: Map<String, Value> = match serde_json::from_slice(&text) {
         Ok(fields) => fields,
         Err(error) => {
-            findings.add(&FORM, at, || error.to_string());
+            findings.add(&FORM, at, &error);
             return Ok(None);
         }
     };
-    let metadata = read_fields(&fields, |cause| findings.add(&FORM, at, || cause));
+    let metadata = read_fields(&fields, |cause| findings.add(&FORM, at, cause));
     let Some(metadata) = metadata else { return Ok(None) };
     let SetConstants { pad_id, ignore_label_id, blank_identifier_id, vocab_size, .. } =
         metadata.constants;
     let is_token = |id: i64| (0..vocab_size).contains(&id);
     if !is_token(pad_id) {
-        findings.add(&PAD, at, || format!("is {pad_id}; vocab_size is {vocab_size}"));
+        findings.add(&PAD, at, format_args!("is {pad_id}; vocab_size is {vocab_size}"));
     }
     if !(0..metadata.num_puzzle_identifiers).contains(&blank_identifier_id) {
         let count = metadata.num_puzzle_identifiers;
-        findings.add(&BLANK, at, || {
-            format!("is {blank_identifier_id}; num_puzzle_identifiers is {count}")
-        });
+        findings.add(
+            &BLANK,
+            at,
+            format_args!("is {blank_identifier_id}; num_puzzle_identifiers is {count}"),
+        );
     }
     if !ignore_label_id.is_some_and(is_token) {
         let shown = ignore_label_id.map_or("null".to_string(), |id| id.to_string());
-        findings.add(&IGNORE, at, || format!("is {shown}; vocab_size is {vocab_size}"));
+        findings.add(&IGNORE, at, format_args!("is {shown}; vocab_size is {vocab_size}"));
     }
     Ok(Some(metadata))
 }
@@ -174,7 +147,11 @@ pub(super) fn compare(
     let path = directory.join("dataset.json");
     let at = At::file(&path);
     if u64::try_from(metadata.total_groups).ok() != Some(sums.groups) {
-        findings.add(&GROUPS, at, || format!("is {}, not {}", metadata.total_groups, sums.groups));
+        findings.add(
+            &GROUPS,
+            at,
+            format_args!("is {}, not {}", metadata.total_groups, sums.groups),
+        );
     }
     if sums.puzzles > 0 {
         let (told, mean) =
@@ -182,17 +159,17 @@ pub(super) fn compare(
         // Some builders round.
         let close = (told - mean).abs() <= 1e-6 * mean;
         if !close {
-            findings.add(&MEAN, at, || format!("is {told}, not {mean}"));
+            findings.add(&MEAN, at, format_args!("is {told}, not {mean}"));
         }
     }
 }
 
 pub(super) fn wrong_seq_len(at: At<'_>, told: i64, found: u64, findings: &mut Findings<'_>) {
-    findings.add(&SEQ_LEN, at, || format!("its rows have {found} tokens; seq_len is {told}"));
+    findings.add(&SEQ_LEN, at, format_args!("its rows have {found} tokens; seq_len is {told}"));
 }
 
 pub(super) fn wrong_identifiers(at: At<'_>, told: i64, found: usize, findings: &mut Findings<'_>) {
-    findings.add(&IDENTIFIERS, at, || format!("is {told}; identifiers.json has {found} names"));
+    findings.add(&IDENTIFIERS, at, format_args!("is {told}; identifiers.json has {found} names"));
 }
 
 /// Both splits are for one model.
@@ -210,10 +187,10 @@ pub(super) fn agree(a: (&Path, &Metadata), b: (&Path, &Metadata), findings: &mut
         ("num_puzzle_identifiers", other.num_puzzle_identifiers, b.1.num_puzzle_identifiers),
     ];
     for (name, a, b) in both.into_iter().filter(|(_, a, b)| a != b) {
-        findings.add(&AGREE, At::file(&path), || format!("{name} is {b}, in the other split {a}"));
+        findings.add(&AGREE, &path, format_args!("{name} is {b}, in the other split {a}"));
     }
     let (a, b) = (other.constants.ignore_label_id, b.1.constants.ignore_label_id);
     if a != b {
-        findings.add(&AGREE, At::file(&path), || format!("ignore_label_id is {b:?}, not {a:?}"));
+        findings.add(&AGREE, &path, format_args!("ignore_label_id is {b:?}, not {a:?}"));
     }
 }

@@ -2,37 +2,30 @@
 
 use std::ops::Range;
 
-use super::arrays::Set;
-use super::{check_of, level};
+use super::DomainExample;
+use super::arrays::ValidSet;
 use crate::check::repeats::{Repeats, hash};
-use crate::check::{At, Check, Context, Findings};
-use crate::cli::{Error, Flow, Result, ordered_map};
+use crate::check::{At, CheckContext, CheckedChunk, Findings, checks};
+use crate::error::Result;
 use crate::format::puzzle_dir::SetConstants;
 use crate::puzzle::{Domain, Split};
 
-static TOKEN: Check = Check::error(
-    "puzzle.token.range",
-    "an input token outside [0, vocab_size): the embedding reads beyond its table",
-);
-static LABEL: Check = Check::error(
-    "puzzle.label.range",
-    "a label outside [0, vocab_size) that is not ignore_label_id: the loss reads beyond the logits",
-);
-static MINUS_100: Check = Check::error(
-    "puzzle.label.minus_100",
-    "a label of -100 in the file: the loader makes it of ignore_label_id, here it is not in any range",
-);
-static IGNORED: Check = Check::warning(
-    "puzzle.label.ignored",
-    "all labels of an example are ignored: it teaches nothing",
-);
-pub(super) static CHECKS: &[&Check] = &[&TOKEN, &LABEL, &MINUS_100, &IGNORED];
+checks! {
+    TOKEN: Error Content "puzzle.token.range",
+        "an input token outside [0, vocab_size): the embedding reads beyond its table";
+    LABEL: Error Content "puzzle.label.range",
+        "a label outside [0, vocab_size) that is not ignore_label_id: the loss reads beyond the logits";
+    MINUS_100: Error Content "puzzle.label.minus_100",
+        "a label of -100 in the file: the loader makes it of ignore_label_id, here it is not in any range";
+    IGNORED: Warning Content "puzzle.label.ignored",
+        "all labels of an example are ignored: it teaches nothing";
+}
 
 /// 1 MB of tokens.
 const CHUNK_TOKENS: u64 = 1 << 17;
 
 /// What is known of the examples of a set.
-pub(super) struct Rules {
+pub(super) struct ExampleRules {
     pub constants: SetConstants,
     pub domain: Option<&'static dyn Domain>,
     pub split: Split,
@@ -40,115 +33,94 @@ pub(super) struct Rules {
     pub ours: bool,
 }
 
-/// Checks all examples of a set; `place` makes of an example's number what [`Repeats`] are to
-/// know it by.
+/// Checks all examples of a set, the `number`th of its root, and keeps their hashes where there are
+/// `repeats`.
 pub(super) fn check(
-    set: &Set,
-    rules: &Rules,
+    set: &ValidSet,
+    number: usize,
+    rules: &ExampleRules,
     mut repeats: Option<&mut Repeats>,
-    place: impl Fn(u64) -> u64,
-    context: &mut Context<'_>,
+    context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let rows = (CHUNK_TOKENS / set.inputs.row_len().max(1) as u64).max(1);
     let chunks = (0..set.examples).step_by(rows as usize);
-    let chunks = chunks.map(|start| Ok::<_, Error>(start..set.examples.min(start + rows)));
+    let chunks = chunks.map(|start| Ok(start..set.examples.min(start + rows)));
     let hashed = repeats.is_some();
-    let (selection, most) = (context.selection, context.max_findings);
-    let progress = &mut *context.progress;
-    ordered_map(
-        context.jobs,
-        chunks,
-        || {
-            let mut worker = Worker { set, rules, hashed, inputs: Vec::new(), labels: Vec::new() };
-            move |rows: Range<u64>| worker.check(rows, Findings::new(selection, most))
-        },
-        |looked: Looked<'_>| {
-            findings.merge(looked.findings);
-            if let Some(repeats) = &mut repeats {
-                for (example, hash) in (looked.rows.start..).zip(looked.hashes) {
-                    repeats.add(hash, place(example))?;
-                }
-            }
-            progress.add(looked.rows.end - looked.rows.start, looked.bytes);
-            Ok(Flow::Continue)
-        },
-    )
+    let make_worker = || {
+        let mut reader =
+            ExampleReader { set, rules, hashed, inputs: Vec::new(), labels: Vec::new() };
+        move |rows: Range<u64>, findings: &mut Findings<'_>| Ok(reader.check(rows, findings))
+    };
+    context.check_chunks(chunks, make_worker, findings, |chunk, _| match &mut repeats {
+        Some(repeats) => repeats.extend(&chunk.summary.1, number, chunk.summary.0),
+        None => Ok(()),
+    })
 }
 
-struct Looked<'s> {
-    findings: Findings<'s>,
-    rows: Range<u64>,
-    bytes: u64,
-    hashes: Vec<u128>,
-}
-
-struct Worker<'a> {
-    set: &'a Set,
-    rules: &'a Rules,
+/// Reads examples, and checks each of them; a thread has one.
+struct ExampleReader<'a> {
+    set: &'a ValidSet,
+    rules: &'a ExampleRules,
     hashed: bool,
     inputs: Vec<i32>,
     labels: Vec<i32>,
 }
 
-impl Worker<'_> {
-    fn check<'s>(&mut self, rows: Range<u64>, mut findings: Findings<'s>) -> Looked<'s> {
+impl ExampleReader<'_> {
+    /// The summary is the number of the first example, and the hashes.
+    fn check(
+        &mut self,
+        rows: Range<u64>,
+        findings: &mut Findings<'_>,
+    ) -> CheckedChunk<(u64, Vec<u128>)> {
         let mut hashes = Vec::new();
         let mut bytes = 0;
         for example in rows.clone() {
             self.set.inputs.read_row(example, &mut self.inputs);
             self.set.labels.read_row(example, &mut self.labels);
             bytes += 8 * self.inputs.len() as u64;
-            let at = At::file(&self.set.inputs_path).record("example", example);
-            self.example(at, &mut findings);
+            self.example(At::file(&self.set.inputs_path).record("example", example), findings);
             if self.hashed {
                 hashes.push(hash_of(&self.inputs, &self.labels));
             }
         }
         self.set.inputs.release(rows.clone());
         self.set.labels.release(rows.clone());
-        Looked { findings, rows, bytes, hashes }
+        CheckedChunk { records: rows.end - rows.start, bytes, summary: (rows.start, hashes) }
     }
 
     fn example(&self, at: At<'_>, findings: &mut Findings<'_>) {
-        let Rules { constants, domain, split, ours } = self.rules;
-        let is_token = |token: i32| (0..constants.vocab_size).contains(&i64::from(token));
+        let ExampleRules { constants, domain, split, ours } = self.rules;
+        let (inputs, labels, vocab_size) = (&self.inputs, &self.labels, constants.vocab_size);
+        let is_token = |token: i32| (0..vocab_size).contains(&i64::from(token));
         let ignored = |label: i32| Some(i64::from(label)) == constants.ignore_label_id;
-        let mut in_range = true;
-        if let Some(place) = self.inputs.iter().position(|&token| !is_token(token)) {
-            in_range = false;
-            findings.add(&TOKEN, at, || {
-                let vocab = constants.vocab_size;
-                format!("inputs[{place}] is {}; vocab_size is {vocab}", self.inputs[place])
-            });
+        let wrong_token = inputs.iter().position(|&token| !is_token(token));
+        if let Some(place) = wrong_token {
+            let token = inputs[place];
+            let message = format_args!("inputs[{place}] is {token}; vocab_size is {vocab_size}");
+            findings.add(&TOKEN, at, message);
         }
-        let wrong = |&label: &i32| !is_token(label) && !ignored(label);
-        if let Some(place) = self.labels.iter().position(wrong) {
-            in_range = false;
-            let label = self.labels[place];
+        let wrong_label = labels.iter().position(|&label| !is_token(label) && !ignored(label));
+        if let Some(place) = wrong_label {
+            let label = labels[place];
             let check = if label == -100 { &MINUS_100 } else { &LABEL };
-            findings.add(check, at, || {
-                format!("labels[{place}] is {label}; vocab_size is {}", constants.vocab_size)
-            });
+            let message = format_args!("labels[{place}] is {label}; vocab_size is {vocab_size}");
+            findings.add(check, at, message);
         }
-        if constants.ignore_label_id.is_some() && self.labels.iter().all(|&label| ignored(label)) {
-            findings.add(&IGNORED, at, || "every label is ignore_label_id".to_string());
+        if constants.ignore_label_id.is_some() && labels.iter().all(|&label| ignored(label)) {
+            findings.add(&IGNORED, at, "every label is ignore_label_id");
         }
         // Elsewhere than in its vocabulary a domain has no rules.
-        let Some(domain) = domain.filter(|_| in_range) else { return };
-        let told = domain.check(&self.inputs, &self.labels, Some(*split));
-        for finding in &told {
-            let Some(check) = check_of(finding.rule) else { continue };
-            let foreign = if *ours { finding.rule.level } else { finding.rule.foreign };
-            findings.add_as(check, level(foreign), at, || finding.message.clone());
+        if let (Some(domain), None, None) = (domain, wrong_token, wrong_label) {
+            let example = DomainExample { inputs, labels, split: Some(*split), ours: *ours };
+            example.check(*domain, at, findings);
         }
     }
 }
 
 fn hash_of(inputs: &[i32], labels: &[i32]) -> u128 {
-    let mut bytes = Vec::with_capacity(4 * inputs.len());
-    bytes.extend(inputs.iter().flat_map(|token| token.to_le_bytes()));
-    let split = bytes.len();
-    bytes.extend(labels.iter().flat_map(|token| token.to_le_bytes()));
-    hash(&[&bytes[..split], &bytes[split..]])
+    let bytes =
+        |side: &[i32]| side.iter().flat_map(|token| token.to_le_bytes()).collect::<Vec<u8>>();
+    hash(&[&bytes(inputs), &bytes(labels)])
 }

@@ -16,18 +16,17 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use super::inventory;
-use super::{Check, Context, Depth, Family, Level, Outcome};
-use crate::cli::Result;
+use super::{At, Check, CheckContext, Depth, Family, Findings, Outcome, inventory};
+use crate::error::Result;
 use crate::format::puzzle_dir::{Array, SPLITS, is_puzzle_dir};
-use crate::puzzle::{self, DOMAINS, Rule};
+use crate::puzzle::{DOMAINS, Domain, Rule, Split};
 
-pub(super) struct Puzzles;
+pub struct PuzzleSetFamily;
 
-impl Family for Puzzles {
+impl Family for PuzzleSetFamily {
     fn checks(&self) -> Vec<&'static Check> {
         let own = [root::CHECKS, dataset::CHECKS, arrays::CHECKS, examples::CHECKS].concat();
-        own.into_iter().chain(RULES.iter().map(|rule| &rule.check)).collect()
+        own.into_iter().chain(RULES.iter().map(|(_, check)| check)).collect()
     }
 
     fn knows(&self, path: &Path) -> bool {
@@ -36,7 +35,7 @@ impl Family for Puzzles {
             let Ok(paths) = inventory::paths_in(directory) else { return false };
             paths.iter().any(|path| {
                 let name = inventory::name_of(path);
-                Array::ALL.iter().any(|array| name.ends_with(&format!("__{}.npy", array.name())))
+                Array::ALL.into_iter().any(|array| array.set_of(&name).is_some())
             })
         };
         is_puzzle_dir(path)
@@ -44,44 +43,44 @@ impl Family for Puzzles {
             || SPLITS.iter().any(|split| has_array(&path.join(split.name())))
     }
 
-    fn check(&self, path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
+    fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         root::check(path, context)
     }
 }
 
-/// A domain's rule as a check.
-struct DomainRule {
-    rule: &'static Rule,
-    check: Check,
-}
-
-/// The rules of all domains, `puzzle.{domain}.{rule}`.
-static RULES: LazyLock<Vec<DomainRule>> = LazyLock::new(|| {
-    let of = |domain: &&'static dyn puzzle::Domain| {
+/// The rules of all domains as checks, `puzzle.{domain}.{rule}`.
+static RULES: LazyLock<Vec<(&'static Rule, Check)>> = LazyLock::new(|| {
+    let of = |domain: &&'static dyn Domain| {
         let name = domain.constants().name;
-        domain.rules().iter().map(move |rule| DomainRule {
-            rule,
-            check: Check {
-                id: Cow::Owned(format!("puzzle.{name}.{}", rule.id)),
-                level: level(rule.level),
-                depth: Depth::Content,
-                meaning: Cow::Borrowed(rule.meaning),
-                hint: (rule.level != rule.foreign)
-                    .then_some("published sets are known for it: there it is a warning"),
-            },
-        })
+        let check = move |rule: &Rule| Check {
+            id: Cow::Owned(format!("puzzle.{name}.{}", rule.id)),
+            severity: rule.severity,
+            depth: Depth::Content,
+            meaning: rule.meaning,
+            hint: (rule.severity != rule.foreign)
+                .then_some("published sets are known for it: there it is a warning"),
+        };
+        domain.rules().iter().map(move |rule| (*rule, check(rule)))
     };
     DOMAINS.iter().flat_map(of).collect()
 });
 
-/// The check of a rule.
-pub(super) fn check_of(rule: &'static Rule) -> Option<&'static Check> {
-    RULES.iter().find(|known| std::ptr::eq(known.rule, rule)).map(|known| &known.check)
+/// One example to be checked by the rules of its domain.
+pub(super) struct DomainExample<'a> {
+    pub inputs: &'a [i32],
+    pub labels: &'a [i32],
+    pub split: Option<Split>,
+    /// Whether our builders made it: what only they keep is an error then.
+    pub ours: bool,
 }
 
-pub(super) fn level(level: puzzle::Level) -> Level {
-    match level {
-        puzzle::Level::Error => Level::Error,
-        puzzle::Level::Warning => Level::Warning,
+impl DomainExample<'_> {
+    pub fn check(&self, domain: &dyn Domain, at: At<'_>, findings: &mut Findings<'_>) {
+        for finding in domain.check(self.inputs, self.labels, self.split) {
+            let rule = RULES.iter().find(|(rule, _)| std::ptr::eq(*rule, finding.rule));
+            let Some((rule, check)) = rule else { continue };
+            let severity = if self.ours { rule.severity } else { rule.foreign };
+            findings.add_as(check, severity, at, finding.message);
+        }
     }
 }

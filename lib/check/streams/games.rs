@@ -1,28 +1,29 @@
 //! Game records: the same rules as for the games of a pool.
 
-use std::path::Path;
-
-use super::{Looked, RECORD, position};
-use crate::batch::Batch;
-use crate::check::{At, pool};
-use crate::cli::Result;
+use super::{BatchSummary, PlacedBatch, RECORD, RecordChecker};
+use crate::check::{Findings, pool};
+use crate::error::Result;
 use crate::game2048::Game;
 use crate::record::game::Games;
 
 #[derive(Default)]
-pub(super) struct Judge {
+pub(super) struct GameChecker {
     game: Game,
 }
 
-impl Judge {
-    pub fn look(&mut self, path: &Path, batch: &Batch, looked: &mut Looked<'_>) -> Result<()> {
-        let view = Games::of(&batch.records)?;
+impl RecordChecker for GameChecker {
+    fn check(
+        &mut self,
+        batch: &PlacedBatch<'_>,
+        _: &mut BatchSummary,
+        findings: &mut Findings<'_>,
+    ) -> Result<()> {
+        let view = Games::of(&batch.batch.records)?;
         for row in 0..view.len() {
-            let at =
-                position(At::file(path), batch.origin.place(row).position).id(view.source(row));
+            let at = batch.at(row).id(view.source(row));
             match view.read(row, &mut self.game) {
-                Ok(()) => pool::games::game(&self.game, at, &mut looked.findings),
-                Err(reason) => looked.findings.add(&RECORD, at, || reason),
+                Ok(()) => pool::games::game(&self.game, at, findings),
+                Err(reason) => findings.add(&RECORD, at, reason),
             }
         }
         Ok(())

@@ -1,40 +1,30 @@
 //! A directory of Parquet shards (`synth_harmony`): every record, and the manifest beside them.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Summary, records};
+use super::{StreamSummary, records};
 use crate::check::inventory;
-use crate::check::{At, Check, Context, Family, Findings, Outcome};
-use crate::cli::{Error, Result, shown};
+use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
+use crate::error::Result;
 use crate::format::parquet::ParquetFile;
 
-static MANIFEST: Check = Check::error(
-    "shards.manifest.missing",
-    "no manifest.json beside the shards: the KD dataset must record it, and cannot",
-)
-.structure();
-static FORM: Check = Check::error(
-    "shards.manifest.form",
-    "a manifest.json that cannot be read, or is of another schema",
-)
-.structure();
-static FILE: Check =
-    Check::error("shards.manifest.file", "a shard that the manifest names is not there")
-        .structure();
-static SURPLUS: Check =
-    Check::error("shards.manifest.surplus", "a shard that the manifest does not name").structure();
-static COUNTS: Check = Check::error(
-    "shards.manifest.counts",
-    "rows, row groups or bytes of a shard are not what the manifest says: cut, or another file",
-)
-.structure();
+checks! {
+    MANIFEST: Error Structure "shards.manifest.missing",
+        "no manifest.json beside the shards: the KD dataset must record it, and cannot";
+    FORM: Error Structure "shards.manifest.form",
+        "a manifest.json that cannot be read, or is of another schema";
+    FILE: Error Structure "shards.manifest.file", "a shard that the manifest names is not there";
+    SURPLUS: Error Structure "shards.manifest.surplus", "a shard that the manifest does not name";
+    COUNTS: Error Structure "shards.manifest.counts",
+        "rows, row groups or bytes of a shard are not what the manifest says: cut, or another file";
+}
 
-pub(in crate::check) struct Shards;
+pub struct ParquetShardsFamily;
 
 const SCHEMA: &str = "synth_harmony_v1";
 
@@ -59,32 +49,31 @@ struct Shard {
     row_groups: u64,
 }
 
-impl Family for Shards {
+impl Family for ParquetShardsFamily {
     fn checks(&self) -> Vec<&'static Check> {
-        vec![&MANIFEST, &FORM, &FILE, &SURPLUS, &COUNTS]
+        CHECKS.to_vec()
     }
 
     fn knows(&self, path: &Path) -> bool {
         path.is_dir() && parquet_files(path).is_ok_and(|files| !files.is_empty())
     }
 
-    fn check(&self, path: &Path, context: &mut Context<'_>) -> Result<Outcome> {
+    fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         let files = parquet_files(path)?;
         let mut findings = context.findings();
         manifest(path, &files, &mut findings)?;
-        let mut summary = Summary::default();
+        let mut summary = StreamSummary::default();
         for file in &files {
             records(file, &mut summary, context, &mut findings)?;
         }
         summary.repeated_ids(&files, &mut findings)?;
-        let bytes = files.iter().filter_map(|file| fs::metadata(file).ok());
         Ok(Outcome {
             path: path.to_path_buf(),
             what: format!("directory of {} Parquet shards", files.len()),
             records: ("records", summary.records),
-            bytes: bytes.map(|metadata| metadata.len()).sum(),
+            bytes: inventory::size_of(&files),
             notes: summary.notes(),
-            kinds: findings.into_kinds(),
+            groups: findings.into_groups(),
         })
     }
 }
@@ -111,59 +100,58 @@ fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
 fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
     let path = directory.join("manifest.json");
     if !path.is_file() {
-        findings.add(&MANIFEST, At::file(directory), || "has no manifest.json".to_string());
+        findings.add(&MANIFEST, directory, "has no manifest.json");
         return Ok(());
     }
-    let text = fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let text = inventory::read(&path)?;
     let storage = match parsed(&text) {
         Ok(manifest) => manifest.storage,
         Err(cause) => {
-            findings.add(&FORM, At::file(&path), || cause);
+            findings.add(&FORM, &path, cause);
             return Ok(());
         }
     };
     let mut named = BTreeSet::new();
-    let (mut rows, mut bytes) = (0, 0);
+    let (mut rows, mut bytes) = (0u64, 0u64);
     for shard in &storage.shards {
         // Paths are relative to where the set was made; the name is what stays.
         let name = Path::new(&shard.path).file_name().unwrap_or_default();
         let file = directory.join(name);
         named.insert(file.clone());
-        rows += shard.rows;
-        bytes += shard.bytes;
+        rows = rows.saturating_add(shard.rows);
+        bytes = bytes.saturating_add(shard.bytes);
         if !file.is_file() {
-            findings.add(&FILE, At::file(&file), || "is not there".to_string());
+            findings.add(&FILE, &file, "is not there");
             continue;
         }
-        // One that cannot be opened is told when its records are read.
-        let Some(parquet) = File::open(&file).ok().and_then(|file| ParquetFile::open(file).ok())
-        else {
-            continue;
-        };
-        let found = [
-            ("bytes", shard.bytes, parquet.bytes().ok()),
-            ("rows", shard.rows, Some(parquet.rows())),
-            ("row groups", shard.row_groups, Some(parquet.row_groups())),
+        shard.compare(&file, findings);
+    }
+    let sums =
+        [("total_rows", storage.total_rows, rows), ("total_bytes", storage.total_bytes, bytes)];
+    for (what, stated, sum) in sums.into_iter().filter(|(_, stated, sum)| stated != sum) {
+        findings.add(&COUNTS, &path, format_args!("{what} is {stated}; its shards have {sum}"));
+    }
+    for file in files.iter().filter(|file| !named.contains(*file)) {
+        findings.add(&SURPLUS, file, "is not in manifest.json");
+    }
+    Ok(())
+}
+
+impl Shard {
+    fn compare(&self, file: &Path, findings: &mut Findings<'_>) {
+        let opened = File::open(file).ok().and_then(|file| ParquetFile::open(file).ok());
+        // One that cannot be opened is reported when its records are read.
+        let Some(parquet) = opened else { return };
+        let counts = [
+            ("bytes", self.bytes, parquet.bytes().ok()),
+            ("rows", self.rows, Some(parquet.rows())),
+            ("row groups", self.row_groups, Some(parquet.row_groups())),
         ];
-        for (what, told, found) in found {
-            if let Some(found) = found.filter(|found| *found != told) {
-                findings.add(&COUNTS, At::file(&file), || {
-                    format!("has {found} {what}; the manifest says {told}")
-                });
+        for (what, stated, found) in counts {
+            if let Some(found) = found.filter(|found| *found != stated) {
+                let message = format_args!("has {found} {what}; the manifest says {stated}");
+                findings.add(&COUNTS, file, message);
             }
         }
     }
-    for (what, told, sum) in
-        [("total_rows", storage.total_rows, rows), ("total_bytes", storage.total_bytes, bytes)]
-    {
-        if told != sum {
-            findings.add(&COUNTS, At::file(&path), || {
-                format!("{what} is {told}; its shards have {sum}")
-            });
-        }
-    }
-    for file in files.iter().filter(|file| !named.contains(*file)) {
-        findings.add(&SURPLUS, At::file(file), || "is not in manifest.json".to_string());
-    }
-    Ok(())
 }

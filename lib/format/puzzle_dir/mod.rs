@@ -76,6 +76,11 @@ impl Array {
     pub fn path(self, directory: &Path, set: &str) -> PathBuf {
         directory.join(format!("{set}__{}.npy", self.name()))
     }
+
+    /// The set that a file of this name is of, where it is of this array.
+    pub fn set_of(self, name: &str) -> Option<&str> {
+        name.strip_suffix(".npy")?.strip_suffix(self.name())?.strip_suffix("__")
+    }
 }
 
 /// An error of an array's file; `writing` says whether an I/O error is one of an output.

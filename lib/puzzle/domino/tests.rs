@@ -103,14 +103,14 @@ fn an_empty_table() {
 
 #[test]
 fn foreign_chains_are_warnings() {
-    use crate::puzzle::Level;
+    use crate::puzzle::Severity;
     let foreign: Vec<_> = Domino
         .rules()
         .iter()
-        .filter(|rule| rule.foreign == Level::Warning)
-        .map(|rule| (rule.id, rule.level))
+        .filter(|rule| rule.foreign == Severity::Warning)
+        .map(|rule| (rule.id, rule.severity))
         .collect();
-    assert_eq!(foreign, [("chain", Level::Error), ("ends", Level::Error)]);
+    assert_eq!(foreign, [("chain", Severity::Error), ("ends", Severity::Error)]);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What manifests say against the disk, against one another, and against what was seen.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -10,63 +9,39 @@ use sha2::{Digest, Sha256};
 use super::{Claim, Manifests, Seen};
 use crate::check::inventory::{self, Claimed};
 use crate::check::kd::Prefix;
-use crate::check::{At, Check, Context, Findings};
-use crate::cli::{Error, Result, shown};
+use crate::check::{CheckContext, Findings, checks};
+use crate::error::{Result, shown};
 use crate::format::hex;
 use crate::format::kd_root::{ALL, Config, Part, Records};
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
-static FILE: Check = Check::error(
-    "kd.manifest.file",
-    "a file that the manifest names is not there: a part of the dataset was lost",
-)
-.structure();
-static BYTES: Check = Check::error(
-    "kd.manifest.bytes",
-    "a file has another size than the manifest says: it was cut, or written again",
-)
-.structure();
-static SHA256: Check = Check::error(
-    "kd.manifest.sha256",
-    "a file has another sha256 than the manifest says: a byte of it was changed",
-);
-static COUNTS: Check = Check::error(
-    "kd.manifest.counts",
-    "rows, tokens or supervised tokens are not what the manifest says",
-)
-.structure();
-static SURPLUS: Check = Check::error(
-    "kd.manifest.surplus",
-    "a dataset that no manifest names: it may be unfinished, or of another run",
-)
-.structure()
-.hint("a shard counts once its part manifest stands; take it away, or write it again");
-static CONFIG: Check = Check::error(
-    "kd.manifest.config",
-    "config_hash is not the hash of the config, or the tokenizer is not the one of the config",
-)
-.structure();
-static PARTS: Check = Check::error(
-    "kd.manifest.parts",
-    "manifest.json and the part manifests contradict one another",
-)
-.structure()
-.hint("make manifest.json again from the parts; try: ds-manifest");
-static INPUT: Check = Check::error(
-    "kd.manifest.input",
-    "the dataset was made from another input than the manifest given by --input-manifest",
-)
-.structure();
-
-pub(super) static CHECKS: &[&Check] =
-    &[&FILE, &BYTES, &SHA256, &COUNTS, &SURPLUS, &CONFIG, &PARTS, &INPUT];
+checks! {
+    FILE: Error Structure "kd.manifest.file",
+        "a file that the manifest names is not there: a part of the dataset was lost";
+    BYTES: Error Structure "kd.manifest.bytes",
+        "a file has another size than the manifest says: it was cut, or written again";
+    SHA256: Error Content "kd.manifest.sha256",
+        "a file has another sha256 than the manifest says: a byte of it was changed";
+    COUNTS: Error Structure "kd.manifest.counts",
+        "rows, tokens or supervised tokens are not what the manifest says";
+    SURPLUS: Error Structure "kd.manifest.surplus",
+        "a dataset that no manifest names: it may be unfinished, or of another run",
+        hint "a shard counts once its part manifest stands; take it away, or write it again";
+    CONFIG: Error Structure "kd.manifest.config",
+        "config_hash is not the hash of the config, or the tokenizer is not the one of the config";
+    PARTS: Error Structure "kd.manifest.parts",
+        "manifest.json and the part manifests contradict one another",
+        hint "make manifest.json again from the parts; try: ds-manifest";
+    INPUT: Error Structure "kd.manifest.input",
+        "the dataset was made from another input than the manifest given by --input-manifest";
+}
 
 impl Manifests {
     /// Compares what the manifests say with the disk, with one another, and with what was seen.
     pub fn compare(
         &self,
         seen: &[(&Prefix, Seen)],
-        context: &mut Context<'_>,
+        context: &mut CheckContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         self.configs(findings);
@@ -81,9 +56,7 @@ impl Manifests {
         if self.any && !self.unread {
             for (prefix, _) in seen {
                 if !self.claims.iter().any(|claim| claim.prefix == prefix.path) {
-                    findings.add(&SURPLUS, At::file(&prefix.path), || {
-                        "no manifest names it".to_string()
-                    });
+                    findings.add(&SURPLUS, &prefix.path, "no manifest names it");
                 }
             }
         }
@@ -101,9 +74,11 @@ impl Manifests {
                 Err(_) => "none: valid_fraction is not from 0 to 1".to_string(),
             };
             if computed != hash {
-                findings.add(&CONFIG, At::file(path), || {
-                    format!("config_hash is {hash}; that of the config is {computed}")
-                });
+                findings.add(
+                    &CONFIG,
+                    path,
+                    format_args!("config_hash is {hash}; that of the config is {computed}"),
+                );
             }
             let ours = [
                 ("model_sha256", Value::from(VOCABULARY_SHA256)),
@@ -111,9 +86,11 @@ impl Manifests {
             ];
             for (name, expected) in ours {
                 if tokenizer["type"] == "o200k_harmony" && tokenizer[name] != expected {
-                    findings.add(&CONFIG, At::file(path), || {
-                        format!("tokenizer.{name} is {}, not {expected}", tokenizer[name])
-                    });
+                    findings.add(
+                        &CONFIG,
+                        path,
+                        format_args!("tokenizer.{name} is {}, not {expected}", tokenizer[name]),
+                    );
                 }
             }
         };
@@ -127,20 +104,18 @@ impl Manifests {
         }
         for (path, part) in &self.parts {
             if part.config.is_some() != part.config_hash.is_some() {
-                findings.add(&CONFIG, At::file(path), || {
-                    "of config and config_hash only one is there".to_string()
-                });
+                findings.add(&CONFIG, path, "of config and config_hash only one is there");
             }
             if let Some(cause) = part.config.as_ref().and_then(|config| contradiction(config, part))
             {
-                findings.add(&CONFIG, At::file(path), || cause);
+                findings.add(&CONFIG, path, cause);
             }
         }
     }
 
-    fn input(&self, context: &Context<'_>, findings: &mut Findings<'_>) -> Result<()> {
+    fn input(&self, context: &CheckContext<'_>, findings: &mut Findings<'_>) -> Result<()> {
         let Some(given) = &context.options.input_manifest else { return Ok(()) };
-        let bytes = fs::read(given).map_err(|e| Error::io(shown(given), &e))?;
+        let bytes = inventory::read(given)?;
         let hash = hex(&Sha256::digest(&bytes));
         let mut told: Vec<(&Path, Option<String>)> = Vec::new();
         if let Some((path, root)) = &self.root {
@@ -153,15 +128,17 @@ impl Manifests {
         for (path, sha256) in told.into_iter().filter(|(_, sha256)| sha256.as_ref() != Some(&hash))
         {
             let sha256 = sha256.unwrap_or_else(|| "none".to_string());
-            findings.add(&INPUT, At::file(path), || {
-                format!("names the input manifest {sha256}; {} has {hash}", shown(given))
-            });
+            findings.add(
+                &INPUT,
+                path,
+                format_args!("names the input manifest {sha256}; {} has {hash}", shown(given)),
+            );
         }
         Ok(())
     }
 
-    fn files(&self, context: &mut Context<'_>, findings: &mut Findings<'_>) -> Result<()> {
-        let checks = inventory::Checks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
+    fn files(&self, context: &mut CheckContext<'_>, findings: &mut Findings<'_>) -> Result<()> {
+        let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
         let claims = self.claims.iter().flat_map(|claim| &claim.files);
         inventory::compare(claims, &checks, context, findings)
     }
@@ -181,9 +158,11 @@ impl Manifests {
             let sums = [("written", written, Some(rows)), ("read", read, sum)];
             for (what, told, sum) in sums {
                 if let Some(sum) = sum.filter(|sum| *sum != told) {
-                    findings.add(&COUNTS, At::file(path), || {
-                        format!("records.{what} is {told}, not {sum}")
-                    });
+                    findings.add(
+                        &COUNTS,
+                        path,
+                        format_args!("records.{what} is {told}, not {sum}"),
+                    );
                 }
             }
         }
@@ -225,7 +204,7 @@ impl Manifests {
             }
         }
         for cause in causes {
-            findings.add(&COUNTS, At::file(path), || cause);
+            findings.add(&COUNTS, path, cause);
         }
     }
 
@@ -245,7 +224,7 @@ impl Manifests {
                 ("provenance", chain.and_then(Value::as_array) == Some(&part.provenance)),
             ];
             for (what, _) in same.iter().filter(|(_, same)| !same) {
-                findings.add(&PARTS, At::file(path), || format!("its {what} is not the root's"));
+                findings.add(&PARTS, path, format_args!("its {what} is not the root's"));
             }
         }
         let inputs: usize = {
@@ -253,9 +232,11 @@ impl Manifests {
             all.map(Value::to_string).collect::<BTreeSet<_>>().len()
         };
         if !self.parts.is_empty() && !self.unread && root.input.files.len() > inputs {
-            findings.add(&PARTS, At::file(root_path), || {
-                format!("{} inputs; its parts have {inputs}", root.input.files.len())
-            });
+            findings.add(
+                &PARTS,
+                root_path,
+                format_args!("{} inputs; its parts have {inputs}", root.input.files.len()),
+            );
         }
         if self.unread {
             return;
@@ -279,7 +260,7 @@ impl Manifests {
                 _ => None,
             };
             if let Some(cause) = cause {
-                findings.add(&PARTS, At::file(prefix), || cause.to_string());
+                findings.add(&PARTS, prefix, cause);
             }
         }
         let sum = |count: fn(&Records) -> u64| -> u64 {
@@ -291,30 +272,32 @@ impl Manifests {
             rejected: sum(|records| records.rejected),
         };
         if !self.parts.is_empty() && of_parts != root.records {
-            findings.add(&PARTS, At::file(root_path), || {
-                format!("its records are {:?}, those of its parts {of_parts:?}", root.records)
-            });
+            findings.add(
+                &PARTS,
+                root_path,
+                format_args!("its records are {:?}, those of its parts {of_parts:?}", root.records),
+            );
         }
     }
 }
 
 impl Claim {
     fn compare(&self, seen: &Seen, findings: &mut Findings<'_>) {
-        let at = At::file(&self.manifest);
+        let at = &self.manifest;
         let name = self.prefix.file_name().unwrap_or_default().to_string_lossy();
         for (what, told, found) in
             [("rows", self.rows, seen.rows), ("tokens", self.tokens, seen.tokens)]
         {
             if told != found {
-                findings.add(&COUNTS, at, || format!("{name} has {found} {what}, not {told}"));
+                findings.add(&COUNTS, at, format_args!("{name} has {found} {what}, not {told}"));
             }
         }
         if let Some(told) = self.dtype.as_deref().filter(|told| *told != seen.dtype) {
-            findings.add(&COUNTS, at, || format!("{name} holds {}, not {told}", seen.dtype));
+            findings.add(&COUNTS, at, format_args!("{name} holds {}, not {told}", seen.dtype));
         }
         if let (Some(told), Some(spans)) = (&self.supervised, &seen.spans) {
             for cause in spans_differ(told, spans) {
-                findings.add(&COUNTS, at, || format!("{name}: {cause}"));
+                findings.add(&COUNTS, at, format_args!("{name}: {cause}"));
             }
         }
     }

@@ -1,37 +1,31 @@
 //! The manifests of a dataset: reading them, and what they say of how it was made. What else they
 //! say is compared in `compare.rs`.
 
-mod compare;
+pub(super) mod compare;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Place;
-use super::sequences::Rules;
+use super::PrefixSet;
+use super::sequences::SequenceRules;
 use crate::check::inventory::{self, Claimed};
-use crate::check::{At, Check, Findings, from_json};
-use crate::cli::{Error, Result, shown};
+use crate::check::{Findings, checks, from_json};
+use crate::error::Result;
 use crate::format::kd_root::{
     ALL, Config, MANIFEST, PART_SCHEMA, Part, ROOT_SCHEMA, Records, find_manifest, manifest_beside,
 };
 use crate::harmony::{Alignment, Policy, Spans};
 
-static FORM: Check = Check::error(
-    "kd.manifest.form",
-    "a manifest that cannot be read: nobody can say what the dataset was made of",
-)
-.structure();
-static FOREIGN: Check = Check::warning(
-    "kd.manifest.foreign",
-    "a manifest.json of another program: nothing in it is compared",
-)
-.structure();
-pub(super) static CHECKS: [&[&Check]; 2] = [&[&FORM, &FOREIGN], compare::CHECKS];
+checks! {
+    FORM: Error Structure "kd.manifest.form",
+        "a manifest that cannot be read: nobody can say what the dataset was made of";
+    FOREIGN: Warning Structure "kd.manifest.foreign",
+        "a manifest.json of another program: nothing in it is compared";
+}
 
 /// `manifest.json`, as far as it is compared.
 #[derive(Debug, Deserialize)]
@@ -110,7 +104,7 @@ pub(super) struct Seen {
 
 impl Manifests {
     /// Reads all manifests of a place.
-    pub fn read(place: &Place, findings: &mut Findings<'_>) -> Result<Manifests> {
+    pub fn read(place: &PrefixSet, findings: &mut Findings<'_>) -> Result<Manifests> {
         let mut manifests = Manifests::default();
         if place.is_root {
             manifests.read_root(&place.base, findings)?;
@@ -147,20 +141,20 @@ impl Manifests {
         let root: Root = match parsed(&path)? {
             Ok(root) => root,
             Err(cause) if inventory::is_foreign(&path, &["gristmill", "config_hash"])? => {
-                findings.add(&FOREIGN, At::file(&path), || cause);
+                findings.add(&FOREIGN, &path, cause);
                 return Ok(());
             }
             Err(cause) => {
                 self.any = true;
                 self.unread = true;
-                findings.add(&FORM, At::file(&path), || cause);
+                findings.add(&FORM, &path, cause);
                 return Ok(());
             }
         };
         self.any = true;
         if root.schema_version != ROOT_SCHEMA {
             let version = &root.schema_version;
-            findings.add(&FORM, At::file(&path), || format!("is {version:?}, not {ROOT_SCHEMA:?}"));
+            findings.add(&FORM, &path, format_args!("is {version:?}, not {ROOT_SCHEMA:?}"));
         }
         for (name, split) in &root.splits {
             for shard in &split.shards {
@@ -192,13 +186,13 @@ impl Manifests {
             Ok(part) => part,
             Err(cause) => {
                 self.unread = true;
-                findings.add(&FORM, At::file(path), || cause);
+                findings.add(&FORM, path, cause);
                 return Ok(());
             }
         };
         if part.schema_version != PART_SCHEMA {
             let version = &part.schema_version;
-            findings.add(&FORM, At::file(path), || format!("is {version:?}, not {PART_SCHEMA:?}"));
+            findings.add(&FORM, path, format_args!("is {version:?}, not {PART_SCHEMA:?}"));
         }
         let wanted = |name: &str| only.is_none_or(|only| only == name);
         for (name, split) in
@@ -221,14 +215,14 @@ impl Manifests {
 
     /// What the manifests say of how the sequences of a prefix were made; where they say no policy,
     /// it is the one that the user has said.
-    pub fn rules(&self, prefix: &Path, said: Option<Policy>) -> Rules {
+    pub fn rules(&self, prefix: &Path, said: Option<Policy>) -> SequenceRules {
         let names_it = |path: &Path| {
             self.claims.iter().any(|claim| claim.prefix == prefix && claim.manifest == path)
         };
         let part = self.parts.iter().find(|(path, _)| names_it(path)).map(|(_, part)| part);
         let config = part.and_then(|part| part.config.as_ref());
         let config = config.or(self.root.as_ref().map(|(_, root)| &root.config));
-        let Some(config) = config else { return Rules::assumed(said) };
+        let Some(config) = config else { return SequenceRules::assumed(said) };
         let named = part.and_then(|part| part.source.policy.as_deref()).and_then(Policy::from_name);
         let has_tools = config.roles_preserved.iter().any(|role| role == "tool");
         let policy = named.or(has_tools.then_some(Policy::Chat)).or(said);
@@ -237,7 +231,7 @@ impl Manifests {
             Some(spans) => Some(Spans::from_json(spans)),
             None => contract.then(|| Spans::synth_kd_v1(&[])),
         };
-        Rules { policy, spans, alignment: Alignment::Label }
+        SequenceRules { policy, spans, alignment: Alignment::Label }
     }
 
     /// Whether the vocabulary is the one whose tokens are known here.
@@ -272,7 +266,7 @@ fn claimed(
 
 /// A JSON file, or why it is none of this form.
 fn parsed<T: serde::de::DeserializeOwned>(path: &Path) -> Result<std::result::Result<T, String>> {
-    let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = inventory::read(path)?;
     Ok(from_json(&text).map_err(|error| error.to_string()))
 }
 
