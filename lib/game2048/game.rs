@@ -4,6 +4,7 @@
 //! from is no concern of this module.
 
 use super::board::Board;
+use super::columns::{BranchColumn, NullableColumn, StepColumn, step_columns};
 
 /// One game, whatever pool it came from.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,252 +34,26 @@ pub struct Game {
     pub steps: Steps,
 }
 
-/// The steps of one game as columns of equal length.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Steps {
-    pub step_index: Vec<u32>,
-    /// The board before the move.
-    pub boards: Vec<Board>,
-    pub board_eval: Column<i32>,
-    /// The number of a [`Direction`](super::Direction).
-    pub move_dir: Column<u8>,
-    /// Index into [`Game::valuation_names`].
-    pub valuation_type: Column<u16>,
-    pub valuation: Column<f64>,
-    /// Bit i: the move in direction i is legal and has a value.
-    pub ev_legal: Column<u8>,
-    pub max_rank: Column<u8>,
-    pub seed: Column<u64>,
-    /// Values of up, down, left, right: finite, and 0.0 where there is none.
-    pub branch_evs: Vec<[f32; 4]>,
-    /// Bit i: direction i has a value.
-    pub branch_known: Vec<u8>,
-}
-
-/// [`Steps::branch_known`] of a step whose branches all have values.
-pub const ALL_BRANCHES: u8 = 15;
-
-/// The values of the branches that have their bit, and 0.0 for the others.
-#[inline]
-pub fn known_values(values: &[f32; 4], known: u8) -> [f32; 4] {
-    const MASKS: [[u32; 4]; 16] = {
-        let mut masks = [[0; 4]; 16];
-        let mut place = 0;
-        while place < 64 {
-            if (place / 4) >> (place % 4) & 1 == 1 {
-                masks[place / 4][place % 4] = u32::MAX;
-            }
-            place += 1;
-        }
-        masks
-    };
-    let masks = &MASKS[usize::from(known & ALL_BRANCHES)];
-    std::array::from_fn(|i| f32::from_bits(values[i].to_bits() & masks[i]))
-}
-
-/// One step, to be put into [`Steps`] or taken out of them.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Step {
-    pub step_index: u32,
-    pub board: Board,
-    pub board_eval: Option<i32>,
-    pub move_dir: Option<u8>,
-    pub valuation_type: Option<u16>,
-    pub valuation: Option<f64>,
-    pub ev_legal: Option<u8>,
-    pub max_rank: Option<u8>,
-    pub seed: Option<u64>,
-    /// Up, down, left, right. Finite: whoever fills it in has checked that.
-    pub branch_evs: [Option<f32>; 4],
-}
-
-/// A column in which values may be null.
-#[derive(Clone, Debug, Default)]
-pub struct Column<T> {
-    values: Vec<T>,
-    /// Which values are known; empty as long as all are.
-    known: Vec<bool>,
-}
-
-impl<T: Copy + Default> Column<T> {
-    pub fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
-    }
-
-    /// The value at `index`; `None` if it is null or not there.
-    #[inline]
-    pub fn get(&self, index: usize) -> Option<T> {
-        if self.is_known(index) { self.values.get(index).copied() } else { None }
-    }
-
-    /// Whether the value at `index` is not null.
-    #[inline]
-    pub fn is_known(&self, index: usize) -> bool {
-        self.known.is_empty() || self.known.get(index) == Some(&true)
-    }
-
-    /// Whether no value is null.
-    pub fn all_known(&self) -> bool {
-        self.known.is_empty()
-    }
-
-    /// All values, the default standing for null.
-    pub fn values(&self) -> &[T] {
-        &self.values
-    }
-
-    #[inline(always)]
-    pub fn push(&mut self, value: Option<T>) {
-        match value {
-            Some(value) if self.known.is_empty() => self.values.push(value),
-            _ => self.push_among_nulls(value),
-        }
-    }
-
-    #[cold]
-    fn push_among_nulls(&mut self, value: Option<T>) {
-        self.known.resize(self.values.len(), true);
-        self.known.push(value.is_some());
-        self.values.push(value.unwrap_or_default());
-    }
-
-    /// Appends values of which none is null.
-    pub fn extend_known(&mut self, values: impl IntoIterator<Item = T>) {
-        self.values.extend(values);
-        if !self.known.is_empty() {
-            self.known.resize(self.values.len(), true);
-        }
-    }
-
-    /// Appends so many nulls.
-    pub fn extend_null(&mut self, count: usize) {
-        if count > 0 {
-            self.known.resize(self.values.len(), true);
-            self.known.resize(self.values.len() + count, false);
-            self.values.resize(self.values.len() + count, T::default());
-        }
-    }
-
-    /// Appends another column.
-    pub fn append(&mut self, other: &Column<T>) {
-        if !other.all_known() {
-            self.known.resize(self.values.len(), true);
-            self.known.extend_from_slice(&other.known);
-            self.values.extend_from_slice(&other.values);
-        } else {
-            self.extend_known(other.values.iter().copied());
-        }
-    }
-
-    /// The values, and which of them are known (empty where all are).
-    pub fn into_parts(self) -> (Vec<T>, Vec<bool>) {
-        (self.values, self.known)
-    }
-
-    pub fn clear(&mut self) {
-        self.values.clear();
-        self.known.clear();
-    }
-
-    pub fn reserve(&mut self, additional: usize) {
-        self.values.reserve(additional);
-    }
-}
-
-impl<T: Copy + Default + PartialEq> PartialEq for Column<T> {
-    fn eq(&self, other: &Self) -> bool {
-        self.len() == other.len() && (0..self.len()).all(|i| self.get(i) == other.get(i))
-    }
-}
-
-impl<T: Copy + Default> FromIterator<Option<T>> for Column<T> {
-    fn from_iter<I: IntoIterator<Item = Option<T>>>(values: I) -> Self {
-        let mut column = Column::default();
-        values.into_iter().for_each(|value| column.push(value));
-        column
-    }
-}
-
-impl Steps {
-    pub fn len(&self) -> usize {
-        self.step_index.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.step_index.is_empty()
-    }
-
-    #[inline(always)]
-    pub fn push(&mut self, step: Step) {
-        self.step_index.push(step.step_index);
-        self.boards.push(step.board);
-        self.board_eval.push(step.board_eval);
-        self.move_dir.push(step.move_dir);
-        self.valuation_type.push(step.valuation_type);
-        self.valuation.push(step.valuation);
-        self.ev_legal.push(step.ev_legal);
-        self.max_rank.push(step.max_rank);
-        self.seed.push(step.seed);
-        let mut known = 0;
-        for (i, value) in step.branch_evs.iter().enumerate() {
-            known |= u8::from(value.is_some()) << i;
-        }
-        self.branch_evs.push(step.branch_evs.map(Option::unwrap_or_default));
-        self.branch_known.push(known);
-    }
-
-    /// The step at `index`, or `None` past the end.
-    pub fn get(&self, index: usize) -> Option<Step> {
-        Some(Step {
-            step_index: *self.step_index.get(index)?,
-            board: *self.boards.get(index)?,
-            board_eval: self.board_eval.get(index),
-            move_dir: self.move_dir.get(index),
-            valuation_type: self.valuation_type.get(index),
-            valuation: self.valuation.get(index),
-            ev_legal: self.ev_legal.get(index),
-            max_rank: self.max_rank.get(index),
-            seed: self.seed.get(index),
-            branch_evs: self.branch_values(index)?,
-        })
-    }
-
-    /// The branch values at `index`: up, down, left, right.
-    pub fn branch_values(&self, index: usize) -> Option<[Option<f32>; 4]> {
-        let (values, known) = (self.branch_evs.get(index)?, self.branch_known.get(index)?);
-        Some(std::array::from_fn(|i| (known >> i & 1 == 1).then_some(values[i])))
-    }
-
-    pub fn clear(&mut self) {
-        self.step_index.clear();
-        self.boards.clear();
-        self.board_eval.clear();
-        self.move_dir.clear();
-        self.valuation_type.clear();
-        self.valuation.clear();
-        self.ev_legal.clear();
-        self.max_rank.clear();
-        self.seed.clear();
-        self.branch_evs.clear();
-        self.branch_known.clear();
-    }
-
-    pub fn reserve(&mut self, additional: usize) {
-        self.step_index.reserve(additional);
-        self.boards.reserve(additional);
-        self.board_eval.reserve(additional);
-        self.move_dir.reserve(additional);
-        self.valuation_type.reserve(additional);
-        self.valuation.reserve(additional);
-        self.ev_legal.reserve(additional);
-        self.max_rank.reserve(additional);
-        self.seed.reserve(additional);
-        self.branch_evs.reserve(additional);
-        self.branch_known.reserve(additional);
+step_columns! {
+    /// The steps of one game as columns of equal length.
+    Steps,
+    /// One step, to be put into [`Steps`] or taken out of them.
+    Step {
+        step_index: Vec<u32>,
+        /// The board before the move.
+        board: Vec<Board>,
+        board_eval: NullableColumn<i32>,
+        /// The number of a [`Direction`](super::Direction).
+        move_dir: NullableColumn<u8>,
+        /// Index into [`Game::valuation_names`].
+        valuation_type: NullableColumn<u16>,
+        valuation: NullableColumn<f64>,
+        /// Bit i: the move in direction i is legal and has a value.
+        ev_legal: NullableColumn<u8>,
+        max_rank: NullableColumn<u8>,
+        seed: NullableColumn<u64>,
+        /// Up, down, left, right. Finite: whoever fills it in has checked that.
+        branch_evs: BranchColumn,
     }
 }
 
@@ -316,20 +91,6 @@ impl Game {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_column_keeps_nulls_apart_from_defaults() {
-        let values = [Some(1), Some(0), None, Some(3), None];
-        let column: Column<i32> = values.into_iter().collect();
-        assert_eq!((0..6).map(|i| column.get(i)).collect::<Vec<_>>()[..5], values);
-        assert_eq!(column.get(5), None);
-        assert_eq!(column.values(), [1, 0, 0, 3, 0]);
-        assert!(!column.all_known());
-        let all: Column<i32> = [Some(1), Some(2)].into_iter().collect();
-        assert!(all.all_known());
-        assert_eq!(all.get(2), None);
-        assert_ne!(column, values.iter().map(|v| Some(v.unwrap_or(0))).collect());
-    }
 
     #[test]
     fn a_step_comes_out_as_it_went_in() {

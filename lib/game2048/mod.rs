@@ -4,6 +4,7 @@
 //! Nothing here reads or writes files; those are in `format`.
 
 mod board;
+mod columns;
 mod eval;
 mod game;
 mod lines;
@@ -12,8 +13,9 @@ mod rows;
 pub use board::{
     Board, CELLS, Direction, MAX_EXPONENT, Packed, Slide, unpack, unpack_is_ambiguous,
 };
+pub use columns::{ALL_BRANCHES, BranchColumn, NullableColumn, StepColumn, known_values};
 pub use eval::{Survey, board_eval, board_eval_interactive, survey};
-pub use game::{ALL_BRANCHES, Column, Game, Step, Steps, known_values};
+pub use game::{Game, Step, Steps};
 pub use rows::{
     ALIGNED_ROW, KNOWN_VALUATIONS, PACKED_ROW, RowError, SELFPLAY_ROW, SelfplayRow, StepRow,
 };

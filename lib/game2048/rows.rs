@@ -5,7 +5,8 @@
 //! The `.npy` headers that go with them are in `format::npy`.
 
 use super::board::{Board, CELLS, Packed, unpack};
-use super::game::{Column, Game, Steps, known_values};
+use super::columns::{NullableColumn, known_values};
+use super::game::{Game, Steps};
 
 /// Bytes of a [`StepRow`] as packs of ours have it, with two bytes of padding at 26.
 pub const ALIGNED_ROW: usize = 48;
@@ -81,9 +82,9 @@ impl StepRow {
         let steps = &game.steps;
         let (Some(&step_index), Some(board), Some(values), Some(&known)) = (
             steps.step_index.get(position),
-            steps.boards.get(position),
-            steps.branch_evs.get(position),
-            steps.branch_known.get(position),
+            steps.board.get(position),
+            steps.branch_evs.values.get(position),
+            steps.branch_evs.known.get(position),
         ) else {
             return Err(RowError::NoStep { position });
         };
@@ -222,21 +223,21 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn of(steps: &'a Steps) -> Option<Known<'a>> {
-        fn values<T: Copy + Default>(column: &Column<T>, length: usize) -> Option<&[T]> {
+        fn values<T: Copy + Default>(column: &NullableColumn<T>, length: usize) -> Option<&[T]> {
             column.values().get(..length).filter(|_| column.all_known())
         }
         let length = steps.len();
         Some(Known {
             step_index: steps.step_index.get(..length)?,
-            boards: steps.boards.get(..length)?,
+            boards: steps.board.get(..length)?,
             board_eval: values(&steps.board_eval, length)?,
             move_dir: values(&steps.move_dir, length)?,
             valuation_type: values(&steps.valuation_type, length)?,
             ev_legal: values(&steps.ev_legal, length)?,
             max_rank: values(&steps.max_rank, length)?,
             seed: values(&steps.seed, length)?,
-            branch_evs: steps.branch_evs.get(..length)?,
-            branch_known: steps.branch_known.get(..length)?,
+            branch_evs: steps.branch_evs.values.get(..length)?,
+            branch_known: steps.branch_evs.known.get(..length)?,
         })
     }
 
@@ -373,7 +374,7 @@ mod tests {
         assert_eq!((row.run_id, row.step_index, row.valuation_type), (4, 11, 2));
         assert_eq!(row.seed, 7, "the low 32 bits of the game's seed");
         assert_eq!(row.branch_evs, [0.0, 2.0, 0.0, 0.0], "0.0 where ev_legal has no bit");
-        assert_eq!(row.exponents().pack(), game.steps.boards[0].pack());
+        assert_eq!(row.exponents().pack(), game.steps.board[0].pack());
     }
 
     #[test]

@@ -1,20 +1,32 @@
 //! The `conversation` record: an id and the messages as the text of `{"messages": [...]}`.
 
-use arrow_array::{Array, RecordBatch, StringArray, StringViewArray, cast::AsArray};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_array::{StringArray, StringViewArray};
+use arrow_schema::SchemaRef;
 use serde_json::{Value, json};
 
-use super::{JsonForm, RecordType};
+use super::declare::prelude::*;
 
 /// Conversations: a Parquet shard of the schema `synth_harmony_v1`, or any stream with these
 /// fields. Which fields the id may come from is the reader's choice, see [`id_fields`].
 pub const CONVERSATION: RecordType = RecordType {
     name: "conversation",
     version: 1,
-    fields: || fields(&id_fields(None)),
+    fields: ConversationFields::declared,
     known_by: &["messages", "messages_json"],
     made_by: "a Parquet shard or NDJSON with an id and messages",
 };
+
+record_fields! {
+    /// A conversation before it is rendered.
+    ConversationFields() {
+        /// Its name.
+        synth_id: Option<String>,
+        /// Its name, where `synth_id` is null or absent.
+        id: Option<String>,
+        /// The text of `{"messages": [...]}`, a list of Harmony messages.
+        messages_json: Option<JsonMember>,
+    }
+}
 
 /// The fields that an id is taken from, the first that has one: `synth_id`, else `id`, or the
 /// one named.
@@ -25,24 +37,15 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
     }
 }
 
-/// The schema in which conversations are read: that of [`fields`], but with the text of the
-/// messages as views, so that it stays where a Parquet page has been decoded to.
-pub fn schema(ids: &[String]) -> SchemaRef {
-    let view = |field: Field| match JsonForm::of(&field) {
-        Some(_) => field.with_data_type(DataType::Utf8View),
-        None => field,
-    };
-    SchemaRef::new(Schema::new(fields(ids).into_iter().map(view).collect::<Vec<Field>>()))
-}
+/// The column of the messages.
+const MESSAGES: &str = "messages_json";
 
-/// The fields of a conversation whose id stands in one of `ids`. `messages_json` is the text of
-/// `{"messages": [...]}`; NDJSON has it as `messages`, the list itself, and may have the text.
-pub fn fields(ids: &[String]) -> Vec<Field> {
-    let text = |name: &str| Field::new(name, DataType::Utf8, true);
-    ids.iter()
-        .map(|name| text(name))
-        .chain([JsonForm::Member.mark(text("messages_json"))])
-        .collect()
+/// The schema in which conversations are read whose id stands in one of `ids`. The messages are
+/// text views there, so that they stay where a Parquet page has been decoded to.
+pub fn schema(ids: &[String]) -> SchemaRef {
+    let ids = ids.iter().map(|name| Option::<String>::field(name));
+    let messages = Option::<JsonMember>::field(MESSAGES).with_data_type(DataType::Utf8View);
+    SchemaRef::new(Schema::new(ids.chain([messages]).collect::<Vec<Field>>()))
 }
 
 /// A batch of conversations, by column.
@@ -61,13 +64,13 @@ enum Texts<'a> {
 }
 
 impl<'a> Conversations<'a> {
-    /// The view of a batch in the schema of [`fields`] or [`schema`].
+    /// The view of a batch in the schema of [`CONVERSATION`] or [`schema`].
     pub fn of(batch: &'a RecordBatch) -> Conversations<'a> {
         let (mut ids, mut messages) = (Vec::new(), None);
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let plain = column.as_string_opt::<i32>();
             match field.name().as_str() {
-                "messages_json" => {
+                MESSAGES => {
                     let views = || column.as_string_view_opt().map(Texts::Views);
                     messages = plain.map(Texts::Plain).or_else(views);
                 }

@@ -2,9 +2,12 @@
 //! columns. Plain data: nothing here reads or writes.
 //!
 //! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC
-//! are its codecs (`lib/stream`). A new record type is one file here: a [`RecordType`] and a view.
+//! are its codecs (`lib/stream`). A new record type is one file here, with its fields declared (see
+//! `declare`), and a line in [`RECORD_TYPES`]; a test then says what SPEC.md must have of it.
 
+pub mod columns;
 pub mod conversation;
+pub mod declare;
 pub mod decoded;
 pub mod game;
 pub mod puzzle;
@@ -13,7 +16,9 @@ pub mod tokens;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_schema::{Field, SchemaRef};
+
+use self::declare::{DeclaredField, schema_of};
 
 pub use conversation::CONVERSATION;
 pub use decoded::DECODED;
@@ -29,7 +34,7 @@ pub struct RecordType {
     /// Raised when a field changes its meaning.
     pub version: u64,
     /// All fields; a nullable one may be absent from a stream.
-    pub fields: fn() -> Vec<Field>,
+    pub fields: fn() -> Vec<DeclaredField>,
     /// A field by which an NDJSON record of this type is known.
     pub known_by: &'static [&'static str],
     /// What makes such records, for error messages.
@@ -38,16 +43,16 @@ pub struct RecordType {
 
 impl RecordType {
     pub fn schema(&self) -> SchemaRef {
-        Arc::new(Schema::new((self.fields)()))
+        Arc::new(schema_of((self.fields)()))
     }
 }
 
 /// Every record type there is.
-pub const RECORD_TYPES: [&RecordType; 5] = [&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
+pub const RECORD_TYPES: &[&RecordType] = &[&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
 
 /// The record type of that name.
 pub fn record_type(name: &str) -> Option<&'static RecordType> {
-    RECORD_TYPES.into_iter().find(|record| record.name == name)
+    RECORD_TYPES.iter().find(|record| record.name == name).copied()
 }
 
 /// Field metadata: the text of this column is JSON. NDJSON carries it as the value itself, under
@@ -89,9 +94,4 @@ pub fn ndjson_name(field: &Field) -> &str {
         Some(_) => field.name().strip_suffix("_json").unwrap_or(field.name()),
         None => field.name(),
     }
-}
-
-/// The item field of our lists: Arrow's usual name, never null.
-fn item(data_type: DataType) -> FieldRef {
-    Arc::new(Field::new("item", data_type, false))
 }

@@ -2,57 +2,69 @@
 //!
 //! Indices are the sink's: a group and a puzzle are runs of records with the same name.
 
-use std::sync::Arc;
-
-use arrow_array::{
-    Array, ArrayRef, Int32Array, ListArray, RecordBatch, StringArray, cast::AsArray,
-};
-use arrow_buffer::{OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_array::StringArray;
 use serde_json::{Value, json};
 
-use super::tokens::{Lists, ints};
-use super::{JsonForm, RecordType, item};
+use super::declare::prelude::*;
 
-/// Examples of puzzles. Absent or null: `domain` is one that no table knows, `set` is `all`,
-/// `identifier` is the blank one. `build` stands on the first record of a source and says what
-/// made it.
+/// Examples of puzzles: the fields of [`NameFields`] and [`ExampleFields`].
 pub const PUZZLE: RecordType = RecordType {
     name: "puzzle",
     version: 1,
-    fields,
+    fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
     known_by: &["inputs"],
     made_by: "puzzle-encode, or by ds-cat of a puzzle set",
 };
 
-fn fields() -> Vec<Field> {
-    let mut fields = names();
-    for side in ["inputs", "labels"] {
-        fields.push(Field::new(side, DataType::List(item(DataType::Int32)), false));
+record_fields! {
+    /// What an example belongs to. Groups and puzzles are runs of records of the same name in
+    /// their split and set.
+    NameFields(view NameColumns, builder NameBuilder) {
+        /// The name of its domain; null for one that is not known here.
+        domain: Option<String>,
+        /// `train` or `test`.
+        split: String,
+        /// The name of its set; null for `all`.
+        set: Option<String>,
+        /// The name of its group.
+        group: String,
+        /// The name of its puzzle.
+        puzzle: String,
+        /// The name of its identifier; null for `<blank>`.
+        identifier: Option<String>,
     }
-    fields.push(JsonForm::Value.mark(Field::new("build_json", DataType::Utf8, true)));
-    fields
 }
 
-fn names() -> Vec<Field> {
-    [("domain", true), ("split", false), ("set", true), ("group", false), ("puzzle", false)]
-        .into_iter()
-        .chain([("identifier", true)])
-        .map(|(name, nullable)| Field::new(name, DataType::Utf8, nullable))
-        .collect()
+record_fields! {
+    /// The example itself.
+    ExampleFields(view ExampleColumns, builder ExampleBuilder) {
+        /// The tokens of the question.
+        inputs: List<i32>,
+        /// The tokens of the answer.
+        labels: List<i32>,
+        /// What made the records (domain, seed, parameters, hashes of the inputs), an object, on
+        /// the first record of a source. Groups and puzzles begin anew there.
+        build_json: Option<Json>,
+    }
 }
 
-/// The schema of puzzles whose sides are no tokens, but any JSON: `ds-cat --grid`.
-pub fn grid_schema() -> Schema {
-    let mut fields = names();
-    for side in ["inputs_json", "labels_json"] {
-        fields.push(JsonForm::Value.mark(Field::new(side, DataType::Utf8, false)));
+record_fields! {
+    /// The sides of an example as JSON: `ds-cat --grid` has them for [`ExampleFields`].
+    GridFields() {
+        /// The question in the domain's own form.
+        inputs_json: Json,
+        /// The answer in the domain's own form.
+        labels_json: Json,
     }
-    Schema::new(fields)
 }
 
 /// How many columns are names: those before the sides.
 const NAMES: usize = 6;
+
+/// The schema of puzzles whose sides are no tokens, but any JSON: `ds-cat --grid`.
+pub fn grid_schema() -> Schema {
+    schema_of([NameFields::declared(), GridFields::declared()].concat())
+}
 
 /// One example as it travels; see [`PUZZLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,61 +95,39 @@ impl Puzzle<'_> {
 /// A batch of puzzle records, by column.
 #[derive(Debug)]
 pub struct Puzzles<'a> {
-    names: [&'a StringArray; NAMES],
-    inputs: Lists<'a, i32>,
-    labels: Lists<'a, i32>,
-    build: &'a StringArray,
+    batch: &'a RecordBatch,
+    names: NameColumns<'a>,
+    examples: ExampleColumns<'a>,
 }
 
 impl<'a> Puzzles<'a> {
     /// The view of a batch in the schema of [`PUZZLE`]. Other schemas are an error (the stream
     /// readers conform every batch first).
     pub fn of(batch: &'a RecordBatch) -> Result<Puzzles<'a>, ArrowError> {
-        let wrong = || ArrowError::SchemaError("not a puzzle record".to_string());
-        Puzzles::view(batch.columns()).ok_or_else(wrong)
-    }
-
-    fn view(columns: &'a [ArrayRef]) -> Option<Puzzles<'a>> {
-        let [domain, split, set, group, puzzle, identifier, inputs, labels, build] = columns else {
-            return None;
-        };
-        let text = |column: &'a ArrayRef| column.as_string_opt::<i32>();
-        Some(Puzzles {
-            names: [
-                text(domain)?,
-                text(split)?,
-                text(set)?,
-                text(group)?,
-                text(puzzle)?,
-                text(identifier)?,
-            ],
-            inputs: ints(inputs.as_list_opt::<i32>()?)?,
-            labels: ints(labels.as_list_opt::<i32>()?)?,
-            build: text(build)?,
-        })
+        let names = NameColumns::of_columns(batch.columns())?;
+        let examples = ExampleColumns::of_columns(batch.columns().get(NAMES..).unwrap_or_default())?;
+        Ok(Puzzles { batch, names, examples })
     }
 
     pub fn len(&self) -> usize {
-        self.build.len()
+        self.batch.num_rows()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.build.is_empty()
+        self.len() == 0
     }
 
     pub fn get(&self, row: usize) -> Puzzle<'a> {
-        let text = |column: &'a StringArray| column.is_valid(row).then(|| column.value(row));
-        let [domain, split, set, group, puzzle, identifier] = self.names;
         Puzzle {
-            domain: text(domain),
-            split: split.value(row),
-            set: text(set),
-            group: group.value(row),
-            puzzle: puzzle.value(row),
-            identifier: text(identifier),
-            inputs: self.inputs.row(row),
-            labels: self.labels.row(row),
-            build: text(self.build),
+            domain: self.names.domain.get(row),
+            split: self.names.split.value(row),
+            set: self.names.set.get(row),
+            group: self.names.group.value(row),
+            puzzle: self.names.puzzle.value(row),
+            identifier: self.names.identifier.get(row),
+            inputs: self.examples.inputs.row(row),
+            labels: self.examples.labels.row(row),
+            build: self.examples.build_json.get(row),
         }
     }
 
@@ -147,7 +137,7 @@ impl<'a> Puzzles<'a> {
         inputs: Vec<String>,
         labels: Vec<String>,
     ) -> Result<RecordBatch, ArrowError> {
-        let names = self.names.into_iter().map(|column| Arc::new(column.clone()) as ArrayRef);
+        let names = self.batch.columns().iter().take(NAMES).cloned();
         let sides = [inputs, labels].map(|side| Arc::new(StringArray::from(side)) as ArrayRef);
         RecordBatch::try_new(Arc::new(grid_schema()), names.chain(sides).collect())
     }
@@ -156,60 +146,48 @@ impl<'a> Puzzles<'a> {
 /// Builds batches of puzzle records.
 #[derive(Debug, Default)]
 pub struct PuzzlesBuilder {
-    names: [Vec<Option<String>>; NAMES],
-    /// The sides of all rows, and where each row's end.
-    sides: [Vec<i32>; 2],
-    ends: [Vec<i32>; 2],
-    builds: Vec<Option<String>>,
+    names: NameBuilder,
+    examples: ExampleBuilder,
 }
 
 impl PuzzlesBuilder {
     /// Fails where a batch would pass 2^31 tokens (batches are far smaller).
     pub fn push(&mut self, puzzle: &Puzzle<'_>) -> Result<(), ArrowError> {
-        let Puzzle { domain, split, set, group, puzzle: name, identifier, .. } = *puzzle;
-        let names = [domain, Some(split), set, Some(group), Some(name), identifier];
-        let sides = [puzzle.inputs, puzzle.labels];
-        let mut new_ends = [0; 2];
-        for ((values, side), end) in self.sides.iter().zip(sides).zip(&mut new_ends) {
-            let length = values.len() + side.len();
-            *end = i32::try_from(length).map_err(|_| ArrowError::OffsetOverflowError(length))?;
+        let PuzzlesBuilder { names, examples } = self;
+        names.domain.push(puzzle.domain);
+        names.split.push(Some(puzzle.split));
+        names.set.push(puzzle.set);
+        names.group.push(Some(puzzle.group));
+        names.puzzle.push(Some(puzzle.puzzle));
+        names.identifier.push(puzzle.identifier);
+        for (side, tokens) in
+            [(&mut examples.inputs, puzzle.inputs), (&mut examples.labels, puzzle.labels)]
+        {
+            side.items.extend_known(tokens.iter().copied());
+            side.end_row(true);
+            side.ends.check()?;
         }
-        for (column, name) in self.names.iter_mut().zip(names) {
-            column.push(name.map(str::to_string));
-        }
-        for (index, side) in sides.into_iter().enumerate() {
-            self.sides[index].extend_from_slice(side);
-            self.ends[index].push(new_ends[index]);
-        }
-        self.builds.push(puzzle.build.map(str::to_string));
+        examples.build_json.push(puzzle.build);
         Ok(())
     }
 
     pub fn len(&self) -> usize {
-        self.builds.len()
+        self.names.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.builds.is_empty()
+        self.len() == 0
     }
 
     /// Tokens of both sides so far.
     pub fn tokens(&self) -> usize {
-        self.sides.iter().map(Vec::len).sum()
+        self.examples.inputs.items.len() + self.examples.labels.items.len()
     }
 
     /// The batch of the records so far; the builder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
-        let PuzzlesBuilder { names, sides, ends, builds } = std::mem::take(self);
-        let text = |column: Vec<Option<String>>| Arc::new(StringArray::from(column)) as ArrayRef;
-        let mut columns: Vec<ArrayRef> = names.into_iter().map(text).collect();
-        for (values, ends) in sides.into_iter().zip(ends) {
-            let offsets = OffsetBuffer::new(std::iter::once(0).chain(ends).collect());
-            let values = Arc::new(Int32Array::new(ScalarBuffer::from(values), None));
-            let list = ListArray::try_new(item(DataType::Int32), offsets, values, None)?;
-            columns.push(Arc::new(list));
-        }
-        columns.push(text(builds));
+        let PuzzlesBuilder { names, examples } = std::mem::take(self);
+        let columns = [names.columns()?, examples.columns()?].concat();
         RecordBatch::try_new(PUZZLE.schema(), columns)
     }
 }

@@ -2,94 +2,73 @@
 //! `span-mask`, the supervision signals.
 
 use std::ops::Range;
-use std::sync::Arc;
 
-use arrow_array::builder::StringBuilder;
-use arrow_array::types::{Int32Type, UInt8Type};
-use arrow_array::{
-    Array, ArrayRef, Int32Array, ListArray, RecordBatch, StringArray, StructArray, UInt8Array,
-    cast::AsArray,
-};
-use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Fields, Schema};
+use arrow_array::{ListArray, UInt8Array};
+use arrow_buffer::OffsetBuffer;
 
-use super::{RecordType, item};
+use super::declare::prelude::*;
 
-/// Tokens: `id`, `tokens` (int32), `segments` (one for each message: role, channel, and the token
-/// range [start, end); the EOD is in none), and, once masked, `loss_mask` and `span_id` (uint8,
-/// as long as the tokens).
+/// Tokens: those of [`SequenceFields`] and, once masked, of [`MaskFields`].
 pub const TOKENS: RecordType = RecordType {
     name: "tokens",
     version: 1,
-    fields: || masked_fields().to_vec(),
+    fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),
     known_by: &["tokens"],
     made_by: "harmony-tok",
 };
 
-/// Index of each column in the schemas below.
-const ID: usize = 0;
+record_fields! {
+    /// A token sequence, before it is masked.
+    SequenceFields(view SequenceColumns, builder SequenceBuilder) {
+        /// The conversation's.
+        id: Option<String>,
+        /// Ids of the o200k vocabulary.
+        tokens: List<i32>,
+        /// One struct for each message: the tokens `[start, end)`. The EOD is in none.
+        segments: Option<List<SegmentFields>>,
+    }
+}
+
+record_fields! {
+    /// What `span-mask` adds to a token sequence.
+    MaskFields(view MaskColumns) {
+        /// As long as `tokens`: 1 for what is trained on, else 0.
+        loss_mask: Option<List<u8>>,
+        /// As long as `tokens`: the id of the span, 0 for none.
+        span_id: Option<List<u8>>,
+    }
+}
+
+record_fields! {
+    /// One message's place in a token sequence.
+    SegmentFields(view SegmentColumns, builder SegmentBuilder) {
+        /// The one who speaks.
+        role: String,
+        /// The channel that the message names.
+        channel: Option<String>,
+        /// Its first token, counted from 0 in the record.
+        start: i32,
+        /// The token after its last.
+        end: i32,
+    }
+}
+
+/// How many columns records without masks have.
+const UNMASKED: usize = 3;
+/// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
-const SEGMENTS: usize = 2;
-const LOSS_MASK: usize = 3;
-const SPAN_ID: usize = 4;
-
-fn unmasked_fields() -> [Field; 3] {
-    [
-        Field::new("id", DataType::Utf8, true),
-        Field::new("tokens", DataType::List(item(DataType::Int32)), false),
-        Field::new("segments", DataType::List(item(DataType::Struct(segment_fields()))), true),
-    ]
-}
-
-fn masked_fields() -> [Field; 5] {
-    let [id, tokens, segments] = unmasked_fields();
-    let mask = |name: &str| Field::new(name, DataType::List(item(DataType::UInt8)), true);
-    [id, tokens, segments, mask("loss_mask"), mask("span_id")]
-}
-
-/// The fields of one segment: `start` and `end` count tokens of the record.
-fn segment_fields() -> Fields {
-    Fields::from(vec![
-        Field::new("role", DataType::Utf8, false),
-        Field::new("channel", DataType::Utf8, true),
-        Field::new("start", DataType::Int32, false),
-        Field::new("end", DataType::Int32, false),
-    ])
-}
 
 /// The schema of records without masks.
 pub fn unmasked_schema() -> Schema {
-    Schema::new(unmasked_fields().to_vec())
+    schema_of(SequenceFields::declared())
 }
 
 /// The schema of records with masks.
 pub fn masked_schema() -> Schema {
-    Schema::new(masked_fields().to_vec())
+    schema_of((TOKENS.fields)())
 }
 
-/// A list column: the values of all rows, and where each row's begin.
-#[derive(Debug, Clone, Copy)]
-pub struct Lists<'a, T> {
-    offsets: &'a [i32],
-    values: &'a [T],
-}
-
-impl<'a, T> Lists<'a, T> {
-    pub fn row(&self, row: usize) -> &'a [T] {
-        &self.values[self.offsets[row] as usize..self.offsets[row + 1] as usize]
-    }
-
-    /// The values of consecutive rows, which lie one behind another.
-    pub fn rows(&self, rows: Range<usize>) -> &'a [T] {
-        &self.values[self.offsets[rows.start] as usize..self.offsets[rows.end] as usize]
-    }
-
-    pub fn row_len(&self, row: usize) -> usize {
-        (self.offsets[row + 1] - self.offsets[row]) as usize
-    }
-}
-
-/// One message's place in a token sequence.
+/// One message's place in a token sequence; see [`SegmentFields`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment<'a> {
     pub role: &'a str,
@@ -102,50 +81,20 @@ pub struct Segment<'a> {
 #[derive(Debug)]
 pub struct Tokens<'a> {
     rows: usize,
-    ids: &'a StringArray,
-    tokens: Lists<'a, i32>,
-    segments: Option<Segments<'a>>,
-    masks: Option<Masks<'a>>,
-}
-
-#[derive(Debug)]
-struct Segments<'a> {
-    nulls: Option<&'a NullBuffer>,
-    offsets: &'a [i32],
-    role: &'a StringArray,
-    channel: &'a StringArray,
-    start: &'a [i32],
-    end: &'a [i32],
-}
-
-#[derive(Debug)]
-struct Masks<'a> {
-    loss_mask: Lists<'a, u8>,
-    span_id: Lists<'a, u8>,
-    nulls: [Option<&'a NullBuffer>; 2],
+    sequences: SequenceColumns<'a>,
+    masks: Option<MaskColumns<'a>>,
 }
 
 impl<'a> Tokens<'a> {
     /// The view of a batch in the schema of [`TOKENS`] or [`unmasked_schema`]. Other schemas are
     /// an error (the stream readers conform every batch first).
     pub fn of(batch: &'a RecordBatch) -> Result<Tokens<'a>, ArrowError> {
-        let wrong = |name: &str| ArrowError::SchemaError(format!("{name}: not a tokens record"));
-        let column = |index: usize| batch.columns().get(index);
-        let ids = column(ID).and_then(|c| c.as_string_opt::<i32>()).ok_or_else(|| wrong("id"))?;
-        let list = |index| column(index).and_then(|c: &ArrayRef| c.as_list_opt::<i32>());
-        let tokens = list(TOKEN_LIST).and_then(ints).ok_or_else(|| wrong("tokens"))?;
-        let segments = list(SEGMENTS).and_then(segments).ok_or_else(|| wrong("segments"))?;
-        let masks = match (list(LOSS_MASK), list(SPAN_ID)) {
-            (Some(loss_mask), Some(span_id)) => {
-                let nulls = [loss_mask.nulls(), span_id.nulls()];
-                let (Some(loss_mask), Some(span_id)) = (bytes(loss_mask), bytes(span_id)) else {
-                    return Err(wrong("loss_mask, span_id"));
-                };
-                Some(Masks { loss_mask, span_id, nulls })
-            }
-            _ => None,
-        };
-        Ok(Tokens { rows: batch.num_rows(), ids, tokens, segments: Some(segments), masks })
+        let masks = batch.columns().get(UNMASKED..).filter(|masks| !masks.is_empty());
+        Ok(Tokens {
+            rows: batch.num_rows(),
+            sequences: SequenceColumns::of_columns(batch.columns())?,
+            masks: masks.map(MaskColumns::of_columns).transpose()?,
+        })
     }
 
     pub fn len(&self) -> usize {
@@ -158,23 +107,20 @@ impl<'a> Tokens<'a> {
 
     /// Number of tokens of all rows.
     pub fn all_tokens(&self) -> usize {
-        match self.tokens.offsets {
-            [first, .., last] => (last - first) as usize,
-            _ => 0,
-        }
+        self.sequences.tokens.range(0..self.rows).len()
     }
 
     pub fn id(&self, row: usize) -> Option<&'a str> {
-        self.ids.is_valid(row).then(|| self.ids.value(row))
+        self.sequences.id.get(row)
     }
 
     pub fn tokens(&self, row: usize) -> &'a [i32] {
-        self.tokens.row(row)
+        self.sequences.tokens.row(row)
     }
 
     /// The tokens of consecutive rows, one row behind another.
     pub fn tokens_of(&self, rows: Range<usize>) -> &'a [i32] {
-        self.tokens.rows(rows)
+        self.sequences.tokens.rows(rows)
     }
 
     /// The segments of a row; `None` where they are null or absent.
@@ -182,33 +128,30 @@ impl<'a> Tokens<'a> {
         &self,
         row: usize,
     ) -> Option<impl ExactSizeIterator<Item = Segment<'a>> + use<'a>> {
-        let segments = self.segments.as_ref()?;
-        if segments.nulls.is_some_and(|nulls| nulls.is_null(row)) {
+        let segments = self.sequences.segments;
+        if segments.is_null(row) {
             return None;
         }
-        let range = segments.offsets[row] as usize..segments.offsets[row + 1] as usize;
-        let (role, channel) = (segments.role, segments.channel);
-        let (start, end) = (segments.start, segments.end);
-        Some(range.map(move |i| Segment {
-            role: role.value(i),
-            channel: channel.is_valid(i).then(|| channel.value(i)),
-            start: start[i],
-            end: end[i],
+        let SegmentColumns { role, channel, start, end } = segments.items;
+        let (start, end) = (start.values(), end.values());
+        Some(segments.range(row..row + 1).map(move |index| Segment {
+            role: role.value(index),
+            channel: channel.get(index),
+            start: start[index],
+            end: end[index],
         }))
     }
 
     /// `loss_mask` of a row; `None` where it is null or absent.
     pub fn loss_mask(&self, row: usize) -> Option<&'a [u8]> {
-        let masks = self.masks.as_ref()?;
-        let null = masks.nulls[0].is_some_and(|nulls| nulls.is_null(row));
-        (!null).then(|| masks.loss_mask.row(row))
+        let masks = self.masks.as_ref()?.loss_mask;
+        (!masks.is_null(row)).then(|| masks.row(row))
     }
 
     /// `span_id` of a row; `None` where it is null or absent.
     pub fn span_id(&self, row: usize) -> Option<&'a [u8]> {
-        let masks = self.masks.as_ref()?;
-        let null = masks.nulls[1].is_some_and(|nulls| nulls.is_null(row));
-        (!null).then(|| masks.span_id.row(row))
+        let masks = self.masks.as_ref()?.span_id;
+        (!masks.is_null(row)).then(|| masks.row(row))
     }
 
     /// `loss_mask` and `span_id` of consecutive rows, none of which is null; `None` where they are
@@ -219,29 +162,6 @@ impl<'a> Tokens<'a> {
     }
 }
 
-pub(super) fn ints(list: &ListArray) -> Option<Lists<'_, i32>> {
-    let values = list.values().as_primitive_opt::<Int32Type>()?;
-    Some(Lists { offsets: list.value_offsets(), values: values.values() })
-}
-
-fn bytes(list: &ListArray) -> Option<Lists<'_, u8>> {
-    let values = list.values().as_primitive_opt::<UInt8Type>()?;
-    Some(Lists { offsets: list.value_offsets(), values: values.values() })
-}
-
-fn segments(list: &ListArray) -> Option<Segments<'_>> {
-    let structs = list.values().as_struct_opt()?;
-    let [role, channel, start, end] = structs.columns() else { return None };
-    Some(Segments {
-        nulls: list.nulls(),
-        offsets: list.value_offsets(),
-        role: role.as_string_opt()?,
-        channel: channel.as_string_opt()?,
-        start: start.as_primitive_opt::<Int32Type>()?.values(),
-        end: end.as_primitive_opt::<Int32Type>()?.values(),
-    })
-}
-
 /// The same records with masks: `loss_mask` and `span_id` lie along the tokens, so that they
 /// share the offsets; no token is copied.
 pub fn with_masks(
@@ -249,10 +169,8 @@ pub fn with_masks(
     loss_mask: Vec<u8>,
     span_id: Vec<u8>,
 ) -> Result<RecordBatch, ArrowError> {
-    let list = batch
-        .column(TOKEN_LIST)
-        .as_list_opt::<i32>()
-        .ok_or_else(|| ArrowError::SchemaError("tokens: not a list".to_string()))?;
+    let list = batch.columns().get(TOKEN_LIST).and_then(|column| column.as_list_opt::<i32>());
+    let list = list.ok_or_else(|| wrong_column("tokens"))?;
     // A sliced list does not begin at 0; the masks do.
     let first = list.value_offsets()[0];
     let offsets = if first == 0 {
@@ -260,28 +178,23 @@ pub fn with_masks(
     } else {
         OffsetBuffer::new(list.value_offsets().iter().map(|offset| offset - first).collect())
     };
-    let mask = |values: Vec<u8>| -> Result<ArrayRef, ArrowError> {
+    let schema = Arc::new(masked_schema());
+    let mut columns: Vec<ArrayRef> = batch.columns().iter().take(UNMASKED).cloned().collect();
+    for values in [loss_mask, span_id] {
+        let item = Arc::new(u8::field("item"));
         let values = Arc::new(UInt8Array::from(values));
-        Ok(Arc::new(ListArray::try_new(item(DataType::UInt8), offsets.clone(), values, None)?))
-    };
-    let mut columns = batch.columns()[..=SEGMENTS].to_vec();
-    columns.extend([mask(loss_mask)?, mask(span_id)?]);
-    RecordBatch::try_new(Arc::new(masked_schema()), columns)
+        columns.push(Arc::new(ListArray::try_new(item, offsets.clone(), values, None)?));
+    }
+    RecordBatch::try_new(schema, columns)
 }
 
 /// Builds a batch of token records, column by column.
 #[derive(Debug, Default)]
 pub struct TokensBuilder {
-    ids: StringBuilder,
+    /// All but the items of `tokens`.
+    columns: SequenceBuilder,
     /// The tokens of all records, one behind another.
     pub tokens: Vec<i32>,
-    offsets: Vec<i32>,
-    segment_offsets: Vec<i32>,
-    segments_known: Vec<bool>,
-    roles: Vec<&'static str>,
-    channels: StringBuilder,
-    starts: Vec<i32>,
-    ends: Vec<i32>,
     masked: bool,
     /// Along the tokens where the records have masks, else empty.
     pub loss_mask: Vec<u8>,
@@ -295,19 +208,20 @@ impl TokensBuilder {
     }
 
     pub fn len(&self) -> usize {
-        self.offsets.len()
+        self.columns.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.offsets.is_empty()
+        self.len() == 0
     }
 
     /// Adds a segment to the record that the next [`TokensBuilder::finish_record`] ends.
-    pub fn segment(&mut self, role: &'static str, channel: Option<&str>, start: i32, end: i32) {
-        self.roles.push(role);
-        self.channels.append_option(channel);
-        self.starts.push(start);
-        self.ends.push(end);
+    pub fn segment(&mut self, role: &str, channel: Option<&str>, start: i32, end: i32) {
+        let segments = &mut self.columns.segments.items;
+        segments.role.push(Some(role));
+        segments.channel.push(channel);
+        segments.start.push(Some(start));
+        segments.end.push(Some(end));
     }
 
     /// Ends a record whose segments have been added: what has come to `tokens` since the last is
@@ -323,61 +237,23 @@ impl TokensBuilder {
     }
 
     fn end_record(&mut self, id: Option<&str>, segments_known: bool) -> Result<(), ArrowError> {
-        let too_long = || ArrowError::OffsetOverflowError(self.tokens.len());
-        let tokens_end = i32::try_from(self.tokens.len()).map_err(|_| too_long())?;
-        let segments_end = i32::try_from(self.roles.len()).map_err(|_| too_long())?;
-        self.ids.append_option(id);
-        self.offsets.push(tokens_end);
-        self.segment_offsets.push(segments_end);
-        self.segments_known.push(segments_known);
-        Ok(())
+        let SequenceBuilder { id: ids, tokens, segments } = &mut self.columns;
+        ids.push(id);
+        tokens.ends.push(self.tokens.len(), true);
+        segments.end_row(segments_known);
+        tokens.ends.check()
     }
 
     /// The batch of the records so far; the builder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let masked = self.masked;
-        let mut built =
+        let TokensBuilder { mut columns, tokens, loss_mask, span_id, .. } =
             std::mem::replace(self, TokensBuilder { masked, ..TokensBuilder::default() });
-        let offsets = offsets(built.offsets);
-        let tokens = Int32Array::new(ScalarBuffer::from(built.tokens), None);
-        let structs = StructArray::try_new(
-            segment_fields(),
-            vec![
-                Arc::new(StringArray::from(built.roles)),
-                Arc::new(built.channels.finish()),
-                Arc::new(Int32Array::from(built.starts)),
-                Arc::new(Int32Array::from(built.ends)),
-            ],
-            None,
-        )?;
-        let segment_item = item(DataType::Struct(segment_fields()));
-        let segment_offsets = self::offsets(built.segment_offsets);
-        let batch = RecordBatch::try_new(
-            Arc::new(unmasked_schema()),
-            vec![
-                Arc::new(built.ids.finish()),
-                Arc::new(ListArray::try_new(
-                    item(DataType::Int32),
-                    offsets,
-                    Arc::new(tokens),
-                    None,
-                )?),
-                Arc::new(ListArray::try_new(
-                    segment_item,
-                    segment_offsets,
-                    Arc::new(structs),
-                    built.segments_known.contains(&false).then(|| built.segments_known.into()),
-                )?),
-            ],
-        )?;
+        columns.tokens.items = tokens.into();
+        let batch = RecordBatch::try_new(Arc::new(unmasked_schema()), columns.columns()?)?;
         match masked {
-            true => with_masks(&batch, built.loss_mask, built.span_id),
+            true => with_masks(&batch, loss_mask, span_id),
             false => Ok(batch),
         }
     }
-}
-
-/// Arrow's offsets (a leading 0) from the ends of the rows.
-fn offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
-    OffsetBuffer::new(std::iter::once(0).chain(ends).collect())
 }

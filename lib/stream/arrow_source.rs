@@ -70,7 +70,7 @@ impl RecordSource for ArrowSource {
         let has = |name: &&str| schema.fields().iter().any(|field| field.name() == name);
         let found = match header.record {
             Some((name, _)) => record_type(&name),
-            None => RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(has)),
+            None => RECORD_TYPES.iter().copied().find(|record| record.known_by.iter().any(has)),
         };
         Ok(Some(found.unwrap_or(default)))
     }

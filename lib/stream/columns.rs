@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::types::*;
-use arrow_array::{
-    ArrayRef, ArrowPrimitiveType, BooleanArray, ListArray, PrimitiveArray, StringArray, StructArray,
-};
-use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 
+use crate::game2048::NullableColumn;
 use crate::json::{Kind, Reader, Str, integer_i64, integer_u64};
+use crate::record::columns::{ColumnBuilder, Number, RowEnds, TextBuilder, null_buffer};
 use crate::record::{JsonForm, ndjson_name};
 
 /// A member of an object and its column.
@@ -19,7 +17,7 @@ pub(super) struct NamedColumn {
     /// A JSON column's own name: under it NDJSON may have the text instead of the value.
     text_name: Option<String>,
     nullable: bool,
-    pub(super) column: Column,
+    pub(super) column: Box<dyn JsonColumn>,
 }
 
 impl NamedColumn {
@@ -47,7 +45,7 @@ pub(super) fn named_columns(fields: &Fields) -> Result<Vec<NamedColumn>, ArrowEr
             name: ndjson_name(field).to_string(),
             text_name: JsonForm::of(field).map(|_| field.name().clone()),
             nullable: field.is_nullable(),
-            column: Column::new(field)?,
+            column: column_of(field)?,
         })
     };
     fields.iter().map(named).collect()
@@ -83,10 +81,7 @@ pub(super) fn read_object(
             column.push_null();
             return Ok(());
         }
-        let read = match column {
-            Column::Json(text, ..) if as_text => text.read(reader),
-            column => column.read(reader),
-        };
+        let read = if as_text { column.read_text(reader) } else { column.read(reader) };
         read.map_err(|Problem(text)| Problem(within(name, text)))
     })?;
     for NamedColumn { name, nullable, column, .. } in fields {
@@ -106,268 +101,145 @@ fn within(name: &str, text: String) -> String {
 }
 
 /// A column being built.
-pub(super) enum Column {
-    Text(Text),
-    /// The raw text of any JSON value.
-    Json(Text, JsonForm, String),
-    Int32(Numbers<Int32Type>),
-    UInt8(Numbers<UInt8Type>),
-    UInt32(Numbers<UInt32Type>),
-    UInt64(Numbers<UInt64Type>),
-    Int64(Numbers<Int64Type>),
-    Float32(Numbers<Float32Type>),
-    Float64(Numbers<Float64Type>),
-    Boolean(Vec<bool>, Validity),
-    List {
-        item: FieldRef,
-        ends: Vec<i32>,
-        values: Box<Column>,
-        validity: Validity,
-    },
-    Struct {
-        fields: Fields,
-        columns: Vec<NamedColumn>,
-        len: usize,
-        validity: Validity,
-    },
-}
+pub(super) trait JsonColumn: Send {
+    /// Reads a value that is not null.
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem>;
 
-#[derive(Default)]
-pub(super) struct Text {
-    ends: Vec<i32>,
-    bytes: String,
-    scratch: String,
-    validity: Validity,
-}
-
-pub(super) struct Numbers<T: ArrowPrimitiveType> {
-    values: Vec<T::Native>,
-    validity: Validity,
-}
-
-/// Which rows are there; empty as long as all are.
-#[derive(Default)]
-pub(super) struct Validity(Vec<bool>);
-
-impl Validity {
-    fn push_null(&mut self, rows_before: usize) {
-        self.0.resize(rows_before, true);
-        self.0.push(false);
+    /// Reads the value of a JSON column that stands there as its text.
+    fn read_text(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
+        self.read(reader)
     }
 
-    fn push_valid(&mut self) {
-        if !self.0.is_empty() {
-            self.0.push(true);
-        }
-    }
-
-    fn truncate(&mut self, rows: usize) {
-        self.0.truncate(rows);
-    }
-
-    fn finish(&mut self) -> Option<NullBuffer> {
-        let rows = std::mem::take(&mut self.0);
-        rows.contains(&false).then(|| NullBuffer::from(rows))
-    }
-}
-
-impl Column {
-    fn new(field: &Field) -> Result<Column, ArrowError> {
-        if let Some(form) = JsonForm::of(field) {
-            return Ok(Column::Json(Text::default(), form, ndjson_name(field).to_string()));
-        }
-        Ok(match field.data_type() {
-            DataType::Utf8 | DataType::Utf8View => Column::Text(Text::default()),
-            DataType::Int32 => Column::Int32(Numbers::new()),
-            DataType::UInt8 => Column::UInt8(Numbers::new()),
-            DataType::UInt32 => Column::UInt32(Numbers::new()),
-            DataType::UInt64 => Column::UInt64(Numbers::new()),
-            DataType::Int64 => Column::Int64(Numbers::new()),
-            DataType::Float32 => Column::Float32(Numbers::new()),
-            DataType::Float64 => Column::Float64(Numbers::new()),
-            DataType::Boolean => Column::Boolean(Vec::new(), Validity::default()),
-            DataType::List(item) => Column::List {
-                item: item.clone(),
-                ends: Vec::new(),
-                values: Box::new(Column::new(item)?),
-                validity: Validity::default(),
-            },
-            DataType::Struct(fields) => Column::Struct {
-                fields: fields.clone(),
-                columns: named_columns(fields)?,
-                len: 0,
-                validity: Validity::default(),
-            },
-            other => {
-                return Err(ArrowError::NotYetImplemented(format!("{other} read from NDJSON")));
+    /// Reads a list of values. This is compiled for every type of column, so that a long list
+    /// costs one call through a pointer, not one for each of its items.
+    fn read_items(&mut self, reader: &mut Reader<'_>, nullable: bool) -> Result<(), Problem> {
+        reader.array(|reader| {
+            if reader.peek()? == Kind::Null {
+                if !nullable {
+                    return problem("a null in the list");
+                }
+                reader.null()?;
+                self.push_null();
+                return Ok(());
             }
+            self.read(reader)
         })
     }
 
-    fn len(&self) -> usize {
-        match self {
-            Column::Text(text) | Column::Json(text, ..) => text.ends.len(),
-            Column::Int32(numbers) => numbers.values.len(),
-            Column::UInt8(numbers) => numbers.values.len(),
-            Column::UInt32(numbers) => numbers.values.len(),
-            Column::UInt64(numbers) => numbers.values.len(),
-            Column::Int64(numbers) => numbers.values.len(),
-            Column::Float32(numbers) => numbers.values.len(),
-            Column::Float64(numbers) => numbers.values.len(),
-            Column::Boolean(values, _) => values.len(),
-            Column::List { ends, .. } => ends.len(),
-            Column::Struct { len, .. } => *len,
-        }
-    }
+    fn push_null(&mut self);
+    /// Rows so far.
+    fn len(&self) -> usize;
+    /// Keeps the first rows.
+    fn truncate(&mut self, rows: usize);
+    /// The column; nothing is left in here.
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError>;
+}
 
-    /// Reads a value that is not null.
+/// An empty column for a field.
+fn column_of(field: &Field) -> Result<Box<dyn JsonColumn>, ArrowError> {
+    if let Some(form) = JsonForm::of(field) {
+        let name = ndjson_name(field).to_string();
+        return Ok(Box::new(JsonTexts { texts: Texts::default(), form, name }));
+    }
+    Ok(match field.data_type() {
+        DataType::Utf8 | DataType::Utf8View => Box::new(Texts::default()),
+        DataType::Int32 => Box::new(NullableColumn::<i32>::default()),
+        DataType::UInt8 => Box::new(NullableColumn::<u8>::default()),
+        DataType::UInt32 => Box::new(NullableColumn::<u32>::default()),
+        DataType::UInt64 => Box::new(NullableColumn::<u64>::default()),
+        DataType::Float32 => Box::new(NullableColumn::<f32>::default()),
+        DataType::Float64 => Box::new(NullableColumn::<f64>::default()),
+        DataType::List(item) => Box::new(Lists {
+            item: item.clone(),
+            items: column_of(item)?,
+            ends: RowEnds::default(),
+        }),
+        DataType::Struct(fields) => Box::new(Structs {
+            fields: fields.clone(),
+            columns: named_columns(fields)?,
+            known: NullableColumn::default(),
+        }),
+        other => return Err(ArrowError::NotYetImplemented(format!("{other} read from NDJSON"))),
+    })
+}
+
+/// A number that JSON can have.
+trait JsonNumber: Number + Send {
+    /// The value of a number's text; one that the type cannot hold is an error.
+    fn parse(text: &str) -> Result<Self, Problem>;
+}
+
+macro_rules! json_numbers {
+    ($($number:ty: $value:expr, $what:literal;)*) => {$(
+        impl JsonNumber for $number {
+            fn parse(text: &str) -> Result<$number, Problem> {
+                let value: fn(&str) -> Option<$number> = $value;
+                value(text).ok_or_else(|| Problem(format!("{text} is {}", $what)))
+            }
+        }
+    )*};
+}
+
+json_numbers! {
+    i32: |text| integer_i64(text)?.try_into().ok(), "not an int32";
+    u8: |text| integer_i64(text)?.try_into().ok(), "not a uint8";
+    u32: |text| integer_i64(text)?.try_into().ok(), "not a uint32";
+    u64: integer_u64, "not a uint64";
+    f32: |text| text.parse().ok().filter(|value: &f32| value.is_finite()),
+        "no finite number of its type";
+    f64: |text| text.parse().ok().filter(|value: &f64| value.is_finite()),
+        "no finite number of its type";
+}
+
+impl<T: JsonNumber> JsonColumn for NullableColumn<T> {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
-        match self {
-            Column::Text(text) => text.read(reader),
-            Column::Json(text, form, name) => text.read_json(reader, *form, name),
-            Column::Int32(numbers) => numbers.read_integer(reader, "an int32"),
-            Column::UInt8(numbers) => numbers.read_integer(reader, "a uint8"),
-            Column::UInt32(numbers) => numbers.read_integer(reader, "a uint32"),
-            Column::Int64(numbers) => numbers.read_integer(reader, "an int64"),
-            Column::UInt64(numbers) => numbers.read(reader, |text| {
-                integer_u64(text).ok_or_else(|| Problem(format!("{text} is not a uint64")))
-            }),
-            Column::Float32(numbers) => numbers.read(reader, float),
-            Column::Float64(numbers) => numbers.read(reader, float),
-            Column::Boolean(values, validity) => match reader.peek()? {
-                Kind::True | Kind::False => {
-                    values.push(reader.boolean()?);
-                    validity.push_valid();
-                    Ok(())
-                }
-                kind => problem(format!("{} where a boolean should be", kind)),
-            },
-            Column::List { item, ends, values, validity } => {
-                if reader.peek()? != Kind::Array {
-                    let came = reader.peek()?;
-                    return problem(format!("{came} where a list should be"));
-                }
-                reader.array(|reader| {
-                    if reader.peek()? == Kind::Null {
-                        if !item.is_nullable() {
-                            return problem("a null in the list");
-                        }
-                        reader.null()?;
-                        values.push_null();
-                        return Ok(());
-                    }
-                    values.read(reader)
-                })?;
-                let end = i32::try_from(values.len());
-                ends.push(end.map_err(|_| Problem("longer than 2^31 - 1".to_string()))?);
-                validity.push_valid();
+        match reader.peek()? {
+            Kind::Number => {
+                self.push(Some(T::parse(reader.number()?)?));
                 Ok(())
             }
-            Column::Struct { columns, len, validity, .. } => {
-                read_object(reader, columns, *len)?;
-                *len += 1;
-                validity.push_valid();
-                Ok(())
-            }
+            kind => problem(format!("{kind} where a number should be")),
         }
     }
 
     fn push_null(&mut self) {
-        match self {
-            Column::Text(text) | Column::Json(text, ..) => {
-                text.validity.push_null(text.ends.len());
-                text.ends.push(text.bytes.len() as i32);
-            }
-            Column::Int32(numbers) => numbers.push_null(),
-            Column::UInt8(numbers) => numbers.push_null(),
-            Column::UInt32(numbers) => numbers.push_null(),
-            Column::UInt64(numbers) => numbers.push_null(),
-            Column::Int64(numbers) => numbers.push_null(),
-            Column::Float32(numbers) => numbers.push_null(),
-            Column::Float64(numbers) => numbers.push_null(),
-            Column::Boolean(values, validity) => {
-                validity.push_null(values.len());
-                values.push(false);
-            }
-            Column::List { ends, values, validity, .. } => {
-                validity.push_null(ends.len());
-                ends.push(values.len() as i32);
-            }
-            Column::Struct { columns, len, validity, .. } => {
-                validity.push_null(*len);
-                columns.iter_mut().for_each(|column| column.column.push_null());
-                *len += 1;
-            }
-        }
+        self.push(None);
     }
 
-    pub(super) fn truncate(&mut self, rows: usize) {
-        match self {
-            Column::Text(text) | Column::Json(text, ..) => {
-                text.ends.truncate(rows);
-                text.bytes.truncate(last_end(&text.ends));
-                text.validity.truncate(rows);
-            }
-            Column::Int32(numbers) => numbers.truncate(rows),
-            Column::UInt8(numbers) => numbers.truncate(rows),
-            Column::UInt32(numbers) => numbers.truncate(rows),
-            Column::UInt64(numbers) => numbers.truncate(rows),
-            Column::Int64(numbers) => numbers.truncate(rows),
-            Column::Float32(numbers) => numbers.truncate(rows),
-            Column::Float64(numbers) => numbers.truncate(rows),
-            Column::Boolean(values, validity) => {
-                values.truncate(rows);
-                validity.truncate(rows);
-            }
-            Column::List { ends, values, validity, .. } => {
-                ends.truncate(rows);
-                values.truncate(last_end(ends));
-                validity.truncate(rows);
-            }
-            Column::Struct { columns, len, validity, .. } => {
-                columns.iter_mut().for_each(|column| column.column.truncate(rows));
-                *len = rows.min(*len);
-                validity.truncate(rows);
-            }
-        }
+    fn len(&self) -> usize {
+        NullableColumn::len(self)
     }
 
-    pub(super) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        Ok(match self {
-            Column::Text(text) | Column::Json(text, ..) => Arc::new(text.finish()?),
-            Column::Int32(numbers) => numbers.finish(),
-            Column::UInt8(numbers) => numbers.finish(),
-            Column::UInt32(numbers) => numbers.finish(),
-            Column::UInt64(numbers) => numbers.finish(),
-            Column::Int64(numbers) => numbers.finish(),
-            Column::Float32(numbers) => numbers.finish(),
-            Column::Float64(numbers) => numbers.finish(),
-            Column::Boolean(values, validity) => {
-                Arc::new(BooleanArray::new(std::mem::take(values).into(), validity.finish()))
-            }
-            Column::List { item, ends, values, validity } => Arc::new(ListArray::try_new(
-                item.clone(),
-                offsets(std::mem::take(ends)),
-                values.finish()?,
-                validity.finish(),
-            )?),
-            Column::Struct { fields, columns, len, validity } => {
-                *len = 0;
-                let columns: Result<Vec<ArrayRef>, ArrowError> =
-                    columns.iter_mut().map(|column| column.column.finish()).collect();
-                Arc::new(StructArray::try_new(fields.clone(), columns?, validity.finish())?)
-            }
-        })
+    fn truncate(&mut self, rows: usize) {
+        NullableColumn::truncate(self, rows);
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        std::mem::take(self).build()
     }
 }
 
-impl Text {
+#[derive(Default)]
+struct Texts {
+    column: TextBuilder,
+    /// For strings with escapes.
+    scratch: String,
+}
+
+impl Texts {
+    fn end_row(&mut self) -> Result<(), Problem> {
+        let TextBuilder { bytes, ends } = &mut self.column;
+        ends.push(bytes.len(), true);
+        ends.check().map_err(|_| Problem("longer than 2^31 - 1 bytes".to_string()))
+    }
+}
+
+impl JsonColumn for Texts {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
         match reader.peek()? {
             Kind::String => {
-                let string = reader.string()?;
-                let text = string.decode(&mut self.scratch)?;
-                self.bytes.push_str(text);
+                let text = reader.string()?.decode(&mut self.scratch)?;
+                self.column.bytes.extend_from_slice(text.as_bytes());
             }
             // Ids come as integers too; they are their decimal text.
             Kind::Number => {
@@ -376,106 +248,137 @@ impl Text {
                 if !digits.bytes().all(|b| b.is_ascii_digit()) {
                     return problem(format!("{text} where a string should be"));
                 }
-                self.bytes.push_str(text);
+                self.column.bytes.extend_from_slice(text.as_bytes());
             }
-            kind => return problem(format!("{} where a string should be", kind)),
+            kind => return problem(format!("{kind} where a string should be")),
         }
         self.end_row()
-    }
-
-    fn read_json(
-        &mut self,
-        reader: &mut Reader<'_>,
-        form: JsonForm,
-        name: &str,
-    ) -> Result<(), Problem> {
-        let raw = reader.raw()?;
-        match form {
-            JsonForm::Value => self.bytes.push_str(raw),
-            JsonForm::Member => {
-                self.bytes.push_str("{\"");
-                self.bytes.push_str(name);
-                self.bytes.push_str("\": ");
-                self.bytes.push_str(raw);
-                self.bytes.push('}');
-            }
-        }
-        self.end_row()
-    }
-
-    fn end_row(&mut self) -> Result<(), Problem> {
-        let end = i32::try_from(self.bytes.len());
-        self.ends.push(end.map_err(|_| Problem("longer than 2^31 - 1 bytes".to_string()))?);
-        self.validity.push_valid();
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<StringArray, ArrowError> {
-        let bytes = Buffer::from_vec(std::mem::take(&mut self.bytes).into_bytes());
-        let offsets = offsets(std::mem::take(&mut self.ends));
-        StringArray::try_new(offsets, bytes, self.validity.finish())
-    }
-}
-
-impl<T: ArrowPrimitiveType> Numbers<T> {
-    fn new() -> Numbers<T> {
-        Numbers { values: Vec::new(), validity: Validity::default() }
-    }
-
-    fn read_integer(&mut self, reader: &mut Reader<'_>, what: &str) -> Result<(), Problem>
-    where
-        T::Native: TryFrom<i64>,
-    {
-        self.read(reader, |text| {
-            let value = integer_i64(text).and_then(|value| T::Native::try_from(value).ok());
-            value.ok_or_else(|| Problem(format!("{text} is not {what}")))
-        })
-    }
-
-    fn read(
-        &mut self,
-        reader: &mut Reader<'_>,
-        parse: impl Fn(&str) -> Result<T::Native, Problem>,
-    ) -> Result<(), Problem> {
-        match reader.peek()? {
-            Kind::Number => {
-                self.values.push(parse(reader.number()?)?);
-                self.validity.push_valid();
-                Ok(())
-            }
-            kind => problem(format!("{} where a number should be", kind)),
-        }
     }
 
     fn push_null(&mut self) {
-        self.validity.push_null(self.values.len());
-        self.values.push(T::Native::default());
+        self.column.push(None);
+    }
+
+    fn len(&self) -> usize {
+        self.column.len()
     }
 
     fn truncate(&mut self, rows: usize) {
-        self.values.truncate(rows);
-        self.validity.truncate(rows);
+        let end = self.column.ends.truncate(rows);
+        self.column.bytes.truncate(end);
     }
 
-    fn finish(&mut self) -> ArrayRef {
-        let values = ScalarBuffer::from(std::mem::take(&mut self.values));
-        Arc::new(PrimitiveArray::<T>::new(values, self.validity.finish()))
-    }
-}
-
-/// A finite number; one that the type cannot hold is an error.
-fn float<F: std::str::FromStr + Into<f64> + Copy>(text: &str) -> Result<F, Problem> {
-    match text.parse::<F>() {
-        Ok(value) if value.into().is_finite() => Ok(value),
-        _ => problem(format!("{text} is no finite number of its type")),
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        std::mem::take(&mut self.column).build()
     }
 }
 
-fn last_end(ends: &[i32]) -> usize {
-    ends.last().map_or(0, |&end| end as usize)
+/// The raw text of any JSON values.
+struct JsonTexts {
+    texts: Texts,
+    form: JsonForm,
+    /// The field's name in NDJSON.
+    name: String,
 }
 
-/// Arrow's offsets (a leading 0) from the ends of the rows.
-fn offsets(ends: Vec<i32>) -> OffsetBuffer<i32> {
-    OffsetBuffer::new(std::iter::once(0).chain(ends).collect())
+impl JsonColumn for JsonTexts {
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
+        let raw = reader.raw()?;
+        let parts = match self.form {
+            JsonForm::Value => ["", "", "", raw, ""],
+            JsonForm::Member => ["{\"", &self.name, "\": ", raw, "}"],
+        };
+        let bytes = &mut self.texts.column.bytes;
+        parts.iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
+        self.texts.end_row()
+    }
+
+    fn read_text(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
+        self.texts.read(reader)
+    }
+
+    fn push_null(&mut self) {
+        self.texts.push_null();
+    }
+
+    fn len(&self) -> usize {
+        self.texts.len()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.texts.truncate(rows);
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        self.texts.finish()
+    }
+}
+
+struct Lists {
+    item: FieldRef,
+    items: Box<dyn JsonColumn>,
+    ends: RowEnds,
+}
+
+impl JsonColumn for Lists {
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
+        let came = reader.peek()?;
+        if came != Kind::Array {
+            return problem(format!("{came} where a list should be"));
+        }
+        self.items.read_items(reader, self.item.is_nullable())?;
+        self.ends.push(self.items.len(), true);
+        self.ends.check().map_err(|_| Problem("longer than 2^31 - 1".to_string()))
+    }
+
+    fn push_null(&mut self) {
+        self.ends.push(self.items.len(), false);
+    }
+
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.items.truncate(self.ends.truncate(rows));
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        std::mem::take(&mut self.ends).list(&self.item, self.items.finish()?)
+    }
+}
+
+struct Structs {
+    fields: Fields,
+    columns: Vec<NamedColumn>,
+    known: NullableColumn<()>,
+}
+
+impl JsonColumn for Structs {
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
+        read_object(reader, &mut self.columns, self.known.len())?;
+        self.known.push(Some(()));
+        Ok(())
+    }
+
+    fn push_null(&mut self) {
+        self.columns.iter_mut().for_each(|member| member.column.push_null());
+        self.known.push(None);
+    }
+
+    fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.columns.iter_mut().for_each(|member| member.column.truncate(rows));
+        self.known.truncate(rows);
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let columns = self.columns.iter_mut().map(|member| member.column.finish());
+        let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
+        let nulls = null_buffer(std::mem::take(&mut self.known).into_parts().1);
+        Ok(Arc::new(StructArray::try_new(self.fields.clone(), columns, nulls)?))
+    }
 }

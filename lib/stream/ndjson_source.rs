@@ -155,7 +155,7 @@ fn first_line(block: &[u8]) -> Option<(u64, &[u8])> {
 
 /// The type of an NDJSON record, told by its fields.
 fn record_of(names: &[String]) -> Option<&'static RecordType> {
-    RECORD_TYPES.into_iter().find(|record| is_known_by(record, names))
+    RECORD_TYPES.iter().copied().find(|record| is_known_by(record, names))
 }
 
 fn is_known_by(record: &RecordType, names: &[String]) -> bool {

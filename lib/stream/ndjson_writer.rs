@@ -3,10 +3,11 @@
 //! Integers are printed as they are (a u64 seed too), floats in the shortest form that reads back
 //! the same, non-finite floats as null. Text keeps its UTF-8.
 
-use std::io::Write;
+use std::ops::Range;
 
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch, StructArray, cast::AsArray};
+use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, cast::AsArray};
+use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 
@@ -78,140 +79,183 @@ fn write_members(
 
 /// A column with its type resolved once, not for every row.
 struct Column<'a> {
-    array: &'a dyn Array,
-    values: Values<'a>,
+    nulls: Option<NullBuffer>,
+    values: Box<dyn Values + 'a>,
 }
 
-enum Values<'a> {
-    Text(&'a arrow_array::StringArray),
-    Json(&'a arrow_array::StringArray, JsonForm, String),
-    Int32(&'a [i32]),
-    UInt8(&'a [u8]),
-    Signed(Box<dyn Fn(usize) -> i64 + 'a>),
-    Unsigned(Box<dyn Fn(usize) -> u64 + 'a>),
-    Float32(&'a [f32]),
-    Float64(&'a [f64]),
-    Boolean(&'a arrow_array::BooleanArray),
-    List(&'a [i32], Box<Column<'a>>),
-    Struct(Names, Vec<Column<'a>>),
-    /// Anything else is converted to one of the above first.
-    Converted(OwnedColumn),
-    Null,
-}
+/// Values that can be printed; nulls are not looked at here.
+trait Values {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError>;
 
-/// An array that was made for printing, with the field that says how.
-struct OwnedColumn {
-    field: FieldRef,
-    array: ArrayRef,
-}
-
-impl<'a> Column<'a> {
-    fn new(field: &FieldRef, array: &'a ArrayRef) -> Result<Column<'a>, ArrowError> {
-        let values = match array.data_type() {
-            DataType::Utf8 => {
-                let text = array.as_string::<i32>();
-                match JsonForm::of(field) {
-                    Some(form) => Values::Json(text, form, ndjson_name(field).to_string()),
-                    None => Values::Text(text),
-                }
+    /// Writes a list of values. This is compiled for every type of value, so that a long list
+    /// costs one call through a pointer, not one for each of its items.
+    fn write_items(
+        &self,
+        out: &mut Vec<u8>,
+        range: Range<usize>,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<(), ArrowError> {
+        for (i, item) in range.enumerate() {
+            if i > 0 {
+                out.push(b',');
             }
-            DataType::Int32 => Values::Int32(array.as_primitive::<Int32Type>().values()),
-            DataType::UInt8 => Values::UInt8(array.as_primitive::<UInt8Type>().values()),
-            DataType::Int8 => signed::<Int8Type>(array),
-            DataType::Int16 => signed::<Int16Type>(array),
-            DataType::Int64 => signed::<Int64Type>(array),
-            DataType::UInt16 => unsigned::<UInt16Type>(array),
-            DataType::UInt32 => unsigned::<UInt32Type>(array),
-            DataType::UInt64 => unsigned::<UInt64Type>(array),
-            DataType::Float32 => Values::Float32(array.as_primitive::<Float32Type>().values()),
-            DataType::Float64 => Values::Float64(array.as_primitive::<Float64Type>().values()),
-            DataType::Boolean => Values::Boolean(array.as_boolean()),
-            DataType::List(item) => {
-                let list = array.as_list::<i32>();
-                let items = Column::new(item, list.values())?;
-                Values::List(list.value_offsets(), Box::new(items))
+            match nulls.is_some_and(|nulls| nulls.is_null(item)) {
+                true => out.extend_from_slice(b"null"),
+                false => self.write(out, item)?,
             }
-            DataType::Struct(fields) => {
-                let columns: Result<Vec<Column>, ArrowError> = fields
-                    .iter()
-                    .zip(struct_columns(array.as_struct()))
-                    .map(|(field, column)| Column::new(field, column))
-                    .collect();
-                Values::Struct(Names::of(fields), columns?)
-            }
-            DataType::Null => Values::Null,
-            other => {
-                let target = printable(other);
-                let array = cast(array, &target)?;
-                let field = FieldRef::new(field.as_ref().clone().with_data_type(target));
-                Values::Converted(OwnedColumn { field, array })
-            }
-        };
-        Ok(Column { array: array.as_ref(), values })
-    }
-
-    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        if self.array.is_null(row) {
-            out.extend_from_slice(b"null");
-            return Ok(());
-        }
-        match &self.values {
-            Values::Text(text) => json::write_string(out, text.value(row)),
-            Values::Json(text, form, name) => {
-                let text = text.value(row);
-                let raw = match form {
-                    JsonForm::Value => one_line(text),
-                    JsonForm::Member => member(text, name).map(one_line).unwrap_or_else(|| {
-                        // Not the object that it should be: the text itself loses nothing.
-                        let mut quoted = Vec::new();
-                        json::write_string(&mut quoted, text);
-                        quoted
-                    }),
-                };
-                out.extend_from_slice(&raw);
-            }
-            Values::Int32(values) => write_integer(out, values[row].into()),
-            Values::UInt8(values) => write_integer(out, values[row].into()),
-            Values::Signed(value) => write_integer(out, value(row)),
-            Values::Unsigned(value) => write!(out, "{}", value(row))?,
-            Values::Float32(values) => write_float(out, values[row])?,
-            Values::Float64(values) => write_float(out, values[row])?,
-            Values::Boolean(values) => {
-                out.extend_from_slice(if values.value(row) { b"true" } else { b"false" });
-            }
-            Values::List(offsets, items) => {
-                out.push(b'[');
-                let range = offsets[row] as usize..offsets[row + 1] as usize;
-                for (i, item) in range.enumerate() {
-                    if i > 0 {
-                        out.push(b',');
-                    }
-                    items.write(out, item)?;
-                }
-                out.push(b']');
-            }
-            Values::Struct(names, columns) => write_members(out, names, columns, row)?,
-            Values::Converted(owned) => {
-                Column::new(&owned.field, &owned.array)?.write(out, row)?;
-            }
-            Values::Null => out.extend_from_slice(b"null"),
         }
         Ok(())
     }
 }
 
-fn struct_columns(array: &StructArray) -> &[ArrayRef] {
-    array.columns()
+impl<'a> Column<'a> {
+    fn new(field: &FieldRef, array: &'a ArrayRef) -> Result<Column<'a>, ArrowError> {
+        let values: Box<dyn Values + 'a> = match array.data_type() {
+            DataType::Utf8 => {
+                let text = array.as_string::<i32>();
+                match JsonForm::of(field) {
+                    Some(form) => Box::new(Json(text, form, ndjson_name(field).to_string())),
+                    None => Box::new(text),
+                }
+            }
+            DataType::Int8 => Box::new(Integers(array.as_primitive::<Int8Type>().values())),
+            DataType::Int16 => Box::new(Integers(array.as_primitive::<Int16Type>().values())),
+            DataType::Int32 => Box::new(Integers(array.as_primitive::<Int32Type>().values())),
+            DataType::Int64 => Box::new(Integers(array.as_primitive::<Int64Type>().values())),
+            DataType::UInt8 => Box::new(Integers(array.as_primitive::<UInt8Type>().values())),
+            DataType::UInt16 => Box::new(Integers(array.as_primitive::<UInt16Type>().values())),
+            DataType::UInt32 => Box::new(Integers(array.as_primitive::<UInt32Type>().values())),
+            DataType::UInt64 => Box::new(Integers(array.as_primitive::<UInt64Type>().values())),
+            DataType::Float32 => Box::new(Floats(array.as_primitive::<Float32Type>().values())),
+            DataType::Float64 => Box::new(Floats(array.as_primitive::<Float64Type>().values())),
+            DataType::Boolean => Box::new(array.as_boolean()),
+            DataType::List(item) => {
+                let list = array.as_list::<i32>();
+                Box::new(Lists(list.value_offsets(), Column::new(item, list.values())?))
+            }
+            DataType::Struct(fields) => {
+                let columns = fields.iter().zip(array.as_struct().columns());
+                let columns = columns.map(|(field, column)| Column::new(field, column));
+                Box::new(Structs(Names::of(fields), columns.collect::<Result<_, _>>()?))
+            }
+            DataType::Null => Box::new(Nulls),
+            other => {
+                let target = printable(other);
+                let array = cast(array, &target)?;
+                let field = FieldRef::new(field.as_ref().clone().with_data_type(target));
+                Box::new(Converted { field, array })
+            }
+        };
+        Ok(Column { nulls: array.nulls().cloned(), values })
+    }
+
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            out.extend_from_slice(b"null");
+            return Ok(());
+        }
+        self.values.write(out, row)
+    }
 }
 
-fn signed<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &ArrayRef) -> Values<'_> {
-    let values = array.as_primitive::<T>().values();
-    Values::Signed(Box::new(move |row| values[row].into()))
+impl Values for &StringArray {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        json::write_string(out, self.value(row));
+        Ok(())
+    }
 }
 
-fn unsigned<T: ArrowPrimitiveType<Native: Into<u64>>>(array: &ArrayRef) -> Values<'_> {
-    let values = array.as_primitive::<T>().values();
-    Values::Unsigned(Box::new(move |row| values[row].into()))
+/// Texts that are JSON, and the field's name in NDJSON.
+struct Json<'a>(&'a StringArray, JsonForm, String);
+
+impl Values for Json<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let Json(texts, form, name) = self;
+        let text = texts.value(row);
+        let value = match form {
+            JsonForm::Value => Some(text),
+            JsonForm::Member => member(text, name),
+        };
+        match value {
+            Some(value) => write_line(out, value),
+            // Not the object that it should be: the text itself loses nothing.
+            None => json::write_string(out, text),
+        }
+        Ok(())
+    }
+}
+
+struct Integers<'a, T>(&'a [T]);
+
+impl<T: itoa::Integer + Copy> Values for Integers<'_, T> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        out.extend_from_slice(itoa::Buffer::new().format(self.0[row]).as_bytes());
+        Ok(())
+    }
+}
+
+struct Floats<'a, T>(&'a [T]);
+
+impl<T: Into<f64> + Copy + serde::Serialize> Values for Floats<'_, T> {
+    /// The shortest form that reads back the same; JSON has no other for what is not finite than
+    /// null.
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let value = self.0[row];
+        if !value.into().is_finite() {
+            out.extend_from_slice(b"null");
+            return Ok(());
+        }
+        serde_json::to_writer(out, &value).map_err(|e| ArrowError::JsonError(e.to_string()))
+    }
+}
+
+impl Values for &BooleanArray {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        out.extend_from_slice(if self.value(row) { b"true" } else { b"false" });
+        Ok(())
+    }
+}
+
+struct Lists<'a>(&'a [i32], Column<'a>);
+
+impl Values for Lists<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let Lists(offsets, items) = self;
+        let range = offsets[row] as usize..offsets[row + 1] as usize;
+        out.push(b'[');
+        items.values.write_items(out, range, items.nulls.as_ref())?;
+        out.push(b']');
+        Ok(())
+    }
+}
+
+struct Structs<'a>(Names, Vec<Column<'a>>);
+
+impl Values for Structs<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        write_members(out, &self.0, &self.1, row)
+    }
+}
+
+struct Nulls;
+
+impl Values for Nulls {
+    fn write(&self, out: &mut Vec<u8>, _row: usize) -> Result<(), ArrowError> {
+        out.extend_from_slice(b"null");
+        Ok(())
+    }
+}
+
+/// An array that was made for printing, with the field that says how.
+struct Converted {
+    field: FieldRef,
+    array: ArrayRef,
+}
+
+impl Values for Converted {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        Column::new(&self.field, &self.array)?.write(out, row)
+    }
 }
 
 /// The type that a column of a type of its own is printed as.
@@ -242,39 +286,7 @@ fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// JSON text without raw newlines (they can only be white space between tokens).
-fn one_line(text: &str) -> Vec<u8> {
-    let breaks = |byte: &u8| matches!(byte, b'\n' | b'\r');
-    text.bytes().filter(|byte| !breaks(byte)).collect()
-}
-
-fn write_integer(out: &mut Vec<u8>, value: i64) {
-    // Token ids: a few digits each, by far the most common value in our streams.
-    let mut digits = [0u8; 20];
-    let mut start = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        start -= 1;
-        digits[start] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        start -= 1;
-        digits[start] = b'-';
-    }
-    out.extend_from_slice(&digits[start..]);
-}
-
-/// The shortest form that reads back the same; JSON has no other for what is not finite than null.
-fn write_float<F: Into<f64> + Copy + serde::Serialize>(
-    out: &mut Vec<u8>,
-    value: F,
-) -> Result<(), ArrowError> {
-    if !value.into().is_finite() {
-        out.extend_from_slice(b"null");
-        return Ok(());
-    }
-    serde_json::to_writer(out, &value).map_err(|e| ArrowError::JsonError(e.to_string()))
+fn write_line(out: &mut Vec<u8>, text: &str) {
+    let lines = text.as_bytes().split(|byte| matches!(byte, b'\n' | b'\r'));
+    lines.for_each(|line| out.extend_from_slice(line));
 }

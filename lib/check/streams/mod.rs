@@ -27,7 +27,7 @@ use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, grouped};
 use crate::error::{Error, Kind, Position, Result};
 use crate::harmony::Policy;
-use crate::record::{RECORD_TYPES, RecordType, ndjson_name};
+use crate::record::{self, RECORD_TYPES, RecordType, ndjson_name};
 use crate::stream::{Reader, Request};
 
 pub use shards::ParquetShardsFamily;
@@ -220,11 +220,11 @@ fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<
 /// The type of an input's records: as its header says, else as its columns do.
 fn record_type(reader: &Reader) -> Option<&'static RecordType> {
     if let Some((name, _)) = &reader.header().record {
-        return RECORD_TYPES.into_iter().find(|record| record.name == name);
+        return record::record_type(name);
     }
     let fields = reader.schema().fields();
     let has = |name: &&str| fields.iter().any(|f| f.name() == name || ndjson_name(f) == *name);
-    RECORD_TYPES.into_iter().find(|record| record.known_by.iter().any(&has))
+    RECORD_TYPES.iter().copied().find(|record| record.known_by.iter().any(&has))
 }
 
 /// A batch of records that come from a file.

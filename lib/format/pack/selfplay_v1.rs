@@ -4,7 +4,7 @@
 use super::RowMaker;
 use crate::cli::Result;
 use crate::format::npy;
-use crate::game2048::{Column, Game, SELFPLAY_ROW, SelfplayRow};
+use crate::game2048::{Game, NullableColumn, SELFPLAY_ROW, SelfplayRow};
 
 /// Rows of a shard unless something else is said, as the engine that made this layout has it.
 pub(super) const SHARD_ROWS: u64 = 1_000_000;
@@ -28,7 +28,7 @@ impl RowMaker for SelfplayV1 {
 
     fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>> {
         rows.reserve(game.steps.len() * SELFPLAY_ROW);
-        for (&step_idx, board) in game.steps.step_index.iter().zip(&game.steps.boards) {
+        for (&step_idx, board) in game.steps.step_index.iter().zip(&game.steps.board) {
             let row = SelfplayRow { run_id, step_idx, exps: *board.cells() };
             rows.extend_from_slice(&row.to_bytes());
         }
@@ -36,7 +36,7 @@ impl RowMaker for SelfplayV1 {
     }
 
     fn lost(&self, game: &Game) -> Vec<&'static str> {
-        fn has<T: Copy + Default>(column: &Column<T>) -> bool {
+        fn has<T: Copy + Default>(column: &NullableColumn<T>) -> bool {
             (0..column.len()).any(|index| column.is_known(index))
         }
         let steps = &game.steps;
@@ -52,7 +52,7 @@ impl RowMaker for SelfplayV1 {
             ("ev_legal", has(&steps.ev_legal)),
             ("max_rank", has(&steps.max_rank)),
             ("seed", seeds()),
-            ("branch_evs", steps.branch_known.iter().any(|&known| known != 0)),
+            ("branch_evs", steps.branch_evs.known.iter().any(|&known| known != 0)),
         ];
         fields.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
     }

@@ -71,11 +71,11 @@ fn append<const N: usize>(
             let known = finite & (legal | bits(&row.branch_evs, |value| value.to_bits() != 0));
             sound &= legal & !finite == 0 && legal <= 15 && row.move_dir <= 3;
             sound &= row.packed_board().mask_is_sound();
-            steps.branch_known.push(known);
-            steps.branch_evs.push(known_values(&row.branch_evs, known));
+            steps.branch_evs.known.push(known);
+            steps.branch_evs.values.push(known_values(&row.branch_evs, known));
         }
         steps.step_index.extend(rows().map(|row| row.step_index));
-        steps.boards.extend(rows().map(|row| row.exponents()));
+        steps.board.extend(rows().map(|row| row.exponents()));
         steps.board_eval.extend_known(rows().map(|row| row.board_eval));
         steps.move_dir.extend_known(rows().map(|row| row.move_dir));
         steps.valuation.extend_null(block.len());

@@ -45,12 +45,13 @@ fn games_come_out_as_they_went_in() {
         for (row, game) in games[games.len() - view.len()..].iter().enumerate() {
             view.read(row, &mut read).unwrap();
             assert_eq!(&read, game);
-            assert_eq!(view.step_count(row), game.steps.len());
+            assert_eq!(view.steps.range(row..row + 1).len(), game.steps.len());
         }
     }
-    let steps = Games::of(&batch).unwrap().steps(2);
-    assert_eq!(steps.step_index.values(), [0, 1, 2]);
-    assert_eq!(steps.valuation.get(1), None);
-    assert_eq!(steps.board(2), [2; CELLS]);
-    assert_eq!(steps.valuation_type(1), Some("new"));
+    let lists = Games::of(&batch).unwrap().steps;
+    let (steps, range) = (lists.items, lists.range(2..3));
+    assert_eq!(steps.step_index.slice(range.clone()).values(), [0, 1, 2]);
+    assert_eq!(steps.valuation.slice(range.clone()).get(1), None);
+    assert_eq!(steps.board.row(range.start + 2), [2; CELLS]);
+    assert_eq!(steps.valuation_type.get(range.start + 1), Some("new"));
 }

@@ -1,0 +1,450 @@
+//! The types that the fields of a record may have. Each says three things, of which the last two
+//! may be missing: how it stands in an Arrow schema ([`FieldType`]), how a column of it is read
+//! ([`ViewedField`]), and how one is built ([`BuiltField`]).
+//!
+//! | type | values |
+//! |---|---|
+//! | `u8`, `u32`, `u64`, `i32`, `f32`, `f64` | numbers |
+//! | `String` | utf8 |
+//! | `Json` | utf8 that is JSON, in NDJSON the value itself; the field's name ends with `_json` |
+//! | `JsonMember` | the same, but the text is an object whose one member is the value |
+//! | `List<T>` | lists |
+//! | what `record_fields!` declares | structs |
+//! | `Option<T>` | any of these, or null |
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow_array::types::{Float32Type, Float64Type, Int32Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, StringArray, cast::AsArray,
+};
+use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef};
+
+use super::JsonForm;
+use super::declare::DeclaredField;
+use crate::game2048::NullableColumn;
+
+/// A type that a field may have.
+pub trait FieldType {
+    /// The field of that name in a schema.
+    fn field(name: &str) -> Field;
+
+    /// The fields of the structs that it holds.
+    fn members() -> Vec<DeclaredField> {
+        Vec::new()
+    }
+}
+
+/// One whose columns can be read.
+pub trait ViewedField: FieldType {
+    type View<'a>: Copy;
+
+    /// `None` if the column is of another type.
+    fn view(column: &ArrayRef) -> Option<Self::View<'_>>;
+}
+
+/// One whose columns can be built.
+pub trait BuiltField: FieldType {
+    type Builder: ColumnBuilder + Default;
+}
+
+/// A column that is being built.
+pub trait ColumnBuilder {
+    /// Rows so far.
+    fn len(&self) -> usize;
+
+    fn build(self) -> Result<ArrayRef, ArrowError>;
+}
+
+pub(super) fn wrong_column(name: &str) -> ArrowError {
+    ArrowError::SchemaError(format!("no column {name} of its record type"))
+}
+
+impl<T: FieldType> FieldType for Option<T> {
+    fn field(name: &str) -> Field {
+        T::field(name).with_nullable(true)
+    }
+
+    fn members() -> Vec<DeclaredField> {
+        T::members()
+    }
+}
+
+impl<T: ViewedField> ViewedField for Option<T> {
+    type View<'a> = T::View<'a>;
+
+    fn view(column: &ArrayRef) -> Option<T::View<'_>> {
+        T::view(column)
+    }
+}
+
+impl<T: BuiltField> BuiltField for Option<T> {
+    type Builder = T::Builder;
+}
+
+/// A field of type `T` whose columns a builder of its own builds.
+#[derive(Debug)]
+pub struct BuiltBy<T, B>(PhantomData<(T, B)>);
+
+impl<T: FieldType, B> FieldType for BuiltBy<T, B> {
+    fn field(name: &str) -> Field {
+        T::field(name)
+    }
+
+    fn members() -> Vec<DeclaredField> {
+        T::members()
+    }
+}
+
+impl<T: ViewedField, B> ViewedField for BuiltBy<T, B> {
+    type View<'a> = T::View<'a>;
+
+    fn view(column: &ArrayRef) -> Option<T::View<'_>> {
+        T::view(column)
+    }
+}
+
+impl<T: FieldType, B: ColumnBuilder + Default> BuiltField for BuiltBy<T, B> {
+    type Builder = B;
+}
+
+/// A number, and the type of Arrow's that it is.
+pub trait Number: ArrowNativeType {
+    type Arrow: ArrowPrimitiveType<Native = Self>;
+}
+
+macro_rules! numbers {
+    ($($number:ty: $arrow:ty,)*) => {$(
+        impl Number for $number {
+            type Arrow = $arrow;
+        }
+
+        impl FieldType for $number {
+            fn field(name: &str) -> Field {
+                Field::new(name, <$arrow>::DATA_TYPE, false)
+            }
+        }
+
+        impl ViewedField for $number {
+            type View<'a> = Values<'a, $number>;
+
+            fn view(column: &ArrayRef) -> Option<Values<'_, $number>> {
+                let array = column.as_primitive_opt::<$arrow>()?;
+                Some(Values { values: array.values(), nulls: array.nulls(), start: 0 })
+            }
+        }
+
+        impl BuiltField for $number {
+            type Builder = NullableColumn<$number>;
+        }
+    )*};
+}
+
+numbers! {
+    u8: UInt8Type,
+    u32: UInt32Type,
+    u64: UInt64Type,
+    i32: Int32Type,
+    f32: Float32Type,
+    f64: Float64Type,
+}
+
+/// A column of numbers, any of which may be null.
+#[derive(Debug, Clone, Copy)]
+pub struct Values<'a, T> {
+    values: &'a [T],
+    nulls: Option<&'a NullBuffer>,
+    /// Where this part of the column begins in `nulls`.
+    start: usize,
+}
+
+impl<'a, T: Copy + Default> Values<'a, T> {
+    /// The value at `index`; `None` where it is null.
+    pub fn get(&self, index: usize) -> Option<T> {
+        let null = self.nulls.is_some_and(|nulls| nulls.is_null(self.start + index));
+        if null { None } else { self.values.get(index).copied() }
+    }
+
+    /// The values; what stands where one is null has no meaning.
+    pub fn values(&self) -> &'a [T] {
+        self.values
+    }
+
+    pub fn slice(&self, range: Range<usize>) -> Values<'a, T> {
+        let start = self.start + range.start;
+        Values { values: &self.values[range], nulls: self.nulls, start }
+    }
+
+    pub fn null_count(&self) -> usize {
+        let part = self.nulls.map(|nulls| nulls.slice(self.start, self.values.len()));
+        part.map_or(0, |part| part.null_count())
+    }
+
+    /// Whether all values that are not null are as they should be.
+    pub fn all(&self, right: impl Fn(T) -> bool) -> bool {
+        match self.null_count() {
+            0 => self.values.iter().fold(true, |all, &value| all & right(value)),
+            _ => (0..self.values.len()).all(|index| self.get(index).is_none_or(&right)),
+        }
+    }
+
+    pub fn append_to(&self, column: &mut NullableColumn<T>) {
+        match self.null_count() {
+            0 => column.extend_known(self.values.iter().copied()),
+            count if count == self.values.len() => column.extend_null(count),
+            _ => (0..self.values.len()).for_each(|index| column.push(self.get(index))),
+        }
+    }
+}
+
+impl<T: Number> ColumnBuilder for NullableColumn<T> {
+    fn len(&self) -> usize {
+        NullableColumn::len(self)
+    }
+
+    fn build(self) -> Result<ArrayRef, ArrowError> {
+        let (values, known) = self.into_parts();
+        let nulls = null_buffer(known);
+        Ok(Arc::new(PrimitiveArray::<T::Arrow>::try_new(values.into(), nulls)?))
+    }
+}
+
+/// Arrow's own form of which values are known: none where all are.
+pub(crate) fn null_buffer(known: Vec<bool>) -> Option<NullBuffer> {
+    known.contains(&false).then(|| NullBuffer::from(known))
+}
+
+impl FieldType for String {
+    fn field(name: &str) -> Field {
+        Field::new(name, DataType::Utf8, false)
+    }
+}
+
+/// The text of any JSON value, which NDJSON has as the value.
+#[derive(Debug)]
+pub enum Json {}
+
+impl FieldType for Json {
+    fn field(name: &str) -> Field {
+        JsonForm::Value.mark(String::field(name))
+    }
+}
+
+/// The text of a JSON object with one member, whose value is what NDJSON has: `{"messages": [...]}`.
+#[derive(Debug)]
+pub enum JsonMember {}
+
+impl FieldType for JsonMember {
+    fn field(name: &str) -> Field {
+        JsonForm::Member.mark(String::field(name))
+    }
+}
+
+macro_rules! texts {
+    ($($text:ty),*) => {$(
+        impl ViewedField for $text {
+            type View<'a> = Texts<'a>;
+
+            fn view(column: &ArrayRef) -> Option<Texts<'_>> {
+                column.as_string_opt().map(Texts)
+            }
+        }
+
+        impl BuiltField for $text {
+            type Builder = TextBuilder;
+        }
+    )*};
+}
+
+texts!(String, Json);
+
+/// A column of texts, any of which may be null.
+#[derive(Debug, Clone, Copy)]
+pub struct Texts<'a>(pub &'a StringArray);
+
+impl<'a> Texts<'a> {
+    /// The text of a row; `None` where it is null.
+    pub fn get(&self, row: usize) -> Option<&'a str> {
+        self.0.is_valid(row).then(|| self.0.value(row))
+    }
+
+    /// The text of a row of a column without nulls.
+    pub fn value(&self, row: usize) -> &'a str {
+        self.0.value(row)
+    }
+}
+
+/// Builds a column of texts.
+#[derive(Debug, Default)]
+pub struct TextBuilder {
+    /// The texts of all rows.
+    pub bytes: Vec<u8>,
+    pub ends: RowEnds,
+}
+
+impl TextBuilder {
+    pub fn push(&mut self, text: Option<&str>) {
+        self.bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
+        self.ends.push(self.bytes.len(), text.is_some());
+    }
+}
+
+impl ColumnBuilder for TextBuilder {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn build(self) -> Result<ArrayRef, ArrowError> {
+        let (offsets, nulls) = self.ends.finish()?;
+        Ok(Arc::new(StringArray::try_new(offsets, self.bytes.into(), nulls)?))
+    }
+}
+
+/// Where the rows of lists and texts end among the items of them all.
+#[derive(Debug, Default)]
+pub struct RowEnds {
+    /// Without meaning once the last row ends past 2^31 items.
+    ends: Vec<i32>,
+    known: NullableColumn<()>,
+    last: usize,
+}
+
+impl RowEnds {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Adds a row that ends before item `end`; one that is not known is null.
+    #[inline]
+    pub fn push(&mut self, end: usize, known: bool) {
+        self.ends.push(end as i32);
+        self.known.push(known.then_some(()));
+        self.last = end;
+    }
+
+    /// Adds rows of which none is null; each ends before the item given.
+    pub fn extend_known(&mut self, ends: impl Iterator<Item = usize>) {
+        let before = self.ends.len();
+        self.ends.extend(ends.inspect(|&end| self.last = end).map(|end| end as i32));
+        self.known.extend_known(std::iter::repeat_n((), self.ends.len() - before));
+    }
+
+    /// Keeps the first rows; gives where they end.
+    pub fn truncate(&mut self, rows: usize) -> usize {
+        self.ends.truncate(rows);
+        self.known.truncate(rows);
+        self.last = self.ends.last().map_or(0, |&end| end as usize);
+        self.last
+    }
+
+    /// Fails where there are more items than the 2^31 of a column (batches are far smaller).
+    pub fn check(&self) -> Result<(), ArrowError> {
+        let fits = i32::try_from(self.last).is_ok();
+        fits.then_some(()).ok_or(ArrowError::OffsetOverflowError(self.last))
+    }
+
+    /// Rows of items as a column of lists.
+    pub fn list(self, item: &FieldRef, items: ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let (offsets, nulls) = self.finish()?;
+        Ok(Arc::new(ListArray::try_new(item.clone(), offsets, items, nulls)?))
+    }
+
+    /// Arrow's offsets, with a leading 0, and which rows are null.
+    pub fn finish(self) -> Result<(OffsetBuffer<i32>, Option<NullBuffer>), ArrowError> {
+        self.check()?;
+        let offsets = OffsetBuffer::new(std::iter::once(0).chain(self.ends).collect());
+        Ok((offsets, null_buffer(self.known.into_parts().1)))
+    }
+}
+
+/// Lists of values of a type.
+#[derive(Debug)]
+pub struct List<T>(PhantomData<T>);
+
+impl<T: FieldType> FieldType for List<T> {
+    fn field(name: &str) -> Field {
+        Field::new(name, DataType::List(Arc::new(T::field("item"))), false)
+    }
+
+    fn members() -> Vec<DeclaredField> {
+        T::members()
+    }
+}
+
+impl<T: ViewedField> ViewedField for List<T> {
+    type View<'a> = Lists<'a, T::View<'a>>;
+
+    fn view(column: &ArrayRef) -> Option<Lists<'_, T::View<'_>>> {
+        let array = column.as_list_opt::<i32>()?;
+        Some(Lists { array, items: T::view(array.values())? })
+    }
+}
+
+impl<T: BuiltField> BuiltField for List<T> {
+    type Builder = ListBuilder<T>;
+}
+
+/// A column of lists.
+#[derive(Debug, Clone, Copy)]
+pub struct Lists<'a, V> {
+    pub array: &'a ListArray,
+    /// The items of all lists.
+    pub items: V,
+}
+
+impl<'a, V> Lists<'a, V> {
+    /// Where the items of consecutive rows stand.
+    pub fn range(&self, rows: Range<usize>) -> Range<usize> {
+        let offsets = self.array.value_offsets();
+        offsets[rows.start] as usize..offsets[rows.end] as usize
+    }
+
+    pub fn is_null(&self, row: usize) -> bool {
+        self.array.is_null(row)
+    }
+}
+
+impl<'a, T: Copy> Lists<'a, Values<'a, T>> {
+    pub fn row(&self, row: usize) -> &'a [T] {
+        self.rows(row..row + 1)
+    }
+
+    /// The values of consecutive rows, which lie one behind another.
+    pub fn rows(&self, rows: Range<usize>) -> &'a [T] {
+        &self.items.values[self.range(rows)]
+    }
+}
+
+/// Builds a column of lists: the items of a row are added, then the row is ended.
+#[derive(Debug)]
+pub struct ListBuilder<T: BuiltField> {
+    pub items: T::Builder,
+    pub ends: RowEnds,
+}
+
+// Derived, it would ask for a default `T`.
+impl<T: BuiltField> Default for ListBuilder<T> {
+    fn default() -> ListBuilder<T> {
+        ListBuilder { items: T::Builder::default(), ends: RowEnds::default() }
+    }
+}
+
+impl<T: BuiltField> ListBuilder<T> {
+    /// Ends a row.
+    pub fn end_row(&mut self, known: bool) {
+        self.ends.push(self.items.len(), known);
+    }
+}
+
+impl<T: BuiltField> ColumnBuilder for ListBuilder<T> {
+    fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    fn build(self) -> Result<ArrayRef, ArrowError> {
+        self.ends.list(&Arc::new(T::field("item")), self.items.build()?)
+    }
+}

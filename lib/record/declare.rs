@@ -1,0 +1,201 @@
+//! How a record type is declared: its fields once, each with its type and its documentation.
+//! `record_fields!` makes the schema, the view and the builder of them.
+
+use arrow_schema::{DataType, Field, Schema};
+
+use super::columns::FieldType;
+use super::{JsonForm, ndjson_name};
+
+/// A field as it is declared.
+#[derive(Debug, Clone)]
+pub struct DeclaredField {
+    /// As it stands in the schema.
+    pub field: Field,
+    /// What its values mean: lines of Markdown.
+    pub documentation: &'static [&'static str],
+    /// The fields of its structs, where it holds such.
+    pub members: fn() -> Vec<DeclaredField>,
+}
+
+impl DeclaredField {
+    pub fn of<T: FieldType>(name: &str, documentation: &'static [&'static str]) -> DeclaredField {
+        DeclaredField { field: T::field(name), documentation, members: T::members }
+    }
+
+    /// Its row in the tables of `lib/stream/SPEC.md`, and a row for each of its members.
+    pub fn table_rows(&self, parent: &str) -> String {
+        let name = format!("{parent}{}", self.field.name());
+        let mut kind = type_name(&self.field);
+        if JsonForm::of(&self.field).is_some() {
+            kind += &format!(" (NDJSON: `{}`)", ndjson_name(&self.field));
+        }
+        let meaning = self.documentation.concat();
+        let mut rows = format!("| `{name}` | {kind} |{meaning} |\n");
+        for member in (self.members)() {
+            rows += &member.table_rows(&format!("{name}."));
+        }
+        rows
+    }
+}
+
+/// The type of a field as it stands in SPEC.md; `?` where a value may be null.
+fn type_name(field: &Field) -> String {
+    let name = match field.data_type() {
+        DataType::List(item) => format!("list&lt;{}&gt;", type_name(item)),
+        DataType::Struct(_) => "struct".to_string(),
+        other => other.to_string().to_lowercase(),
+    };
+    if field.is_nullable() { name + "?" } else { name }
+}
+
+/// The schema of declared fields.
+pub fn schema_of(declared: impl IntoIterator<Item = DeclaredField>) -> Schema {
+    Schema::new(declared.into_iter().map(|declared| declared.field).collect::<Vec<Field>>())
+}
+
+/// Declares the fields of a record, or of the structs in one:
+///
+/// ```text
+/// record_fields! {
+///     /// One message's place among the tokens.
+///     SegmentFields(view SegmentColumns, builder SegmentBuilder) {
+///         /// Who speaks.
+///         role: String,
+///         /// Null where there is none.
+///         channel: Option<String>,
+///     }
+/// }
+/// ```
+///
+/// - `SegmentFields` is the declaration: [`FieldType`] is implemented for it, so that other
+///   declarations may hold it (`segments: List<SegmentFields>`). `SegmentFields::declared()`
+///   lists its fields. Which types a field may have is said in `columns`.
+/// - `SegmentColumns` is a view of a batch or struct array: `role`, `channel` are each the view
+///   of a column ([`ViewedField`](super::columns::ViewedField)).
+/// - `SegmentBuilder` builds one: `role`, `channel` each build a column
+///   ([`BuiltField`](super::columns::BuiltField)).
+///
+/// View and builder are made where they are named.
+macro_rules! record_fields {
+    ($(#[$attribute:meta])* $name:ident($($role:ident $type:ident),*) $fields:tt) => {
+        record_fields!(@declaration [$(#[$attribute])*] $name $fields);
+        $(record_fields!(@$role $type $name $fields);)*
+    };
+
+    (@declaration [$($attribute:tt)*] $name:ident {
+        $($(#[doc = $doc:literal])* $field:ident: $type:ty,)+
+    }) => {
+        $($attribute)*
+        #[derive(Debug)]
+        pub enum $name {}
+
+        impl $name {
+            /// The fields, in the order of the schema.
+            pub fn declared() -> Vec<DeclaredField> {
+                vec![$(DeclaredField::of::<$type>(stringify!($field), &[$($doc),*])),+]
+            }
+        }
+
+        impl FieldType for $name {
+            fn field(name: &str) -> Field {
+                Field::new(name, DataType::Struct(schema_of($name::declared()).fields), false)
+            }
+
+            fn members() -> Vec<DeclaredField> {
+                $name::declared()
+            }
+        }
+    };
+
+    (@view $view:ident $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)+ }) => {
+        #[doc = concat!("A view of the columns of [`", stringify!($name), "`].")]
+        #[derive(Debug, Clone, Copy)]
+        pub struct $view<'a> {
+            $($(#[$doc])* pub $field: <$type as ViewedField>::View<'a>,)+
+        }
+
+        impl<'a> $view<'a> {
+            /// The view of columns that begin with these. Others are an error (the stream readers
+            /// conform every batch first).
+            pub fn of_columns(columns: &'a [ArrayRef]) -> Result<$view<'a>, ArrowError> {
+                let mut columns = columns.iter();
+                $(let $field = columns.next().and_then(<$type as ViewedField>::view);)+
+                Ok($view { $($field: $field.ok_or_else(|| wrong_column(stringify!($field)))?,)+ })
+            }
+        }
+
+        impl ViewedField for $name {
+            type View<'a> = $view<'a>;
+
+            fn view(column: &ArrayRef) -> Option<$view<'_>> {
+                $view::of_columns(column.as_struct_opt()?.columns()).ok()
+            }
+        }
+    };
+
+    (@builder $builder:ident $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)+ }) => {
+        #[doc = concat!("Builds the columns of [`", stringify!($name), "`].")]
+        #[derive(Debug, Default)]
+        pub struct $builder {
+            $($(#[$doc])* pub $field: <$type as BuiltField>::Builder,)+
+        }
+
+        impl $builder {
+            /// The columns, in the order of the schema.
+            pub fn columns(self) -> Result<Vec<ArrayRef>, ArrowError> {
+                Ok(vec![$(self.$field.build()?),+])
+            }
+        }
+
+        impl ColumnBuilder for $builder {
+            fn len(&self) -> usize {
+                [$(self.$field.len()),+][0]
+            }
+
+            fn build(self) -> Result<ArrayRef, ArrowError> {
+                let fields = schema_of($name::declared()).fields;
+                Ok(Arc::new(StructArray::try_new(fields, self.columns()?, None)?))
+            }
+        }
+
+        impl BuiltField for $name {
+            type Builder = $builder;
+        }
+    };
+}
+
+pub(super) use record_fields;
+
+/// What the file of a record type needs: `use crate::record::declare::prelude::*`.
+pub mod prelude {
+    pub(in crate::record) use super::record_fields;
+    pub use super::{DeclaredField, schema_of};
+    pub use crate::record::RecordType;
+    pub use crate::record::columns::*;
+    pub use arrow_array::{Array, ArrayRef, RecordBatch, StructArray, cast::AsArray};
+    pub use arrow_schema::{ArrowError, DataType, Field, Schema};
+    pub use std::sync::Arc;
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::record::RECORD_TYPES;
+
+    /// The part of SPEC.md that is made here.
+    const BEGIN: &str = "<!-- made from lib/record by a test of lib/record/declare.rs -->\n";
+    const END: &str = "<!-- end of what is made -->\n";
+
+    #[test]
+    fn the_tables_of_the_specification_are_the_declarations() {
+        let mut tables = String::new();
+        for record in RECORD_TYPES {
+            tables += &format!("\n### `{}`\n\n| field | type | meaning |\n|---|---|---|\n", record.name);
+            (record.fields)().iter().for_each(|field| tables += &field.table_rows(""));
+        }
+        tables += "\n";
+        let page = include_str!("../stream/SPEC.md");
+        let found = page.split_once(BEGIN).and_then(|(_, rest)| rest.split_once(END));
+        let found = found.map(|(found, _)| found);
+        assert!(found == Some(&tables), "SPEC.md must have, between its marks:\n{tables}");
+    }
+}
