@@ -465,7 +465,10 @@ fn legality_is_the_boards_or_the_values() {
     Decoder::new(Legality::Board).decode(&files[0], &mut game).unwrap();
     // Up is illegal here: nothing above can move or merge.
     assert_eq!(game.steps.get(0).unwrap().ev_legal, Some(0b1100));
-    assert_eq!(game.steps.get(0).map(|step| step.branch_evs), Some([None, None, Some(1.5), Some(-0.0)]));
+    assert_eq!(
+        game.steps.get(0).map(|step| step.branch_evs),
+        Some([None, None, Some(1.5), Some(-0.0)])
+    );
     assert_eq!(game.steps.get(1).unwrap().ev_legal, Some(0));
     assert_eq!(game.valuation_names, ["tuple11", "search"]);
     assert_eq!(game.steps.valuation.get(0), None);
@@ -473,6 +476,9 @@ fn legality_is_the_boards_or_the_values() {
     assert_eq!(row.branch_evs.map(f32::to_bits), [0, 0, 1.5f32.to_bits(), (-0.0f32).to_bits()]);
     Decoder::new(Legality::Values).decode(&files[0], &mut game).unwrap();
     assert_eq!(game.steps.get(0).unwrap().ev_legal, Some(0b1101));
-    assert_eq!(game.steps.get(0).map(|step| step.branch_evs), Some([Some(0.0), None, Some(1.5), Some(-0.0)]));
+    assert_eq!(
+        game.steps.get(0).map(|step| step.branch_evs),
+        Some([Some(0.0), None, Some(1.5), Some(-0.0)])
+    );
     assert_eq!(game.meta, "{\"extra\":[1,\"a b\"]}");
 }

@@ -8,6 +8,8 @@ pub trait StepColumn {
     fn push(&mut self, item: Self::Item);
     /// The item at `index`; `None` past the end.
     fn item(&self, index: usize) -> Option<Self::Item>;
+    /// Whether any item is not null.
+    fn is_filled(&self) -> bool;
     /// Makes the column empty and keeps its memory.
     fn clear(&mut self);
     fn reserve(&mut self, additional: usize);
@@ -60,6 +62,15 @@ macro_rules! step_columns {
                 })
             }
 
+            /// The names of the columns that say something.
+            pub fn filled(&self) -> Vec<&'static str> {
+                let columns = [
+                    (stringify!($first), self.$first.is_filled()),
+                    $((stringify!($name), self.$name.is_filled()),)*
+                ];
+                columns.into_iter().filter(|(_, filled)| *filled).map(|(name, _)| name).collect()
+            }
+
             /// Makes the columns empty and keeps their memory.
             pub fn clear(&mut self) {
                 self.$first.clear();
@@ -86,6 +97,10 @@ impl<T: Copy> StepColumn for Vec<T> {
 
     fn item(&self, index: usize) -> Option<T> {
         self.get(index).copied()
+    }
+
+    fn is_filled(&self) -> bool {
+        !self.is_empty()
     }
 
     fn clear(&mut self) {
@@ -203,6 +218,10 @@ impl<T: Copy + Default> StepColumn for NullableColumn<T> {
         (index < self.len()).then(|| self.get(index))
     }
 
+    fn is_filled(&self) -> bool {
+        (0..self.len()).any(|index| self.is_known(index))
+    }
+
     fn clear(&mut self) {
         self.truncate(0);
     }
@@ -261,6 +280,10 @@ impl StepColumn for BranchColumn {
     fn item(&self, index: usize) -> Option<[Option<f32>; 4]> {
         let (values, known) = (self.values.get(index)?, self.known.get(index)?);
         Some(std::array::from_fn(|i| (known >> i & 1 == 1).then_some(values[i])))
+    }
+
+    fn is_filled(&self) -> bool {
+        self.known.iter().any(|&known| known != 0)
     }
 
     fn clear(&mut self) {

@@ -129,11 +129,11 @@ macro_rules! numbers {
         }
 
         impl ViewedField for $number {
-            type View<'a> = Values<'a, $number>;
+            type View<'a> = NumberView<'a, $number>;
 
-            fn view(column: &ArrayRef) -> Option<Values<'_, $number>> {
+            fn view(column: &ArrayRef) -> Option<NumberView<'_, $number>> {
                 let array = column.as_primitive_opt::<$arrow>()?;
-                Some(Values { values: array.values(), nulls: array.nulls(), start: 0 })
+                Some(NumberView { values: array.values(), nulls: array.nulls(), start: 0 })
             }
         }
 
@@ -154,14 +154,14 @@ numbers! {
 
 /// A column of numbers, any of which may be null.
 #[derive(Debug, Clone, Copy)]
-pub struct Values<'a, T> {
+pub struct NumberView<'a, T> {
     values: &'a [T],
     nulls: Option<&'a NullBuffer>,
     /// Where this part of the column begins in `nulls`.
     start: usize,
 }
 
-impl<'a, T: Copy + Default> Values<'a, T> {
+impl<'a, T: Copy + Default> NumberView<'a, T> {
     /// The value at `index`; `None` where it is null.
     pub fn get(&self, index: usize) -> Option<T> {
         let null = self.nulls.is_some_and(|nulls| nulls.is_null(self.start + index));
@@ -173,9 +173,9 @@ impl<'a, T: Copy + Default> Values<'a, T> {
         self.values
     }
 
-    pub fn slice(&self, range: Range<usize>) -> Values<'a, T> {
+    pub fn slice(&self, range: Range<usize>) -> NumberView<'a, T> {
         let start = self.start + range.start;
-        Values { values: &self.values[range], nulls: self.nulls, start }
+        NumberView { values: &self.values[range], nulls: self.nulls, start }
     }
 
     pub fn null_count(&self) -> usize {
@@ -246,10 +246,10 @@ impl FieldType for JsonMember {
 macro_rules! texts {
     ($($text:ty),*) => {$(
         impl ViewedField for $text {
-            type View<'a> = Texts<'a>;
+            type View<'a> = TextView<'a>;
 
-            fn view(column: &ArrayRef) -> Option<Texts<'_>> {
-                column.as_string_opt().map(Texts)
+            fn view(column: &ArrayRef) -> Option<TextView<'_>> {
+                column.as_string_opt().map(TextView)
             }
         }
 
@@ -263,9 +263,9 @@ texts!(String, Json);
 
 /// A column of texts, any of which may be null.
 #[derive(Debug, Clone, Copy)]
-pub struct Texts<'a>(pub &'a StringArray);
+pub struct TextView<'a>(pub &'a StringArray);
 
-impl<'a> Texts<'a> {
+impl<'a> TextView<'a> {
     /// The text of a row; `None` where it is null.
     pub fn get(&self, row: usize) -> Option<&'a str> {
         self.0.is_valid(row).then(|| self.0.value(row))
@@ -375,11 +375,11 @@ impl<T: FieldType> FieldType for List<T> {
 }
 
 impl<T: ViewedField> ViewedField for List<T> {
-    type View<'a> = Lists<'a, T::View<'a>>;
+    type View<'a> = ListView<'a, T::View<'a>>;
 
-    fn view(column: &ArrayRef) -> Option<Lists<'_, T::View<'_>>> {
+    fn view(column: &ArrayRef) -> Option<ListView<'_, T::View<'_>>> {
         let array = column.as_list_opt::<i32>()?;
-        Some(Lists { array, items: T::view(array.values())? })
+        Some(ListView { array, items: T::view(array.values())? })
     }
 }
 
@@ -389,13 +389,13 @@ impl<T: BuiltField> BuiltField for List<T> {
 
 /// A column of lists.
 #[derive(Debug, Clone, Copy)]
-pub struct Lists<'a, V> {
+pub struct ListView<'a, V> {
     pub array: &'a ListArray,
     /// The items of all lists.
     pub items: V,
 }
 
-impl<'a, V> Lists<'a, V> {
+impl<'a, V> ListView<'a, V> {
     /// Where the items of consecutive rows stand.
     pub fn range(&self, rows: Range<usize>) -> Range<usize> {
         let offsets = self.array.value_offsets();
@@ -407,7 +407,7 @@ impl<'a, V> Lists<'a, V> {
     }
 }
 
-impl<'a, T: Copy> Lists<'a, Values<'a, T>> {
+impl<'a, T: Copy> ListView<'a, NumberView<'a, T>> {
     pub fn row(&self, row: usize) -> &'a [T] {
         self.rows(row..row + 1)
     }

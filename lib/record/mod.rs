@@ -42,6 +42,11 @@ pub struct RecordType {
 }
 
 impl RecordType {
+    /// Whether a record with these fields is known to be of this type.
+    pub fn is_known_by(&self, has: impl Fn(&str) -> bool) -> bool {
+        self.known_by.iter().any(|name| has(name))
+    }
+
     pub fn schema(&self) -> SchemaRef {
         Arc::new(schema_of((self.fields)()))
     }
@@ -49,6 +54,11 @@ impl RecordType {
 
 /// Every record type there is.
 pub const RECORD_TYPES: &[&RecordType] = &[&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
+
+/// The record type that is known by a field of which `has` says that it is there.
+pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
+    RECORD_TYPES.iter().find(|record| record.is_known_by(&has)).copied()
+}
 
 /// The record type of that name.
 pub fn record_type(name: &str) -> Option<&'static RecordType> {

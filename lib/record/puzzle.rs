@@ -105,7 +105,8 @@ impl<'a> Puzzles<'a> {
     /// readers conform every batch first).
     pub fn of(batch: &'a RecordBatch) -> Result<Puzzles<'a>, ArrowError> {
         let names = NameColumns::of_columns(batch.columns())?;
-        let examples = ExampleColumns::of_columns(batch.columns().get(NAMES..).unwrap_or_default())?;
+        let examples =
+            ExampleColumns::of_columns(batch.columns().get(NAMES..).unwrap_or_default())?;
         Ok(Puzzles { batch, names, examples })
     }
 

@@ -11,7 +11,7 @@ use super::frames::{Frame, FrameError, Frames};
 use super::input::{Bytes, cut, read_error};
 use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
 use crate::error::{Error, Result};
-use crate::record::{RECORD_TYPES, RecordType, record_type};
+use crate::record::{RecordType, record_type, record_type_with};
 
 pub(super) struct ArrowSource {
     name: Arc<str>,
@@ -67,10 +67,10 @@ impl RecordSource for ArrowSource {
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
-        let has = |name: &&str| schema.fields().iter().any(|field| field.name() == name);
+        let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
         let found = match header.record {
             Some((name, _)) => record_type(&name),
-            None => RECORD_TYPES.iter().copied().find(|record| record.known_by.iter().any(has)),
+            None => record_type_with(has),
         };
         Ok(Some(found.unwrap_or(default)))
     }

@@ -11,7 +11,7 @@ use crate::record::columns::{ColumnBuilder, Number, RowEnds, TextBuilder, null_b
 use crate::record::{JsonForm, ndjson_name};
 
 /// A member of an object and its column.
-pub(super) struct NamedColumn {
+pub(super) struct MemberColumn {
     /// The name in NDJSON.
     name: String,
     /// A JSON column's own name: under it NDJSON may have the text instead of the value.
@@ -20,7 +20,7 @@ pub(super) struct NamedColumn {
     pub(super) column: Box<dyn JsonColumn>,
 }
 
-impl NamedColumn {
+impl MemberColumn {
     fn is_named(&self, key: &Str<'_>) -> bool {
         key.eq_str(&self.name) || self.text_name.as_ref().is_some_and(|name| key.eq_str(name))
     }
@@ -39,9 +39,9 @@ fn problem<T>(text: impl Into<String>) -> Result<T, Problem> {
     Err(Problem(text.into()))
 }
 
-pub(super) fn named_columns(fields: &Fields) -> Result<Vec<NamedColumn>, ArrowError> {
+pub(super) fn member_columns(fields: &Fields) -> Result<Vec<MemberColumn>, ArrowError> {
     let named = |field: &FieldRef| {
-        Ok(NamedColumn {
+        Ok(MemberColumn {
             name: ndjson_name(field).to_string(),
             text_name: JsonForm::of(field).map(|_| field.name().clone()),
             nullable: field.is_nullable(),
@@ -54,7 +54,7 @@ pub(super) fn named_columns(fields: &Fields) -> Result<Vec<NamedColumn>, ArrowEr
 /// One object into the columns of a schema or struct, as row `row`.
 pub(super) fn read_object(
     reader: &mut Reader<'_>,
-    fields: &mut [NamedColumn],
+    fields: &mut [MemberColumn],
     row: usize,
 ) -> Result<(), Problem> {
     if reader.peek()? != Kind::Object {
@@ -70,7 +70,7 @@ pub(super) fn read_object(
         let Some(index) = found else { return Ok(reader.skip()?) };
         expected = index + 1;
         let as_text = !key.eq_str(&fields[index].name);
-        let NamedColumn { name, nullable, column, .. } = &mut fields[index];
+        let MemberColumn { name, nullable, column, .. } = &mut fields[index];
         // A repeated field: the last one counts.
         column.truncate(row);
         if reader.peek()? == Kind::Null {
@@ -84,7 +84,7 @@ pub(super) fn read_object(
         let read = if as_text { column.read_text(reader) } else { column.read(reader) };
         read.map_err(|Problem(text)| Problem(within(name, text)))
     })?;
-    for NamedColumn { name, nullable, column, .. } in fields {
+    for MemberColumn { name, nullable, column, .. } in fields {
         if column.len() == row {
             if !*nullable {
                 return problem(format!("{name} is missing"));
@@ -139,24 +139,24 @@ pub(super) trait JsonColumn: Send {
 fn column_of(field: &Field) -> Result<Box<dyn JsonColumn>, ArrowError> {
     if let Some(form) = JsonForm::of(field) {
         let name = ndjson_name(field).to_string();
-        return Ok(Box::new(JsonTexts { texts: Texts::default(), form, name }));
+        return Ok(Box::new(JsonTextColumn { texts: TextColumn::default(), form, name }));
     }
     Ok(match field.data_type() {
-        DataType::Utf8 | DataType::Utf8View => Box::new(Texts::default()),
+        DataType::Utf8 | DataType::Utf8View => Box::new(TextColumn::default()),
         DataType::Int32 => Box::new(NullableColumn::<i32>::default()),
         DataType::UInt8 => Box::new(NullableColumn::<u8>::default()),
         DataType::UInt32 => Box::new(NullableColumn::<u32>::default()),
         DataType::UInt64 => Box::new(NullableColumn::<u64>::default()),
         DataType::Float32 => Box::new(NullableColumn::<f32>::default()),
         DataType::Float64 => Box::new(NullableColumn::<f64>::default()),
-        DataType::List(item) => Box::new(Lists {
+        DataType::List(item) => Box::new(ListColumn {
             item: item.clone(),
             items: column_of(item)?,
             ends: RowEnds::default(),
         }),
-        DataType::Struct(fields) => Box::new(Structs {
+        DataType::Struct(fields) => Box::new(StructColumn {
             fields: fields.clone(),
-            columns: named_columns(fields)?,
+            columns: member_columns(fields)?,
             known: NullableColumn::default(),
         }),
         other => return Err(ArrowError::NotYetImplemented(format!("{other} read from NDJSON"))),
@@ -220,13 +220,13 @@ impl<T: JsonNumber> JsonColumn for NullableColumn<T> {
 }
 
 #[derive(Default)]
-struct Texts {
+struct TextColumn {
     column: TextBuilder,
     /// For strings with escapes.
     scratch: String,
 }
 
-impl Texts {
+impl TextColumn {
     fn end_row(&mut self) -> Result<(), Problem> {
         let TextBuilder { bytes, ends } = &mut self.column;
         ends.push(bytes.len(), true);
@@ -234,7 +234,7 @@ impl Texts {
     }
 }
 
-impl JsonColumn for Texts {
+impl JsonColumn for TextColumn {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
         match reader.peek()? {
             Kind::String => {
@@ -274,14 +274,14 @@ impl JsonColumn for Texts {
 }
 
 /// The raw text of any JSON values.
-struct JsonTexts {
-    texts: Texts,
+struct JsonTextColumn {
+    texts: TextColumn,
     form: JsonForm,
     /// The field's name in NDJSON.
     name: String,
 }
 
-impl JsonColumn for JsonTexts {
+impl JsonColumn for JsonTextColumn {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
         let raw = reader.raw()?;
         let parts = match self.form {
@@ -314,13 +314,13 @@ impl JsonColumn for JsonTexts {
     }
 }
 
-struct Lists {
+struct ListColumn {
     item: FieldRef,
     items: Box<dyn JsonColumn>,
     ends: RowEnds,
 }
 
-impl JsonColumn for Lists {
+impl JsonColumn for ListColumn {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
         let came = reader.peek()?;
         if came != Kind::Array {
@@ -348,13 +348,13 @@ impl JsonColumn for Lists {
     }
 }
 
-struct Structs {
+struct StructColumn {
     fields: Fields,
-    columns: Vec<NamedColumn>,
+    columns: Vec<MemberColumn>,
     known: NullableColumn<()>,
 }
 
-impl JsonColumn for Structs {
+impl JsonColumn for StructColumn {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
         read_object(reader, &mut self.columns, self.known.len())?;
         self.known.push(Some(()));

@@ -8,20 +8,20 @@ use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray};
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 
-use super::columns::{NamedColumn, Problem, named_columns, read_object};
+use super::columns::{MemberColumn, Problem, member_columns, read_object};
 use crate::json::Reader;
 
 /// Builds batches out of lines.
-pub struct Decoder {
+pub struct NdjsonDecoder {
     schema: SchemaRef,
-    fields: Vec<NamedColumn>,
+    fields: Vec<MemberColumn>,
     rows: usize,
 }
 
-impl Decoder {
-    pub fn new(schema: SchemaRef) -> Result<Decoder, ArrowError> {
-        let fields = named_columns(schema.fields())?;
-        Ok(Decoder { schema, fields, rows: 0 })
+impl NdjsonDecoder {
+    pub fn new(schema: SchemaRef) -> Result<NdjsonDecoder, ArrowError> {
+        let fields = member_columns(schema.fields())?;
+        Ok(NdjsonDecoder { schema, fields, rows: 0 })
     }
 
     /// Reads one line. An error leaves no trace of it.
@@ -47,7 +47,7 @@ impl Decoder {
     /// The batch of the lines so far; the decoder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
-        let finish = |(column, field): (&mut NamedColumn, &FieldRef)| {
+        let finish = |(column, field): (&mut MemberColumn, &FieldRef)| {
             let column = column.column.finish()?;
             match (column.as_string_opt::<i32>(), field.data_type()) {
                 // The text stays where it is.

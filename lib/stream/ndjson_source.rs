@@ -11,12 +11,12 @@ use serde_json::Value;
 
 use super::input::{Bytes, cut, read_error};
 use super::lines::Lines;
-use super::ndjson_reader::{Decoder, member_names};
+use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::slices::lines_between;
 use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
 use crate::cli::Rejection;
 use crate::error::{Error, Place, Result};
-use crate::record::{RECORD_TYPES, RecordType};
+use crate::record::{RECORD_TYPES, RecordType, record_type_with};
 
 const CUT_LINE: &str = "the last line has no newline";
 
@@ -25,7 +25,7 @@ pub(super) struct NdjsonSource {
     is_stdin: bool,
     lines: Lines<Bytes>,
     /// Made when the schema is known, which may be told by the first line.
-    decoder: Option<Decoder>,
+    decoder: Option<NdjsonDecoder>,
     next_line: u64,
     /// A block that was read to look at its first line.
     pending: Option<Vec<u8>>,
@@ -69,7 +69,7 @@ impl NdjsonSource {
         }
         let decoder = match &mut self.decoder {
             Some(decoder) => decoder,
-            None => self.decoder.insert(Decoder::new(schema.clone())?),
+            None => self.decoder.insert(NdjsonDecoder::new(schema.clone())?),
         };
         let mut places = Vec::new();
         let mut rejected = Vec::new();
@@ -103,7 +103,8 @@ impl NdjsonSource {
 impl RecordSource for NdjsonSource {
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         let block = self.peek()?;
-        let mut known = block.lines().filter_map(|line| record_of(&member_names(line).ok()?));
+        let mut known =
+            block.lines().filter_map(|line| record_type_with(among(&member_names(line).ok()?)));
         Ok(known.next().or(first_line(block).map(|_| default)))
     }
 
@@ -120,7 +121,7 @@ impl RecordSource for NdjsonSource {
             return Err(cut(place, self.is_stdin, CUT_LINE));
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
-        let Some(record) = record_of(&names) else {
+        let Some(record) = record_type_with(among(&names)) else {
             let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
             let cause = format!("no record of a known type ({})", known.join(", "));
             return Err(Error::data(cause).at(place));
@@ -153,23 +154,19 @@ fn first_line(block: &[u8]) -> Option<(u64, &[u8])> {
     (0..).zip(block.lines()).find(|(_, line)| !line.trim_ascii().is_empty())
 }
 
-/// The type of an NDJSON record, told by its fields.
-fn record_of(names: &[String]) -> Option<&'static RecordType> {
-    RECORD_TYPES.iter().copied().find(|record| is_known_by(record, names))
-}
-
-fn is_known_by(record: &RecordType, names: &[String]) -> bool {
-    record.known_by.iter().any(|known| names.iter().any(|name| name == known))
+/// Whether a field is among those of an NDJSON record.
+fn among(names: &[String]) -> impl Fn(&str) -> bool {
+    |name| names.iter().any(|there| there == name)
 }
 
 /// A wrong pipe: the first line is clearly a record of another type.
 fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
     let (Some(wanted), Some((_, line))) = (wanted, first_line(block)) else { return Ok(()) };
     let Ok(names) = member_names(line) else { return Ok(()) };
-    if is_known_by(wanted.record, &names) {
+    if wanted.record.is_known_by(among(&names)) {
         return Ok(());
     }
-    match record_of(&names) {
+    match record_type_with(among(&names)) {
         Some(record) => Err(wanted.instead_of(name, &format!("{} records", record.name))),
         None => Ok(()),
     }

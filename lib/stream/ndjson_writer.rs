@@ -1,6 +1,6 @@
 //! Columns into NDJSON: one compact object a line, every field of the schema, nulls written out.
 //!
-//! Integers are printed as they are (a u64 seed too), floats in the shortest form that reads back
+//! IntegerPrinter are printed as they are (a u64 seed too), floats in the shortest form that reads back
 //! the same, non-finite floats as null. Text keeps its UTF-8.
 
 use std::ops::Range;
@@ -15,40 +15,40 @@ use crate::json;
 use crate::record::{JsonForm, ndjson_name};
 
 /// Appends rows of batches to a buffer as lines.
-pub struct Encoder {
+pub struct NdjsonEncoder {
     schema: SchemaRef,
-    names: Names,
+    names: MemberLabels,
 }
 
 /// The members of a schema or struct as they are printed: `"name":`.
-struct Names(Vec<Vec<u8>>);
+struct MemberLabels(Vec<Vec<u8>>);
 
-impl Names {
-    fn of<'a>(fields: impl IntoIterator<Item = &'a FieldRef>) -> Names {
+impl MemberLabels {
+    fn of<'a>(fields: impl IntoIterator<Item = &'a FieldRef>) -> MemberLabels {
         let label = |field: &FieldRef| {
             let mut label = Vec::new();
             json::write_string(&mut label, ndjson_name(field));
             label.push(b':');
             label
         };
-        Names(fields.into_iter().map(label).collect())
+        MemberLabels(fields.into_iter().map(label).collect())
     }
 }
 
-impl Encoder {
-    pub fn new(schema: SchemaRef) -> Encoder {
-        let names = Names::of(schema.fields());
-        Encoder { schema, names }
+impl NdjsonEncoder {
+    pub fn new(schema: SchemaRef) -> NdjsonEncoder {
+        let names = MemberLabels::of(schema.fields());
+        NdjsonEncoder { schema, names }
     }
 
     /// All rows of a batch of the encoder's schema.
     pub fn encode(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), ArrowError> {
-        let columns: Result<Vec<Column>, ArrowError> = self
+        let columns: Result<Vec<ColumnPrinter>, ArrowError> = self
             .schema
             .fields()
             .iter()
             .zip(batch.columns())
-            .map(|(field, column)| Column::new(field, column))
+            .map(|(field, column)| ColumnPrinter::new(field, column))
             .collect();
         let columns = columns?;
         for row in 0..batch.num_rows() {
@@ -61,8 +61,8 @@ impl Encoder {
 
 fn write_members(
     out: &mut Vec<u8>,
-    names: &Names,
-    columns: &[Column<'_>],
+    names: &MemberLabels,
+    columns: &[ColumnPrinter<'_>],
     row: usize,
 ) -> Result<(), ArrowError> {
     out.push(b'{');
@@ -78,13 +78,13 @@ fn write_members(
 }
 
 /// A column with its type resolved once, not for every row.
-struct Column<'a> {
+struct ColumnPrinter<'a> {
     nulls: Option<NullBuffer>,
-    values: Box<dyn Values + 'a>,
+    values: Box<dyn Printer + 'a>,
 }
 
 /// Values that can be printed; nulls are not looked at here.
-trait Values {
+trait Printer {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError>;
 
     /// Writes a list of values. This is compiled for every type of value, so that a long list
@@ -108,45 +108,61 @@ trait Values {
     }
 }
 
-impl<'a> Column<'a> {
-    fn new(field: &FieldRef, array: &'a ArrayRef) -> Result<Column<'a>, ArrowError> {
-        let values: Box<dyn Values + 'a> = match array.data_type() {
+impl<'a> ColumnPrinter<'a> {
+    fn new(field: &FieldRef, array: &'a ArrayRef) -> Result<ColumnPrinter<'a>, ArrowError> {
+        let values: Box<dyn Printer + 'a> = match array.data_type() {
             DataType::Utf8 => {
                 let text = array.as_string::<i32>();
                 match JsonForm::of(field) {
-                    Some(form) => Box::new(Json(text, form, ndjson_name(field).to_string())),
+                    Some(form) => Box::new(JsonPrinter(text, form, ndjson_name(field).to_string())),
                     None => Box::new(text),
                 }
             }
-            DataType::Int8 => Box::new(Integers(array.as_primitive::<Int8Type>().values())),
-            DataType::Int16 => Box::new(Integers(array.as_primitive::<Int16Type>().values())),
-            DataType::Int32 => Box::new(Integers(array.as_primitive::<Int32Type>().values())),
-            DataType::Int64 => Box::new(Integers(array.as_primitive::<Int64Type>().values())),
-            DataType::UInt8 => Box::new(Integers(array.as_primitive::<UInt8Type>().values())),
-            DataType::UInt16 => Box::new(Integers(array.as_primitive::<UInt16Type>().values())),
-            DataType::UInt32 => Box::new(Integers(array.as_primitive::<UInt32Type>().values())),
-            DataType::UInt64 => Box::new(Integers(array.as_primitive::<UInt64Type>().values())),
-            DataType::Float32 => Box::new(Floats(array.as_primitive::<Float32Type>().values())),
-            DataType::Float64 => Box::new(Floats(array.as_primitive::<Float64Type>().values())),
+            DataType::Int8 => Box::new(IntegerPrinter(array.as_primitive::<Int8Type>().values())),
+            DataType::Int16 => Box::new(IntegerPrinter(array.as_primitive::<Int16Type>().values())),
+            DataType::Int32 => Box::new(IntegerPrinter(array.as_primitive::<Int32Type>().values())),
+            DataType::Int64 => Box::new(IntegerPrinter(array.as_primitive::<Int64Type>().values())),
+            DataType::UInt8 => Box::new(IntegerPrinter(array.as_primitive::<UInt8Type>().values())),
+            DataType::UInt16 => {
+                Box::new(IntegerPrinter(array.as_primitive::<UInt16Type>().values()))
+            }
+            DataType::UInt32 => {
+                Box::new(IntegerPrinter(array.as_primitive::<UInt32Type>().values()))
+            }
+            DataType::UInt64 => {
+                Box::new(IntegerPrinter(array.as_primitive::<UInt64Type>().values()))
+            }
+            DataType::Float32 => {
+                Box::new(FloatPrinter(array.as_primitive::<Float32Type>().values()))
+            }
+            DataType::Float64 => {
+                Box::new(FloatPrinter(array.as_primitive::<Float64Type>().values()))
+            }
             DataType::Boolean => Box::new(array.as_boolean()),
             DataType::List(item) => {
                 let list = array.as_list::<i32>();
-                Box::new(Lists(list.value_offsets(), Column::new(item, list.values())?))
+                Box::new(ListPrinter(
+                    list.value_offsets(),
+                    ColumnPrinter::new(item, list.values())?,
+                ))
             }
             DataType::Struct(fields) => {
                 let columns = fields.iter().zip(array.as_struct().columns());
-                let columns = columns.map(|(field, column)| Column::new(field, column));
-                Box::new(Structs(Names::of(fields), columns.collect::<Result<_, _>>()?))
+                let columns = columns.map(|(field, column)| ColumnPrinter::new(field, column));
+                Box::new(StructPrinter(
+                    MemberLabels::of(fields),
+                    columns.collect::<Result<_, _>>()?,
+                ))
             }
-            DataType::Null => Box::new(Nulls),
+            DataType::Null => Box::new(NullPrinter),
             other => {
                 let target = printable(other);
                 let array = cast(array, &target)?;
                 let field = FieldRef::new(field.as_ref().clone().with_data_type(target));
-                Box::new(Converted { field, array })
+                Box::new(ConvertedPrinter { field, array })
             }
         };
-        Ok(Column { nulls: array.nulls().cloned(), values })
+        Ok(ColumnPrinter { nulls: array.nulls().cloned(), values })
     }
 
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
@@ -158,7 +174,7 @@ impl<'a> Column<'a> {
     }
 }
 
-impl Values for &StringArray {
+impl Printer for &StringArray {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         json::write_string(out, self.value(row));
         Ok(())
@@ -166,11 +182,11 @@ impl Values for &StringArray {
 }
 
 /// Texts that are JSON, and the field's name in NDJSON.
-struct Json<'a>(&'a StringArray, JsonForm, String);
+struct JsonPrinter<'a>(&'a StringArray, JsonForm, String);
 
-impl Values for Json<'_> {
+impl Printer for JsonPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let Json(texts, form, name) = self;
+        let JsonPrinter(texts, form, name) = self;
         let text = texts.value(row);
         let value = match form {
             JsonForm::Value => Some(text),
@@ -185,18 +201,18 @@ impl Values for Json<'_> {
     }
 }
 
-struct Integers<'a, T>(&'a [T]);
+struct IntegerPrinter<'a, T>(&'a [T]);
 
-impl<T: itoa::Integer + Copy> Values for Integers<'_, T> {
+impl<T: itoa::Integer + Copy> Printer for IntegerPrinter<'_, T> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         out.extend_from_slice(itoa::Buffer::new().format(self.0[row]).as_bytes());
         Ok(())
     }
 }
 
-struct Floats<'a, T>(&'a [T]);
+struct FloatPrinter<'a, T>(&'a [T]);
 
-impl<T: Into<f64> + Copy + serde::Serialize> Values for Floats<'_, T> {
+impl<T: Into<f64> + Copy + serde::Serialize> Printer for FloatPrinter<'_, T> {
     /// The shortest form that reads back the same; JSON has no other for what is not finite than
     /// null.
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
@@ -209,18 +225,18 @@ impl<T: Into<f64> + Copy + serde::Serialize> Values for Floats<'_, T> {
     }
 }
 
-impl Values for &BooleanArray {
+impl Printer for &BooleanArray {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         out.extend_from_slice(if self.value(row) { b"true" } else { b"false" });
         Ok(())
     }
 }
 
-struct Lists<'a>(&'a [i32], Column<'a>);
+struct ListPrinter<'a>(&'a [i32], ColumnPrinter<'a>);
 
-impl Values for Lists<'_> {
+impl Printer for ListPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let Lists(offsets, items) = self;
+        let ListPrinter(offsets, items) = self;
         let range = offsets[row] as usize..offsets[row + 1] as usize;
         out.push(b'[');
         items.values.write_items(out, range, items.nulls.as_ref())?;
@@ -229,17 +245,17 @@ impl Values for Lists<'_> {
     }
 }
 
-struct Structs<'a>(Names, Vec<Column<'a>>);
+struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>);
 
-impl Values for Structs<'_> {
+impl Printer for StructPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         write_members(out, &self.0, &self.1, row)
     }
 }
 
-struct Nulls;
+struct NullPrinter;
 
-impl Values for Nulls {
+impl Printer for NullPrinter {
     fn write(&self, out: &mut Vec<u8>, _row: usize) -> Result<(), ArrowError> {
         out.extend_from_slice(b"null");
         Ok(())
@@ -247,14 +263,14 @@ impl Values for Nulls {
 }
 
 /// An array that was made for printing, with the field that says how.
-struct Converted {
+struct ConvertedPrinter {
     field: FieldRef,
     array: ArrayRef,
 }
 
-impl Values for Converted {
+impl Printer for ConvertedPrinter {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        Column::new(&self.field, &self.array)?.write(out, row)
+        ColumnPrinter::new(&self.field, &self.array)?.write(out, row)
     }
 }
 

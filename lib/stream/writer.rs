@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
-use super::ndjson_writer::Encoder;
+use super::ndjson_writer::NdjsonEncoder;
 use crate::batch::{Batch, Counts, Header, Sink};
 use crate::cli::{self, Encoding, Flow, OutputArgs, Rejects};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ pub struct Writer<W: Write> {
 }
 
 enum Form<W: Write> {
-    Ndjson { encoder: Encoder, buffer: Vec<u8>, out: W },
+    Ndjson { encoder: NdjsonEncoder, buffer: Vec<u8>, out: W },
     Arrow(Box<StreamWriter<BufWriter<W>>>),
 }
 
@@ -64,7 +64,7 @@ impl<W: Write> Writer<W> {
         let schema = header.put_into(schema);
         let form = match to {
             Encoding::Ndjson => {
-                let encoder = Encoder::new(schema.clone());
+                let encoder = NdjsonEncoder::new(schema.clone());
                 Form::Ndjson { encoder, buffer: Vec::new(), out }
             }
             Encoding::Arrow => {

@@ -27,7 +27,7 @@ use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, grouped};
 use crate::error::{Error, Kind, Position, Result};
 use crate::harmony::Policy;
-use crate::record::{self, RECORD_TYPES, RecordType, ndjson_name};
+use crate::record::{self, RecordType, ndjson_name};
 use crate::stream::{Reader, Request};
 
 pub use shards::ParquetShardsFamily;
@@ -223,8 +223,9 @@ fn record_type(reader: &Reader) -> Option<&'static RecordType> {
         return record::record_type(name);
     }
     let fields = reader.schema().fields();
-    let has = |name: &&str| fields.iter().any(|f| f.name() == name || ndjson_name(f) == *name);
-    RECORD_TYPES.iter().copied().find(|record| record.known_by.iter().any(&has))
+    record::record_type_with(|name| {
+        fields.iter().any(|f| f.name() == name || ndjson_name(f) == name)
+    })
 }
 
 /// A batch of records that come from a file.

@@ -4,7 +4,7 @@
 use super::RowMaker;
 use crate::cli::Result;
 use crate::format::npy;
-use crate::game2048::{Game, NullableColumn, SELFPLAY_ROW, SelfplayRow};
+use crate::game2048::{Game, SELFPLAY_ROW, SelfplayRow};
 
 /// Rows of a shard unless something else is said, as the engine that made this layout has it.
 pub(super) const SHARD_ROWS: u64 = 1_000_000;
@@ -36,24 +36,15 @@ impl RowMaker for SelfplayV1 {
     }
 
     fn lost(&self, game: &Game) -> Vec<&'static str> {
-        fn has<T: Copy + Default>(column: &NullableColumn<T>) -> bool {
-            (0..column.len()).any(|index| column.is_known(index))
-        }
-        let steps = &game.steps;
+        let seeds = &game.steps.seed;
         // A seed is the run's, which the database has; only another one would be lost.
         let run_seed = game.known_seed();
-        let seeds =
-            || (0..steps.len()).any(|i| steps.seed.is_known(i) && steps.seed.get(i) != run_seed);
-        let fields = [
-            ("board_eval", has(&steps.board_eval)),
-            ("move_dir", has(&steps.move_dir)),
-            ("valuation_type", has(&steps.valuation_type)),
-            ("valuation", has(&steps.valuation)),
-            ("ev_legal", has(&steps.ev_legal)),
-            ("max_rank", has(&steps.max_rank)),
-            ("seed", seeds()),
-            ("branch_evs", steps.branch_evs.known.iter().any(|&known| known != 0)),
-        ];
-        fields.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+        let own_seeds = || (0..seeds.len()).any(|i| seeds.is_known(i) && seeds.get(i) != run_seed);
+        let is_lost = |name: &&str| match *name {
+            "step_index" | "board" => false,
+            "seed" => own_seeds(),
+            _ => true,
+        };
+        game.steps.filled().into_iter().filter(is_lost).collect()
     }
 }
