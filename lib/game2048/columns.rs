@@ -1,7 +1,7 @@
 //! Columns of the values of steps, and [`step_columns!`], which declares a set of them.
 
-/// A column of steps: one item for each.
-pub trait StepColumn {
+/// A column that has one item for each step.
+pub trait ItemColumn {
     /// What a step has of it.
     type Item;
 
@@ -16,7 +16,7 @@ pub trait StepColumn {
 }
 
 /// Declares columns of equal length (`Steps`) and what they hold of one step (`Step`): a line
-/// `name: C` is a column `C` of the one, and its [`StepColumn::Item`] of the other. The first
+/// `name: C` is a column `C` of the one, and its [`ItemColumn::Item`] of the other. The first
 /// column says how many steps there are.
 macro_rules! step_columns {
     (
@@ -35,8 +35,8 @@ macro_rules! step_columns {
         $(#[$step_attribute])*
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
         pub struct $step {
-            $(#[$first_doc])* pub $first: <$first_column as StepColumn>::Item,
-            $($(#[$doc])* pub $name: <$column as StepColumn>::Item,)*
+            $(#[$first_doc])* pub $first: <$first_column as ItemColumn>::Item,
+            $($(#[$doc])* pub $name: <$column as ItemColumn>::Item,)*
         }
 
         impl $steps {
@@ -50,8 +50,8 @@ macro_rules! step_columns {
 
             #[inline(always)]
             pub fn push(&mut self, step: $step) {
-                StepColumn::push(&mut self.$first, step.$first);
-                $(StepColumn::push(&mut self.$name, step.$name);)*
+                ItemColumn::push(&mut self.$first, step.$first);
+                $(ItemColumn::push(&mut self.$name, step.$name);)*
             }
 
             /// The step at `index`, or `None` past the end.
@@ -87,7 +87,7 @@ macro_rules! step_columns {
 
 pub(super) use step_columns;
 
-impl<T: Copy> StepColumn for Vec<T> {
+impl<T: Copy> ItemColumn for Vec<T> {
     type Item = T;
 
     #[inline(always)]
@@ -206,7 +206,7 @@ impl<T: Copy + Default> NullableColumn<T> {
     }
 }
 
-impl<T: Copy + Default> StepColumn for NullableColumn<T> {
+impl<T: Copy + Default> ItemColumn for NullableColumn<T> {
     type Item = Option<T>;
 
     #[inline(always)]
@@ -264,7 +264,7 @@ pub struct BranchColumn {
 /// The bits in [`BranchColumn::known`] of a step whose branches all have values.
 pub const ALL_BRANCHES: u8 = 15;
 
-impl StepColumn for BranchColumn {
+impl ItemColumn for BranchColumn {
     type Item = [Option<f32>; 4];
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 //! from is no concern of this module.
 
 use super::board::Board;
-use super::columns::{BranchColumn, NullableColumn, StepColumn, step_columns};
+use super::columns::{BranchColumn, ItemColumn, NullableColumn, step_columns};
 
 /// One game, whatever pool it came from.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -13,7 +13,7 @@ mod rows;
 pub use board::{
     Board, CELLS, Direction, MAX_EXPONENT, Packed, Slide, unpack, unpack_is_ambiguous,
 };
-pub use columns::{ALL_BRANCHES, BranchColumn, NullableColumn, StepColumn, known_values};
+pub use columns::{ALL_BRANCHES, BranchColumn, ItemColumn, NullableColumn, known_values};
 pub use eval::{Survey, board_eval, board_eval_interactive, survey};
 pub use game::{Game, Step, Steps};
 pub use rows::{

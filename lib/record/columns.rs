@@ -1,6 +1,4 @@
-//! The types that the fields of a record may have. Each says three things, of which the last two
-//! may be missing: how it stands in an Arrow schema ([`FieldType`]), how a column of it is read
-//! ([`ViewedField`]), and how one is built ([`BuiltField`]).
+//! The types that the fields of a record may have:
 //!
 //! | type | values |
 //! |---|---|
@@ -11,6 +9,7 @@
 //! | `List<T>` | lists |
 //! | what `record_fields!` declares | structs |
 //! | `Option<T>` | any of these, or null |
+//! | `BuiltBy<T, B>` | any of these, whose columns the builder `B` builds |
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -27,10 +26,17 @@ use super::JsonForm;
 use super::declare::DeclaredField;
 use crate::game2048::NullableColumn;
 
-/// A type that a field may have.
+/// A type that a field may have: how it stands in an Arrow schema, how a column of it is read, and
+/// how one is built.
 pub trait FieldType {
+    type View<'a>: Copy;
+    type Builder: ColumnBuilder + Default;
+
     /// The field of that name in a schema.
     fn field(name: &str) -> Field;
+
+    /// A view of a column; `None` if it is of another type.
+    fn view(column: &ArrayRef) -> Option<Self::View<'_>>;
 
     /// The fields of the structs that it holds.
     fn members() -> Vec<DeclaredField> {
@@ -38,23 +44,10 @@ pub trait FieldType {
     }
 }
 
-/// One whose columns can be read.
-pub trait ViewedField: FieldType {
-    type View<'a>: Copy;
-
-    /// `None` if the column is of another type.
-    fn view(column: &ArrayRef) -> Option<Self::View<'_>>;
-}
-
-/// One whose columns can be built.
-pub trait BuiltField: FieldType {
-    type Builder: ColumnBuilder + Default;
-}
-
 /// A column that is being built.
 pub trait ColumnBuilder {
     /// Rows so far.
-    fn len(&self) -> usize;
+    fn rows(&self) -> usize;
 
     fn build(self) -> Result<ArrayRef, ArrowError>;
 }
@@ -64,51 +57,41 @@ pub(super) fn wrong_column(name: &str) -> ArrowError {
 }
 
 impl<T: FieldType> FieldType for Option<T> {
+    type View<'a> = T::View<'a>;
+    type Builder = T::Builder;
+
     fn field(name: &str) -> Field {
         T::field(name).with_nullable(true)
+    }
+
+    fn view(column: &ArrayRef) -> Option<T::View<'_>> {
+        T::view(column)
     }
 
     fn members() -> Vec<DeclaredField> {
         T::members()
     }
-}
-
-impl<T: ViewedField> ViewedField for Option<T> {
-    type View<'a> = T::View<'a>;
-
-    fn view(column: &ArrayRef) -> Option<T::View<'_>> {
-        T::view(column)
-    }
-}
-
-impl<T: BuiltField> BuiltField for Option<T> {
-    type Builder = T::Builder;
 }
 
 /// A field of type `T` whose columns a builder of its own builds.
 #[derive(Debug)]
 pub struct BuiltBy<T, B>(PhantomData<(T, B)>);
 
-impl<T: FieldType, B> FieldType for BuiltBy<T, B> {
+impl<T: FieldType, B: ColumnBuilder + Default> FieldType for BuiltBy<T, B> {
+    type View<'a> = T::View<'a>;
+    type Builder = B;
+
     fn field(name: &str) -> Field {
         T::field(name)
+    }
+
+    fn view(column: &ArrayRef) -> Option<T::View<'_>> {
+        T::view(column)
     }
 
     fn members() -> Vec<DeclaredField> {
         T::members()
     }
-}
-
-impl<T: ViewedField, B> ViewedField for BuiltBy<T, B> {
-    type View<'a> = T::View<'a>;
-
-    fn view(column: &ArrayRef) -> Option<T::View<'_>> {
-        T::view(column)
-    }
-}
-
-impl<T: FieldType, B: ColumnBuilder + Default> BuiltField for BuiltBy<T, B> {
-    type Builder = B;
 }
 
 /// A number, and the type of Arrow's that it is.
@@ -117,39 +100,28 @@ pub trait Number: ArrowNativeType {
 }
 
 macro_rules! numbers {
-    ($($number:ty: $arrow:ty,)*) => {$(
-        impl Number for $number {
+    ($($number:ty: $arrow:ty),*) => {
+        $(impl Number for $number {
             type Arrow = $arrow;
-        }
-
-        impl FieldType for $number {
-            fn field(name: &str) -> Field {
-                Field::new(name, <$arrow>::DATA_TYPE, false)
-            }
-        }
-
-        impl ViewedField for $number {
-            type View<'a> = NumberView<'a, $number>;
-
-            fn view(column: &ArrayRef) -> Option<NumberView<'_, $number>> {
-                let array = column.as_primitive_opt::<$arrow>()?;
-                Some(NumberView { values: array.values(), nulls: array.nulls(), start: 0 })
-            }
-        }
-
-        impl BuiltField for $number {
-            type Builder = NullableColumn<$number>;
-        }
-    )*};
+        })*
+    };
 }
 
-numbers! {
-    u8: UInt8Type,
-    u32: UInt32Type,
-    u64: UInt64Type,
-    i32: Int32Type,
-    f32: Float32Type,
-    f64: Float64Type,
+numbers!(u8: UInt8Type, u32: UInt32Type, u64: UInt64Type, i32: Int32Type);
+numbers!(f32: Float32Type, f64: Float64Type);
+
+impl<T: Number> FieldType for T {
+    type View<'a> = NumberView<'a, T>;
+    type Builder = NullableColumn<T>;
+
+    fn field(name: &str) -> Field {
+        Field::new(name, T::Arrow::DATA_TYPE, false)
+    }
+
+    fn view(column: &ArrayRef) -> Option<NumberView<'_, T>> {
+        let array = column.as_primitive_opt::<T::Arrow>()?;
+        Some(NumberView { values: array.values(), nulls: array.nulls(), start: 0 })
+    }
 }
 
 /// A column of numbers, any of which may be null.
@@ -201,8 +173,8 @@ impl<'a, T: Copy + Default> NumberView<'a, T> {
 }
 
 impl<T: Number> ColumnBuilder for NullableColumn<T> {
-    fn len(&self) -> usize {
-        NullableColumn::len(self)
+    fn rows(&self) -> usize {
+        self.len()
     }
 
     fn build(self) -> Result<ArrayRef, ArrowError> {
@@ -217,49 +189,36 @@ pub(crate) fn null_buffer(known: Vec<bool>) -> Option<NullBuffer> {
     known.contains(&false).then(|| NullBuffer::from(known))
 }
 
-impl FieldType for String {
-    fn field(name: &str) -> Field {
-        Field::new(name, DataType::Utf8, false)
-    }
-}
-
 /// The text of any JSON value, which NDJSON has as the value.
 #[derive(Debug)]
 pub enum Json {}
-
-impl FieldType for Json {
-    fn field(name: &str) -> Field {
-        JsonForm::Value.mark(String::field(name))
-    }
-}
 
 /// The text of a JSON object with one member, whose value is what NDJSON has: `{"messages": [...]}`.
 #[derive(Debug)]
 pub enum JsonMember {}
 
-impl FieldType for JsonMember {
-    fn field(name: &str) -> Field {
-        JsonForm::Member.mark(String::field(name))
-    }
-}
-
 macro_rules! texts {
-    ($($text:ty),*) => {$(
-        impl ViewedField for $text {
+    ($($text:ty: $marked:expr,)*) => {$(
+        impl FieldType for $text {
             type View<'a> = TextView<'a>;
+            type Builder = TextBuilder;
+
+            fn field(name: &str) -> Field {
+                $marked(Field::new(name, DataType::Utf8, false))
+            }
 
             fn view(column: &ArrayRef) -> Option<TextView<'_>> {
                 column.as_string_opt().map(TextView)
             }
         }
-
-        impl BuiltField for $text {
-            type Builder = TextBuilder;
-        }
     )*};
 }
 
-texts!(String, Json);
+texts! {
+    String: std::convert::identity,
+    Json: |field| JsonForm::Value.mark(field),
+    JsonMember: |field| JsonForm::Member.mark(field),
+}
 
 /// A column of texts, any of which may be null.
 #[derive(Debug, Clone, Copy)]
@@ -293,8 +252,8 @@ impl TextBuilder {
 }
 
 impl ColumnBuilder for TextBuilder {
-    fn len(&self) -> usize {
-        self.ends.len()
+    fn rows(&self) -> usize {
+        self.ends.rows()
     }
 
     fn build(self) -> Result<ArrayRef, ArrowError> {
@@ -313,7 +272,7 @@ pub struct RowEnds {
 }
 
 impl RowEnds {
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.ends.len()
     }
 
@@ -365,26 +324,21 @@ impl RowEnds {
 pub struct List<T>(PhantomData<T>);
 
 impl<T: FieldType> FieldType for List<T> {
+    type View<'a> = ListView<'a, T::View<'a>>;
+    type Builder = ListBuilder<T>;
+
     fn field(name: &str) -> Field {
         Field::new(name, DataType::List(Arc::new(T::field("item"))), false)
     }
-
-    fn members() -> Vec<DeclaredField> {
-        T::members()
-    }
-}
-
-impl<T: ViewedField> ViewedField for List<T> {
-    type View<'a> = ListView<'a, T::View<'a>>;
 
     fn view(column: &ArrayRef) -> Option<ListView<'_, T::View<'_>>> {
         let array = column.as_list_opt::<i32>()?;
         Some(ListView { array, items: T::view(array.values())? })
     }
-}
 
-impl<T: BuiltField> BuiltField for List<T> {
-    type Builder = ListBuilder<T>;
+    fn members() -> Vec<DeclaredField> {
+        T::members()
+    }
 }
 
 /// A column of lists.
@@ -420,28 +374,28 @@ impl<'a, T: Copy> ListView<'a, NumberView<'a, T>> {
 
 /// Builds a column of lists: the items of a row are added, then the row is ended.
 #[derive(Debug)]
-pub struct ListBuilder<T: BuiltField> {
+pub struct ListBuilder<T: FieldType> {
     pub items: T::Builder,
     pub ends: RowEnds,
 }
 
 // Derived, it would ask for a default `T`.
-impl<T: BuiltField> Default for ListBuilder<T> {
+impl<T: FieldType> Default for ListBuilder<T> {
     fn default() -> ListBuilder<T> {
         ListBuilder { items: T::Builder::default(), ends: RowEnds::default() }
     }
 }
 
-impl<T: BuiltField> ListBuilder<T> {
+impl<T: FieldType> ListBuilder<T> {
     /// Ends a row.
     pub fn end_row(&mut self, known: bool) {
-        self.ends.push(self.items.len(), known);
+        self.ends.push(self.items.rows(), known);
     }
 }
 
-impl<T: BuiltField> ColumnBuilder for ListBuilder<T> {
-    fn len(&self) -> usize {
-        self.ends.len()
+impl<T: FieldType> ColumnBuilder for ListBuilder<T> {
+    fn rows(&self) -> usize {
+        self.ends.rows()
     }
 
     fn build(self) -> Result<ArrayRef, ArrowError> {

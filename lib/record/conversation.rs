@@ -18,7 +18,7 @@ pub const CONVERSATION: RecordType = RecordType {
 
 record_fields! {
     /// A conversation before it is rendered.
-    ConversationFields() {
+    ConversationFields(ConversationColumns, ConversationBuilder) {
         /// Its name.
         synth_id: Option<String>,
         /// Its name, where `synth_id` is null or absent.

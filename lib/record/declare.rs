@@ -58,7 +58,7 @@ pub fn schema_of(declared: impl IntoIterator<Item = DeclaredField>) -> Schema {
 /// ```text
 /// record_fields! {
 ///     /// One message's place among the tokens.
-///     SegmentFields(view SegmentColumns, builder SegmentBuilder) {
+///     SegmentFields(SegmentColumns, SegmentBuilder) {
 ///         /// Who speaks.
 ///         role: String,
 ///         /// Null where there is none.
@@ -67,25 +67,18 @@ pub fn schema_of(declared: impl IntoIterator<Item = DeclaredField>) -> Schema {
 /// }
 /// ```
 ///
-/// - `SegmentFields` is the declaration: [`FieldType`] is implemented for it, so that other
-///   declarations may hold it (`segments: List<SegmentFields>`). `SegmentFields::declared()`
-///   lists its fields. Which types a field may have is said in `columns`.
-/// - `SegmentColumns` is a view of a batch or struct array: `role`, `channel` are each the view
-///   of a column ([`ViewedField`](super::columns::ViewedField)).
-/// - `SegmentBuilder` builds one: `role`, `channel` each build a column
-///   ([`BuiltField`](super::columns::BuiltField)).
+/// - `SegmentFields` is the declaration: a [`FieldType`], so that other declarations may hold it
+///   (`segments: List<SegmentFields>`). `SegmentFields::declared()` lists its fields. Which types a
+///   field may have is said in `columns`.
+/// - `SegmentColumns` is a view of a batch or struct array: each field that of a column.
+/// - `SegmentBuilder` builds one: each field a column.
 ///
-/// View and builder are made where they are named.
+/// View and builder are made for every declaration, also where only one of them is used.
 macro_rules! record_fields {
-    ($(#[$attribute:meta])* $name:ident($($role:ident $type:ident),*) $fields:tt) => {
-        record_fields!(@declaration [$(#[$attribute])*] $name $fields);
-        $(record_fields!(@$role $type $name $fields);)*
-    };
-
-    (@declaration [$($attribute:tt)*] $name:ident {
+    ($(#[$attribute:meta])* $name:ident($view:ident, $builder:ident) {
         $($(#[doc = $doc:literal])* $field:ident: $type:ty,)+
     }) => {
-        $($attribute)*
+        $(#[$attribute])*
         #[derive(Debug)]
         pub enum $name {}
 
@@ -97,21 +90,26 @@ macro_rules! record_fields {
         }
 
         impl FieldType for $name {
+            type View<'a> = $view<'a>;
+            type Builder = $builder;
+
             fn field(name: &str) -> Field {
                 Field::new(name, DataType::Struct(schema_of($name::declared()).fields), false)
+            }
+
+            fn view(column: &ArrayRef) -> Option<$view<'_>> {
+                $view::of_columns(column.as_struct_opt()?.columns()).ok()
             }
 
             fn members() -> Vec<DeclaredField> {
                 $name::declared()
             }
         }
-    };
 
-    (@view $view:ident $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)+ }) => {
         #[doc = concat!("A view of the columns of [`", stringify!($name), "`].")]
         #[derive(Debug, Clone, Copy)]
         pub struct $view<'a> {
-            $($(#[$doc])* pub $field: <$type as ViewedField>::View<'a>,)+
+            $($(#[doc = $doc])* pub $field: <$type as FieldType>::View<'a>,)+
         }
 
         impl<'a> $view<'a> {
@@ -119,25 +117,15 @@ macro_rules! record_fields {
             /// conform every batch first).
             pub fn of_columns(columns: &'a [ArrayRef]) -> Result<$view<'a>, ArrowError> {
                 let mut columns = columns.iter();
-                $(let $field = columns.next().and_then(<$type as ViewedField>::view);)+
+                $(let $field = columns.next().and_then(<$type as FieldType>::view);)+
                 Ok($view { $($field: $field.ok_or_else(|| wrong_column(stringify!($field)))?,)+ })
             }
         }
 
-        impl ViewedField for $name {
-            type View<'a> = $view<'a>;
-
-            fn view(column: &ArrayRef) -> Option<$view<'_>> {
-                $view::of_columns(column.as_struct_opt()?.columns()).ok()
-            }
-        }
-    };
-
-    (@builder $builder:ident $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)+ }) => {
         #[doc = concat!("Builds the columns of [`", stringify!($name), "`].")]
         #[derive(Debug, Default)]
         pub struct $builder {
-            $($(#[$doc])* pub $field: <$type as BuiltField>::Builder,)+
+            $($(#[doc = $doc])* pub $field: <$type as FieldType>::Builder,)+
         }
 
         impl $builder {
@@ -148,18 +136,14 @@ macro_rules! record_fields {
         }
 
         impl ColumnBuilder for $builder {
-            fn len(&self) -> usize {
-                [$(self.$field.len()),+][0]
+            fn rows(&self) -> usize {
+                [$(self.$field.rows()),+][0]
             }
 
             fn build(self) -> Result<ArrayRef, ArrowError> {
                 let fields = schema_of($name::declared()).fields;
                 Ok(Arc::new(StructArray::try_new(fields, self.columns()?, None)?))
             }
-        }
-
-        impl BuiltField for $name {
-            type Builder = $builder;
         }
     };
 }

@@ -12,7 +12,7 @@ pub const DECODED: RecordType = RecordType {
 
 record_fields! {
     /// A token sequence as text.
-    DecodedFields(builder DecodedColumns) {
+    DecodedFields(DecodedColumns, DecodedColumnsBuilder) {
         /// That of the token sequence.
         id: Option<String>,
         /// All of the sequence, control tokens by their names.
@@ -24,7 +24,7 @@ record_fields! {
 
 record_fields! {
     /// One message.
-    MessageFields(builder MessageColumns) {
+    MessageFields(MessageColumns, MessageBuilder) {
         /// The one who speaks.
         role: String,
         /// The channel that it names.
@@ -50,7 +50,7 @@ pub struct Message {
 
 /// Builds a batch.
 #[derive(Debug, Default)]
-pub struct DecodedBuilder(DecodedColumns);
+pub struct DecodedBuilder(DecodedColumnsBuilder);
 
 impl DecodedBuilder {
     pub fn push(&mut self, id: Option<&str>, text: String, messages: Vec<Message>) {

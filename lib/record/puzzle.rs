@@ -19,7 +19,7 @@ pub const PUZZLE: RecordType = RecordType {
 record_fields! {
     /// What an example belongs to. Groups and puzzles are runs of records of the same name in
     /// their split and set.
-    NameFields(view NameColumns, builder NameBuilder) {
+    NameFields(NameColumns, NameBuilder) {
         /// The name of its domain; null for one that is not known here.
         domain: Option<String>,
         /// `train` or `test`.
@@ -37,7 +37,7 @@ record_fields! {
 
 record_fields! {
     /// The example itself.
-    ExampleFields(view ExampleColumns, builder ExampleBuilder) {
+    ExampleFields(ExampleColumns, ExampleBuilder) {
         /// The tokens of the question.
         inputs: List<i32>,
         /// The tokens of the answer.
@@ -50,7 +50,7 @@ record_fields! {
 
 record_fields! {
     /// The sides of an example as JSON: `ds-cat --grid` has them for [`ExampleFields`].
-    GridFields() {
+    GridFields(GridColumns, GridBuilder) {
         /// The question in the domain's own form.
         inputs_json: Json,
         /// The answer in the domain's own form.
@@ -173,7 +173,7 @@ impl PuzzlesBuilder {
     }
 
     pub fn len(&self) -> usize {
-        self.names.len()
+        self.names.rows()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -182,7 +182,7 @@ impl PuzzlesBuilder {
 
     /// Tokens of both sides so far.
     pub fn tokens(&self) -> usize {
-        self.examples.inputs.items.len() + self.examples.labels.items.len()
+        self.examples.inputs.items.rows() + self.examples.labels.items.rows()
     }
 
     /// The batch of the records so far; the builder is empty again.

@@ -19,7 +19,7 @@ pub const TOKENS: RecordType = RecordType {
 
 record_fields! {
     /// A token sequence, before it is masked.
-    SequenceFields(view SequenceColumns, builder SequenceBuilder) {
+    SequenceFields(SequenceColumns, SequenceBuilder) {
         /// The conversation's.
         id: Option<String>,
         /// Ids of the o200k vocabulary.
@@ -31,7 +31,7 @@ record_fields! {
 
 record_fields! {
     /// What `span-mask` adds to a token sequence.
-    MaskFields(view MaskColumns) {
+    MaskFields(MaskColumns, MaskBuilder) {
         /// As long as `tokens`: 1 for what is trained on, else 0.
         loss_mask: Option<List<u8>>,
         /// As long as `tokens`: the id of the span, 0 for none.
@@ -41,7 +41,7 @@ record_fields! {
 
 record_fields! {
     /// One message's place in a token sequence.
-    SegmentFields(view SegmentColumns, builder SegmentBuilder) {
+    SegmentFields(SegmentColumns, SegmentBuilder) {
         /// The one who speaks.
         role: String,
         /// The channel that the message names.
@@ -208,7 +208,7 @@ impl TokensBuilder {
     }
 
     pub fn len(&self) -> usize {
-        self.columns.len()
+        self.columns.rows()
     }
 
     pub fn is_empty(&self) -> bool {

@@ -260,7 +260,7 @@ impl JsonColumn for TextColumn {
     }
 
     fn len(&self) -> usize {
-        self.column.len()
+        self.column.rows()
     }
 
     fn truncate(&mut self, rows: usize) {
@@ -336,7 +336,7 @@ impl JsonColumn for ListColumn {
     }
 
     fn len(&self) -> usize {
-        self.ends.len()
+        self.ends.rows()
     }
 
     fn truncate(&mut self, rows: usize) {

@@ -19,7 +19,7 @@ impl GamesBuilder {
 
     /// Steps of all games so far.
     pub fn steps(&self) -> usize {
-        self.steps.items.len()
+        self.steps.items.rows()
     }
 
     /// Adds a game. Fails where a batch would pass 2^31 cells or bytes of names (no game does).
@@ -51,7 +51,7 @@ impl StepsBuilder {
         let longest = game.valuation_names.iter().map(String::len).max().unwrap_or_default();
         let names = game.steps.len().saturating_mul(longest);
         fits(names.saturating_add(self.valuation_type.bytes.len()))?;
-        fits(game.steps.len().saturating_add(self.len()).saturating_mul(CELLS))?;
+        fits(game.steps.len().saturating_add(self.rows()).saturating_mul(CELLS))?;
         // By name, so that a column that is new is not forgotten here.
         let Steps {
             step_index,
@@ -136,13 +136,13 @@ fn word(name: &String) -> Option<([u8; WORD], usize)> {
 pub struct BoardsBuilder(Vec<u8>);
 
 impl ColumnBuilder for BoardsBuilder {
-    fn len(&self) -> usize {
+    fn rows(&self) -> usize {
         self.0.len() / CELLS
     }
 
     fn build(self) -> Result<ArrayRef, ArrowError> {
         fits(self.0.len())?;
-        let offsets = OffsetBuffer::from_repeated_length(CELLS, self.len());
+        let offsets = OffsetBuffer::from_repeated_length(CELLS, self.rows());
         let (item, cells) = (Arc::new(u8::field("item")), Arc::new(UInt8Array::from(self.0)));
         Ok(Arc::new(ListArray::try_new(item, offsets, cells, None)?))
     }
@@ -159,13 +159,13 @@ pub struct BranchesBuilder {
 }
 
 impl ColumnBuilder for BranchesBuilder {
-    fn len(&self) -> usize {
+    fn rows(&self) -> usize {
         self.bits.len()
     }
 
     fn build(self) -> Result<ArrayRef, ArrowError> {
         fits(self.values.len())?;
-        let offsets = OffsetBuffer::from_repeated_length(BRANCHES, self.len());
+        let offsets = OffsetBuffer::from_repeated_length(BRANCHES, self.rows());
         let values = Float32Array::try_new(self.values.into(), branch_validity(&self.bits))?;
         let (item, values) = (Arc::new(Option::<f32>::field("item")), Arc::new(values));
         let nulls = null_buffer(self.known.into_parts().1);

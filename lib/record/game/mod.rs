@@ -28,7 +28,7 @@ const BRANCHES: usize = 4;
 
 record_fields! {
     /// One game. What its source does not know is null.
-    GameFields(view Games, builder GamesBuilder) {
+    GameFields(Games, GamesBuilder) {
         /// The game's number in its source.
         run_id: Option<u64>,
         /// The seed of its random numbers.
@@ -58,7 +58,7 @@ record_fields! {
 
 record_fields! {
     /// One step: a position, and the move that was made in it.
-    StepFields(view StepColumns, builder StepsBuilder) {
+    StepFields(StepColumns, StepsBuilder) {
         /// The step's number in its game.
         step_index: u32,
         /// The position before the move: sixteen exponents, row by row.

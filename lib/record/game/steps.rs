@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_array::Array;
 
 use super::{BRANCHES, StepColumns};
-use crate::game2048::{ALL_BRANCHES, Board, CELLS, Game, StepColumn, known_values};
+use crate::game2048::{ALL_BRANCHES, Board, CELLS, Game, ItemColumn, known_values};
 
 impl StepColumns<'_> {
     /// Reads the steps that stand in `range` into a game that has none.
