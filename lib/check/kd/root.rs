@@ -151,11 +151,8 @@ fn fraction(
             let deviation = (total * fraction * (1.0 - fraction)).sqrt();
             if (valid as f64 - expected).abs() > 6.0 * deviation + 1.0 {
                 let share = format_args!("{valid} of {total} sequences are valid");
-                findings.add(
-                    &FRACTION,
-                    path,
-                    format_args!("{share}; {fraction} of them is asked for"),
-                );
+                let message = format_args!("{share}; {fraction} of them is asked for");
+                findings.add(&FRACTION, path, message);
             }
         }
         None if valid > train && train + valid > 20 => {

@@ -138,11 +138,8 @@ impl SequenceChecker {
         let Some((&last, body)) = tokens.split_last() else { return false };
         let length = tokens.len();
         if last != EOD {
-            findings.add(
-                &EOD_MISSING,
-                at,
-                format_args!("the last of its {length} tokens is {last}"),
-            );
+            let message = format_args!("the last of its {length} tokens is {last}");
+            findings.add(&EOD_MISSING, at, message);
         }
         let middle = body.iter().position(|&id| id == EOD);
         if let Some(place) = middle {

@@ -20,7 +20,7 @@ pub(super) fn check(
         Ok(pool) => pool,
         Err(error) if error.kind() == Kind::Data => {
             findings.add(&ROW, directory, error);
-            return Ok(runs.finish_unseen(findings));
+            return Ok(runs.finish(false, findings));
         }
         // What is wrong with the database has been reported.
         Err(_) if findings.has(&DATABASE) => return Ok(0),
@@ -43,7 +43,7 @@ pub(super) fn check(
         }
         context.progress.add(game.steps.len() as u64, 0);
     }
-    Ok(runs.finish(findings))
+    Ok(runs.finish(true, findings))
 }
 
 /// Checks a game that comes by itself: its steps, and what it says of them.

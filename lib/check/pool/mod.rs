@@ -50,7 +50,7 @@ impl Family for PoolFamily {
             };
             let runs = RunChecker::open(path, is_pack, is_pack || is_v1, &mut findings)?;
             files.runs = match (context.selection.wants_contents(), is_pack) {
-                (false, _) => runs.finish_unseen(&mut findings),
+                (false, _) => runs.finish(false, &mut findings),
                 (true, true) => rows::check(path, &files, rows, runs, context, &mut findings)?,
                 (true, false) => games::check(path, runs, context, &mut findings)?,
             };

@@ -49,7 +49,7 @@ pub(super) fn check(
     if let Some(ended) = open {
         runs.close(&ended, at(&ended), findings);
     }
-    Ok(runs.finish(findings))
+    Ok(runs.finish(true, findings))
 }
 
 /// The valuation ids that are named, up to 255.

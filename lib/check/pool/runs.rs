@@ -244,18 +244,6 @@ impl RunChecker {
             })
     }
 
-    /// The same where no rows were looked at.
-    pub fn finish_unseen(&self, findings: &mut Findings<'_>) -> u64 {
-        let Some(database) = &self.database else { return 0 };
-        let mut known = HashSet::new();
-        let listed = database.runs(|run| {
-            known.insert(run.id);
-            Ok::<_, ()>(())
-        });
-        self.session(database, &known, listed.err(), findings);
-        known.len() as u64
-    }
-
     /// What the session says of runs.
     fn session(
         &self,
@@ -279,8 +267,9 @@ impl RunChecker {
         }
     }
 
-    /// The runs that have no rows, and the session; gives the number of runs.
-    pub fn finish(self, findings: &mut Findings<'_>) -> u64 {
+    /// The runs that have no rows (where rows were looked at), and the session; gives the number of
+    /// runs.
+    pub fn finish(self, saw_rows: bool, findings: &mut Findings<'_>) -> u64 {
         let Some(database) = &self.database else { return self.seen.len() as u64 };
         let (mut next, mut count) = (0u64, 0);
         let mut known = HashSet::new();
@@ -288,10 +277,10 @@ impl RunChecker {
             let at = At::file(&self.path).record("run", run.id);
             count += 1;
             known.insert(run.id);
-            if !self.seen.contains(&run.id) {
+            if saw_rows && !self.seen.contains(&run.id) {
                 RunClaims::from(&run).compare(None, self.severity(), at, findings);
             }
-            if self.is_pack && run.id != next {
+            if saw_rows && self.is_pack && run.id != next {
                 findings.add(&IDS, at, format_args!("comes where {next} should"));
             }
             next = run.id.saturating_add(1);

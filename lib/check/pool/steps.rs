@@ -198,11 +198,8 @@ impl StepRules {
     ) {
         if step.seed != before.seed {
             let (seed, earlier) = (step.seed, before.seed);
-            findings.add(
-                &SEED,
-                at,
-                format_args!("{label}the seed is {seed:?}, before {earlier:?}"),
-            );
+            let message = format_args!("{label}the seed is {seed:?}, before {earlier:?}");
+            findings.add(&SEED, at, message);
         }
         let (index, last) = (step.step_index, before.step_index);
         if u64::from(index) != u64::from(last) + 1 {

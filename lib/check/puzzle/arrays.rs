@@ -136,11 +136,8 @@ impl IndexArrays {
             let path = path(Array::PuzzleIndices);
             if let Some(count) = count.filter(|count| puzzles.rows() != count + 1) {
                 let entries = puzzles.rows();
-                findings.add(
-                    &LENGTH,
-                    &path,
-                    format_args!("has {entries} entries for {count} puzzles"),
-                );
+                let message = format_args!("has {entries} entries for {count} puzzles");
+                findings.add(&LENGTH, &path, message);
             }
             index(puzzles, &path, examples, "examples", &EMPTY_PUZZLE, findings);
         }
@@ -231,11 +228,8 @@ fn identifiers(identifiers: &Integers, path: &Path, count: i64, findings: &mut F
     for (number, value) in (0u64..).zip(identifiers.values()) {
         if !(0..count).contains(&value) {
             let at = At::file(path).record("puzzle", number);
-            findings.add(
-                &IDENTIFIER,
-                at,
-                format_args!("is {value}; num_puzzle_identifiers is {count}"),
-            );
+            let message = format_args!("is {value}; num_puzzle_identifiers is {count}");
+            findings.add(&IDENTIFIER, at, message);
         }
     }
 }

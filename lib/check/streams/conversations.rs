@@ -1,7 +1,7 @@
 //! Conversation records: what the renderer of the SYNTH pipeline would refuse.
 
-use super::{BatchSummary, PlacedBatch, RecordChecker};
-use crate::check::{Findings, checks};
+use super::{BatchCheck, RecordChecker};
+use crate::check::checks;
 use crate::error::Result;
 use crate::harmony::{Policy, Rendered, Renderer};
 use crate::record::conversation::Conversations;
@@ -29,31 +29,26 @@ impl ConversationChecker {
 }
 
 impl RecordChecker for ConversationChecker {
-    fn check(
-        &mut self,
-        batch: &PlacedBatch<'_>,
-        summary: &mut BatchSummary,
-        findings: &mut Findings<'_>,
-    ) -> Result<()> {
+    fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()> {
         let conversations = Conversations::of(&batch.batch.records);
-        let renders = findings.wants(&REFUSED);
+        let renders = batch.findings.wants(&REFUSED);
         for row in 0..conversations.len() {
             let id = conversations.id(row);
             let at = batch.at(row).id(id);
             match id {
-                Some(id) => summary.id(row, id),
-                None => findings.add(&NO_ID, at, "its id is missing or null"),
+                Some(id) => batch.id(row, id),
+                None => batch.findings.add(&NO_ID, at, "its id is missing or null"),
             }
             let Some(messages) = conversations.messages_json(row) else {
-                findings.add(&NO_MESSAGES, at, "messages is missing or null");
+                batch.findings.add(&NO_MESSAGES, at, "messages is missing or null");
                 continue;
             };
             if !renders {
                 continue;
             }
             if let Err(error) = self.renderer.render(messages, &mut self.rendered) {
-                findings.add(&REFUSED, at, &error);
-                summary.refused.push(error.cause.to_string());
+                batch.findings.add(&REFUSED, at, &error);
+                batch.summary.refused.push(error.cause.to_string());
             }
             self.rendered.clear();
         }

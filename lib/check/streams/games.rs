@@ -1,7 +1,7 @@
 //! Game records: the same rules as for the games of a pool.
 
-use super::{BatchSummary, PlacedBatch, RECORD, RecordChecker};
-use crate::check::{Findings, pool};
+use super::{BatchCheck, RECORD, RecordChecker};
+use crate::check::pool;
 use crate::error::Result;
 use crate::game2048::Game;
 use crate::record::game::Games;
@@ -12,18 +12,13 @@ pub(super) struct GameChecker {
 }
 
 impl RecordChecker for GameChecker {
-    fn check(
-        &mut self,
-        batch: &PlacedBatch<'_>,
-        _: &mut BatchSummary,
-        findings: &mut Findings<'_>,
-    ) -> Result<()> {
+    fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()> {
         let view = Games::of(&batch.batch.records)?;
         for row in 0..view.len() {
             let at = batch.at(row).id(view.source(row));
             match view.read(row, &mut self.game) {
-                Ok(()) => pool::games::game(&self.game, at, findings),
-                Err(reason) => findings.add(&RECORD, at, reason),
+                Ok(()) => pool::games::game(&self.game, at, batch.findings),
+                Err(reason) => batch.findings.add(&RECORD, at, reason),
             }
         }
         Ok(())

@@ -148,7 +148,13 @@ fn records(
     let make_worker = || {
         let mut checker = record.and_then(|record| record_checker(record, &header, policy));
         move |batch: Batch, findings: &mut Findings<'_>| {
-            check_batch(&PlacedBatch { path, batch: &batch }, checker.as_deref_mut(), findings)
+            let mut check = BatchCheck { path, batch: &batch, findings, summary: <_>::default() };
+            check.rejected();
+            if let Some(checker) = &mut checker {
+                checker.check(&mut check)?;
+            }
+            let (records, summary) = (batch.records.num_rows() as u64, check.summary);
+            Ok(CheckedChunk { records, bytes: batch.bytes, summary })
         }
     };
     let mut before = 0;
@@ -228,18 +234,6 @@ fn record_type(reader: &Reader) -> Option<&'static RecordType> {
     })
 }
 
-/// A batch of records that come from a file.
-struct PlacedBatch<'a> {
-    path: &'a Path,
-    batch: &'a Batch,
-}
-
-impl<'a> PlacedBatch<'a> {
-    fn at(&self, row: usize) -> At<'a> {
-        At::file(self.path).position(self.batch.origin.place(row).position)
-    }
-}
-
 /// What is known of the records of a batch, beside what is wrong with them.
 #[derive(Default)]
 struct BatchSummary {
@@ -250,23 +244,39 @@ struct BatchSummary {
     refused: Vec<String>,
 }
 
-impl BatchSummary {
+/// A batch that is checked, and what comes of it.
+struct BatchCheck<'a, 's> {
+    path: &'a Path,
+    batch: &'a Batch,
+    findings: &'a mut Findings<'s>,
+    summary: BatchSummary,
+}
+
+impl<'a> BatchCheck<'a, '_> {
+    /// The place of a row.
+    fn at(&self, row: usize) -> At<'a> {
+        At::file(self.path).position(self.batch.origin.place(row).position)
+    }
+
     fn id(&mut self, row: usize, id: &str) {
         let digest = Sha256::digest(id.as_bytes());
         let key = digest.iter().take(16).fold(0, |key, &byte| key << 8 | u128::from(byte));
         // Records count from 1.
-        self.ids.push((row as u64 + 1, key));
+        self.summary.ids.push((row as u64 + 1, key));
+    }
+
+    /// Reports what is no record.
+    fn rejected(&mut self) {
+        for rejection in &self.batch.rejected {
+            let at = At::file(self.path).position(rejection.place.position);
+            self.findings.add(&RECORD, at, &rejection.reason);
+        }
     }
 }
 
 /// Checks the records of one type; a thread has one.
 trait RecordChecker: Send {
-    fn check(
-        &mut self,
-        batch: &PlacedBatch<'_>,
-        summary: &mut BatchSummary,
-        findings: &mut Findings<'_>,
-    ) -> Result<()>;
+    fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()>;
 }
 
 /// `None` where a type has no rules of its own.
@@ -282,21 +292,4 @@ fn record_checker(
         "tokens" => Box::new(tokens::TokensChecker::new(header, policy)),
         _ => return None,
     })
-}
-
-fn check_batch(
-    batch: &PlacedBatch<'_>,
-    checker: Option<&mut (dyn RecordChecker + '_)>,
-    findings: &mut Findings<'_>,
-) -> Result<CheckedChunk<BatchSummary>> {
-    let &PlacedBatch { path, batch: &Batch { ref records, ref rejected, bytes, .. } } = batch;
-    for rejection in rejected {
-        let at = At::file(path).position(rejection.place.position);
-        findings.add(&RECORD, at, &rejection.reason);
-    }
-    let mut summary = BatchSummary::default();
-    if let Some(checker) = checker {
-        checker.check(batch, &mut summary, findings)?;
-    }
-    Ok(CheckedChunk { records: records.num_rows() as u64, bytes, summary })
 }

@@ -1,10 +1,10 @@
 //! Puzzle records: lengths, and the rules of their domain. Where the stream says nothing of how it
 //! was made, what only our builders keep is a warning.
 
-use super::{BatchSummary, PlacedBatch, RecordChecker};
+use super::{BatchCheck, RecordChecker};
 use crate::batch::Header;
+use crate::check::checks;
 use crate::check::puzzle::DomainExample;
-use crate::check::{Findings, checks};
 use crate::error::Result;
 use crate::puzzle::{self, Split};
 use crate::record::puzzle::Puzzles;
@@ -30,12 +30,7 @@ impl PuzzleChecker {
 }
 
 impl RecordChecker for PuzzleChecker {
-    fn check(
-        &mut self,
-        batch: &PlacedBatch<'_>,
-        _: &mut BatchSummary,
-        findings: &mut Findings<'_>,
-    ) -> Result<()> {
+    fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()> {
         let view = Puzzles::of(&batch.batch.records)?;
         for row in 0..view.len() {
             let example = view.get(row);
@@ -47,16 +42,16 @@ impl RecordChecker for PuzzleChecker {
                 let [inputs, labels] = lengths;
                 let message =
                     format_args!("{inputs} inputs, {labels} labels; {seq_len} are wanted");
-                findings.add(&LENGTH, at, message);
+                batch.findings.add(&LENGTH, at, message);
                 continue;
             }
             let split = [Split::Train, Split::Test].into_iter().find(|s| s.name() == example.split);
             if split.is_none() {
-                findings.add(&SPLIT, at, format_args!("it is {:?}", example.split));
+                batch.findings.add(&SPLIT, at, format_args!("it is {:?}", example.split));
             }
             if let Some(domain) = example.domain.and_then(puzzle::domain) {
                 let example = DomainExample { inputs, labels, split, ours: self.ours };
-                example.check(domain, at, findings);
+                example.check(domain, at, batch.findings);
             }
         }
         Ok(())

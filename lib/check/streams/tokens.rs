@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{BatchSummary, PlacedBatch, RecordChecker};
+use super::{BatchCheck, RecordChecker};
 use crate::batch::Header;
 use crate::check::kd::sequences::{SequenceChecker, SequenceRules};
 use crate::check::{Findings, checks};
@@ -66,22 +66,17 @@ impl TokensChecker {
 }
 
 impl RecordChecker for TokensChecker {
-    fn check(
-        &mut self,
-        batch: &PlacedBatch<'_>,
-        summary: &mut BatchSummary,
-        findings: &mut Findings<'_>,
-    ) -> Result<()> {
+    fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()> {
         let view = Tokens::of(&batch.batch.records)?;
         for row in 0..view.len() {
             let id = view.id(row);
             let at = batch.at(row).id(id);
             if let Some(id) = id {
-                summary.id(row, id);
+                batch.id(row, id);
             }
             let tokens = view.tokens(row);
             if tokens.is_empty() {
-                findings.add(&NULL, at, "has no tokens");
+                batch.findings.add(&NULL, at, "has no tokens");
                 continue;
             }
             let masks = match (view.loss_mask(row), view.span_id(row)) {
@@ -93,19 +88,19 @@ impl RecordChecker for TokensChecker {
                         let message = format_args!(
                             "{length} tokens, {masked} in the loss mask, {spanned} span ids"
                         );
-                        findings.add(&LENGTHS, at, message);
+                        batch.findings.add(&LENGTHS, at, message);
                     }
                     fits.then_some((mask, span))
                 }
                 (None, None) => None,
                 _ => {
-                    findings.add(&NULL, at, "has one mask of the two");
+                    batch.findings.add(&NULL, at, "has one mask of the two");
                     None
                 }
             };
-            self.sequences.check(at, tokens, masks, findings);
+            self.sequences.check(at, tokens, masks, batch.findings);
             if !self.has_own_segments(&view, row) {
-                findings.add(&SEGMENTS, at, "its segments are not its messages");
+                batch.findings.add(&SEGMENTS, at, "its segments are not its messages");
             }
         }
         Ok(())
