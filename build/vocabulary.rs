@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use sha2::{Digest, Sha256};
 
 /// Ranks of o200k; the ids from here on are special tokens.
@@ -17,12 +18,12 @@ pub fn ranks() -> Vec<Vec<u8>> {
     let oracle = tiktoken_rs::o200k_base().expect("tiktoken-rs carries o200k_base");
     let tokens: Vec<Vec<u8>> =
         (0..RANKS).map(|rank| oracle.decode_bytes(&[rank]).expect("a rank of o200k")).collect();
-    let mut file = Vec::with_capacity(4 << 20);
+    let mut file = String::with_capacity(4 << 20);
     for (rank, token) in tokens.iter().enumerate() {
-        base64(token, &mut file);
-        file.extend_from_slice(format!(" {rank}\n").as_bytes());
+        STANDARD.encode_string(token, &mut file);
+        file.push_str(&format!(" {rank}\n"));
     }
-    let hash: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = base16ct::lower::encode_string(&Sha256::digest(&file));
     assert_eq!(hash, SHA256, "tiktoken-rs does not carry the published o200k_base.tiktoken");
     tokens
 }
@@ -77,19 +78,4 @@ pub fn pairs(tokens: &[Vec<u8>]) -> Vec<Option<(u32, u32)>> {
     }
     assert_eq!(merges.len(), tokens.len() - 256);
     pairs
-}
-
-fn base64(bytes: &[u8], out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for group in bytes.chunks(3) {
-        let bits = group.iter().fold(0u32, |bits, &byte| bits << 8 | byte as u32)
-            << (8 * (3 - group.len()));
-        for digit in 0..4 {
-            out.push(if digit <= group.len() {
-                DIGITS[(bits >> (18 - 6 * digit)) as usize & 63]
-            } else {
-                b'='
-            });
-        }
-    }
 }

@@ -151,7 +151,12 @@ impl Error {
     /// An I/O error at a place. A file that is missing or may not be opened is a usage error, a
     /// decoder's complaint about the bytes is bad data, all else may be tried again.
     pub fn io(place: impl Into<Place>, error: &io::Error) -> Error {
-        Error::new(Kind::of_reading(error), os_cause(error)).at(place)
+        Error::reading(error).at(place)
+    }
+
+    /// The same where the place is added later.
+    pub fn reading(error: &io::Error) -> Error {
+        Error::new(Kind::of_reading(error), os_cause(error))
     }
 
     /// An I/O error while writing an output: nothing is wrong with the data.

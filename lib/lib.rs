@@ -7,7 +7,8 @@
 //! | module | holds | uses |
 //! |---|---|---|
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
-//! | [`json`] | a pull reader over JSON text, for the hot paths | |
+//! | [`json`] | a pull reader over JSON text, for the hot paths; JSON as Python writes it | |
+//! | [`digest`] | SHA-256 of files, hexadecimal | |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
@@ -36,6 +37,7 @@ pub mod batch;
 pub mod check;
 pub mod cli;
 pub mod dataset;
+pub mod digest;
 pub mod error;
 pub mod format;
 pub mod game2048;

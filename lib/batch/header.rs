@@ -7,10 +7,9 @@ use std::path::PathBuf;
 
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
+use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
-use crate::format::hex;
 use crate::record::RecordType;
 
 const RECORD: &str = "gristmill.record";
@@ -124,8 +123,9 @@ pub fn input_manifest(files: &[PathBuf]) -> Result<Value> {
     if !path.is_file() || directories.any(|other| other != Some(directory)) {
         return Ok(Value::Null);
     }
-    let bytes = std::fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
-    Ok(json!({"path": shown(&path), "sha256": hex(&Sha256::digest(&bytes))}))
+    let content = std::fs::File::open(&path).and_then(sha256_of);
+    let (_, sha256) = content.map_err(|e| Error::io(shown(&path), &e))?;
+    Ok(json!({"path": shown(&path), "sha256": sha256}))
 }
 
 #[cfg(test)]

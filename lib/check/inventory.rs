@@ -10,8 +10,8 @@ use memchr::memmem;
 
 use super::{Check, CheckContext, CheckedChunk, Findings};
 use crate::cli::is_temporary;
-use crate::error::{Error, Result, shown};
-use crate::format::sha256;
+use crate::digest::sha256_of;
+use crate::error::{Error, Kind, Result, shown};
 
 /// What stands in a directory, by name.
 pub(super) fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
@@ -67,6 +67,24 @@ pub(super) fn is_foreign(path: &Path, ours: &[&str; 2]) -> Result<bool> {
     Ok(is_json && !ours.iter().any(|word| memmem::find(&text, word.as_bytes()).is_some()))
 }
 
+/// What was read of a file; `None` where its content is bad, which is a finding of `check`. What
+/// cannot be read at all is an error.
+pub(super) fn readable<T>(
+    read: Result<T>,
+    path: &Path,
+    findings: &mut Findings<'_>,
+    check: impl FnOnce() -> Result<&'static Check>,
+) -> Result<Option<T>> {
+    match read {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if error.kind() == Kind::Data => {
+            findings.add(check()?, path, error.without_place());
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// Compares files with what is said of them; each claim once, however many manifests make it.
 pub(super) fn compare<'c>(
     claims: impl IntoIterator<Item = &'c Claimed>,
@@ -90,8 +108,8 @@ pub(super) fn compare<'c>(
         return Ok(());
     }
     let check = |file: &Claimed, findings: &mut Findings<'_>| {
-        let hash = File::open(&file.path).and_then(|mut file| sha256(&mut file));
-        let hash = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
+        let hash = File::open(&file.path).and_then(sha256_of);
+        let (_, hash) = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
         if hash != file.sha256 {
             let message = format_args!("has sha256 {hash}, not {}", file.sha256);
             findings.add(checks.sha256, &file.path, message);

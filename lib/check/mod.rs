@@ -65,8 +65,3 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         .at(shown(path))
         .hint("each dataset below it, or FILTER ... | ds-check -"))
 }
-
-/// JSON as `T`. What `T` leaves out must be whole too: first it is read as any JSON.
-fn from_json<T: serde::de::DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
-    serde_json::from_slice::<serde_json::Value>(text).and_then(serde_json::from_value)
-}

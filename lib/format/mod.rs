@@ -1,5 +1,6 @@
-//! The formats on disk, one file each, with its page beside it.
+//! The formats on disk, one folder each, with its page beside it.
 
+pub mod json_file;
 pub mod kd_root;
 pub mod metadata_db;
 pub mod mmidx;
@@ -11,25 +12,55 @@ pub mod puzzle_dir;
 pub mod raw_games;
 pub mod sha256;
 
-use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
 
-use sha2::{Digest, Sha256};
+use serde::{Deserialize, Serialize};
 
-/// The sha256 of all that a reader gives, in hexadecimal.
-pub fn sha256(reader: &mut impl Read) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        match reader.read(&mut buffer) {
-            Ok(0) => return Ok(hex(&hash.finalize())),
-            Ok(read) => hash.update(&buffer[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+use crate::error::{Error, Result};
+
+/// Records that came into a pipeline, and what became of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordCounts {
+    pub read: u64,
+    pub written: u64,
+    pub rejected: u64,
+}
+
+impl RecordCounts {
+    /// The counts of several parts together, or `None` where a sum is more than a number holds.
+    pub fn sum(mut parts: impl Iterator<Item = RecordCounts>) -> Option<RecordCounts> {
+        parts.try_fold(RecordCounts::default(), |sum, part| {
+            Some(RecordCounts {
+                read: sum.read.checked_add(part.read)?,
+                written: sum.written.checked_add(part.written)?,
+                rejected: sum.rejected.checked_add(part.rejected)?,
+            })
+        })
     }
 }
 
-/// Bytes as lower-case hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+impl fmt::Display for RecordCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} read, {} written, {} rejected", self.read, self.written, self.rejected)
+    }
+}
+
+/// What stands in the directory of an output, sorted; nothing where there is no directory.
+fn standing_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |error: io::Error| Error::write(directory, &error);
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(failed(error)),
+    };
+    let paths = entries.map(|entry| Ok(entry.map_err(failed)?.path()));
+    let mut paths = paths.collect::<Result<Vec<PathBuf>>>()?;
+    paths.sort();
+    Ok(paths)
+}
+
+/// A sum over what manifests say, or `None` where no number holds it.
+pub fn checked_sum(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
+    numbers.try_fold(0u64, u64::checked_add)
 }

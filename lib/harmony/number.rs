@@ -4,6 +4,8 @@
 //! serde_json 1.0.140, whose default way can be off by one unit in the last place, and writes
 //! it with ryu. All three steps are taken here, since newer versions of these differ.
 
+use crate::json;
+
 /// The text that the official renderer shows for a literal of the input; `None` if it refuses
 /// it (not finite, or an integer beyond floats).
 pub(super) fn rendered(literal: &str) -> Option<String> {
@@ -18,7 +20,7 @@ pub(super) fn rendered(literal: &str) -> Option<String> {
     if !value.is_finite() {
         return None;
     }
-    let repr = python_repr(value.abs());
+    let repr = json::python_repr(value.abs());
     let (mantissa, exponent) = repr.split_once('e').unwrap_or((&repr, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     // At most 17 digits and a zero: they fit.
@@ -88,42 +90,9 @@ fn fixed(value: f64) -> String {
     if text.contains('.') { text } else { text + ".0" }
 }
 
-/// A finite float as Python's `repr` writes it: the shortest digits that read back, in
-/// scientific form from 1e16 on and below 1e-4.
-fn python_repr(value: f64) -> String {
-    let shortest = format!("{value:e}");
-    let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    if !(-4..16).contains(&exponent) {
-        let sign = if exponent < 0 { '-' } else { '+' };
-        return format!("{mantissa}e{sign}{:02}", exponent.abs());
-    }
-    let fixed = format!("{value}");
-    if fixed.contains('.') { fixed } else { fixed + ".0" }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn repr_is_pythons() {
-        let cases = [
-            (1.0, "1.0"),
-            (-0.0, "-0.0"),
-            (0.1, "0.1"),
-            (1e15, "1000000000000000.0"),
-            (1e16, "1e+16"),
-            (1.5e300, "1.5e+300"),
-            (0.0001, "0.0001"),
-            (0.00001, "1e-05"),
-            (5e-324, "5e-324"),
-            (123456.789, "123456.789"),
-        ];
-        for (value, expected) in cases {
-            assert_eq!(python_repr(value), expected);
-        }
-    }
 
     #[test]
     fn literals() {

@@ -5,10 +5,12 @@
 //! The grammar is RFC 8259. It does not build trees and does not stream.
 
 mod number;
+mod python;
 mod scan;
 mod string;
 
 pub use number::{integer_i64, integer_u64};
+pub use python::{PythonFormatter, repr as python_repr};
 pub use string::{Str, write_string};
 
 use std::fmt;

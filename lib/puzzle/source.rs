@@ -1,8 +1,8 @@
 //! Where puzzles come from: options, input files and their hashes, and the groups of one build.
 
 use super::{Domain, Error, ErrorKind, Group};
+use crate::digest::sha256_of;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -122,25 +122,11 @@ pub trait Source: Send + Sync {
 /// Hashes a file as it lies on the disk. Inputs are read more than once, so it must be a file.
 pub(super) fn hash_file(path: &Path, name: String) -> Result<InputFile, Error> {
     let error = |cause: &io::Error| Error::io(path, cause);
-    let mut file = File::open(path).map_err(|cause| error(&cause))?;
+    let file = File::open(path).map_err(|cause| error(&cause))?;
     if !file.metadata().map_err(|cause| error(&cause))?.is_file() {
         return Err(Error::data(path.display(), "is no regular file, and is read more than once"));
     }
-    let mut hash = Sha256::new();
-    let mut bytes = 0;
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => {
-                bytes += count as u64;
-                hash.update(&buffer[..count]);
-            }
-            Err(cause) if cause.kind() == io::ErrorKind::Interrupted => {}
-            Err(cause) => return Err(error(&cause)),
-        }
-    }
-    let sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let (bytes, sha256) = sha256_of(file).map_err(|cause| error(&cause))?;
     Ok(InputFile { name, bytes, sha256 })
 }
 

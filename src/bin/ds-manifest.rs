@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Parser;
 
 use gristmill::cli::{self, Error, Result, Tool};
-use gristmill::format::kd_root::{RootManifest, Run, Whole};
+use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
 
 /// Write ROOT/manifest.json from the part manifests
 ///
@@ -61,14 +61,14 @@ fn main() -> ExitCode {
 
 fn run(args: Args, _: &Tool) -> Result<()> {
     let start = Instant::now();
-    let whole = Whole {
+    let settings = RootSettings {
         dataset_dir: args.dataset_dir,
         glob: args.glob,
         rows: args.max_rows,
         tokens: args.max_tokens,
         shards: args.expected,
     };
-    let manifest = RootManifest::collect(&args.root, &whole, Run::since(start))?;
+    let manifest = KdRootManifest::collect(&args.root, &settings, BuildRun::since(start))?;
     manifest.publish(&args.root)?;
     if !args.quiet {
         let summary = manifest.summary();

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{Args as ClapArgs, Parser, ValueEnum};
+use clap::{Args as ClapArgs, Parser};
 
 use gristmill::batch::Wanted;
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, Part, PartSink, Run, Target, ValidFraction, concatenate, replace,
+    AssertedSource, BuildRun, KdPart, KdTarget, PartSink, ValidFraction, concatenate, replace,
     status as status_of,
 };
-use gristmill::format::mmidx::{Dtype, Layout};
+use gristmill::format::mmidx::{MmidxDtype, PrefixLayout};
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 
@@ -84,13 +84,7 @@ struct TargetArgs {
 
     /// Type of the tokens with --tokens-only
     #[arg(long, value_enum, default_value = "int32", requires = "tokens_only")]
-    dtype: TokenDtype,
-}
-
-#[derive(Clone, Copy, PartialEq, ValueEnum)]
-enum TokenDtype {
-    Int32,
-    Uint16,
+    dtype: MmidxDtype,
 }
 
 const HELP: &str = "\
@@ -132,12 +126,13 @@ fn concat(args: &Args) -> Result<()> {
     let Some(prefix) = &args.target.prefix else {
         return Err(Error::usage("--concat wants --prefix P"));
     };
-    let target = Target::Prefix(prefix.clone());
-    for layout in [Layout::Triple, Layout::Single] {
+    let target = KdTarget::Prefix(prefix.clone());
+    for layout in [PrefixLayout::Triple, PrefixLayout::Single] {
         target.refuse_existing(layout, args.sink.overwrite)?;
     }
-    let (mut files, part) = concatenate(&args.concat, prefix, args.foreign, Run::since(start))?;
-    let part = Part { run: Run::since(start), ..part };
+    let (mut files, part) =
+        concatenate(&args.concat, prefix, args.foreign, BuildRun::since(start))?;
+    let part = KdPart { run: BuildRun::since(start), ..part };
     files.push(part.pending(&target.manifest())?);
     replace(&target, files, args.sink.overwrite)
 }
@@ -155,27 +150,26 @@ fn status(args: &Args) -> Result<()> {
 }
 
 impl TargetArgs {
-    fn target(&self) -> Result<Target> {
+    fn target(&self) -> Result<KdTarget> {
         match (&self.root, &self.shard, &self.prefix) {
             (Some(root), Some(name), _) => {
                 if name.is_empty() || name.starts_with('.') || name.contains('/') {
                     return Err(Error::usage(format!("--shard {name:?}: no name of a file")));
                 }
                 let (root, name) = (root.clone(), name.clone());
-                Ok(Target::Root { root, name, valid_fraction: self.valid_fraction })
+                Ok(KdTarget::Root { root, name, valid_fraction: self.valid_fraction })
             }
             (_, _, Some(prefix)) if prefix.file_name().is_some() => {
-                Ok(Target::Prefix(prefix.clone()))
+                Ok(KdTarget::Prefix(prefix.clone()))
             }
             _ => Err(Error::usage("give --root ROOT --shard SHARD, or --prefix P")),
         }
     }
 
-    fn layout(&self) -> (Layout, Dtype) {
-        match (self.tokens_only, self.dtype) {
-            (false, _) => (Layout::Triple, Dtype::Int32),
-            (true, TokenDtype::Int32) => (Layout::Single, Dtype::Int32),
-            (true, TokenDtype::Uint16) => (Layout::Single, Dtype::UInt16),
+    fn layout(&self) -> (PrefixLayout, MmidxDtype) {
+        match self.tokens_only {
+            false => (PrefixLayout::Triple, MmidxDtype::Int32),
+            true => (PrefixLayout::Single, self.dtype),
         }
     }
 }

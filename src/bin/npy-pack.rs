@@ -12,7 +12,7 @@ use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, W
 use gristmill::dataset;
 use gristmill::error::{Error, Result, shown};
 use gristmill::format::pack::{PackOptions, PackSink};
-use gristmill::format::puzzle_dir::{Asserted, PuzzleWriter};
+use gristmill::format::puzzle_dir::{AssertedConstants, PuzzleWriter};
 use gristmill::record::{GAME, PUZZLE};
 use gristmill::runner::Runner;
 use gristmill::stream::{Reader, Request};
@@ -47,7 +47,7 @@ struct Args {
     #[command(flatten)]
     games: PackOptions,
     #[command(flatten)]
-    puzzles: Asserted,
+    puzzles: AssertedConstants,
     #[command(flatten)]
     on_error: OnErrorArgs,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use gristmill::cli::{
     self, CommonArgs, Error, Flow, JobsArgs, Kind, OnError, OnErrorArgs, OutputArgs, Place,
     Position, Rejection, Rejects, Result, Slice, Tool,
 };
-use gristmill::format::puzzle_dir::Asserted;
+use gristmill::format::puzzle_dir::AssertedConstants;
 use gristmill::puzzle::{self, Counts, Domain, ErrorKind, Options, Reject, Source, chunks};
 use gristmill::record::PUZZLE;
 use gristmill::runner::{Items, Runner};
@@ -269,7 +269,7 @@ fn header(source: &dyn Source, run: &RunArgs, tool: &Tool) -> Result<Header> {
     let mut header = Header::default().through(&PUZZLE, run.output.entry(tool));
     let domain = source.domain().constants().name;
     header.set("domain", domain);
-    let constants = Asserted::default().resolve(Some(domain), source.seq_len())?;
+    let constants = AssertedConstants::default().resolve(Some(domain), source.seq_len())?;
     constants.parameters().into_iter().for_each(|(name, value)| header.set(name, value));
     Ok(header)
 }

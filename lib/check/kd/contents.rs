@@ -9,7 +9,7 @@ use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{At, CheckContext, CheckedChunk, Findings};
 use crate::error::{Error, Result, shown};
-use crate::format::mmidx::Dataset;
+use crate::format::mmidx::MmidxDataset;
 
 /// A chunk has about this many tokens (1 MiB), or one sequence.
 const CHUNK_TOKENS: u64 = 1 << 18;
@@ -55,7 +55,7 @@ pub(super) fn check(
 
 /// The sequences of a dataset, cut into chunks.
 struct Chunks<'a> {
-    dataset: &'a Dataset,
+    dataset: &'a MmidxDataset,
     next: u64,
     start: u64,
 }
@@ -97,7 +97,7 @@ struct ChunkSummary {
 /// Reads chunks, and has each of their sequences checked; a thread has one.
 struct ChunkReader<'a> {
     prefix: &'a ValidPrefix,
-    tokens: &'a Dataset,
+    tokens: &'a MmidxDataset,
     checker: SequenceChecker,
     hashed: bool,
     /// Of the tokens, and of the masks where there are any.

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use super::Prefix;
 use crate::check::{At, Findings, checks};
-use crate::error::{Error, Result, shown};
-use crate::format::mmidx::{Dataset, Dtype, Index, IndexError, Layout, with_suffix};
+use crate::error::{Error, Result};
+use crate::format::mmidx::{
+    IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, with_suffix,
+};
 
 checks! {
     MISSING: Error Structure "kd.triple.missing",
@@ -44,7 +46,7 @@ const BLOCK: usize = 1 << 16;
 /// A prefix whose files can be read by their indices.
 #[derive(Debug)]
 pub(super) struct ValidPrefix {
-    pub datasets: Vec<Dataset>,
+    pub datasets: Vec<MmidxDataset>,
     pub sequences: u64,
     pub values: u64,
 }
@@ -61,7 +63,7 @@ pub(super) fn check(prefix: &Prefix, findings: &mut Findings<'_>) -> Result<Opti
     }
     let mut values = Vec::new();
     for dataset in &datasets {
-        let in_triple = prefix.layout == Layout::Triple;
+        let in_triple = prefix.layout == PrefixLayout::Triple;
         let mut frames = FrameChecker { dataset, in_triple, valid: true };
         values.push(frames.check(findings).map_err(|e| dataset.index_error(e))?);
         valid &= frames.valid;
@@ -80,9 +82,9 @@ pub(super) fn check(prefix: &Prefix, findings: &mut Findings<'_>) -> Result<Opti
 /// Opens one dataset, and says whether its values have the right type. `None` where it cannot be.
 fn open(
     prefix: &Path,
-    dtype: Option<Dtype>,
+    dtype: Option<MmidxDtype>,
     findings: &mut Findings<'_>,
-) -> Result<Option<(Dataset, bool)>> {
+) -> Result<Option<(MmidxDataset, bool)>> {
     let idx = with_suffix(prefix, ".idx");
     let bin = with_suffix(prefix, ".bin");
     for path in [&idx, &bin].into_iter().filter(|path| !path.is_file()) {
@@ -91,17 +93,16 @@ fn open(
     if !idx.is_file() {
         return Ok(None);
     }
-    let index = match Index::open(&idx) {
+    let index = match MmidxIndex::open(&idx) {
         Ok(index) => index,
-        Err(IndexError::Io(error)) if error.kind() != io::ErrorKind::UnexpectedEof => {
-            return Err(Error::io(shown(&idx), &error));
-        }
+        Err(error @ IndexError::Io(_)) => return Err(Error::from(error).at(idx.as_path())),
         Err(error) => {
             let check = match error {
                 IndexError::Magic => &MAGIC,
                 IndexError::Version(_) => &VERSION,
                 IndexError::Dtype(_) => &DTYPE,
-                IndexError::Io(_) | IndexError::Length { .. } | IndexError::Counts => &LENGTH,
+                IndexError::Length { .. } | IndexError::Counts => &LENGTH,
+                IndexError::Io(_) | IndexError::Cut => &LENGTH,
             };
             findings.add(check, &idx, error);
             return Ok(None);
@@ -116,14 +117,14 @@ fn open(
         findings.add(&TRIPLE_DTYPE, &idx, format_args!("holds {found}, not {wanted}"));
     }
     match bin.is_file() {
-        true => Ok(Some((Dataset::open(prefix)?, fits))),
+        true => Ok(Some((MmidxDataset::open(prefix)?, fits))),
         false => Ok(None),
     }
 }
 
 /// Checks the index of one dataset against itself and its `.bin`.
 struct FrameChecker<'a> {
-    dataset: &'a Dataset,
+    dataset: &'a MmidxDataset,
     in_triple: bool,
     valid: bool,
 }
@@ -199,7 +200,11 @@ impl FrameChecker<'_> {
 }
 
 /// Whether a mask or span has the sequences and documents of the tokens.
-fn aligned(tokens: &Dataset, other: &Dataset, findings: &mut Findings<'_>) -> io::Result<bool> {
+fn aligned(
+    tokens: &MmidxDataset,
+    other: &MmidxDataset,
+    findings: &mut Findings<'_>,
+) -> io::Result<bool> {
     let at = At::file(other.idx_path());
     let (a, b) = (&tokens.index, &other.index);
     if a.sequences != b.sequences {
@@ -229,7 +234,7 @@ fn aligned(tokens: &Dataset, other: &Dataset, findings: &mut Findings<'_>) -> io
     Ok(same)
 }
 
-fn documents_differ(a: &Index, b: &Index) -> io::Result<Option<String>> {
+fn documents_differ(a: &MmidxIndex, b: &MmidxIndex) -> io::Result<Option<String>> {
     if a.document_indices != b.document_indices {
         let (a, b) = (a.document_indices, b.document_indices);
         return Ok(Some(format!("has {b} document indices, the tokens have {a}")));

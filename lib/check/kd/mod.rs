@@ -23,7 +23,7 @@ use super::inventory;
 use super::{Check, CheckContext, Family, Outcome};
 use crate::error::{Error, Result, shown};
 use crate::format::kd_root::{SPLITS, prefix_of};
-use crate::format::mmidx::Layout;
+use crate::format::mmidx::PrefixLayout;
 
 pub struct MegatronFamily;
 
@@ -49,7 +49,7 @@ impl Family for MegatronFamily {
 #[derive(Debug, Clone)]
 pub(super) struct Prefix {
     pub path: PathBuf,
-    pub layout: Layout,
+    pub layout: PrefixLayout,
     /// The split that it is of.
     pub split: Option<&'static str>,
 }
@@ -69,7 +69,8 @@ impl PrefixSet {
         if !path.is_dir() {
             let path = prefix_of(path);
             let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
-            let prefix = Layout::found(&path).map(|layout| Prefix { path, layout, split: None });
+            let prefix =
+                PrefixLayout::found(&path).map(|layout| Prefix { path, layout, split: None });
             return Ok(prefix.map(|p| PrefixSet { base, is_root: false, prefixes: vec![p] }));
         }
         let mut prefixes = Vec::new();
@@ -100,7 +101,7 @@ fn prefixes_in(directory: &Path, split: Option<&'static str>) -> Result<Vec<Pref
     let mut triples = BTreeSet::new();
     let mut singles = BTreeSet::new();
     for stem in stems {
-        let members = Layout::Triple.members();
+        let members = PrefixLayout::Triple.members();
         match members.iter().find_map(|(suffix, ..)| stem.strip_suffix(suffix)) {
             Some(prefix) => triples.insert(prefix),
             // Any program may name a file .bin.
@@ -109,6 +110,6 @@ fn prefixes_in(directory: &Path, split: Option<&'static str>) -> Result<Vec<Pref
         };
     }
     let prefix = |layout| move |name: &str| Prefix { path: directory.join(name), layout, split };
-    let triples = triples.into_iter().map(prefix(Layout::Triple));
-    Ok(triples.chain(singles.into_iter().map(prefix(Layout::Single))).collect())
+    let triples = triples.into_iter().map(prefix(PrefixLayout::Triple));
+    Ok(triples.chain(singles.into_iter().map(prefix(PrefixLayout::Single))).collect())
 }

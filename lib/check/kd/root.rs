@@ -1,7 +1,7 @@
 //! A place of Megatron datasets as a whole: its prefixes one after another, its manifests, what is
 //! repeated, what lies around.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::frames::ValidPrefix;
 use super::manifest::{Manifests, Seen};
@@ -10,7 +10,7 @@ use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
 use crate::error::{Result, shown};
-use crate::format::mmidx::{Dataset, Dtype, Layout, with_suffix};
+use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 
 checks! {
     OVERLAP: Warning Content "kd.root.overlap",
@@ -38,7 +38,7 @@ pub(super) fn check(
     }
     let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
     let mut seen: Vec<(&Prefix, Seen)> = Vec::new();
-    let mut opened: Vec<Option<Dataset>> = Vec::new();
+    let mut opened: Vec<Option<MmidxDataset>> = Vec::new();
     for (number, prefix) in set.prefixes.iter().enumerate() {
         let Some(valid) = frames::check(prefix, &mut findings)? else {
             notes.push(format!("{}: contents not looked at", shown(&prefix.path)));
@@ -53,7 +53,7 @@ pub(super) fn check(
             let rules = manifests.rules(&prefix.path, context.options.policy);
             let repeats = repeats.as_mut();
             let found = contents::check(&valid, number, &rules, repeats, context, &mut findings)?;
-            spans = (prefix.layout == Layout::Triple).then_some(found);
+            spans = (prefix.layout == PrefixLayout::Triple).then_some(found);
         }
         let dtype = valid.datasets.first().map_or("", |dataset| dataset.index.dtype.name());
         seen.push((prefix, Seen { rows: valid.sequences, tokens: valid.values, dtype, spans }));
@@ -65,7 +65,7 @@ pub(super) fn check(
     temporaries(set, &mut findings)?;
     let what = match (set.is_root, set.prefixes.as_slice()) {
         (true, prefixes) => format!("Megatron root, {} prefixes", prefixes.len()),
-        (false, [Prefix { layout: Layout::Single, .. }]) => "Megatron dataset".to_string(),
+        (false, [Prefix { layout: PrefixLayout::Single, .. }]) => "Megatron dataset".to_string(),
         (false, [_]) => "Megatron triple".to_string(),
         (false, prefixes) => format!("directory of {} Megatron prefixes", prefixes.len()),
     };
@@ -73,7 +73,9 @@ pub(super) fn check(
         path: path.to_path_buf(),
         what,
         records: ("sequences", seen.iter().map(|(_, seen)| seen.rows).sum()),
-        bytes: inventory::size_of(set.prefixes.iter().flat_map(files_of)),
+        bytes: inventory::size_of(
+            set.prefixes.iter().flat_map(|prefix| prefix.layout.files(&prefix.path)),
+        ),
         notes,
         groups: findings.into_groups(),
     })
@@ -81,22 +83,15 @@ pub(super) fn check(
 
 /// Whether the values of a prefix are tokens of the vocabulary that is known here.
 fn holds_tokens(prefix: &Prefix, valid: &ValidPrefix, manifests: &Manifests) -> bool {
-    let is_int32 = valid.datasets.first().is_some_and(|d| d.index.dtype == Dtype::Int32);
-    prefix.layout == Layout::Triple || (is_int32 && manifests.any && manifests.is_harmony())
-}
-
-fn files_of(prefix: &Prefix) -> impl Iterator<Item = PathBuf> {
-    let members = prefix.layout.members().iter();
-    members.flat_map(|(suffix, ..)| {
-        [".bin", ".idx"].map(|end| with_suffix(&prefix.path, &format!("{suffix}{end}")))
-    })
+    let is_int32 = valid.datasets.first().is_some_and(|d| d.index.dtype == MmidxDtype::Int32);
+    prefix.layout == PrefixLayout::Triple || (is_int32 && manifests.any && manifests.is_harmony())
 }
 
 /// Sequences that are there more than once.
 fn report_repeats(
     repeats: Repeats,
     set: &PrefixSet,
-    opened: &[Option<Dataset>],
+    opened: &[Option<MmidxDataset>],
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let read = |at: RecordPlace| -> Result<Vec<u8>> {

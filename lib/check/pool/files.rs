@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::check::inventory::{self, Claimed};
-use crate::check::{CheckContext, Findings, checks, from_json};
-use crate::error::{Error, Kind, Result, shown};
+use crate::check::{CheckContext, Findings, checks};
+use crate::error::{Error, Result, shown};
 use crate::format::npy::{Dtype, Mapped, aligned_step_row, packed_step_row, selfplay_row};
-use crate::format::pack;
+use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackFile, PackLayout, PackManifest};
 use crate::format::pools::{Valuations, step_files};
+use crate::format::raw_games::Legality;
+use crate::format::{RecordCounts, checked_sum};
 
 checks! {
     BOTH: Error Structure "pool.files.both",
@@ -60,7 +61,7 @@ pub(super) struct PoolFiles {
     /// Set when the database was read.
     pub runs: u64,
     shards: Vec<PathBuf>,
-    manifest: Option<(PathBuf, Manifest)>,
+    manifest: Option<(PathBuf, PackManifest)>,
 }
 
 /// The shards of a pool, which are of one type.
@@ -84,45 +85,6 @@ impl PoolShards {
     pub fn is_pack(&self) -> bool {
         self.dtype == aligned_step_row() || self.dtype == packed_step_row()
     }
-}
-
-/// `manifest.json` of a pack (see format/pack/FORMAT.md). What is only told, nobody can compare.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Manifest {
-    schema_version: String,
-    layout: String,
-    runs: u64,
-    rows: u64,
-    legality: Option<Legality>,
-    records: Records,
-    #[serde(rename = "lost")]
-    _lost: Vec<String>,
-    files: Vec<Described>,
-    #[serde(rename = "provenance")]
-    _provenance: Option<Vec<Value>>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Legality {
-    Board,
-    Values,
-}
-
-#[derive(Debug, Deserialize)]
-struct Records {
-    read: u64,
-    written: u64,
-    rejected: u64,
-}
-
-#[derive(Debug, Deserialize)]
-struct Described {
-    path: String,
-    rows: Option<u64>,
-    bytes: u64,
-    sha256: String,
 }
 
 pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<PoolFiles> {
@@ -272,14 +234,9 @@ fn valuations(
         }
         return Ok(Some(Valuations::of_pool(directory)?));
     }
-    let valuations = match Valuations::of_pool(directory) {
-        Ok(valuations) => valuations,
-        Err(error) if error.kind() == Kind::Data => {
-            findings.add(&VALUATIONS, &path, error.without_place());
-            return Ok(None);
-        }
-        Err(error) => return Err(error),
-    };
+    let valuations = Valuations::of_pool(directory);
+    let valuations = inventory::readable(valuations, &path, findings, || Ok(&VALUATIONS))?;
+    let Some(valuations) = valuations else { return Ok(None) };
     let mut by_name: BTreeMap<&str, u64> = BTreeMap::new();
     for (id, name) in valuations.names() {
         if let Some(other) = by_name.insert(name, *id) {
@@ -307,22 +264,19 @@ fn valuations(
     Ok(Some(valuations))
 }
 
-fn manifest(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<(PathBuf, Manifest)>> {
-    let path = directory.join(pack::MANIFEST);
+fn manifest(
+    directory: &Path,
+    findings: &mut Findings<'_>,
+) -> Result<Option<(PathBuf, PackManifest)>> {
+    let path = directory.join(MANIFEST_FILE);
     if !path.is_file() {
         return Ok(None);
     }
-    let text = inventory::read(&path)?;
-    let cause = match from_json::<Manifest>(&text) {
-        Ok(manifest) if manifest.schema_version == pack::SCHEMA => {
-            return Ok(Some((path, manifest)));
-        }
-        Ok(manifest) => format!("is {:?}, not {:?}", manifest.schema_version, pack::SCHEMA),
-        Err(error) => error.to_string(),
-    };
-    let foreign = inventory::is_foreign(&path, &["gristmill_pack", "\"lost\""])?;
-    findings.add(if foreign { &FOREIGN } else { &MANIFEST }, &path, cause);
-    Ok(None)
+    let manifest = inventory::readable(PackManifest::read(directory), &path, findings, || {
+        let foreign = inventory::is_foreign(&path, &["gristmill_pack", "\"lost\""])?;
+        Ok(if foreign { &FOREIGN } else { &MANIFEST })
+    })?;
+    Ok(manifest.map(|manifest| (path, manifest)))
 }
 
 impl PoolFiles {
@@ -335,7 +289,7 @@ impl PoolFiles {
     ) -> Result<()> {
         let Some((path, manifest)) = &self.manifest else { return Ok(()) };
         let directory = path.parent().unwrap_or(Path::new("."));
-        let claim = |file: &Described| Claimed {
+        let claim = |file: &PackFile| Claimed {
             path: directory.join(&file.path),
             bytes: file.bytes,
             sha256: file.sha256.clone(),
@@ -349,20 +303,23 @@ impl PoolFiles {
         if self.rows.is_none() {
             return Ok(());
         }
-        let mut differ = |what: &str, told: u64, found: u64| {
-            if told != found {
-                findings.add(&COUNTS, path, format_args!("{what} is {told}, not {found}"));
-            }
-        };
-        differ("rows", manifest.rows, rows);
-        differ("runs", manifest.runs, self.runs);
-        let told = manifest.files.iter().filter_map(|file| file.rows).sum();
-        differ("the sum of the files' rows", told, rows);
-        let Records { read, written, rejected } = manifest.records;
-        differ("records.written", written, self.runs);
-        differ("records.read", read, written.saturating_add(rejected));
+        let RecordCounts { read, written, rejected } = manifest.records;
+        let of_files = checked_sum(manifest.files.iter().filter_map(|file| file.rows));
+        let counts = [
+            ("rows", Some(manifest.rows), rows),
+            ("runs", Some(manifest.runs), self.runs),
+            ("the sum of the files' rows", of_files, rows),
+            ("records.written", Some(written), self.runs),
+            ("records.read", Some(read), written.saturating_add(rejected)),
+        ];
+        for (what, told, found) in
+            counts.into_iter().filter(|(_, told, found)| *told != Some(*found))
+        {
+            let told = told.map_or("more than 2^64".to_string(), |told| told.to_string());
+            findings.add(&COUNTS, path, format_args!("{what} is {told}, not {found}"));
+        }
         let is_v1 = self.rows.as_ref().is_some_and(|rows| rows.dtype == selfplay_row());
-        let layout = if is_v1 { "selfplay-v1" } else { "macroxue" };
+        let layout = if is_v1 { PackLayout::SelfplayV1 } else { PackLayout::Macroxue }.name();
         if manifest.layout != layout {
             let message = format_args!("layout is {:?}, its rows are {layout}", manifest.layout);
             findings.add(&COUNTS, path, message);

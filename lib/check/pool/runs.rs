@@ -11,7 +11,9 @@ use serde_json::{Map, Value};
 use super::steps::Step;
 use crate::check::{At, Findings, Severity, checks};
 use crate::error::{Error, Result, shown};
-use crate::format::metadata_db::{self, Cause, journals, run_of_key};
+use crate::format::metadata_db::{
+    DatabaseCause, DatabaseError, DatabaseReader, RunRow, journals, run_of_key,
+};
 
 checks! {
     pub(super) DATABASE: Error Structure "pool.database.form",
@@ -140,9 +142,9 @@ impl RunClaims {
     }
 }
 
-impl From<&metadata_db::Run> for RunClaims {
-    fn from(run: &metadata_db::Run) -> RunClaims {
-        let &metadata_db::Run { seed, steps, max_score: score, highest_tile, .. } = run;
+impl From<&RunRow> for RunClaims {
+    fn from(run: &RunRow) -> RunClaims {
+        let &RunRow { seed, steps, max_score: score, highest_tile, .. } = run;
         RunClaims { seed, steps, score, highest_tile }
     }
 }
@@ -150,7 +152,7 @@ impl From<&metadata_db::Run> for RunClaims {
 /// `metadata.db`, and which runs have been seen.
 pub(super) struct RunChecker {
     path: PathBuf,
-    database: Option<metadata_db::Reader>,
+    database: Option<DatabaseReader>,
     /// Rows of a pack stand together and its runs are numbered; other pools are freer.
     is_pack: bool,
     seen: HashSet<u64>,
@@ -166,15 +168,15 @@ impl RunChecker {
     ) -> Result<RunChecker> {
         let path = directory.join("metadata.db");
         let mut bad = |cause: &dyn Display| findings.add(&DATABASE, &path, cause);
-        let database = match metadata_db::Reader::open(&path) {
+        let database = match DatabaseReader::open(&path) {
             Ok(database) => Some(database),
-            Err(metadata_db::Error { cause: Cause::Missing, .. }) => {
+            Err(DatabaseError { cause: DatabaseCause::Missing, .. }) => {
                 if required {
                     bad(&"is not there");
                 }
                 None
             }
-            Err(metadata_db::Error { cause: Cause::Io(error), .. }) => {
+            Err(DatabaseError { cause: DatabaseCause::Io(error), .. }) => {
                 return Err(Error::io(shown(&path), &error));
             }
             Err(error) => {
@@ -247,9 +249,9 @@ impl RunChecker {
     /// What the session says of runs.
     fn session(
         &self,
-        database: &metadata_db::Reader,
+        database: &DatabaseReader,
         known: &HashSet<u64>,
-        unlisted: Option<metadata_db::Error>,
+        unlisted: Option<DatabaseError>,
         findings: &mut Findings<'_>,
     ) {
         let keys = database.session_keys(|key, value| {

@@ -10,7 +10,7 @@ use crate::check::inventory;
 use crate::check::{At, Check, Findings, checks};
 use crate::error::{Error, Result, shown};
 use crate::format::npy::{self, Dtype, Integers};
-use crate::format::puzzle_dir::{Array, Metadata};
+use crate::format::puzzle_dir::{SetArray, SplitMetadata};
 
 checks! {
     MISSING: Error Structure "puzzle.file.missing",
@@ -55,22 +55,22 @@ pub(super) struct ValidSet {
 pub(super) fn check(
     directory: &Path,
     set: &str,
-    metadata: &Metadata,
+    metadata: &SplitMetadata,
     sums: &mut dataset::Sums,
     findings: &mut Findings<'_>,
 ) -> Result<Option<ValidSet>> {
-    let path = |array: Array| array.path(directory, set);
-    let mut open = |array: Array| open(&path(array), findings);
-    let inputs = open(Array::Inputs)?;
-    let labels = open(Array::Labels)?;
+    let path = |array: SetArray| array.path(directory, set);
+    let mut open = |array: SetArray| open(&path(array), findings);
+    let inputs = open(SetArray::Inputs)?;
+    let labels = open(SetArray::Labels)?;
     let index = IndexArrays {
-        identifiers: open(Array::PuzzleIdentifiers)?,
-        puzzles: open(Array::PuzzleIndices)?,
-        groups: open(Array::GroupIndices)?,
+        identifiers: open(SetArray::PuzzleIdentifiers)?,
+        puzzles: open(SetArray::PuzzleIndices)?,
+        groups: open(SetArray::GroupIndices)?,
     };
     let seq_len = metadata.constants.seq_len;
     let mut fits = true;
-    for (array, integers) in [(Array::Inputs, &inputs), (Array::Labels, &labels)] {
+    for (array, integers) in [(SetArray::Inputs, &inputs), (SetArray::Labels, &labels)] {
         let Some(integers) = integers else { continue };
         match integers.shape() {
             [_, length] if i64::try_from(*length) == Ok(seq_len) => continue,
@@ -85,16 +85,16 @@ pub(super) fn check(
     index.check(path, examples, metadata, sums, findings);
     sums.examples += examples.unwrap_or(0);
     if examples == Some(0) {
-        findings.add(&EMPTY, &path(Array::Inputs), "has no examples");
+        findings.add(&EMPTY, &path(SetArray::Inputs), "has no examples");
     }
     let (Some(inputs), Some(labels)) = (inputs, labels) else { return Ok(None) };
     let (examples, answers) = (inputs.rows(), labels.rows());
     if examples != answers {
         let message = format_args!("has {answers} examples, the inputs {examples}");
-        findings.add(&ROWS, &path(Array::Labels), message);
+        findings.add(&ROWS, &path(SetArray::Labels), message);
         return Ok(None);
     }
-    let inputs_path = path(Array::Inputs);
+    let inputs_path = path(SetArray::Inputs);
     Ok(fits.then_some(ValidSet { inputs, labels, inputs_path, examples }))
 }
 
@@ -108,16 +108,16 @@ struct IndexArrays {
 impl IndexArrays {
     fn check(
         &self,
-        path: impl Fn(Array) -> PathBuf,
+        path: impl Fn(SetArray) -> PathBuf,
         examples: Option<u64>,
-        metadata: &Metadata,
+        metadata: &SplitMetadata,
         sums: &mut dataset::Sums,
         findings: &mut Findings<'_>,
     ) {
         let arrays = [
-            (Array::PuzzleIdentifiers, &self.identifiers),
-            (Array::PuzzleIndices, &self.puzzles),
-            (Array::GroupIndices, &self.groups),
+            (SetArray::PuzzleIdentifiers, &self.identifiers),
+            (SetArray::PuzzleIndices, &self.puzzles),
+            (SetArray::GroupIndices, &self.groups),
         ];
         let mut are_flat = true;
         for (array, integers) in arrays {
@@ -133,7 +133,7 @@ impl IndexArrays {
         }
         let count = self.identifiers.as_ref().map(Integers::rows);
         if let Some(puzzles) = &self.puzzles {
-            let path = path(Array::PuzzleIndices);
+            let path = path(SetArray::PuzzleIndices);
             if let Some(count) = count.filter(|count| puzzles.rows() != count + 1) {
                 let entries = puzzles.rows();
                 let message = format_args!("has {entries} entries for {count} puzzles");
@@ -142,10 +142,11 @@ impl IndexArrays {
             index(puzzles, &path, examples, "examples", &EMPTY_PUZZLE, findings);
         }
         if let Some(groups) = &self.groups {
-            index(groups, &path(Array::GroupIndices), count, "puzzles", &EMPTY_GROUP, findings);
+            index(groups, &path(SetArray::GroupIndices), count, "puzzles", &EMPTY_GROUP, findings);
         }
         if let Some(identifiers) = &self.identifiers {
-            let (path, names) = (path(Array::PuzzleIdentifiers), metadata.num_puzzle_identifiers);
+            let (path, names) =
+                (path(SetArray::PuzzleIdentifiers), metadata.num_puzzle_identifiers);
             self::identifiers(identifiers, &path, names, findings);
         }
         sums.puzzles += count.unwrap_or(0);
@@ -242,7 +243,7 @@ pub(super) fn surplus(
 ) -> Result<()> {
     for path in inventory::paths_in(directory)? {
         let name = inventory::name_of(&path);
-        let set = Array::ALL.into_iter().find_map(|array| array.set_of(&name));
+        let set = SetArray::ALL.into_iter().find_map(|array| array.set_of(&name));
         let is_surplus =
             |set: &&str| !set.starts_with('.') && !sets.iter().any(|known| known == set);
         if let Some(set) = set.filter(is_surplus) {

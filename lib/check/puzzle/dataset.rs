@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::check::{At, Findings, checks, inventory};
 use crate::error::Result;
-use crate::format::puzzle_dir::{Metadata, SetConstants};
+use crate::format::json_file;
+use crate::format::puzzle_dir::{SetConstants, SplitMetadata};
 
 checks! {
     MISSING: Error Structure "puzzle.dataset.missing",
@@ -33,22 +34,17 @@ checks! {
 }
 
 /// Reads the `dataset.json` of a split's directory; `None` where it has not got all of its fields.
-pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<Metadata>> {
+pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<SplitMetadata>> {
     let path = directory.join("dataset.json");
     if !path.is_file() {
         findings.add(&MISSING, directory, "has no dataset.json");
         return Ok(None);
     }
-    let text = inventory::read(&path)?;
+    let fields = json_file::read_all(&path);
+    let fields = inventory::readable(fields, &path, findings, || Ok(&FORM))?;
+    let Some(fields) = fields else { return Ok(None) };
     let at = At::file(&path);
-    let fields: Map<String, Value> = match serde_json::from_slice(&text) {
-        Ok(fields) => fields,
-        Err(error) => {
-            findings.add(&FORM, at, &error);
-            return Ok(None);
-        }
-    };
-    let metadata = read_fields(&fields, |cause| findings.add(&FORM, at, cause));
+    let metadata = read_fields(fields, |cause| findings.add(&FORM, at, cause));
     let Some(metadata) = metadata else { return Ok(None) };
     let SetConstants { pad_id, ignore_label_id, blank_identifier_id, vocab_size, .. } =
         metadata.constants;
@@ -72,56 +68,34 @@ pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Opti
 }
 
 /// The fields, each of which is told that is missing or of the wrong kind.
-fn read_fields(fields: &Map<String, Value>, mut bad: impl FnMut(String)) -> Option<Metadata> {
-    let mut integer = |name: &str, least: i64| -> Option<i64> {
-        let value = fields.get(name);
-        match value.and_then(Value::as_i64).filter(|value| *value >= least) {
-            Some(value) => Some(value),
-            None => {
-                let found = value.map_or("missing".to_string(), Value::to_string);
-                bad(format!("{name} is {found}; an integer from {least} on is wanted"));
-                None
-            }
+fn read_fields(fields: Map<String, Value>, mut bad: impl FnMut(String)) -> Option<SplitMetadata> {
+    let shown = |name: &str| fields.get(name).map_or("missing".to_string(), Value::to_string);
+    let mut whole = true;
+    for (name, least) in [
+        ("pad_id", i64::MIN),
+        ("blank_identifier_id", i64::MIN),
+        ("vocab_size", 1),
+        ("seq_len", 1),
+        ("num_puzzle_identifiers", 1),
+        ("total_groups", 0),
+    ] {
+        if fields.get(name).and_then(Value::as_i64).is_none_or(|value| value < least) {
+            bad(format!("{name} is {}; an integer from {least} on is wanted", shown(name)));
+            whole = false;
         }
-    };
-    let pad_id = integer("pad_id", i64::MIN);
-    let blank_identifier_id = integer("blank_identifier_id", i64::MIN);
-    let vocab_size = integer("vocab_size", 1);
-    let seq_len = integer("seq_len", 1);
-    let num_puzzle_identifiers = integer("num_puzzle_identifiers", 1);
-    let total_groups = integer("total_groups", 0);
-    let ignore_label_id = match fields.get("ignore_label_id") {
-        Some(Value::Null) => Some(None),
-        Some(value) if value.is_i64() => Some(value.as_i64()),
-        other => {
-            let found = other.map_or("missing".to_string(), Value::to_string);
-            bad(format!("ignore_label_id is {found}; an integer or null is wanted"));
-            None
-        }
-    };
-    let mean = fields.get("mean_puzzle_examples").and_then(Value::as_f64);
-    if mean.is_none() {
+    }
+    if !fields.get("ignore_label_id").is_some_and(|value| value.is_null() || value.is_i64()) {
+        let found = shown("ignore_label_id");
+        bad(format!("ignore_label_id is {found}; an integer or null is wanted"));
+    }
+    if !fields.get("mean_puzzle_examples").is_some_and(Value::is_number) {
         bad("mean_puzzle_examples is missing, or no number".to_string());
     }
-    let sets = fields.get("sets").and_then(Value::as_array).and_then(|sets| {
-        sets.iter().map(|set| set.as_str().map(str::to_string)).collect::<Option<Vec<_>>>()
-    });
-    if sets.as_ref().is_none_or(Vec::is_empty) {
+    let sets = fields.get("sets").and_then(Value::as_array);
+    if sets.is_none_or(|sets| sets.is_empty() || !sets.iter().all(Value::is_string)) {
         bad("sets is missing, empty, or no list of names".to_string());
     }
-    Some(Metadata {
-        constants: SetConstants {
-            pad_id: pad_id?,
-            ignore_label_id: ignore_label_id?,
-            blank_identifier_id: blank_identifier_id?,
-            vocab_size: vocab_size?,
-            seq_len: seq_len?,
-        },
-        num_puzzle_identifiers: num_puzzle_identifiers?,
-        total_groups: total_groups?,
-        mean_puzzle_examples: mean?,
-        sets: sets?,
-    })
+    serde_json::from_value(Value::Object(fields)).ok().filter(|_| whole)
 }
 
 /// What the arrays of all sets of a split add up to.
@@ -137,7 +111,7 @@ pub(super) struct Sums {
 /// Compares `dataset.json` with what is there.
 pub(super) fn compare(
     directory: &Path,
-    metadata: &Metadata,
+    metadata: &SplitMetadata,
     sums: &Sums,
     findings: &mut Findings<'_>,
 ) {
@@ -173,24 +147,17 @@ pub(super) fn wrong_identifiers(at: At<'_>, told: i64, found: usize, findings: &
 }
 
 /// Both splits are for one model.
-pub(super) fn agree(a: (&Path, &Metadata), b: (&Path, &Metadata), findings: &mut Findings<'_>) {
-    let (path, other) = (b.0.join("dataset.json"), a.1);
-    let both = [
-        ("pad_id", other.constants.pad_id, b.1.constants.pad_id),
-        ("vocab_size", other.constants.vocab_size, b.1.constants.vocab_size),
-        ("seq_len", other.constants.seq_len, b.1.constants.seq_len),
-        (
-            "blank_identifier_id",
-            other.constants.blank_identifier_id,
-            b.1.constants.blank_identifier_id,
-        ),
-        ("num_puzzle_identifiers", other.num_puzzle_identifiers, b.1.num_puzzle_identifiers),
-    ];
-    for (name, a, b) in both.into_iter().filter(|(_, a, b)| a != b) {
+pub(super) fn agree(
+    a: (&Path, &SplitMetadata),
+    b: (&Path, &SplitMetadata),
+    findings: &mut Findings<'_>,
+) {
+    let path = b.0.join("dataset.json");
+    let fields = |metadata: &SplitMetadata| {
+        let names = ("num_puzzle_identifiers", metadata.num_puzzle_identifiers.into());
+        metadata.constants.parameters().into_iter().chain([names])
+    };
+    for ((name, a), (_, b)) in fields(a.1).zip(fields(b.1)).filter(|((_, a), (_, b))| a != b) {
         findings.add(&AGREE, &path, format_args!("{name} is {b}, in the other split {a}"));
-    }
-    let (a, b) = (other.constants.ignore_label_id, b.1.constants.ignore_label_id);
-    if a != b {
-        findings.add(&AGREE, &path, format_args!("ignore_label_id is {b:?}, not {a:?}"));
     }
 }

@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use super::{At, Check, CheckContext, Depth, Family, Findings, Outcome, inventory};
 use crate::error::Result;
-use crate::format::puzzle_dir::{Array, SPLITS, is_puzzle_dir};
+use crate::format::puzzle_dir::{SPLITS, SetArray, is_puzzle_dir};
 use crate::puzzle::{DOMAINS, Domain, Rule, Split};
 
 pub struct PuzzleSetFamily;
@@ -35,7 +35,7 @@ impl Family for PuzzleSetFamily {
             let Ok(paths) = inventory::paths_in(directory) else { return false };
             paths.iter().any(|path| {
                 let name = inventory::name_of(path);
-                Array::ALL.into_iter().any(|array| array.set_of(&name).is_some())
+                SetArray::ALL.into_iter().any(|array| array.set_of(&name).is_some())
             })
         };
         is_puzzle_dir(path)

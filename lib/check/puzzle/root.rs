@@ -4,18 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::arrays::{self, ValidSet};
 use super::examples::{self, ExampleRules};
 use super::{RULES, dataset};
 use crate::check::inventory::{self, Claimed};
 use crate::check::repeats::{RecordPlace, Repeats};
-use crate::check::{At, Check, CheckContext, Findings, Outcome, checks, from_json};
+use crate::check::{At, Check, CheckContext, Findings, Outcome, checks};
 use crate::cli::is_temporary;
 use crate::error::{Error, Result, shown};
-use crate::format::puzzle_dir::{Metadata, SPLITS};
+use crate::format::json_file;
+use crate::format::puzzle_dir::{self, PuzzleSetManifest, SPLITS, SplitMetadata};
 use crate::puzzle::{self, BLANK_IDENTIFIER, Domain, Split};
 
 checks! {
@@ -42,26 +40,11 @@ checks! {
         "a temporary file of a writer that is running, or was killed";
 }
 
-/// `build.json`, as far as it is compared.
-#[derive(Deserialize)]
-struct Build {
-    /// Null where npy-pack was not told it.
-    domain: Value,
-    files: Vec<Described>,
-}
-
-#[derive(Deserialize)]
-struct Described {
-    name: String,
-    bytes: u64,
-    sha256: String,
-}
-
 /// One set that can be read, of one split.
 struct OpenedSet {
     split: Split,
     set: ValidSet,
-    metadata: Metadata,
+    metadata: SplitMetadata,
 }
 
 pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
@@ -104,7 +87,7 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
 #[derive(Default)]
 struct FoundSplits {
     sets: Vec<OpenedSet>,
-    metadatas: Vec<(Split, Metadata)>,
+    metadatas: Vec<(Split, SplitMetadata)>,
     examples: u64,
 }
 
@@ -165,39 +148,27 @@ fn splits(path: &Path) -> Result<(PathBuf, Vec<Split>)> {
     }
 }
 
-fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<Build>> {
-    let path = root.join("build.json");
+fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<PuzzleSetManifest>> {
+    let path = root.join(puzzle_dir::BUILD);
     if !path.is_file() {
         return Ok(None);
     }
-    let text = inventory::read(&path)?;
-    match from_json(&text) {
-        Ok(build) => Ok(Some(build)),
-        Err(error) => {
-            let foreign = inventory::is_foreign(&path, &["\"files\"", "\"parameters\""])?;
-            findings.add(if foreign { &FOREIGN } else { &BUILD }, &path, &error);
-            Ok(None)
-        }
-    }
+    inventory::readable(json_file::read(&path), &path, findings, || {
+        let foreign = inventory::is_foreign(&path, &["\"files\"", "\"parameters\""])?;
+        Ok(if foreign { &FOREIGN } else { &BUILD })
+    })
 }
 
 fn names(root: &Path, findings: &mut Findings<'_>) -> Result<Option<Vec<String>>> {
-    let path = root.join("identifiers.json");
+    let path = root.join(puzzle_dir::IDENTIFIERS);
     if !path.is_file() {
         findings.add(&NO_NAMES, root, "has no identifiers.json");
         return Ok(None);
     }
-    let text = inventory::read(&path)?;
-    match serde_json::from_slice::<Vec<String>>(&text) {
-        Ok(names) => Ok(Some(names)),
-        Err(error) => {
-            findings.add(&NAMES, &path, &error);
-            Ok(None)
-        }
-    }
+    inventory::readable(json_file::read_all(&path), &path, findings, || Ok(&NAMES))
 }
 
-fn names_of(root: &Path, metadata: &Metadata, names: &[String], findings: &mut Findings<'_>) {
+fn names_of(root: &Path, metadata: &SplitMetadata, names: &[String], findings: &mut Findings<'_>) {
     let path = root.join("identifiers.json");
     let blank = usize::try_from(metadata.constants.blank_identifier_id).ok();
     let name = blank.and_then(|blank| names.get(blank));
@@ -213,8 +184,8 @@ fn names_of(root: &Path, metadata: &Metadata, names: &[String], findings: &mut F
 
 /// The domain of a set: as the user says, as its build says, as its shape suggests.
 fn domain(
-    metadatas: &[(Split, Metadata)],
-    build: Option<&Build>,
+    metadatas: &[(Split, SplitMetadata)],
+    build: Option<&PuzzleSetManifest>,
     context: &CheckContext<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<&'static dyn Domain>> {
@@ -223,10 +194,10 @@ fn domain(
         let unknown = Error::usage(format!("--domain {name}: no domain that is known"));
         return puzzle::domain(name).map(Some).ok_or_else(|| unknown.hint(names.join(", ")));
     }
-    if let Some(domain) = build.and_then(|build| puzzle::domain(build.domain.as_str()?)) {
+    if let Some(domain) = build.and_then(|build| puzzle::domain(build.domain.as_deref()?)) {
         return Ok(Some(domain));
     }
-    let Some((_, Metadata { constants, .. })) = metadatas.first() else { return Ok(None) };
+    let Some((_, SplitMetadata { constants, .. })) = metadatas.first() else { return Ok(None) };
     let (seq_len, vocab_size) = (constants.seq_len, constants.vocab_size);
     let guessed = match (usize::try_from(seq_len), usize::try_from(vocab_size)) {
         (Ok(seq_len), Ok(vocab_size)) => puzzle::guess(seq_len, vocab_size),
@@ -285,7 +256,7 @@ fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) 
 fn files(
     root: &Path,
     only: Option<&str>,
-    build: &Build,
+    build: &PuzzleSetManifest,
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {

@@ -4,41 +4,90 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::part::{Config, Limits, Part, Run, Split, pending_json};
+use super::part::{
+    BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, first_difference,
+};
 use super::{ALL, MANIFEST, ROOT_SCHEMA, SPLITS};
-use crate::cli::{Error, Result, publish, shown};
+use crate::cli::publish;
+use crate::error::{Error, Result, shown};
+use crate::format::{RecordCounts, json_file};
 
-/// `ROOT/manifest.json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RootManifest {
-    schema_version: &'static str,
-    git_sha: Option<String>,
-    config: Config,
-    config_hash: String,
-    input: Value,
-    renderer: Value,
-    tokenizer: Value,
-    limits: Limits,
-    records: Value,
-    splits: BTreeMap<&'static str, RootSplit>,
-    provenance: Vec<Value>,
-    run: Run,
+/// `ROOT/manifest.json`. Published builders leave out what has a default here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KdRootManifest {
+    pub schema_version: String,
+    pub git_sha: Option<String>,
+    pub config: KdConfig,
+    pub config_hash: String,
+    pub input: KdRootInput,
+    #[serde(default)]
+    pub renderer: KdRenderer,
+    /// Type, path, hash and padded size of the vocabulary.
+    pub tokenizer: Value,
+    #[serde(default)]
+    pub limits: SourceLimits,
+    pub records: RecordCounts,
+    /// By the split's name.
+    pub splits: BTreeMap<String, KdRootSplit>,
+    #[serde(default)]
+    pub provenance: Vec<KdChain>,
+    #[serde(default)]
+    pub run: BuildRun,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-struct RootSplit {
-    rows: u64,
-    tokens: u64,
-    supervised_tokens: BTreeMap<String, u64>,
-    shards: Vec<Value>,
+/// The inputs of all parts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KdRootInput {
+    pub dataset_dir: Option<String>,
+    pub manifest_path: Option<String>,
+    pub manifest_sha256: Option<String>,
+    pub glob: Option<String>,
+    /// As in the sources of the parts, each once.
+    #[serde(default)]
+    pub files: Vec<Value>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct KdRenderer {
+    pub library: String,
+    pub version: String,
+    pub auto_drop_analysis: bool,
+    pub roles_preserved: Vec<String>,
+}
+
+/// A split of the root: what its shards add up to.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct KdRootSplit {
+    pub rows: u64,
+    pub tokens: u64,
+    /// Supervised tokens by span id ("1" analysis, "2" final).
+    pub supervised_tokens: BTreeMap<String, u64>,
+    pub shards: Vec<KdShard>,
+}
+
+/// One shard of a split of the root.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KdShard {
+    pub name: String,
+    pub rows: u64,
+    pub tokens: u64,
+    #[serde(flatten)]
+    pub files: KdFiles,
+}
+
+/// The filters that made a part.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KdChain {
+    pub part: String,
+    pub filters: Vec<Value>,
 }
 
 /// What the command line says of the whole, which no part knows.
 #[derive(Debug, Default)]
-pub struct Whole {
+pub struct RootSettings {
     /// Directory of the inputs, as the user names it.
     pub dataset_dir: Option<PathBuf>,
     pub glob: Option<String>,
@@ -50,96 +99,69 @@ pub struct Whole {
 }
 
 /// A part and where its manifest stands.
-struct Found {
+struct FoundPart {
     path: PathBuf,
-    part: Part,
+    part: KdPart,
 }
 
-impl RootManifest {
+impl KdRootManifest {
     /// Collects the parts of a root and checks them against one another and against the disk
     /// (names and sizes; the bytes themselves are ds-check's business).
-    pub fn collect(root: &Path, whole: &Whole, run: Run) -> Result<RootManifest> {
+    pub fn collect(root: &Path, settings: &RootSettings, run: BuildRun) -> Result<KdRootManifest> {
         let parts = find_parts(root)?;
         let Some(first) = parts.first() else {
-            return Err(Error::usage(format!(
-                "{}: no part manifest in parts/; try: mmidx-write --root",
-                shown(root)
-            )));
+            let error = Error::usage("no part manifest in parts/");
+            return Err(error.at(root).hint("mmidx-write --root"));
         };
-        check_complete(root, whole, &parts)?;
-        let (Some(config), Some(config_hash)) =
-            (first.part.config.clone(), first.part.config_hash.clone())
+        check_complete(root, settings, &parts)?;
+        let KdPart { config: Some(config), config_hash: Some(config_hash), source, .. } =
+            &first.part
         else {
-            return Err(Error::data(format!("{}: tokens without masks", shown(&first.path))));
+            return Err(Error::data("tokens without masks").at(first.path.as_path()));
         };
-        for Found { path, part } in &parts {
-            let same = [
-                ("config", part.config_hash == first.part.config_hash),
-                ("policy", part.source.policy == first.part.source.policy),
-                ("tokenizer", part.source.tokenizer == first.part.source.tokenizer),
-                ("input manifest", manifest_hash(part) == manifest_hash(&first.part)),
-            ];
-            if let Some((what, _)) = same.iter().find(|(_, same)| !same) {
-                return Err(Error::data(format!(
-                    "{}: its {what} is not that of {}",
-                    shown(path),
-                    shown(&first.path)
-                )));
-            }
-        }
-        let mut splits: BTreeMap<&'static str, RootSplit> = BTreeMap::new();
-        let mut records = (0, 0, 0);
-        for Found { path, part } in &parts {
-            let counts = part.records;
-            records =
-                (records.0 + counts.read, records.1 + counts.written, records.2 + counts.rejected);
-            for (name, split) in &part.splits {
-                let Some(split_name) = SPLITS.into_iter().find(|known| known == name) else {
-                    return Err(Error::data(format!("{}: has a split {name:?}", shown(path))));
-                };
-                if let Some(cause) = split.missing(root) {
-                    return Err(Error::data(format!("{}: {cause}", shown(path))));
-                }
-                splits.entry(split_name).or_default().add(&part.name, split);
-            }
-        }
-        for name in SPLITS {
-            splits.entry(name).or_default();
-        }
-        let source = &first.part.source;
-        Ok(RootManifest {
-            schema_version: ROOT_SCHEMA,
+        parts.iter().try_for_each(|found| check_same(found, first))?;
+        let limits = SourceLimits {
+            rows: settings.rows.or(common(&parts, |limits| limits.rows)),
+            tokens: settings.tokens.or(common(&parts, |limits| limits.tokens)),
+            slice: common(&parts, |limits| limits.slice.clone()),
+        };
+        let renderer = KdRenderer {
+            library: "gristmill".to_string(),
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            auto_drop_analysis: false,
+            roles_preserved: config.roles_preserved.clone(),
+        };
+        let records = RecordCounts::sum(parts.iter().map(|found| found.part.records));
+        let overflow = || Error::data("the records of its parts are more than 2^64").at(root);
+        Ok(KdRootManifest {
+            schema_version: ROOT_SCHEMA.to_string(),
             git_sha: super::git_sha(),
-            input: input(whole, source.manifest.as_ref(), &parts),
-            renderer: json!({
-                "library": "gristmill",
-                "version": env!("CARGO_PKG_VERSION"),
-                "auto_drop_analysis": false,
-                "roles_preserved": config.roles_preserved,
-            }),
+            config: config.clone(),
+            config_hash: config_hash.clone(),
+            input: input(settings, source.manifest.as_ref(), &parts),
+            renderer,
             tokenizer: source.tokenizer.clone().unwrap_or(Value::Null),
-            limits: Limits {
-                rows: whole.rows.or(common(&parts, |limits| limits.rows)),
-                tokens: whole.tokens.or(common(&parts, |limits| limits.tokens)),
-                slice: common(&parts, |limits| limits.slice.clone()),
-            },
-            records: json!({"read": records.0, "written": records.1, "rejected": records.2}),
-            splits,
+            limits,
+            records: records.ok_or_else(overflow)?,
+            splits: splits(root, &parts)?,
             provenance: chains(&parts),
-            config,
-            config_hash,
             run,
         })
     }
 
+    /// Why this is no manifest of the one schema that is known, where it is none.
+    pub fn other_schema(&self) -> Option<String> {
+        json_file::other_schema(&self.schema_version, ROOT_SCHEMA)
+    }
+
     /// Writes `ROOT/manifest.json`.
     pub fn publish(&self, root: &Path) -> Result<()> {
-        publish(vec![pending_json(&root.join(MANIFEST), self)?])
+        publish(vec![json_file::pending(&root.join(MANIFEST), self)?])
     }
 
     /// Rows, tokens and supervised tokens of each split, one line each.
     pub fn summary(&self) -> String {
-        let line = |(name, split): (&&str, &RootSplit)| {
+        let line = |(name, split): (&String, &KdRootSplit)| {
             let of = |span: &str| split.supervised_tokens.get(span).copied().unwrap_or(0);
             format!(
                 "{name:5} {} rows, {} tokens, {} in analysis, {} in final\n",
@@ -153,28 +175,25 @@ impl RootManifest {
     }
 }
 
-impl RootSplit {
-    fn add(&mut self, name: &str, split: &Split) {
-        self.rows += split.rows;
-        self.tokens += split.tokens;
+impl KdRootSplit {
+    /// `None` where a sum is more than a number holds.
+    fn add(&mut self, name: &str, split: &KdSplit) -> Option<()> {
+        self.rows = self.rows.checked_add(split.rows)?;
+        self.tokens = self.tokens.checked_add(split.tokens)?;
         for (span, count) in &split.supervised_tokens {
-            *self.supervised_tokens.entry(span.clone()).or_default() += count;
+            let sum = self.supervised_tokens.entry(span.clone()).or_default();
+            *sum = sum.checked_add(*count)?;
         }
         if split.rows > 0 {
-            self.shards.push(json!({
-                "name": name,
-                "rows": split.rows,
-                "tokens": split.tokens,
-                "paths": split.paths,
-                "bytes": split.bytes,
-                "sha256": split.sha256,
-            }));
+            let KdSplit { rows, tokens, files, .. } = split.clone();
+            self.shards.push(KdShard { name: name.to_string(), rows, tokens, files });
         }
+        Some(())
     }
 }
 
 /// The part manifests of a root, by name: those of shards, and those of concatenations.
-fn find_parts(root: &Path) -> Result<Vec<Found>> {
+fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
     let mut parts = Vec::new();
     for (directory, suffix, split) in [
         ("parts", ".json", None),
@@ -191,77 +210,156 @@ fn find_parts(root: &Path) -> Result<Vec<Found>> {
         names.sort();
         for name in names {
             let path = directory.join(name);
-            let mut part = Part::read(&path)?;
-            if let Some(split) = split {
-                // A concatenation is of one split; its paths are relative to its own directory.
-                if let Some(mut all) = part.splits.remove(ALL) {
-                    for path in all.paths.values_mut() {
-                        *path = format!("{split}/{path}");
-                    }
-                    part.splits.insert(split.to_string(), all);
-                }
+            let mut part = KdPart::read(&path)?;
+            // A concatenation is of one split; its paths are relative to its own directory.
+            if let Some(split) = split
+                && let Some(mut all) = part.splits.remove(ALL)
+            {
+                all.files.paths.values_mut().for_each(|path| *path = format!("{split}/{path}"));
+                part.splits.insert(split.to_string(), all);
             }
-            parts.push(Found { path, part });
+            parts.push(FoundPart { path, part });
         }
     }
     Ok(parts)
 }
 
 /// The parts are exactly those expected.
-fn check_complete(root: &Path, whole: &Whole, parts: &[Found]) -> Result<()> {
-    if whole.shards.is_empty() {
+fn check_complete(root: &Path, settings: &RootSettings, parts: &[FoundPart]) -> Result<()> {
+    let expected = &settings.shards;
+    if expected.is_empty() {
         return Ok(());
     }
     let named = |name: &str| parts.iter().any(|found| found.part.name == name);
-    if let Some(missing) = whole.shards.iter().find(|name| !named(name)) {
-        return Err(Error::data(format!("{}: the part {missing} is missing", shown(root))));
+    if let Some(missing) = expected.iter().find(|name| !named(name)) {
+        return Err(Error::data(format!("the part {missing} is missing")).at(root));
     }
-    match parts.iter().find(|found| !whole.shards.contains(&found.part.name)) {
-        Some(other) => Err(Error::data(format!(
-            "{}: is none of the shards expected; try: another root, or take it away",
-            shown(&other.path)
-        ))),
+    match parts.iter().find(|found| !expected.contains(&found.part.name)) {
+        Some(other) => Err(Error::data("is none of the shards expected")
+            .at(other.path.as_path())
+            .hint("another root, or take it away")),
         None => Ok(()),
     }
 }
 
-fn manifest_hash(part: &Part) -> Option<&Value> {
-    part.source.manifest.as_ref().and_then(|manifest| manifest.get("sha256"))
+/// A part was made as the first was.
+fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
+    let (part, other) = (&found.part, &first.part);
+    let difference = first_difference(&[
+        ("config", part.config_hash == other.config_hash),
+        ("policy", part.source.policy == other.source.policy),
+        ("tokenizer", part.source.tokenizer == other.source.tokenizer),
+        ("input manifest", part.source.manifest_sha256() == other.source.manifest_sha256()),
+    ]);
+    match difference {
+        Some(what) => {
+            let cause = format!("its {what} is not that of {}", shown(&first.path));
+            Err(Error::data(cause).at(found.path.as_path()))
+        }
+        None => Ok(()),
+    }
 }
 
-fn input(whole: &Whole, manifest: Option<&Value>, parts: &[Found]) -> Value {
-    let of = |key: &str| manifest.and_then(|m| m.get(key)).cloned().unwrap_or(Value::Null);
-    let mut inputs: Vec<Value> = Vec::new();
-    for input in parts.iter().flat_map(|found| &found.part.source.inputs) {
-        if !inputs.contains(input) {
-            inputs.push(input.clone());
+/// Both splits, with the shards whose files are there as their manifests say.
+fn splits(root: &Path, parts: &[FoundPart]) -> Result<BTreeMap<String, KdRootSplit>> {
+    let mut splits: BTreeMap<String, KdRootSplit> =
+        SPLITS.map(|name| (name.to_string(), KdRootSplit::default())).into();
+    for FoundPart { path, part } in parts {
+        for (name, split) in &part.splits {
+            let sums = splits.get_mut(name).ok_or_else(|| format!("has a split {name:?}"));
+            let added = sums.and_then(|sums| {
+                if let Some(cause) = split.files.missing(root) {
+                    return Err(cause);
+                }
+                sums.add(&part.name, split)
+                    .ok_or_else(|| format!("with it {name} has more than 2^64 rows or tokens"))
+            });
+            added.map_err(|cause| Error::data(cause).at(path.as_path()))?;
         }
     }
-    let mut object = Map::new();
-    let dataset_dir = whole.dataset_dir.as_deref().map(shown);
-    object.insert("dataset_dir".into(), json!(dataset_dir));
-    object.insert("manifest_path".into(), of("path"));
-    object.insert("manifest_sha256".into(), of("sha256"));
-    object.insert("glob".into(), json!(whole.glob));
-    object.insert("files".into(), Value::Array(inputs));
-    Value::Object(object)
+    Ok(splits)
+}
+
+fn input(
+    settings: &RootSettings,
+    manifest: Option<&InputManifest>,
+    parts: &[FoundPart],
+) -> KdRootInput {
+    let mut files = Vec::new();
+    for found in parts {
+        add_new(&mut files, &found.part.source.inputs);
+    }
+    KdRootInput {
+        dataset_dir: settings.dataset_dir.as_deref().map(shown),
+        manifest_path: manifest.map(|manifest| manifest.path.clone()),
+        manifest_sha256: manifest.map(|manifest| manifest.sha256.clone()),
+        glob: settings.glob.clone(),
+        files,
+    }
+}
+
+/// Appends those values that are not there yet.
+pub(super) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, values: &[T]) {
+    for value in values {
+        if !list.contains(value) {
+            list.push(value.clone());
+        }
+    }
 }
 
 /// A limit that all parts share.
-fn common<T: PartialEq>(parts: &[Found], limit: impl Fn(&Limits) -> Option<T>) -> Option<T> {
+fn common<T: PartialEq>(
+    parts: &[FoundPart],
+    limit: impl Fn(&SourceLimits) -> Option<T>,
+) -> Option<T> {
     let mut limits = parts.iter().map(|found| limit(&found.part.source.limits));
     let first = limits.next()??;
     limits.all(|other| other.as_ref() == Some(&first)).then_some(first)
 }
 
 /// The chain of the filters, one for each different one among the parts.
-fn chains(parts: &[Found]) -> Vec<Value> {
-    let mut chains: Vec<Value> = Vec::new();
-    for found in parts {
-        let chain = json!({"part": found.part.name, "filters": found.part.provenance});
-        if !chains.contains(&chain) {
-            chains.push(chain);
-        }
+fn chains(parts: &[FoundPart]) -> Vec<KdChain> {
+    let mut chains = Vec::new();
+    for KdPart { name, provenance, .. } in parts.iter().map(|found| &found.part) {
+        add_new(&mut chains, &[KdChain { part: name.clone(), filters: provenance.clone() }]);
     }
     chains
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A part with one split without files.
+    fn part(name: &str, rows: u64) -> FoundPart {
+        let split = json!({
+            "rows": rows, "tokens": rows, "supervised_tokens": {"1": rows},
+            "paths": {}, "bytes": {}, "sha256": {},
+        });
+        let part = json!({
+            "schema_version": "gristmill_part_v1", "name": name, "dtype": "int32",
+            "source": {"inputs": [], "limits": {}},
+            "records": {"read": rows, "written": rows, "rejected": 0},
+            "splits": {"train": split}, "provenance": [],
+            "run": {"created_unix_s": 0, "host": "", "seconds": 0.0},
+        });
+        let part = serde_json::from_value(part).unwrap();
+        FoundPart { path: PathBuf::from(format!("{name}.json")), part }
+    }
+
+    #[test]
+    fn sums_that_no_number_holds_name_the_part() {
+        let root = Path::new("root");
+        let sums = splits(root, &[part("a", u64::MAX - 1), part("b", 1)]).unwrap();
+        let KdRootSplit { rows, tokens, supervised_tokens, shards } = &sums["train"];
+        assert_eq!((*rows, *tokens, supervised_tokens["1"]), (u64::MAX, u64::MAX, u64::MAX));
+        assert_eq!((shards.len(), sums["valid"].shards.len()), (2, 0));
+        let error = splits(root, &[part("a", u64::MAX), part("b", 1)]).unwrap_err();
+        assert_eq!(error.to_string(), "b.json: with it train has more than 2^64 rows or tokens");
+        assert_eq!(
+            RecordCounts::sum([u64::MAX, 1].map(|n| part("a", n).part.records).into_iter()),
+            None
+        );
+    }
 }

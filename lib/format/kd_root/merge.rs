@@ -1,25 +1,36 @@
 //! Concatenating parts: only what belongs together, whole, and as its manifest says.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::part::{Part, Records, Run, Source, Split, find_manifest};
+use super::manifest::add_new;
+use super::part::{BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference};
 use super::{ALL, PART_SCHEMA, sink};
-use crate::cli::{Error, PendingFile, Result, Slice, shown};
+use crate::cli::{PendingFile, Slice};
+use crate::error::{Error, Result, shown};
+use crate::format::RecordCounts;
 use crate::format::mmidx::{
-    Appended, Concatenation, Dataset, DatasetFiles, FinishedSplit, Layout, with_suffix,
+    Appended, Concatenation, DatasetFiles, FinishedSplit, MmidxDataset, PrefixLayout,
+    check_aligned, with_suffix,
 };
 
 /// One prefix of the concatenation.
-struct Input {
+struct MergeInput {
     prefix: PathBuf,
-    /// Its manifest and the split that it is; none for a foreign prefix.
-    manifest: Option<(PathBuf, Part, String)>,
+    /// Its manifest; none for a foreign prefix.
+    manifest: Option<InputPart>,
 }
 
-impl Input {
-    fn split(&self) -> Option<&Split> {
-        self.manifest.as_ref().and_then(|(_, part, split)| part.splits.get(split))
+/// The manifest of a prefix, and the split that the prefix is.
+struct InputPart {
+    path: PathBuf,
+    part: KdPart,
+    name: String,
+    split: KdSplit,
+}
+
+impl MergeInput {
+    fn split(&self) -> Option<&KdSplit> {
+        self.manifest.as_ref().map(|manifest| &manifest.split)
     }
 }
 
@@ -29,41 +40,59 @@ pub fn concatenate(
     prefixes: &[PathBuf],
     out: &Path,
     foreign: bool,
-    run: Run,
-) -> Result<(Vec<PendingFile>, Part)> {
+    run: BuildRun,
+) -> Result<(Vec<PendingFile>, KdPart)> {
     if prefixes.iter().any(|prefix| same_place(prefix, out)) {
-        return Err(Error::usage(format!("{}: is one of the inputs", shown(out))));
+        return Err(Error::usage("is one of the inputs").at(out));
     }
-    let inputs: Result<Vec<Input>> = prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
+    let inputs: Result<Vec<MergeInput>> =
+        prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
     let inputs = inputs?;
-    check_together(&inputs)?;
+    let parts: Vec<&InputPart> =
+        inputs.iter().filter_map(|input| input.manifest.as_ref()).collect();
+    check_together(&parts)?;
     // A part without rows has no files; a foreign prefix always has.
-    let filled: Vec<&Input> =
+    let filled: Vec<&MergeInput> =
         inputs.iter().filter(|input| input.split().is_none_or(|split| split.rows > 0)).collect();
-    let layout = filled.first().and_then(|input| Layout::found(&input.prefix));
-    let layout = layout.unwrap_or(Layout::Triple);
+    let layout = filled.first().and_then(|input| PrefixLayout::found(&input.prefix));
+    let layout = layout.unwrap_or(PrefixLayout::Triple);
     let datasets = open(&filled, layout)?;
-    let mut finished = FinishedSplit { sequences: 0, values: 0, datasets: Vec::new() };
-    for ((suffix, name, _), parts) in layout.members().iter().zip(&datasets) {
-        let Some(concatenation) = Concatenation::new(parts)? else { continue };
-        let (bin, appended) =
-            concatenation.write_bin(&with_suffix(out, &format!("{suffix}.bin")))?;
-        check_contents(&filled, name, &appended)?;
-        let idx = concatenation.write_idx(&with_suffix(out, &format!("{suffix}.idx")))?;
-        finished.sequences = appended.iter().map(|part| part.sequences).sum();
-        finished.values = bin.bytes / parts[0].index.dtype.size() as u64;
-        finished.datasets.push(DatasetFiles { name, bin, idx });
-    }
+    let finished = write(&filled, &datasets, layout, out)?;
     let dtype =
         datasets.first().and_then(|parts| parts.first()).map(|part| part.index.dtype.name());
     let base = out.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut files = Vec::new();
     let mut split = sink::describe(finished, &base, &mut files)?;
-    for (span, count) in inputs.iter().filter_map(Input::split).flat_map(|s| &s.supervised_tokens) {
-        *split.supervised_tokens.entry(span.clone()).or_default() += count;
+    for (path, (span, count)) in
+        parts.iter().flat_map(|p| p.split.supervised_tokens.iter().map(|counts| (&p.path, counts)))
+    {
+        let sum = split.supervised_tokens.entry(span.clone()).or_default();
+        let overflow = || Error::data(format!("with it span {span} has more than 2^64 tokens"));
+        *sum = sum.checked_add(*count).ok_or_else(|| overflow().at(path.as_path()))?;
     }
-    let part = describe(&inputs, out, split, dtype.unwrap_or("int32"), run);
+    let part = describe(&parts, out, split, dtype.unwrap_or("int32"), run)?;
     Ok((files, part))
+}
+
+/// Writes the datasets one after another, each checked against the manifests of its parts.
+fn write(
+    inputs: &[&MergeInput],
+    datasets: &[Vec<MmidxDataset>],
+    layout: PrefixLayout,
+    out: &Path,
+) -> Result<FinishedSplit> {
+    let mut finished = FinishedSplit { sequences: 0, values: 0, datasets: Vec::new() };
+    for ((suffix, name, _), parts) in layout.members().iter().zip(datasets) {
+        let Some(concatenation) = Concatenation::new(parts)? else { continue };
+        let (bin, appended) =
+            concatenation.write_bin(&with_suffix(out, &format!("{suffix}.bin")))?;
+        check_contents(inputs, name, &appended)?;
+        let idx = concatenation.write_idx(&with_suffix(out, &format!("{suffix}.idx")))?;
+        finished.sequences = appended.iter().map(|part| part.sequences).sum();
+        finished.values = bin.bytes / parts[0].index.dtype.size() as u64;
+        finished.datasets.push(DatasetFiles { name, bin, idx });
+    }
+    Ok(finished)
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {
@@ -75,195 +104,138 @@ fn same_place(a: &Path, b: &Path) -> bool {
     resolved(a).is_some_and(|a| Some(a) == resolved(b))
 }
 
-fn find(prefix: &Path, foreign: bool) -> Result<Input> {
+fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
     let manifest = match find_manifest(prefix) {
-        Some((path, split)) if !foreign => {
-            let part = Part::read(&path)?;
-            if !part.splits.contains_key(&split) {
-                return Err(Error::data(format!("{}: has no split {split:?}", shown(&path))));
-            }
-            Some((path, part, split))
+        Some((path, name)) if !foreign => {
+            let part = KdPart::read(&path)?;
+            let split = part.splits.get(&name).cloned();
+            let missing = || Error::data(format!("has no split {name:?}")).at(path.as_path());
+            let split = split.ok_or_else(missing)?;
+            Some(InputPart { path, part, name, split })
         }
         None if !foreign => {
-            return Err(Error::usage(format!(
-                "{}: no part manifest, so it may be unfinished; try: --foreign for datasets of \
-                 other programs",
-                shown(prefix)
-            )));
+            return Err(Error::usage("no part manifest, so it may be unfinished")
+                .at(prefix)
+                .hint("--foreign for datasets of other programs"));
         }
         _ => None,
     };
-    Ok(Input { prefix: prefix.to_path_buf(), manifest })
+    Ok(MergeInput { prefix: prefix.to_path_buf(), manifest })
 }
 
 /// Parts of one dataset: config, split, policy, tokenizer agree, and of slices all are there, in
 /// order.
-fn check_together(inputs: &[Input]) -> Result<()> {
-    let described: Vec<(&Path, &Part, &String)> = inputs
-        .iter()
-        .filter_map(|input| input.manifest.as_ref())
-        .map(|(path, part, split)| (path.as_path(), part, split))
-        .collect();
-    let Some((first_path, first, first_split)) = described.first() else { return Ok(()) };
-    for (path, part, split) in &described {
-        let same = [
-            ("config", part.config_hash == first.config_hash),
-            ("dtype", part.dtype == first.dtype),
-            ("split", split == first_split),
-            ("policy", part.source.policy == first.source.policy),
-            ("tokenizer", part.source.tokenizer == first.source.tokenizer),
-        ];
-        if let Some((what, _)) = same.iter().find(|(_, same)| !same) {
-            let (path, first) = (shown(path), shown(first_path));
-            return Err(Error::data(format!("{path}: its {what} is not that of {first}")));
+fn check_together(inputs: &[&InputPart]) -> Result<()> {
+    let Some(first) = inputs.first() else { return Ok(()) };
+    for InputPart { path, part, name, .. } in inputs {
+        let difference = first_difference(&[
+            ("config", part.config_hash == first.part.config_hash),
+            ("dtype", part.dtype == first.part.dtype),
+            ("split", *name == first.name),
+            ("policy", part.source.policy == first.part.source.policy),
+            ("tokenizer", part.source.tokenizer == first.part.source.tokenizer),
+        ]);
+        if let Some(what) = difference {
+            let cause = format!("its {what} is not that of {}", shown(&first.path));
+            return Err(Error::data(cause).at(path.as_path()));
         }
     }
-    check_slices(&described)
+    check_slices(inputs)
 }
 
-fn check_slices(described: &[(&Path, &Part, &String)]) -> Result<()> {
-    let slice_of = |part: &Part| part.source.limits.slice.as_deref().map(str::parse::<Slice>);
-    if described.iter().all(|(_, part, _)| part.source.limits.slice.is_none()) {
+fn check_slices(inputs: &[&InputPart]) -> Result<()> {
+    let slice_of = |part: &KdPart| part.source.limits.slice.as_deref().map(str::parse::<Slice>);
+    if inputs.iter().all(|input| input.part.source.limits.slice.is_none()) {
         return Ok(());
     }
-    for (position, (path, part, _)) in described.iter().enumerate() {
-        let bad = |cause: String| Err(Error::data(format!("{}: {cause}", shown(path))));
-        let total = described.len();
-        match slice_of(part) {
-            Some(Ok(slice)) if slice.index == position as u64 && slice.count == total as u64 => {}
-            Some(Ok(slice)) => {
-                return bad(format!(
-                    "is slice {slice}, in place {position} of {total}: all slices are wanted, in order"
-                ));
+    for (position, input) in inputs.iter().enumerate() {
+        let total = inputs.len();
+        let cause = match slice_of(&input.part) {
+            Some(Ok(slice)) if slice.index == position as u64 && slice.count == total as u64 => {
+                continue;
             }
-            Some(Err(cause)) => return bad(format!("its slice: {cause}")),
-            None => return bad("is no slice, others are".to_string()),
-        }
+            Some(Ok(slice)) => format!(
+                "is slice {slice}, in place {position} of {total}: all slices are wanted, in order"
+            ),
+            Some(Err(cause)) => format!("its slice: {cause}"),
+            None => "is no slice, others are".to_string(),
+        };
+        return Err(Error::data(cause).at(input.path.as_path()));
     }
     Ok(())
 }
 
 /// The datasets of each member, each triple aligned.
-fn open(inputs: &[&Input], layout: Layout) -> Result<Vec<Vec<Dataset>>> {
-    let mut members: Vec<Vec<Dataset>> = layout.members().iter().map(|_| Vec::new()).collect();
+fn open(inputs: &[&MergeInput], layout: PrefixLayout) -> Result<Vec<Vec<MmidxDataset>>> {
+    let mut members: Vec<Vec<MmidxDataset>> = layout.members().iter().map(|_| Vec::new()).collect();
     for input in inputs {
-        for ((suffix, _, dtype), member) in layout.members().iter().zip(&mut members) {
-            let dataset = Dataset::open(&with_suffix(&input.prefix, suffix))?;
-            if let Some(dtype) = dtype.filter(|dtype| *dtype != dataset.index.dtype) {
-                return Err(Error::data(format!(
-                    "{}: is {}, not {}",
-                    shown(dataset.idx_path()),
-                    dataset.index.dtype.name(),
-                    dtype.name()
-                )));
-            }
-            member.push(dataset);
-        }
-        let opened: Vec<&Dataset> = members.iter().filter_map(|member| member.last()).collect();
-        if let [first, others @ ..] = opened.as_slice() {
-            others.iter().try_for_each(|other| check_aligned(first, other))?;
-        }
+        let datasets = layout.open(&input.prefix)?;
+        check_aligned(&datasets)?;
+        members.iter_mut().zip(datasets).for_each(|(member, dataset)| member.push(dataset));
     }
     Ok(members)
 }
 
-/// Every length and document index of two datasets agree.
-pub fn check_aligned(a: &Dataset, b: &Dataset) -> Result<()> {
-    let differ = |what: String| {
-        Err(Error::data(format!(
-            "{}: {what} not that of {}",
-            shown(b.idx_path()),
-            shown(a.idx_path())
-        )))
-    };
-    if a.index.sequences != b.index.sequences {
-        return differ(format!("number of sequences, {}, is", b.index.sequences));
-    }
-    if a.index.document_indices != b.index.document_indices {
-        return differ(format!("number of documents, {}, is", b.index.document_indices));
-    }
-    for (number, (x, y)) in a.index.lengths().zip(b.index.lengths()).enumerate() {
-        let (x, y) = (x.map_err(|e| a.index_error(e))?, y.map_err(|e| b.index_error(e))?);
-        if x != y {
-            return differ(format!("the length of sequence {number}, {y}, is"));
-        }
-    }
-    for (number, (x, y)) in a.index.documents().zip(b.index.documents()).enumerate() {
-        let (x, y) = (x.map_err(|e| a.index_error(e))?, y.map_err(|e| b.index_error(e))?);
-        if x != y {
-            return differ(format!("document index {number}, {y}, is"));
-        }
-    }
-    Ok(())
-}
-
 /// What was read is what the part manifests say was written.
-fn check_contents(inputs: &[&Input], name: &str, appended: &[Appended]) -> Result<()> {
+fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[Appended]) -> Result<()> {
     for (input, appended) in inputs.iter().zip(appended) {
         let Some(split) = input.split() else { continue };
         let key = format!("{name}_bin");
-        let bad = |cause: String| Err(Error::data(format!("{}: {cause}", shown(&input.prefix))));
-        if split.rows != appended.sequences {
-            let rows = appended.sequences;
-            return bad(format!("has {rows} sequences; its manifest says {}", split.rows));
-        }
-        if split.bytes.get(&key) != Some(&appended.bin_bytes) {
-            return bad(format!(
-                "its {name}.bin has {} bytes; its manifest says otherwise",
-                appended.bin_bytes
-            ));
-        }
-        if split.sha256.get(&key) != Some(&appended.bin_sha256) {
-            return bad(format!("its {name}.bin is not the one of its manifest (sha256)"));
-        }
+        let (rows, bytes) = (appended.sequences, appended.bin_bytes);
+        let cause = if split.rows != rows {
+            format!("has {rows} sequences; its manifest says {}", split.rows)
+        } else if split.files.bytes.get(&key) != Some(&bytes) {
+            format!("its {name}.bin has {bytes} bytes; its manifest says otherwise")
+        } else if split.files.sha256.get(&key) != Some(&appended.bin_sha256) {
+            format!("its {name}.bin is not the one of its manifest (sha256)")
+        } else {
+            continue;
+        };
+        return Err(Error::data(cause).at(input.prefix.as_path()));
     }
     Ok(())
 }
 
-fn describe(inputs: &[Input], out: &Path, split: Split, dtype: &str, run: Run) -> Part {
-    let parts: Vec<&Part> = inputs
-        .iter()
-        .filter_map(|input| input.manifest.as_ref())
-        .map(|(_, part, _)| part)
-        .collect();
-    let mut source = parts.first().map(|part| part.source.clone()).unwrap_or_default();
+fn describe(
+    inputs: &[&InputPart],
+    out: &Path,
+    split: KdSplit,
+    dtype: &str,
+    run: BuildRun,
+) -> Result<KdPart> {
+    let parts = || inputs.iter().map(|input| &input.part);
+    let first = parts().next();
+    let mut source = first.map_or(KdSource::default(), |part| part.source.clone());
     // All slices together are no slice; limits of rows or tokens stay only where all share them.
     source.limits.slice = None;
-    let limits = |part: &&Part| (part.source.limits.rows, part.source.limits.tokens);
-    if !parts.iter().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
+    let limits = |part: &KdPart| (part.source.limits.rows, part.source.limits.tokens);
+    if !parts().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
         (source.limits.rows, source.limits.tokens) = (None, None);
     }
     let mut provenance = Vec::new();
-    for part in &parts {
-        for input in &part.source.inputs {
-            if !source.inputs.contains(input) {
-                source.inputs.push(input.clone());
-            }
-        }
-        for entry in &part.provenance {
-            if !provenance.contains(entry) {
-                provenance.push(entry.clone());
-            }
-        }
+    for part in parts() {
+        add_new(&mut source.inputs, &part.source.inputs);
+        add_new(&mut provenance, &part.provenance);
     }
-    let sum = |of: fn(&Records) -> u64| parts.iter().map(|part| of(&part.records)).sum::<u64>();
+    // What a part read and rejected is said for all of its splits together.
     let rows = split.rows;
-    let records = match parts.is_empty() {
-        true => Records { read: rows, written: rows, rejected: 0 },
-        // What a part read and rejected is told for all of its splits together.
-        false => Records { read: sum(|r| r.read), written: rows, rejected: sum(|r| r.rejected) },
+    let records = match inputs {
+        [] => RecordCounts { read: rows, written: rows, rejected: 0 },
+        _ => RecordCounts::sum(parts().map(|part| RecordCounts { written: 0, ..part.records }))
+            .map(|sum| RecordCounts { written: rows, ..sum })
+            .ok_or_else(|| Error::data("the records of its parts are more than 2^64").at(out))?,
     };
-    Part {
+    Ok(KdPart {
         schema_version: PART_SCHEMA.to_string(),
         name: out.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned()),
         git_sha: super::git_sha(),
-        config: parts.first().and_then(|part| part.config.clone()),
-        config_hash: parts.first().and_then(|part| part.config_hash.clone()),
+        config: first.and_then(|part| part.config.clone()),
+        config_hash: first.and_then(|part| part.config_hash.clone()),
         dtype: dtype.to_string(),
-        source: Source { ..source },
+        source,
         records,
-        splits: BTreeMap::from([(ALL.to_string(), split)]),
+        splits: [(ALL.to_string(), split)].into(),
         provenance,
         run,
-    }
+    })
 }

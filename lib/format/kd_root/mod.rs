@@ -10,15 +10,15 @@ mod reader;
 mod sink;
 mod split;
 
-pub use manifest::{RootManifest, Whole};
-pub use merge::{check_aligned, concatenate};
+pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
+pub use merge::concatenate;
 pub use part::{
-    Config, Limits, PART_SCHEMA, Part, Records, Run, Source, Split, find_manifest, manifest_beside,
-    manifest_in_root,
+    BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA,
+    SourceLimits, find_manifest, manifest_beside, manifest_in_root,
 };
 pub use part_sink::{AssertedSource, PartSink, replace, status};
 pub use reader::{KdReader, is_megatron, prefix_of};
-pub use sink::{Sink, Target};
+pub use sink::{KdSink, KdTarget};
 pub use split::{FractionError, ValidFraction};
 
 /// The splits of a root, in the order in which their rows are read back.

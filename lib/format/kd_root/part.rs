@@ -3,44 +3,46 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::ValidFraction;
-use crate::cli::{Error, PendingFile, Result, host, shown};
-use crate::format::hex;
+use super::{ALL, SPLITS, ValidFraction};
+use crate::cli::{PendingFile, host};
+use crate::digest::sha256_hex;
+use crate::error::{Error, Kind, Result};
 use crate::format::mmidx::with_suffix;
-use sha2::{Digest, Sha256};
+use crate::format::{RecordCounts, json_file};
+use crate::json::PythonFormatter;
 
 pub const PART_SCHEMA: &str = "gristmill_part_v1";
 
 /// The manifest of one part: a shard, or a slice of one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct KdPart {
     pub schema_version: String,
     /// The part's name: `shard_00`.
     pub name: String,
     pub git_sha: Option<String>,
     /// `None` where the sequences are tokens alone.
-    pub config: Option<Config>,
+    pub config: Option<KdConfig>,
     pub config_hash: Option<String>,
     /// The type of the token values, as NumPy names it.
     pub dtype: String,
-    pub source: Source,
-    pub records: Records,
+    pub source: KdSource,
+    pub records: RecordCounts,
     /// By the split's name; `all` where there is no split.
-    pub splits: BTreeMap<String, Split>,
+    pub splits: BTreeMap<String, KdSplit>,
     pub provenance: Vec<Value>,
     /// What changes from run to run, and nothing else does.
-    pub run: Run,
+    pub run: BuildRun,
 }
 
-/// Decides the bytes: two parts of one dataset must agree on it.
+/// Decides the bytes: two parts of one dataset must agree on it. The fields are sorted by name, as
+/// the hash wants them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Config {
+pub struct KdConfig {
     pub assistant_channels: Vec<String>,
     pub eod_token_id: i32,
     pub hash: String,
@@ -50,11 +52,11 @@ pub struct Config {
     pub valid_fraction: Option<f64>,
 }
 
-impl Config {
+impl KdConfig {
     /// The config of the contract (seeds/synth-kd-pipeline.md), for the default policy.
-    pub fn synth_kd_v1(valid_fraction: Option<&ValidFraction>) -> Config {
+    pub fn synth_kd_v1(valid_fraction: Option<&ValidFraction>) -> KdConfig {
         let list = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
-        Config {
+        KdConfig {
             assistant_channels: list(&["analysis", "final"]),
             eod_token_id: crate::tokenizer::EOD,
             hash: "blake2b-8".to_string(),
@@ -66,67 +68,71 @@ impl Config {
 
     /// sha256 (hex) of the config as JSON with sorted keys, no spaces, ASCII, and the fraction as
     /// Python's `repr` prints it.
-    pub fn sha256(&self, valid_fraction: Option<&ValidFraction>) -> String {
-        let fraction = valid_fraction.map_or("null".to_string(), ValidFraction::repr);
-        let quoted = |names: &[String]| Value::from(names.to_vec()).to_string();
-        let text = format!(
-            "{{\"assistant_channels\":{},\"eod_token_id\":{},\"hash\":{},\
-             \"loss_mask_alignment\":{},\"roles_preserved\":{},\"valid_fraction\":{fraction}}}",
-            quoted(&self.assistant_channels),
-            self.eod_token_id,
-            Value::from(self.hash.as_str()),
-            Value::from(self.loss_mask_alignment.as_str()),
-            quoted(&self.roles_preserved),
-        );
-        hex(&Sha256::digest(text.as_bytes()))
+    pub fn sha256(&self) -> Result<String> {
+        let text = PythonFormatter::COMPACT.text(self).map_err(Error::data)?;
+        Ok(sha256_hex(text.as_bytes()))
     }
 }
 
 /// Where the records came from and how they were made: from the stream's header, or as asserted.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Source {
+pub struct KdSource {
     /// Name, size, rows and footer hash of each input file.
     pub inputs: Vec<Value>,
-    /// `{"path", "sha256"}` of the manifest beside the inputs, where there is one.
-    pub manifest: Option<Value>,
+    /// The manifest beside the inputs, where there is one.
+    pub manifest: Option<InputManifest>,
     pub policy: Option<String>,
-    pub limits: Limits,
+    pub limits: SourceLimits,
     /// Type, path, hash and padded size of the vocabulary.
     pub tokenizer: Option<Value>,
     /// The span id of each supervised channel, where span-mask told it.
-    #[serde(default)]
     pub spans: Option<Value>,
+}
+
+impl KdSource {
+    /// The hash of the input's manifest.
+    pub fn manifest_sha256(&self) -> Option<&str> {
+        self.manifest.as_ref().map(|manifest| manifest.sha256.as_str())
+    }
+}
+
+/// The manifest of the input files, which is only named.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InputManifest {
+    pub path: String,
+    pub sha256: String,
 }
 
 /// Which part of its inputs a part holds; null is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Limits {
+pub struct SourceLimits {
     pub rows: Option<u64>,
     pub tokens: Option<u64>,
     pub slice: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Records {
-    pub read: u64,
-    pub written: u64,
-    pub rejected: u64,
-}
-
 /// One split of a part; without rows it has no files.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Split {
+pub struct KdSplit {
     pub rows: u64,
     pub tokens: u64,
     /// Supervised tokens by span id ("1" analysis, "2" final).
     pub supervised_tokens: BTreeMap<String, u64>,
+    #[serde(flatten)]
+    pub files: KdFiles,
+}
+
+/// The files of one split of a part, by their names in the manifest (`tokens_bin`).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct KdFiles {
     /// Relative to the directory that the manifest describes: ROOT, or that of the prefix.
     pub paths: BTreeMap<String, String>,
     pub bytes: BTreeMap<String, u64>,
+    /// In hexadecimal.
     pub sha256: BTreeMap<String, String>,
 }
 
-impl Split {
+impl KdFiles {
     /// The first file that is not there with the size it had, as a cause.
     pub fn missing(&self, root: &Path) -> Option<String> {
         self.paths.iter().find_map(|(key, path)| {
@@ -142,18 +148,19 @@ impl Split {
     }
 }
 
+/// When, where and for how long a manifest was made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Run {
+pub struct BuildRun {
     pub created_unix_s: u64,
     pub host: String,
     pub seconds: f64,
 }
 
-impl Run {
+impl BuildRun {
     /// The run that began at `start` and ends now.
-    pub fn since(start: std::time::Instant) -> Run {
+    pub fn since(start: std::time::Instant) -> BuildRun {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        Run {
+        BuildRun {
             created_unix_s: now.map_or(0, |elapsed| elapsed.as_secs()),
             host: host(),
             seconds: (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
@@ -161,62 +168,50 @@ impl Run {
     }
 }
 
-impl Part {
-    pub fn read(path: &Path) -> Result<Part> {
-        let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
-        let part: Part = serde_json::from_slice(&text)
-            .map_err(|e| Error::data(format!("{}: no part manifest: {e}", shown(path))))?;
-        if part.schema_version != PART_SCHEMA {
-            let version = &part.schema_version;
-            return Err(Error::data(format!(
-                "{}: is {version:?}, not {PART_SCHEMA:?}",
-                shown(path)
-            )));
+impl KdPart {
+    pub fn read(path: &Path) -> Result<KdPart> {
+        let part: KdPart = json_file::read(path).map_err(|error| match error.kind() {
+            Kind::Data => Error::data(format!("no part manifest: {}", error.cause())).at(path),
+            _ => error,
+        })?;
+        match part.other_schema() {
+            Some(cause) => Err(Error::data(cause).at(path)),
+            None => Ok(part),
         }
-        Ok(part)
+    }
+
+    /// Why this is no part manifest of the one schema that is known, where it is none.
+    pub fn other_schema(&self) -> Option<String> {
+        json_file::other_schema(&self.schema_version, PART_SCHEMA)
     }
 
     /// What keeps this part from being the finished result of a run with these settings; `None`
     /// where it is just that and its files stand.
-    pub fn differs(&self, root: &Path, config_hash: &str, source: &Source) -> Option<String> {
-        let hash = |value: &Option<Value>, key: &str| {
-            value.as_ref().and_then(|value| value.get(key)).cloned()
-        };
-        let same = [
+    pub fn differs(&self, root: &Path, config_hash: &str, source: &KdSource) -> Option<String> {
+        let model = |source: &KdSource| source.tokenizer.as_ref()?.get("model_sha256").cloned();
+        let difference = first_difference(&[
             ("its config", self.config_hash.as_deref() == Some(config_hash)),
             ("its policy", self.source.policy == source.policy),
             ("its limits", self.source.limits == source.limits),
             ("its input", self.source.inputs == source.inputs),
-            (
-                "its input manifest",
-                hash(&self.source.manifest, "sha256") == hash(&source.manifest, "sha256"),
-            ),
-            (
-                "its tokenizer",
-                hash(&self.source.tokenizer, "model_sha256")
-                    == hash(&source.tokenizer, "model_sha256"),
-            ),
-        ];
-        if let Some((what, _)) = same.iter().find(|(_, same)| !same) {
-            return Some(format!("{what} differs"));
+            ("its input manifest", self.source.manifest_sha256() == source.manifest_sha256()),
+            ("its tokenizer", model(&self.source) == model(source)),
+        ]);
+        match difference {
+            Some(what) => Some(format!("{what} differs")),
+            None => self.splits.values().find_map(|split| split.files.missing(root)),
         }
-        self.splits.values().find_map(|split| split.missing(root))
     }
 
     /// The manifest as a file that is complete but not published.
     pub fn pending(&self, path: &Path) -> Result<PendingFile> {
-        pending_json(path, self)
+        json_file::pending(path, self)
     }
 }
 
-/// Any manifest as indented JSON in a file that is not published yet.
-pub(super) fn pending_json(path: &Path, value: &impl Serialize) -> Result<PendingFile> {
-    let mut file = PendingFile::create(path)?;
-    let mut text = serde_json::to_vec_pretty(value)
-        .map_err(|e| Error::data(format!("{}: {e}", shown(path))))?;
-    text.push(b'\n');
-    file.write_all(&text).map_err(|e| Error::write(shown(path), &e))?;
-    Ok(file)
+/// The first of several properties that two manifests do not share.
+pub(super) fn first_difference(same: &[(&'static str, bool)]) -> Option<&'static str> {
+    same.iter().find(|(_, same)| !same).map(|(what, _)| *what)
 }
 
 /// Where the part manifest of a prefix is written that belongs to no root.
@@ -234,12 +229,12 @@ pub fn manifest_in_root(root: &Path, name: &str) -> PathBuf {
 pub fn find_manifest(prefix: &Path) -> Option<(PathBuf, String)> {
     let beside = manifest_beside(prefix);
     if beside.is_file() {
-        return Some((beside, super::ALL.to_string()));
+        return Some((beside, ALL.to_string()));
     }
     let split = prefix.parent()?.file_name()?.to_str()?.to_string();
     let root = prefix.parent()?.parent()?;
     let name = prefix.file_name()?.to_str()?;
     let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
     let in_root = manifest_in_root(root, name);
-    (super::SPLITS.contains(&split.as_str()) && in_root.is_file()).then_some((in_root, split))
+    (SPLITS.contains(&split.as_str()) && in_root.is_file()).then_some((in_root, split))
 }

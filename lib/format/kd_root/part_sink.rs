@@ -8,13 +8,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{
-    Config, Limits, PART_SCHEMA, Part, Records, Run, Sink as SequenceSink, Source, Target, git_sha,
+    BuildRun, InputManifest, KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA,
+    SourceLimits, git_sha,
 };
 use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
 use crate::cli::{Flow, PendingFile, Rejects, Slice, publish};
 use crate::error::{Error, Result};
-use crate::format::mmidx::{Dtype, Layout};
-use crate::format::parquet;
+use crate::format::mmidx::{MmidxDtype, PrefixLayout};
+use crate::format::{RecordCounts, parquet};
 use crate::record::tokens::Tokens;
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
@@ -47,7 +48,7 @@ pub struct AssertedSource {
 impl AssertedSource {
     /// Where the records came from: what the header says, else what is asserted. The two may not
     /// contradict each other.
-    pub fn or_header(&self, header: &Header) -> Result<Source> {
+    pub fn or_header(&self, header: &Header) -> Result<KdSource> {
         let described: Result<Vec<Value>> =
             self.source.iter().map(|path| parquet::describe(path)).collect();
         let stated = |name: &str| header.parameters.get(name).filter(|value| !value.is_null());
@@ -58,7 +59,10 @@ impl AssertedSource {
         let stated_inputs = stated("inputs").and_then(Value::as_array).cloned();
         let stated_inputs = stated_inputs.filter(|inputs| !inputs.is_empty());
         let inputs = Some(described?).filter(|inputs| !inputs.is_empty());
-        let manifest = Some(input_manifest(&self.source)?).filter(|manifest| !manifest.is_null());
+        let manifest = input_manifest(&self.source)?;
+        let manifest = stated("input_manifest").cloned().unwrap_or(manifest);
+        let manifest: Option<InputManifest> = serde_json::from_value(manifest)
+            .map_err(|e| Error::data(format!("the stream's header: input_manifest: {e}")))?;
         let policy = stated("policy").and_then(Value::as_str).map(str::to_string);
         let rows = agree("--source-limit", number("rows"), self.source_limit)?;
         let tokens = agree("--source-max-tokens", number("tokens"), self.source_max_tokens)?;
@@ -68,12 +72,16 @@ impl AssertedSource {
             "model_sha256": VOCABULARY_SHA256,
             "vocab_size": PADDED_VOCABULARY_SIZE,
         });
-        Ok(Source {
+        Ok(KdSource {
             inputs: agree("--source", stated_inputs, inputs)?.unwrap_or_default(),
-            manifest: stated("input_manifest").cloned().or(manifest),
+            manifest,
             policy: agree("--source-policy", policy, self.source_policy.clone())?
                 .or(Some("synth-kd-v1".to_string())),
-            limits: Limits { rows, tokens, slice: agree("--source-slice", stated_slice, slice)? },
+            limits: SourceLimits {
+                rows,
+                tokens,
+                slice: agree("--source-slice", stated_slice, slice)?,
+            },
             tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
             spans: stated("spans").cloned(),
         })
@@ -90,8 +98,8 @@ fn agree<T: PartialEq>(flag: &str, stated: Option<T>, asserted: Option<T>) -> Re
 }
 
 /// The config of the contract; under another policy its roles and supervised channels.
-fn config(target: &Target, header: &Header, source: &Source) -> Config {
-    let mut config = Config::synth_kd_v1(target.valid_fraction());
+fn config(target: &KdTarget, header: &Header, source: &KdSource) -> KdConfig {
+    let mut config = KdConfig::synth_kd_v1(target.valid_fraction());
     config.eod_token_id = EOD;
     if source.policy.as_deref() == Some("chat") {
         config.roles_preserved.push("tool".to_string());
@@ -105,15 +113,15 @@ fn config(target: &Target, header: &Header, source: &Source) -> Config {
 
 /// Whether the part that these arguments would make is finished: `done`, `missing` or `stale`
 /// with the cause.
-pub fn status(target: &Target, asserted: &AssertedSource) -> Result<String> {
+pub fn status(target: &KdTarget, asserted: &AssertedSource) -> Result<String> {
     let path = target.manifest();
     if !path.is_file() {
         return Ok("missing".to_string());
     }
     let header = Header::default();
     let source = asserted.or_header(&header)?;
-    let hash = config(target, &header, &source).sha256(target.valid_fraction());
-    Ok(match Part::read(&path)?.differs(target.root(), &hash, &source) {
+    let hash = config(target, &header, &source).sha256()?;
+    Ok(match KdPart::read(&path)?.differs(target.root(), &hash, &source) {
         None => "done".to_string(),
         Some(what) => format!("stale: {what}"),
     })
@@ -121,23 +129,23 @@ pub fn status(target: &Target, asserted: &AssertedSource) -> Result<String> {
 
 /// Writes one part.
 pub struct PartSink {
-    target: Target,
-    layout: Layout,
-    dtype: Dtype,
+    target: KdTarget,
+    layout: PrefixLayout,
+    dtype: MmidxDtype,
     overwrite: bool,
-    sequences: SequenceSink,
+    sequences: KdSink,
     written: u64,
     /// Its chain is that of the manifest.
     header: Header,
-    source: Source,
+    source: KdSource,
     start: Instant,
 }
 
 impl PartSink {
     /// `header` is that of the records, with the chain that the manifest is to tell.
     pub fn create(
-        target: Target,
-        (layout, dtype): (Layout, Dtype),
+        target: KdTarget,
+        (layout, dtype): (PrefixLayout, MmidxDtype),
         overwrite: bool,
         header: Header,
         asserted: &AssertedSource,
@@ -147,7 +155,7 @@ impl PartSink {
                 .hint("span-mask --align label"));
         }
         let source = asserted.or_header(&header)?;
-        let sequences = SequenceSink::new(&target, layout, dtype);
+        let sequences = KdSink::new(&target, layout, dtype);
         let start = Instant::now();
         let written = 0;
         Ok(PartSink { target, layout, dtype, overwrite, sequences, written, header, source, start })
@@ -168,19 +176,19 @@ impl Sink for PartSink {
     fn finish(self, Counts { read, rejected }: Counts) -> Result<Vec<String>> {
         let PartSink { target, layout, dtype, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
-        let config = (layout == Layout::Triple).then(|| config(&target, &header, &source));
-        let part = Part {
+        let config = (layout == PrefixLayout::Triple).then(|| config(&target, &header, &source));
+        let part = KdPart {
             schema_version: PART_SCHEMA.to_string(),
             name: target.name(),
             git_sha: git_sha(),
-            config_hash: config.as_ref().map(|config| config.sha256(target.valid_fraction())),
+            config_hash: config.as_ref().map(KdConfig::sha256).transpose()?,
             config,
             dtype: dtype.name().to_string(),
             source,
-            records: Records { read, written: self.written, rejected },
+            records: RecordCounts { read, written: self.written, rejected },
             splits,
             provenance: header.provenance,
-            run: Run::since(self.start),
+            run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);
         replace(&target, files, self.overwrite)?;
@@ -189,7 +197,7 @@ impl Sink for PartSink {
 }
 
 /// Publishes files, the manifest last; what an earlier run left goes first.
-pub fn replace(target: &Target, files: Vec<PendingFile>, overwrite: bool) -> Result<()> {
+pub fn replace(target: &KdTarget, files: Vec<PendingFile>, overwrite: bool) -> Result<()> {
     if overwrite {
         let replaced: Vec<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();
         let kept = &replaced[..replaced.len().saturating_sub(1)];

@@ -13,13 +13,12 @@ use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
 use serde_json::{Value, json};
 
-use super::merge::check_aligned;
-use super::part::{Part, find_manifest};
+use super::part::{KdPart, find_manifest};
 use super::{MANIFEST, SPLITS};
 use crate::batch::{Batch, DatasetReader, Header, Origin};
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
-use crate::format::mmidx::{Dataset, Dtype, Layout, with_suffix};
+use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::harmony::{Segments, segments_of};
 use crate::record::tokens::{TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
@@ -29,7 +28,7 @@ const BATCH_TOKENS: usize = 1 << 18;
 
 /// Whether a path names datasets of this format.
 pub fn is_megatron(path: &Path) -> bool {
-    if path.is_dir() { is_root(path) } else { Layout::found(&prefix_of(path)).is_some() }
+    if path.is_dir() { is_root(path) } else { PrefixLayout::found(&prefix_of(path)).is_some() }
 }
 
 fn is_root(path: &Path) -> bool {
@@ -44,7 +43,7 @@ pub fn prefix_of(path: &Path) -> PathBuf {
     let stem = text.strip_suffix(".idx").or_else(|| text.strip_suffix(".bin"));
     match stem {
         Some(stem) if path.is_file() => {
-            let members = Layout::Triple.members().iter();
+            let members = PrefixLayout::Triple.members().iter();
             let base = members.filter_map(|(suffix, ..)| stem.strip_suffix(suffix)).next();
             PathBuf::from(base.unwrap_or(stem))
         }
@@ -68,17 +67,17 @@ fn shards(directory: &Path) -> Vec<PathBuf> {
 #[derive(Debug)]
 pub struct KdReader {
     waiting: VecDeque<(PathBuf, Range<u64>)>,
-    layout: Layout,
-    current: Option<Open>,
+    layout: PrefixLayout,
+    current: Option<OpenPrefix>,
     rows: u64,
-    part: Option<Part>,
+    part: Option<KdPart>,
 }
 
 /// A prefix being read.
 #[derive(Debug)]
-struct Open {
+struct OpenPrefix {
     prefix: Arc<str>,
-    datasets: Vec<Dataset>,
+    datasets: Vec<MmidxDataset>,
     rows: Range<u64>,
 }
 
@@ -93,9 +92,10 @@ impl KdReader {
                 prefixes.push(prefix_of(path));
             }
         }
-        let layouts: Option<Vec<Layout>> = prefixes.iter().map(|p| Layout::found(p)).collect();
+        let layouts: Option<Vec<PrefixLayout>> =
+            prefixes.iter().map(|p| PrefixLayout::found(p)).collect();
         let layouts = layouts.unwrap_or_default();
-        let layout = layouts.first().copied().unwrap_or(Layout::Triple);
+        let layout = layouts.first().copied().unwrap_or(PrefixLayout::Triple);
         if layouts.iter().any(|other| *other != layout) {
             return Err(Error::usage("triples and tokens without masks cannot be read together"));
         }
@@ -108,7 +108,7 @@ impl KdReader {
         let mut waiting = VecDeque::new();
         let mut start = 0;
         let part = prefixes.first().and_then(|prefix| find_manifest(prefix));
-        let part = part.map(|(path, _)| Part::read(&path)).transpose()?;
+        let part = part.map(|(path, _)| KdPart::read(&path)).transpose()?;
         for (prefix, size) in prefixes.into_iter().zip(sizes) {
             let from = wanted.start.clamp(start, start + size) - start;
             let to = wanted.end.clamp(start, start + size) - start;
@@ -128,8 +128,8 @@ impl DatasetReader for KdReader {
 
     fn schema(&self) -> SchemaRef {
         SchemaRef::new(match self.layout {
-            Layout::Triple => masked_schema(),
-            Layout::Single => unmasked_schema(),
+            PrefixLayout::Triple => masked_schema(),
+            PrefixLayout::Single => unmasked_schema(),
         })
     }
 
@@ -141,7 +141,7 @@ impl DatasetReader for KdReader {
             let source = &part.source;
             header.set("policy", source.policy.clone());
             header.set("inputs", source.inputs.clone());
-            header.set("input_manifest", source.manifest.clone().unwrap_or(Value::Null));
+            header.set("input_manifest", json!(source.manifest));
             header.set("tokenizer", source.tokenizer.clone().unwrap_or(Value::Null));
             header.set("limits", json!(source.limits));
             if let Some(spans) = &source.spans {
@@ -166,54 +166,44 @@ impl DatasetReader for KdReader {
             }
             let Some((prefix, rows)) = self.waiting.pop_front() else { return Ok(None) };
             let datasets = open_datasets(&prefix, self.layout)?;
-            if let [first, others @ ..] = datasets.as_slice() {
-                others.iter().try_for_each(|other| check_aligned(first, other))?;
-            }
+            check_aligned(&datasets)?;
             let prefix = shown(&prefix).into();
-            self.current = Some(Open { prefix, datasets, rows });
+            self.current = Some(OpenPrefix { prefix, datasets, rows });
         }
     }
 }
 
-/// Opens the datasets of a prefix, all of the dtype that they must have.
-fn open_datasets(prefix: &Path, layout: Layout) -> Result<Vec<Dataset>> {
-    let mut datasets = Vec::new();
-    for (suffix, _, wanted) in layout.members() {
-        let dataset = Dataset::open(&with_suffix(prefix, suffix))?;
-        let dtype = dataset.index.dtype;
-        let fits = match wanted {
-            Some(wanted) => dtype == *wanted,
-            None => !matches!(dtype, Dtype::Float32 | Dtype::Float64),
-        };
-        if !fits {
-            let path = shown(dataset.idx_path());
-            return Err(Error::data(format!("{path}: values of {} are no tokens", dtype.name())));
+/// Opens the datasets of a prefix, the first of which holds tokens.
+fn open_datasets(prefix: &Path, layout: PrefixLayout) -> Result<Vec<MmidxDataset>> {
+    let datasets = layout.open(prefix)?;
+    match datasets.first().map(|tokens| (tokens, tokens.index.dtype)) {
+        Some((tokens, dtype @ (MmidxDtype::Float32 | MmidxDtype::Float64))) => {
+            let cause = format!("values of {} are no tokens", dtype.name());
+            Err(Error::data(cause).at(tokens.idx_path()))
         }
-        datasets.push(dataset);
+        _ => Ok(datasets),
     }
-    Ok(datasets)
 }
 
-impl Open {
-    fn next_batch(&mut self, layout: Layout) -> Result<RecordBatch> {
+impl OpenPrefix {
+    fn next_batch(&mut self, layout: PrefixLayout) -> Result<RecordBatch> {
         let mut builder = match layout {
-            Layout::Triple => TokensBuilder::masked(),
-            Layout::Single => TokensBuilder::default(),
+            PrefixLayout::Triple => TokensBuilder::masked(),
+            PrefixLayout::Single => TokensBuilder::default(),
         };
         let Some(tokens) = self.datasets.first() else { return Ok(builder.finish()?) };
         let mut segments = Segments::default();
         let mut bytes = Vec::new();
         let first = self.rows.start;
-        let mut lengths = tokens.index.lengths_from(first);
+        let mut lengths = tokens.lengths_from(first);
         let mut offsets: Vec<_> =
-            self.datasets.iter().map(|dataset| dataset.index.offsets_from(first)).collect();
+            self.datasets.iter().map(|dataset| dataset.offsets_from(first)).collect();
         while self.rows.start < self.rows.end && builder.tokens.len() < BATCH_TOKENS {
             let Some(length) = lengths.next() else { break };
-            let length = length.map_err(|e| tokens.index_error(e))?;
+            let length = length?;
             let begin = builder.tokens.len();
             for (number, (dataset, offsets)) in self.datasets.iter().zip(&mut offsets).enumerate() {
                 let Some(offset) = offsets.next() else { break };
-                let offset = offset.map_err(|e| dataset.index_error(e))?;
                 let target = match number {
                     0 => &mut bytes,
                     1 => &mut builder.loss_mask,
@@ -222,7 +212,7 @@ impl Open {
                 if number == 0 {
                     target.clear();
                 }
-                dataset.read_sequence(offset, length, target)?;
+                dataset.read_sequence(offset?, length, target)?;
             }
             append_tokens(tokens, &bytes, &mut builder.tokens)?;
             segments.clear();
@@ -242,32 +232,32 @@ impl Open {
 }
 
 /// Values of any integer dtype as int32 tokens.
-fn append_tokens(dataset: &Dataset, bytes: &[u8], tokens: &mut Vec<i32>) -> Result<()> {
+fn append_tokens(dataset: &MmidxDataset, bytes: &[u8], tokens: &mut Vec<i32>) -> Result<()> {
     let size = dataset.index.dtype.size();
     match dataset.index.dtype {
-        Dtype::Int32 => {
+        MmidxDtype::Int32 => {
             let start = tokens.len();
             tokens.resize(start + bytes.len() / size, 0);
             LittleEndian::read_i32_into(bytes, &mut tokens[start..]);
         }
-        Dtype::UInt8 => tokens.extend(bytes.iter().map(|&value| i32::from(value))),
-        Dtype::Int8 => tokens.extend(bytes.iter().map(|&value| i32::from(value as i8))),
-        Dtype::UInt16 => {
+        MmidxDtype::UInt8 => tokens.extend(bytes.iter().map(|&value| i32::from(value))),
+        MmidxDtype::Int8 => tokens.extend(bytes.iter().map(|&value| i32::from(value as i8))),
+        MmidxDtype::UInt16 => {
             tokens.extend(bytes.chunks_exact(size).map(|b| i32::from(LittleEndian::read_u16(b))));
         }
-        Dtype::Int16 => {
+        MmidxDtype::Int16 => {
             tokens.extend(bytes.chunks_exact(size).map(|b| i32::from(LittleEndian::read_i16(b))));
         }
-        Dtype::Int64 => {
+        MmidxDtype::Int64 => {
             for value in bytes.chunks_exact(size).map(LittleEndian::read_i64) {
                 let token = i32::try_from(value).map_err(|_| {
-                    let path = shown(dataset.bin_path());
-                    Error::data(format!("{path}: the value {value} is no int32 token"))
+                    let cause = format!("the value {value} is no int32 token");
+                    Error::data(cause).at(dataset.bin_path())
                 })?;
                 tokens.push(token);
             }
         }
-        Dtype::Float32 | Dtype::Float64 => {}
+        MmidxDtype::Float32 | MmidxDtype::Float64 => {}
     }
     Ok(())
 }

@@ -8,54 +8,55 @@ use std::path::{Path, PathBuf};
 use arrow_buffer::ToByteSlice;
 use byteorder::{ByteOrder, LittleEndian};
 
-use super::{ALL, MANIFEST, Split, ValidFraction};
-use crate::cli::{Error, PendingFile, Result, refuse_existing, remove_if_there};
-use crate::format::mmidx::{Dtype, FinishedFile, FinishedSplit, Layout, SplitWriter, with_suffix};
+use super::{ALL, KdSplit, MANIFEST, ValidFraction};
+use crate::cli::{PendingFile, refuse_existing, remove_if_there};
+use crate::error::{Error, Result};
+use crate::format::mmidx::{FinishedFile, FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
 use crate::record::tokens::Tokens;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
 
 /// Where sequences go.
 #[derive(Debug, Clone)]
-pub enum Target {
+pub enum KdTarget {
     /// `ROOT/{train,valid}/NAME_...`, by the hash of the id.
     Root { root: PathBuf, name: String, valid_fraction: ValidFraction },
     /// `PREFIX_...`, all of them.
     Prefix(PathBuf),
 }
 
-impl Target {
+impl KdTarget {
     /// The splits: name and prefix.
     fn splits(&self) -> Vec<(&'static str, PathBuf)> {
         match self {
-            Target::Root { root, name, .. } => super::SPLITS
+            KdTarget::Root { root, name, .. } => super::SPLITS
                 .into_iter()
                 .map(|split| (split, root.join(split).join(name)))
                 .collect(),
-            Target::Prefix(prefix) => vec![(ALL, prefix.clone())],
+            KdTarget::Prefix(prefix) => vec![(ALL, prefix.clone())],
         }
     }
 
     /// The directory that the part manifest speaks of, where it is a root.
     pub fn root(&self) -> &Path {
         match self {
-            Target::Root { root, .. } => root,
-            Target::Prefix(_) => Path::new(""),
+            KdTarget::Root { root, .. } => root,
+            KdTarget::Prefix(_) => Path::new(""),
         }
     }
 
     /// Where the part manifest goes.
     pub fn manifest(&self) -> PathBuf {
         match self {
-            Target::Root { root, name, .. } => super::manifest_in_root(root, name),
-            Target::Prefix(prefix) => super::manifest_beside(prefix),
+            KdTarget::Root { root, name, .. } => super::manifest_in_root(root, name),
+            KdTarget::Prefix(prefix) => super::manifest_beside(prefix),
         }
     }
 
     /// The part's name.
     pub fn name(&self) -> String {
         match self {
-            Target::Root { name, .. } => name.clone(),
-            Target::Prefix(prefix) => {
+            KdTarget::Root { name, .. } => name.clone(),
+            KdTarget::Prefix(prefix) => {
                 prefix.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned())
             }
         }
@@ -63,70 +64,63 @@ impl Target {
 
     pub fn valid_fraction(&self) -> Option<&ValidFraction> {
         match self {
-            Target::Root { valid_fraction, .. } => Some(valid_fraction),
-            Target::Prefix(_) => None,
+            KdTarget::Root { valid_fraction, .. } => Some(valid_fraction),
+            KdTarget::Prefix(_) => None,
         }
     }
 
     /// Every file that a run may write, in the order in which they are published.
-    fn files(&self, layout: Layout) -> Vec<PathBuf> {
-        let mut files = Vec::new();
-        for (_, prefix) in self.splits() {
-            for ending in ["bin", "idx"] {
-                files.extend(
-                    layout
-                        .members()
-                        .iter()
-                        .map(|(suffix, ..)| with_suffix(&prefix, &format!("{suffix}.{ending}"))),
-                );
-            }
-        }
+    fn files(&self, layout: PrefixLayout) -> Vec<PathBuf> {
+        let splits = self.splits();
+        let mut files: Vec<PathBuf> =
+            splits.iter().flat_map(|(_, prefix)| layout.files(prefix)).collect();
         files.push(self.manifest());
         files
     }
 
     /// Refuses outputs that stand already, unless they may be overwritten.
-    pub fn refuse_existing(&self, layout: Layout, overwrite: bool) -> Result<()> {
+    pub fn refuse_existing(&self, layout: PrefixLayout, overwrite: bool) -> Result<()> {
         self.files(layout).iter().try_for_each(|file| refuse_existing(file, overwrite))
     }
 
     /// Takes away what an earlier run has published, the manifest first: at no moment does it
     /// vouch for files that are being replaced. The root's manifest goes too.
     pub fn withdraw(&self, keep: &[PathBuf]) -> Result<()> {
-        if let Target::Root { root, .. } = self {
+        if let KdTarget::Root { root, .. } = self {
             remove_if_there(&root.join(MANIFEST))?;
         }
-        let files = [Layout::Triple, Layout::Single].map(|layout| self.files(layout)).concat();
+        let files =
+            [PrefixLayout::Triple, PrefixLayout::Single].map(|layout| self.files(layout)).concat();
         let gone = files.iter().rev().filter(|file| !keep.contains(file));
         gone.into_iter().try_for_each(|file| remove_if_there(file))
     }
 }
 
 /// Writes the sequences of one part.
-pub struct Sink {
-    layout: Layout,
-    dtype: Dtype,
+pub struct KdSink {
+    layout: PrefixLayout,
+    dtype: MmidxDtype,
     valid_fraction: Option<ValidFraction>,
-    outputs: Vec<Output>,
+    outputs: Vec<SplitOutput>,
     bytes: Vec<u8>,
 }
 
-struct Output {
+struct SplitOutput {
     split: &'static str,
     writer: SplitWriter,
     /// Supervised tokens by span id.
     supervised: [u64; 256],
 }
 
-impl Sink {
+impl KdSink {
     /// `dtype` is that of the tokens where they come alone (int32 or uint16).
-    pub fn new(target: &Target, layout: Layout, dtype: Dtype) -> Sink {
-        let output = |(split, prefix): (&'static str, PathBuf)| Output {
+    pub fn new(target: &KdTarget, layout: PrefixLayout, dtype: MmidxDtype) -> KdSink {
+        let output = |(split, prefix): (&'static str, PathBuf)| SplitOutput {
             split,
             writer: SplitWriter::new(&prefix, layout, dtype),
             supervised: [0; 256],
         };
-        Sink {
+        KdSink {
             layout,
             dtype,
             valid_fraction: target.valid_fraction().copied(),
@@ -144,7 +138,7 @@ impl Sink {
     ) -> Result<u64> {
         let mut written = 0;
         // Rows of one split that lie one behind another go to its files at once.
-        let mut run = Run { output: 0, rows: 0..0 };
+        let mut run = RowRun { output: 0, rows: 0..0 };
         for row in 0..view.len() {
             if let Err(cause) = self.check(view, row) {
                 refuse(row, cause);
@@ -157,7 +151,7 @@ impl Sink {
             });
             if run.rows.end != row || run.output != output {
                 self.push(view, &run)?;
-                run = Run { output, rows: row..row };
+                run = RowRun { output, rows: row..row };
             }
             run.rows.end = row + 1;
         }
@@ -175,7 +169,7 @@ impl Sink {
             return Err("the id is missing or null; the split needs it".to_string());
         }
         let limit = match self.dtype {
-            Dtype::UInt16 => 1 << 16,
+            MmidxDtype::UInt16 => 1 << 16,
             _ => PADDED_VOCABULARY_SIZE,
         };
         // Negative ids are beyond every limit as unsigned numbers.
@@ -185,7 +179,7 @@ impl Sink {
         {
             return Err(format!("token {} at {at} is not in [0, {limit})", tokens[at]));
         }
-        if self.layout == Layout::Single {
+        if self.layout == PrefixLayout::Single {
             return Ok(());
         }
         let (Some(mask), Some(span)) = (view.loss_mask(row), view.span_id(row)) else {
@@ -210,13 +204,13 @@ impl Sink {
         check_alignment(view, row, span)
     }
 
-    /// Writes rows that [`Sink::check`] has passed.
-    fn push(&mut self, view: &Tokens<'_>, run: &Run) -> Result<()> {
+    /// Writes rows that [`KdSink::check`] has passed.
+    fn push(&mut self, view: &Tokens<'_>, run: &RowRun) -> Result<()> {
         let Some(output) = self.outputs.get_mut(run.output).filter(|_| !run.rows.is_empty()) else {
             return Ok(());
         };
         let tokens = view.tokens_of(run.rows.clone());
-        let tokens = if self.dtype == Dtype::UInt16 {
+        let tokens = if self.dtype == MmidxDtype::UInt16 {
             self.bytes.clear();
             self.bytes.extend(tokens.iter().flat_map(|&token| (token as u16).to_le_bytes()));
             &self.bytes
@@ -229,7 +223,7 @@ impl Sink {
         };
         let lengths = run.rows.clone().map(|row| view.tokens(row).len());
         match view.masks_of(run.rows.clone()) {
-            Some([mask, span]) if self.layout == Layout::Triple => {
+            Some([mask, span]) if self.layout == PrefixLayout::Triple => {
                 count(span, &mut output.supervised);
                 output.writer.push(lengths, &[tokens, mask, span])
             }
@@ -238,14 +232,17 @@ impl Sink {
     }
 
     /// Completes the files; nothing is published. The files are in publishing order.
-    pub fn finish(self, target: &Target) -> Result<(Vec<PendingFile>, BTreeMap<String, Split>)> {
+    pub fn finish(
+        self,
+        target: &KdTarget,
+    ) -> Result<(Vec<PendingFile>, BTreeMap<String, KdSplit>)> {
         let base = match target {
-            Target::Root { root, .. } => root.clone(),
-            Target::Prefix(prefix) => prefix.parent().map(Path::to_path_buf).unwrap_or_default(),
+            KdTarget::Root { root, .. } => root.clone(),
+            KdTarget::Prefix(prefix) => prefix.parent().map(Path::to_path_buf).unwrap_or_default(),
         };
         let mut files = Vec::new();
         let mut splits = BTreeMap::new();
-        for Output { split, writer, supervised } in self.outputs {
+        for SplitOutput { split, writer, supervised } in self.outputs {
             let finished = writer.finish()?;
             let mut described = describe(finished, &base, &mut files)?;
             let counts = supervised.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
@@ -258,7 +255,7 @@ impl Sink {
 }
 
 /// Consecutive rows of one output.
-struct Run {
+struct RowRun {
     output: usize,
     rows: Range<usize>,
 }
@@ -299,17 +296,17 @@ pub(super) fn describe(
     finished: FinishedSplit,
     base: &Path,
     files: &mut Vec<PendingFile>,
-) -> Result<Split> {
-    let mut split = Split { rows: finished.sequences, tokens: finished.values, ..Split::default() };
+) -> Result<KdSplit> {
+    let mut split =
+        KdSplit { rows: finished.sequences, tokens: finished.values, ..KdSplit::default() };
     let mut add = |key: String, finished: FinishedFile| -> Result<()> {
         let path = finished.file.path();
         let relative = path.strip_prefix(base).unwrap_or(path);
-        let relative = relative.to_str().ok_or_else(|| {
-            Error::usage(format!("{}: a name that is not UTF-8", relative.display()))
-        })?;
-        split.paths.insert(key.clone(), relative.to_string());
-        split.bytes.insert(key.clone(), finished.bytes);
-        split.sha256.insert(key, finished.sha256);
+        let not_utf8 = || Error::usage("a name that is not UTF-8").at(relative);
+        let relative = relative.to_str().ok_or_else(not_utf8)?;
+        split.files.paths.insert(key.clone(), relative.to_string());
+        split.files.bytes.insert(key.clone(), finished.bytes);
+        split.files.sha256.insert(key, finished.sha256);
         files.push(finished.file);
         Ok(())
     };

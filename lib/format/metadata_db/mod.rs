@@ -12,15 +12,16 @@
 mod read;
 mod write;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-pub use read::Reader;
-pub use write::Writer;
+pub use read::DatabaseReader;
+pub use write::DatabaseWriter;
+
+use crate::error::Error;
 
 /// One row of `runs`. In a pool of others any column but `id` may be null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Run {
+pub struct RunRow {
     pub id: u64,
     pub seed: Option<u64>,
     /// Rows of this run in the pool.
@@ -44,85 +45,61 @@ pub fn run_of_key(key: &str) -> Option<u64> {
 }
 
 /// What went wrong with which database.
-#[derive(Debug)]
-pub struct Error {
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {cause}", .path.display())]
+pub struct DatabaseError {
     pub path: PathBuf,
-    pub cause: Cause,
+    #[source]
+    pub cause: DatabaseCause,
 }
 
-#[derive(Debug)]
-pub enum Cause {
-    /// The output is there already.
+#[derive(Debug, thiserror::Error)]
+pub enum DatabaseCause {
+    #[error("the file exists")]
     Exists,
-    /// There is no such file.
+    #[error("no such file")]
     Missing,
-    /// The file is no SQLite database.
+    #[error("not a sound SQLite database")]
     NotADatabase,
-    /// The database has no table `runs` with a column `id`.
+    #[error("no table `runs` with a column `id`")]
     NoRuns,
     /// A value is not what its column holds; `row` names the row by its key.
-    Value {
-        table: &'static str,
-        row: String,
-        column: &'static str,
-    },
+    #[error("`{table}` row {row}: `{column}` has a value of the wrong type")]
+    Value { table: &'static str, row: String, column: &'static str },
     /// A number does not fit SQLite's signed 64 bits.
-    Large {
-        column: &'static str,
-        value: u64,
-    },
+    #[error("`{column}` is too large for SQLite: {value}")]
+    Large { column: &'static str, value: u64 },
+    #[error("{0}")]
     Sqlite(rusqlite::Error),
+    #[error("{0}")]
     Io(std::io::Error),
 }
 
-impl Error {
-    fn new(path: &Path, cause: Cause) -> Error {
-        Error { path: path.to_owned(), cause }
+/// An error of reading.
+impl From<DatabaseError> for Error {
+    fn from(DatabaseError { path, cause }: DatabaseError) -> Error {
+        let error = match cause {
+            DatabaseCause::Io(error) => Error::reading(&error),
+            DatabaseCause::Missing => Error::usage(cause),
+            _ => Error::data(cause),
+        };
+        error.at(path.as_path())
+    }
+}
+
+impl DatabaseError {
+    fn new(path: &Path, cause: DatabaseCause) -> DatabaseError {
+        DatabaseError { path: path.to_owned(), cause }
     }
 
-    fn sqlite(path: &Path, error: rusqlite::Error) -> Error {
+    fn sqlite(path: &Path, error: rusqlite::Error) -> DatabaseError {
         let cause = match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
-                Cause::NotADatabase
+                DatabaseCause::NotADatabase
             }
-            _ => Cause::Sqlite(error),
+            _ => DatabaseCause::Sqlite(error),
         };
-        Error::new(path, cause)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path.display(), self.cause)
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Cause::Exists => f.write_str("the file exists"),
-            Cause::Missing => f.write_str("no such file"),
-            Cause::NotADatabase => f.write_str("not a sound SQLite database"),
-            Cause::NoRuns => f.write_str("no table `runs` with a column `id`"),
-            Cause::Value { table, row, column } => {
-                write!(f, "`{table}` row {row}: `{column}` has a value of the wrong type")
-            }
-            Cause::Large { column, value } => {
-                write!(f, "`{column}` is too large for SQLite: {value}")
-            }
-            Cause::Sqlite(error) => error.fmt(f),
-            Cause::Io(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.cause {
-            Cause::Sqlite(error) => Some(error),
-            Cause::Io(error) => Some(error),
-            _ => None,
-        }
+        DatabaseError::new(path, cause)
     }
 }
 

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 
-use super::{Cause, Error, Run, journals};
+use super::{DatabaseCause, DatabaseError, RunRow, journals};
 
 /// Reads a database. Older pools may lack the table `session`, or columns of `runs`.
 #[derive(Debug)]
-pub struct Reader {
+pub struct DatabaseReader {
     connection: Connection,
     path: PathBuf,
     /// The columns of `runs`, with `NULL` for those that are not there.
@@ -20,41 +20,46 @@ pub struct Reader {
 
 const COLUMNS: [&str; 5] = ["id", "seed", "steps", "max_score", "highest_tile"];
 
-impl Reader {
+impl DatabaseReader {
     /// Opens `path` for reading only.
-    pub fn open(path: &Path) -> Result<Reader, Error> {
+    pub fn open(path: &Path) -> Result<DatabaseReader, DatabaseError> {
         match path.try_exists() {
             Ok(true) => {}
-            Ok(false) => return Err(Error::new(path, Cause::Missing)),
-            Err(error) => return Err(Error::new(path, Cause::Io(error))),
+            Ok(false) => return Err(DatabaseError::new(path, DatabaseCause::Missing)),
+            Err(error) => return Err(DatabaseError::new(path, DatabaseCause::Io(error))),
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let plain = Connection::open_with_flags(path, flags)
-            .map_err(|error| Error::sqlite(path, error))
-            .and_then(|connection| Reader::over(connection, path));
+            .map_err(|error| DatabaseError::sqlite(path, error))
+            .and_then(|connection| DatabaseReader::over(connection, path));
         match plain {
             // A database left in WAL mode cannot be opened where SQLite may not create its
             // files. With no log beside it nothing is missing, so it is read as it stands.
-            Err(Error { cause: Cause::Sqlite(_), .. }) if journals(path).is_empty() => {
+            Err(DatabaseError { cause: DatabaseCause::Sqlite(_), .. })
+                if journals(path).is_empty() =>
+            {
                 let uri = immutable_uri(path);
                 let connection =
                     Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
-                        .map_err(|error| Error::sqlite(path, error))?;
-                Reader::over(connection, path)
+                        .map_err(|error| DatabaseError::sqlite(path, error))?;
+                DatabaseReader::over(connection, path)
             }
             other => other,
         }
     }
 
-    pub(super) fn over(connection: Connection, path: &Path) -> Result<Reader, Error> {
-        let named = |error| Error::sqlite(path, error);
-        let has = |table: &str, column: &str| -> Result<bool, Error> {
+    pub(super) fn over(
+        connection: Connection,
+        path: &Path,
+    ) -> Result<DatabaseReader, DatabaseError> {
+        let named = |error| DatabaseError::sqlite(path, error);
+        let has = |table: &str, column: &str| -> Result<bool, DatabaseError> {
             let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE lower(name) = ?2";
             let found = connection.query_row(sql, [table, column], |_| Ok(()));
             Ok(found.optional().map_err(named)?.is_some())
         };
         if !has("runs", "id")? {
-            return Err(Error::new(path, Cause::NoRuns));
+            return Err(DatabaseError::new(path, DatabaseCause::NoRuns));
         }
         let (mut run_columns, mut missing) = (Vec::new(), Vec::new());
         for column in COLUMNS {
@@ -67,7 +72,7 @@ impl Reader {
         }
         let has_session = has("session", "meta_key")? && has("session", "meta_value")?;
         let run_columns = run_columns.join(", ");
-        Ok(Reader { connection, path: path.to_owned(), run_columns, missing, has_session })
+        Ok(DatabaseReader { connection, path: path.to_owned(), run_columns, missing, has_session })
     }
 
     /// The columns that `runs` has not got.
@@ -81,7 +86,7 @@ impl Reader {
     }
 
     /// What SQLite finds wrong with the file as such, the first of it.
-    pub fn damage(&self) -> Result<Option<String>, Error> {
+    pub fn damage(&self) -> Result<Option<String>, DatabaseError> {
         let sql = "PRAGMA quick_check(1)";
         let found: String =
             self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.sqlite(e))?;
@@ -89,14 +94,17 @@ impl Reader {
     }
 
     /// Rows of `runs`.
-    pub fn run_count(&self) -> Result<u64, Error> {
+    pub fn run_count(&self) -> Result<u64, DatabaseError> {
         let count = self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0));
         count.map(|count: i64| count as u64).map_err(|error| self.sqlite(error))
     }
 
     /// Calls `f` with every run, by ascending id. Memory does not grow with them. The inner
     /// error is that of `f`, which ends the reading.
-    pub fn runs<E>(&self, mut f: impl FnMut(Run) -> Result<(), E>) -> Result<Result<(), E>, Error> {
+    pub fn runs<E>(
+        &self,
+        mut f: impl FnMut(RunRow) -> Result<(), E>,
+    ) -> Result<Result<(), E>, DatabaseError> {
         let sql = format!("SELECT {} FROM runs ORDER BY id", self.run_columns);
         let mut statement = self.connection.prepare(&sql).map_err(|e| self.sqlite(e))?;
         let mut rows = statement.query([]).map_err(|e| self.sqlite(e))?;
@@ -109,7 +117,7 @@ impl Reader {
     }
 
     /// The run of this id.
-    pub fn run(&self, id: u64) -> Result<Option<Run>, Error> {
+    pub fn run(&self, id: u64) -> Result<Option<RunRow>, DatabaseError> {
         let Ok(id) = i64::try_from(id) else { return Ok(None) };
         let sql = format!("SELECT {} FROM runs WHERE id = ?1", self.run_columns);
         let mut statement = self.connection.prepare_cached(&sql).map_err(|e| self.sqlite(e))?;
@@ -119,7 +127,7 @@ impl Reader {
     }
 
     /// The session's value of this key.
-    pub fn session(&self, key: &str) -> Result<Option<String>, Error> {
+    pub fn session(&self, key: &str) -> Result<Option<String>, DatabaseError> {
         if !self.has_session {
             return Ok(None);
         }
@@ -133,11 +141,11 @@ impl Reader {
     }
 
     /// Calls `f` with every key of the session that is not null, and its value, by ascending
-    /// bytes of the key; errors as in [`Reader::runs`].
+    /// bytes of the key; errors as in [`DatabaseReader::runs`].
     pub fn session_keys<E>(
         &self,
         mut f: impl FnMut(&str, Option<&str>) -> Result<(), E>,
-    ) -> Result<Result<(), E>, Error> {
+    ) -> Result<Result<(), E>, DatabaseError> {
         if !self.has_session {
             return Ok(Ok(()));
         }
@@ -155,12 +163,12 @@ impl Reader {
         Ok(Ok(()))
     }
 
-    fn sqlite(&self, error: rusqlite::Error) -> Error {
-        Error::sqlite(&self.path, error)
+    fn sqlite(&self, error: rusqlite::Error) -> DatabaseError {
+        DatabaseError::sqlite(&self.path, error)
     }
 
-    fn run_of(&self, row: &Row<'_>) -> Result<Run, Error> {
-        let integer = |index: usize| -> Result<Option<i64>, Error> {
+    fn run_of(&self, row: &Row<'_>) -> Result<RunRow, DatabaseError> {
+        let integer = |index: usize| -> Result<Option<i64>, DatabaseError> {
             match row.get_ref(index).map_err(|e| self.sqlite(e))? {
                 ValueRef::Null => Ok(None),
                 ValueRef::Integer(value) => Ok(Some(value)),
@@ -171,11 +179,11 @@ impl Reader {
             }
         };
         let id = integer(0)?.unwrap_or_default();
-        let unsigned = |index: usize| -> Result<Option<u64>, Error> {
+        let unsigned = |index: usize| -> Result<Option<u64>, DatabaseError> {
             let wrong = |_| self.value("runs", id.to_string(), COLUMNS[index]);
             integer(index)?.map(u64::try_from).transpose().map_err(wrong)
         };
-        Ok(Run {
+        Ok(RunRow {
             id: unsigned(0)?.unwrap_or_default(),
             seed: integer(1)?.map(|seed| seed as u64),
             steps: unsigned(2)?,
@@ -190,7 +198,7 @@ impl Reader {
         index: usize,
         key: &str,
         column: &'static str,
-    ) -> Result<Option<String>, Error> {
+    ) -> Result<Option<String>, DatabaseError> {
         let wrong = || self.value("session", format!("\"{key}\""), column);
         match row.get_ref(index).map_err(|e| self.sqlite(e))? {
             ValueRef::Null => Ok(None),
@@ -203,8 +211,8 @@ impl Reader {
         }
     }
 
-    fn value(&self, table: &'static str, row: String, column: &'static str) -> Error {
-        Error::new(&self.path, Cause::Value { table, row, column })
+    fn value(&self, table: &'static str, row: String, column: &'static str) -> DatabaseError {
+        DatabaseError::new(&self.path, DatabaseCause::Value { table, row, column })
     }
 }
 

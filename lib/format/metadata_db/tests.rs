@@ -28,8 +28,8 @@ impl Drop for Folder {
     }
 }
 
-fn run(id: u64) -> Run {
-    Run {
+fn run(id: u64) -> RunRow {
+    RunRow {
         id,
         seed: Some(u64::MAX - id),
         steps: Some(10 + id),
@@ -39,7 +39,7 @@ fn run(id: u64) -> Run {
 }
 
 fn write(path: &Path, runs: u64) {
-    let mut writer = Writer::create(path).unwrap();
+    let mut writer = DatabaseWriter::create(path).unwrap();
     for id in 0..runs {
         writer.put_run(&run(id)).unwrap();
         writer.put_session(&run_key(id), "{\"depth\":6}").unwrap();
@@ -47,7 +47,7 @@ fn write(path: &Path, runs: u64) {
     writer.finish().unwrap();
 }
 
-fn runs(reader: &Reader) -> Vec<Run> {
+fn runs(reader: &DatabaseReader) -> Vec<RunRow> {
     let mut runs = Vec::new();
     reader
         .runs(|run| {
@@ -60,7 +60,7 @@ fn runs(reader: &Reader) -> Vec<Run> {
 }
 
 fn error_text(path: &Path) -> String {
-    let text = match Reader::open(path) {
+    let text = match DatabaseReader::open(path) {
         Err(error) => error.to_string(),
         Ok(reader) => reader.runs(|_| Ok::<(), ()>(())).unwrap_err().to_string(),
     };
@@ -70,17 +70,18 @@ fn error_text(path: &Path) -> String {
 #[test]
 fn what_is_written_is_read() {
     let folder = Folder::new("round-trip");
-    let mut writer = Writer::create(&folder.db()).unwrap();
+    let mut writer = DatabaseWriter::create(&folder.db()).unwrap();
     writer.put_run(&run(1)).unwrap();
-    writer.put_run(&Run { id: 0, ..Run::default() }).unwrap();
+    writer.put_run(&RunRow { id: 0, ..RunRow::default() }).unwrap();
     writer.put_run(&run(7)).unwrap();
-    writer.put_run(&Run { steps: Some(3), ..run(7) }).unwrap();
+    writer.put_run(&RunRow { steps: Some(3), ..run(7) }).unwrap();
     writer.put_session("run.0", "{}").unwrap();
     writer.put_session("a", "1").unwrap();
     writer.put_session("a", "ü").unwrap();
     writer.finish().unwrap();
-    let reader = Reader::open(&folder.db()).unwrap();
-    let expected = [Run { id: 0, ..Run::default() }, run(1), Run { steps: Some(3), ..run(7) }];
+    let reader = DatabaseReader::open(&folder.db()).unwrap();
+    let expected =
+        [RunRow { id: 0, ..RunRow::default() }, run(1), RunRow { steps: Some(3), ..run(7) }];
     assert_eq!(runs(&reader), expected);
     assert_eq!(reader.run_count().unwrap(), 3);
     assert_eq!(reader.run(1).unwrap(), Some(run(1)));
@@ -156,15 +157,15 @@ fn the_same_calls_give_the_same_bytes() {
 fn an_existing_file_is_refused() {
     let folder = Folder::new("exists");
     fs::write(folder.db(), "").unwrap();
-    let error = Writer::create(&folder.db()).unwrap_err();
+    let error = DatabaseWriter::create(&folder.db()).unwrap_err();
     assert_eq!(error.to_string(), format!("{}: the file exists", folder.db().display()));
 }
 
 #[test]
 fn numbers_beyond_sqlites_are_refused() {
     let folder = Folder::new("large");
-    let mut writer = Writer::create(&folder.db()).unwrap();
-    let error = writer.put_run(&Run { max_score: Some(1 << 63), ..run(0) }).unwrap_err();
+    let mut writer = DatabaseWriter::create(&folder.db()).unwrap();
+    let error = writer.put_run(&RunRow { max_score: Some(1 << 63), ..run(0) }).unwrap_err();
     assert!(
         error
             .to_string()
@@ -183,13 +184,13 @@ fn a_missing_session_table_is_fine() {
         )
         .unwrap();
     drop(connection);
-    let reader = Reader::open(&folder.db()).unwrap();
+    let reader = DatabaseReader::open(&folder.db()).unwrap();
     assert!(!reader.has_session());
     assert_eq!(
         runs(&reader),
         [
-            Run { id: 1, steps: Some(8), ..Run::default() },
-            Run { id: 3, seed: Some(u64::MAX - 1), steps: Some(9), ..Run::default() }
+            RunRow { id: 1, steps: Some(8), ..RunRow::default() },
+            RunRow { id: 3, seed: Some(u64::MAX - 1), steps: Some(9), ..RunRow::default() }
         ]
     );
     assert_eq!(reader.session("a").unwrap(), None);
@@ -211,9 +212,12 @@ fn a_database_left_in_wal_mode_is_read_where_nothing_can_be_written() {
     let uri = read::immutable_uri(&folder.db());
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let connection = Connection::open_with_flags(uri, flags).unwrap();
-    let reader = Reader::over(connection, &folder.db()).unwrap();
-    assert_eq!(runs(&reader), [Run { id: 5, ..Run::default() }]);
-    assert_eq!(runs(&Reader::open(&folder.db()).unwrap()), [Run { id: 5, ..Run::default() }]);
+    let reader = DatabaseReader::over(connection, &folder.db()).unwrap();
+    assert_eq!(runs(&reader), [RunRow { id: 5, ..RunRow::default() }]);
+    assert_eq!(
+        runs(&DatabaseReader::open(&folder.db()).unwrap()),
+        [RunRow { id: 5, ..RunRow::default() }]
+    );
 }
 
 #[test]
@@ -256,6 +260,6 @@ fn a_million_runs() {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
     println!("{:?}, {peak}, {} bytes", start.elapsed(), folder.db().metadata().unwrap().len());
-    let reader = Reader::open(&folder.db()).unwrap();
+    let reader = DatabaseReader::open(&folder.db()).unwrap();
     assert_eq!(reader.run_count().unwrap(), 1_000_000);
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{Cause, Error, Run};
+use super::{DatabaseCause, DatabaseError, RunRow};
 
 /// Rows written in one transaction.
 const BATCH: u32 = 20_000;
@@ -24,27 +24,27 @@ const PUT_SESSION: &str = "
     ON CONFLICT (meta_key) DO UPDATE SET meta_value = excluded.meta_value";
 
 /// Writes a new database. What is not finished is not to be published: until
-/// [`Writer::finish`] rows may stand in files beside it.
+/// [`DatabaseWriter::finish`] rows may stand in files beside it.
 ///
 /// The same calls give the same bytes.
 #[derive(Debug)]
-pub struct Writer {
+pub struct DatabaseWriter {
     connection: Connection,
     path: PathBuf,
     /// Rows since the transaction began; none is open at 0.
     pending: u32,
 }
 
-impl Writer {
+impl DatabaseWriter {
     /// Creates the database at `path`, where no file may be.
-    pub fn create(path: &Path) -> Result<Writer, Error> {
+    pub fn create(path: &Path) -> Result<DatabaseWriter, DatabaseError> {
         // SQLite would open what is there, also a file of no bytes.
         match path.try_exists() {
             Ok(false) => {}
-            Ok(true) => return Err(Error::new(path, Cause::Exists)),
-            Err(error) => return Err(Error::new(path, Cause::Io(error))),
+            Ok(true) => return Err(DatabaseError::new(path, DatabaseCause::Exists)),
+            Err(error) => return Err(DatabaseError::new(path, DatabaseCause::Io(error))),
         }
-        let named = |error| Error::sqlite(path, error);
+        let named = |error| DatabaseError::sqlite(path, error);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -53,11 +53,11 @@ impl Writer {
         connection.pragma_update(None, "journal_mode", "WAL").map_err(named)?;
         connection.pragma_update(None, "synchronous", "NORMAL").map_err(named)?;
         connection.execute_batch(SCHEMA).map_err(named)?;
-        Ok(Writer { connection, path: path.to_owned(), pending: 0 })
+        Ok(DatabaseWriter { connection, path: path.to_owned(), pending: 0 })
     }
 
     /// Writes a run, in place of one of the same id.
-    pub fn put_run(&mut self, run: &Run) -> Result<(), Error> {
+    pub fn put_run(&mut self, run: &RunRow) -> Result<(), DatabaseError> {
         let id = self.signed("id", Some(run.id))?;
         let seed = run.seed.map(|seed| seed as i64);
         let steps = self.signed("steps", run.steps)?;
@@ -71,16 +71,16 @@ impl Writer {
         &mut self,
         key: &str,
         value: impl Into<Option<&'a str>>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), DatabaseError> {
         self.put(PUT_SESSION, params![key, value.into()])
     }
 
     /// Commits, moves everything into the one file, and closes it: a reader needs neither
     /// write permission nor any file beside it.
-    pub fn finish(mut self) -> Result<(), Error> {
+    pub fn finish(mut self) -> Result<(), DatabaseError> {
         self.commit()?;
-        let Writer { connection, path, .. } = self;
-        let named = |error| Error::sqlite(&path, error);
+        let DatabaseWriter { connection, path, .. } = self;
+        let named = |error| DatabaseError::sqlite(&path, error);
         let busy: i64 = connection
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
             .map_err(named)?;
@@ -96,15 +96,19 @@ impl Writer {
         Ok(())
     }
 
-    fn signed(&self, column: &'static str, value: Option<u64>) -> Result<Option<i64>, Error> {
+    fn signed(
+        &self,
+        column: &'static str,
+        value: Option<u64>,
+    ) -> Result<Option<i64>, DatabaseError> {
         value.map(i64::try_from).transpose().map_err(|_| {
             let value = value.unwrap_or_default();
-            Error::new(&self.path, Cause::Large { column, value })
+            DatabaseError::new(&self.path, DatabaseCause::Large { column, value })
         })
     }
 
-    fn put(&mut self, sql: &str, values: impl rusqlite::Params) -> Result<(), Error> {
-        let named = |error| Error::sqlite(&self.path, error);
+    fn put(&mut self, sql: &str, values: impl rusqlite::Params) -> Result<(), DatabaseError> {
+        let named = |error| DatabaseError::sqlite(&self.path, error);
         if self.pending == 0 {
             self.connection.execute_batch("BEGIN").map_err(named)?;
         }
@@ -115,11 +119,11 @@ impl Writer {
         if self.pending == BATCH { self.commit() } else { Ok(()) }
     }
 
-    fn commit(&mut self) -> Result<(), Error> {
+    fn commit(&mut self) -> Result<(), DatabaseError> {
         if self.pending > 0 {
             self.pending = 0;
             let committed = self.connection.execute_batch("COMMIT");
-            committed.map_err(|error| Error::sqlite(&self.path, error))?;
+            committed.map_err(|error| DatabaseError::sqlite(&self.path, error))?;
         }
         Ok(())
     }

@@ -7,9 +7,9 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 use super::writer::{FinishedFile, HashedFile, header};
-use super::{Dataset, Dtype};
-use crate::cli::{Error, Result, shown};
-use crate::format::hex;
+use super::{MmidxDataset, MmidxDtype};
+use crate::digest::hex;
+use crate::error::{Error, Result, shown};
 
 /// What one dataset contributed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,19 +22,18 @@ pub struct Appended {
 
 /// Datasets of one dtype that become one.
 pub struct Concatenation<'a> {
-    parts: &'a [Dataset],
-    dtype: Dtype,
+    parts: &'a [MmidxDataset],
+    dtype: MmidxDtype,
 }
 
 impl<'a> Concatenation<'a> {
     /// Checks that the parts may stand one after another: one dtype, no modes (they would need a
     /// place for each sequence), and every `.bin` exactly what its `.idx` describes.
-    pub fn new(parts: &'a [Dataset]) -> Result<Option<Concatenation<'a>>> {
+    pub fn new(parts: &'a [MmidxDataset]) -> Result<Option<Concatenation<'a>>> {
         let Some(first) = parts.first() else { return Ok(None) };
         let dtype = first.index.dtype;
         for part in parts {
-            let bad =
-                |cause: String| Err(Error::data(format!("{}: {cause}", shown(part.idx_path()))));
+            let bad = |cause: String| Err(Error::data(cause).at(part.idx_path()));
             if part.index.dtype != dtype {
                 let (other, dtype) = (part.index.dtype.name(), dtype.name());
                 return bad(format!("is {other}, the first dataset is {dtype}"));
@@ -61,10 +60,7 @@ impl<'a> Concatenation<'a> {
                 let read = bin.read(&mut buffer[..wanted]);
                 let read = read.map_err(|e| Error::io(shown(part.bin_path()), &e))?;
                 if read == 0 {
-                    return Err(Error::data(format!(
-                        "{}: became shorter while it was read",
-                        shown(part.bin_path())
-                    )));
+                    return Err(Error::data("became shorter while it was read").at(part.bin_path()));
                 }
                 hash.update(&buffer[..read]);
                 out.write(&buffer[..read])?;
@@ -87,24 +83,22 @@ impl<'a> Concatenation<'a> {
         let mut out = HashedFile::create(path)?;
         out.write(&header(self.dtype, sequences, documents + 1))?;
         for part in self.parts {
-            for length in part.index.lengths() {
-                out.write(&length.map_err(|e| part.index_error(e))?.to_le_bytes())?;
+            for length in part.lengths() {
+                out.write(&length?.to_le_bytes())?;
             }
         }
         let mut offset = 0i64;
         for part in self.parts {
-            for length in part.index.lengths() {
+            for length in part.lengths() {
                 out.write(&offset.to_le_bytes())?;
-                let length = length.map_err(|e| part.index_error(e))?;
-                offset += i64::from(length) * self.dtype.size() as i64;
+                offset += i64::from(length?) * self.dtype.size() as i64;
             }
         }
         out.write(&0i64.to_le_bytes())?;
         let mut before = 0i64;
         for part in self.parts {
-            for document in part.index.documents().skip(1) {
-                let document = document.map_err(|e| part.index_error(e))?;
-                out.write(&(before + document).to_le_bytes())?;
+            for document in part.documents().skip(1) {
+                out.write(&(before + document?).to_le_bytes())?;
             }
             before += part.index.sequences as i64;
         }
@@ -114,13 +108,12 @@ impl<'a> Concatenation<'a> {
 
 /// Offsets are the running sum of the lengths, the `.bin` is exactly their end, and the document
 /// indices rise from 0 to the number of sequences: only then do bytes and numbers go together.
-fn check_layout(part: &Dataset) -> Result<()> {
+fn check_layout(part: &MmidxDataset) -> Result<()> {
     let index = &part.index;
-    let bad = |cause: String| Err(Error::data(format!("{}: {cause}", shown(part.idx_path()))));
+    let bad = |cause: String| Err(Error::data(cause).at(part.idx_path()));
     let mut end = 0i64;
-    for (number, (length, offset)) in index.lengths().zip(index.offsets_from(0)).enumerate() {
-        let length = length.map_err(|e| part.index_error(e))?;
-        let offset = offset.map_err(|e| part.index_error(e))?;
+    for (number, (length, offset)) in part.lengths().zip(part.offsets_from(0)).enumerate() {
+        let (length, offset) = (length?, offset?);
         if length < 0 || offset != end {
             return bad(format!(
                 "sequence {number} of length {length} begins at byte {offset}, not {end}"
@@ -132,8 +125,8 @@ fn check_layout(part: &Dataset) -> Result<()> {
         return bad(format!("describes {end} bytes, its .bin has {}", part.bin_bytes()));
     }
     let mut last = 0i64;
-    for (number, document) in index.documents().enumerate() {
-        let document = document.map_err(|e| part.index_error(e))?;
+    for (number, document) in part.documents().enumerate() {
+        let document = document?;
         if (number == 0 && document != 0) || document < last {
             return bad(format!("document index {number} is {document}, after {last}"));
         }

@@ -8,8 +8,12 @@ mod writer;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+
+use crate::error::{Error, Result};
+
 pub use concat::{Appended, Concatenation};
-pub use reader::{Dataset, Index, IndexError};
+pub use reader::{IndexError, MmidxDataset, MmidxIndex, check_aligned};
 pub use writer::{DatasetFiles, FinishedFile, FinishedSplit, SplitWriter};
 
 /// `MMIDIDX`, two zero bytes.
@@ -18,53 +22,57 @@ const VERSION: u64 = 1;
 /// Magic, version (u64), dtype code (u8), sequences (u64), document indices (u64).
 const HEADER_BYTES: u64 = 9 + 8 + 1 + 8 + 8;
 
-/// The type of a dataset's values, as its `.idx` names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dtype {
+/// The type of a dataset's values, as its `.idx` names it. On the command line stand those in which
+/// tokens are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MmidxDtype {
+    #[value(skip)]
     UInt8,
+    #[value(skip)]
     Int8,
+    #[value(skip)]
     Int16,
     Int32,
+    #[value(skip)]
     Int64,
+    #[value(skip)]
     Float64,
+    #[value(skip)]
     Float32,
+    #[value(name = "uint16")]
     UInt16,
 }
 
-/// Every dtype: its code in the `.idx`, its size in bytes, NumPy's name.
-const DTYPES: [(Dtype, u8, usize, &str); 8] = [
-    (Dtype::UInt8, 1, 1, "uint8"),
-    (Dtype::Int8, 2, 1, "int8"),
-    (Dtype::Int16, 3, 2, "int16"),
-    (Dtype::Int32, 4, 4, "int32"),
-    (Dtype::Int64, 5, 8, "int64"),
-    (Dtype::Float64, 6, 8, "float64"),
-    (Dtype::Float32, 7, 4, "float32"),
-    (Dtype::UInt16, 8, 2, "uint16"),
+/// Every dtype in the order of the codes, which begin with 1: its size in bytes, NumPy's name.
+const DTYPES: [(MmidxDtype, usize, &str); 8] = [
+    (MmidxDtype::UInt8, 1, "uint8"),
+    (MmidxDtype::Int8, 1, "int8"),
+    (MmidxDtype::Int16, 2, "int16"),
+    (MmidxDtype::Int32, 4, "int32"),
+    (MmidxDtype::Int64, 8, "int64"),
+    (MmidxDtype::Float64, 8, "float64"),
+    (MmidxDtype::Float32, 4, "float32"),
+    (MmidxDtype::UInt16, 2, "uint16"),
 ];
 
-impl Dtype {
-    pub fn from_code(code: u8) -> Option<Dtype> {
-        DTYPES.iter().find(|row| row.1 == code).map(|row| row.0)
+impl MmidxDtype {
+    pub fn from_code(code: u8) -> Option<MmidxDtype> {
+        DTYPES.get(usize::from(code).checked_sub(1)?).map(|row| row.0)
     }
 
-    fn row(self) -> (u8, usize, &'static str) {
-        // The table holds every variant; the first row stands in for none.
-        let row = DTYPES.iter().find(|row| row.0 == self).unwrap_or(&DTYPES[0]);
-        (row.1, row.2, row.3)
-    }
-
+    /// Its number in an `.idx`.
     pub fn code(self) -> u8 {
-        self.row().0
+        self as u8 + 1
     }
 
     /// Bytes of one value.
     pub fn size(self) -> usize {
-        self.row().1
+        DTYPES[self as usize].1
     }
 
+    /// As NumPy calls it.
     pub fn name(self) -> &'static str {
-        self.row().2
+        DTYPES[self as usize].2
     }
 }
 
@@ -77,7 +85,7 @@ pub fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
 
 /// What is behind a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Layout {
+pub enum PrefixLayout {
     /// `P_tokens`, `P_lossmask`, `P_span`: int32, uint8, uint8.
     Triple,
     /// `P.bin`, `P.idx`, of any dtype.
@@ -85,31 +93,51 @@ pub enum Layout {
 }
 
 /// One dataset of a layout: its suffix, its name in manifests, and its dtype (`None`: as chosen).
-pub type Member = (&'static str, &'static str, Option<Dtype>);
+pub type LayoutMember = (&'static str, &'static str, Option<MmidxDtype>);
 
-const TRIPLE: [Member; 3] = [
-    ("_tokens", "tokens", Some(Dtype::Int32)),
-    ("_lossmask", "lossmask", Some(Dtype::UInt8)),
-    ("_span", "span", Some(Dtype::UInt8)),
+const TRIPLE: [LayoutMember; 3] = [
+    ("_tokens", "tokens", Some(MmidxDtype::Int32)),
+    ("_lossmask", "lossmask", Some(MmidxDtype::UInt8)),
+    ("_span", "span", Some(MmidxDtype::UInt8)),
 ];
-const SINGLE: [Member; 1] = [("", "tokens", None)];
+const SINGLE: [LayoutMember; 1] = [("", "tokens", None)];
 
-impl Layout {
-    pub fn members(self) -> &'static [Member] {
+impl PrefixLayout {
+    pub fn members(self) -> &'static [LayoutMember] {
         match self {
-            Layout::Triple => &TRIPLE,
-            Layout::Single => &SINGLE,
+            PrefixLayout::Triple => &TRIPLE,
+            PrefixLayout::Single => &SINGLE,
         }
     }
 
-    /// What stands on the disk under a prefix; any member's `.idx` tells it.
-    pub fn found(prefix: &Path) -> Option<Layout> {
-        let there = |layout: Layout| {
-            layout.members().iter().any(|(suffix, ..)| {
-                with_suffix(prefix, &format!("{suffix}.idx")).is_file()
-                    || with_suffix(prefix, &format!("{suffix}.bin")).is_file()
-            })
+    /// The files of a prefix: every `.bin`, then every `.idx`.
+    pub fn files(self, prefix: &Path) -> Vec<PathBuf> {
+        let of = |ending: &str| -> Vec<PathBuf> {
+            let name = |(suffix, ..): &LayoutMember| format!("{suffix}.{ending}");
+            self.members().iter().map(|member| with_suffix(prefix, &name(member))).collect()
         };
-        [Layout::Triple, Layout::Single].into_iter().find(|&layout| there(layout))
+        ["bin", "idx"].map(of).concat()
+    }
+
+    /// What stands on the disk under a prefix; any file of a layout tells it.
+    pub fn found(prefix: &Path) -> Option<PrefixLayout> {
+        let is_there = |layout: &PrefixLayout| layout.files(prefix).iter().any(|f| f.is_file());
+        [PrefixLayout::Triple, PrefixLayout::Single].into_iter().find(is_there)
+    }
+
+    /// Opens the datasets of a prefix, each of the dtype that the layout wants.
+    pub fn open(self, prefix: &Path) -> Result<Vec<MmidxDataset>> {
+        let open = |(suffix, _, wanted): &LayoutMember| {
+            let dataset = MmidxDataset::open(&with_suffix(prefix, suffix))?;
+            let found = dataset.index.dtype;
+            match wanted.filter(|wanted| *wanted != found) {
+                Some(wanted) => {
+                    Err(Error::data(format!("is {}, not {}", found.name(), wanted.name()))
+                        .at(dataset.idx_path()))
+                }
+                None => Ok(dataset),
+            }
+        };
+        self.members().iter().map(open).collect()
     }
 }

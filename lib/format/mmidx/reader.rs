@@ -1,54 +1,59 @@
 //! Reading datasets. Nothing an `.idx` claims is believed before its length has been compared
 //! with it, and nothing is held but buffers.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::{Dtype, HEADER_BYTES, MAGIC, VERSION};
-use crate::cli::{Error, Result, shown};
+use super::{HEADER_BYTES, MAGIC, MmidxDtype, VERSION};
+use crate::error::{Error, Result, shown};
 
 /// Why an `.idx` is none, or not a whole one.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum IndexError {
+    #[error("{0}")]
     Io(io::Error),
+    #[error("ends within its header")]
+    Cut,
+    #[error("is no Megatron index (MMIDIDX)")]
     Magic,
+    #[error("has version {0}; 1 is known")]
     Version(u64),
+    #[error("has the unknown dtype code {0}")]
     Dtype(u8),
     /// The file's length is not what its counts say.
-    Length {
-        found: u64,
-        expected: u64,
-    },
+    #[error("has {found} bytes; its counts ask for {expected}")]
+    Length { found: u64, expected: u64 },
     /// The counts are beyond any file.
+    #[error("has impossible counts")]
     Counts,
 }
 
-impl fmt::Display for IndexError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            IndexError::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                write!(f, "ends within its header")
-            }
-            IndexError::Io(error) => write!(f, "{error}"),
-            IndexError::Magic => write!(f, "is no Megatron index (MMIDIDX)"),
-            IndexError::Version(version) => write!(f, "has version {version}; 1 is known"),
-            IndexError::Dtype(code) => write!(f, "has the unknown dtype code {code}"),
-            IndexError::Length { found, expected } => {
-                write!(f, "has {found} bytes; its counts ask for {expected}")
-            }
-            IndexError::Counts => write!(f, "has impossible counts"),
+impl From<io::Error> for IndexError {
+    fn from(error: io::Error) -> IndexError {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => IndexError::Cut,
+            _ => IndexError::Io(error),
+        }
+    }
+}
+
+/// The place is missing: the path of the `.idx`.
+impl From<IndexError> for Error {
+    fn from(error: IndexError) -> Error {
+        match error {
+            IndexError::Io(error) => Error::reading(&error),
+            other => Error::data(other),
         }
     }
 }
 
 /// An opened `.idx` whose length is what its counts say.
 #[derive(Debug)]
-pub struct Index {
+pub struct MmidxIndex {
     file: File,
-    pub dtype: Dtype,
+    pub dtype: MmidxDtype,
     /// Number of sequences.
     pub sequences: u64,
     /// Number of document indices: documents + 1.
@@ -57,12 +62,12 @@ pub struct Index {
     pub has_modes: bool,
 }
 
-impl Index {
-    pub fn open(path: &Path) -> std::result::Result<Index, IndexError> {
-        let file = File::open(path).map_err(IndexError::Io)?;
-        let found = file.metadata().map_err(IndexError::Io)?.len();
+impl MmidxIndex {
+    pub fn open(path: &Path) -> std::result::Result<MmidxIndex, IndexError> {
+        let file = File::open(path)?;
+        let found = file.metadata()?.len();
         let mut header = [0u8; HEADER_BYTES as usize];
-        file.read_exact_at(&mut header, 0).map_err(IndexError::Io)?;
+        file.read_exact_at(&mut header, 0)?;
         let (magic, rest) = header.split_at(MAGIC.len());
         if magic != MAGIC {
             return Err(IndexError::Magic);
@@ -76,7 +81,7 @@ impl Index {
         if version != VERSION {
             return Err(IndexError::Version(version));
         }
-        let dtype = Dtype::from_code(rest[8]).ok_or(IndexError::Dtype(rest[8]))?;
+        let dtype = MmidxDtype::from_code(rest[8]).ok_or(IndexError::Dtype(rest[8]))?;
         let (sequences, document_indices) = (u64_at(9), u64_at(17));
         // u128: no count that fits a u64 can overflow the sum.
         let expected = u128::from(HEADER_BYTES)
@@ -87,36 +92,9 @@ impl Index {
         if found != expected && !has_modes {
             return Err(IndexError::Length { found, expected });
         }
-        Ok(Index { file, dtype, sequences, document_indices, has_modes })
+        Ok(MmidxIndex { file, dtype, sequences, document_indices, has_modes })
     }
 
-    /// The length of each sequence, in values.
-    pub fn lengths(&self) -> impl Iterator<Item = io::Result<i32>> + '_ {
-        self.lengths_from(0)
-    }
-
-    /// The lengths from the sequence `first` on.
-    pub fn lengths_from(&self, first: u64) -> impl Iterator<Item = io::Result<i32>> + '_ {
-        let start = HEADER_BYTES + 4 * first;
-        values(&self.file, start, self.sequences.saturating_sub(first))
-            .map(|v| v.map(i32::from_le_bytes))
-    }
-
-    /// The byte offset of each sequence, from the sequence `first` on.
-    pub fn offsets_from(&self, first: u64) -> impl Iterator<Item = io::Result<i64>> + '_ {
-        let start = HEADER_BYTES + 4 * self.sequences + 8 * first;
-        values(&self.file, start, self.sequences.saturating_sub(first))
-            .map(|v| v.map(i64::from_le_bytes))
-    }
-
-    /// The document indices: the first sequence of each document, then the number of sequences.
-    pub fn documents(&self) -> impl Iterator<Item = io::Result<i64>> + '_ {
-        let start = HEADER_BYTES + 12 * self.sequences;
-        values(&self.file, start, self.document_indices).map(|v| v.map(i64::from_le_bytes))
-    }
-}
-
-impl Index {
     /// Up to `count` lengths from the sequence `first` on, in place of what `out` holds.
     pub fn read_lengths(&self, first: u64, count: usize, out: &mut Vec<i32>) -> io::Result<()> {
         let count = (count as u64).min(self.sequences.saturating_sub(first));
@@ -153,20 +131,6 @@ fn block<const N: usize, T>(
     Ok(())
 }
 
-/// `count` values of N bytes from a place in a file.
-fn values<const N: usize>(
-    file: &File,
-    start: u64,
-    count: u64,
-) -> impl Iterator<Item = io::Result<[u8; N]>> + '_ {
-    let mut reader = BufReader::with_capacity(1 << 18, Positioned { file, at: start });
-    (0..count).map(move |_| {
-        let mut value = [0u8; N];
-        reader.read_exact(&mut value)?;
-        Ok(value)
-    })
-}
-
 /// Reads from a place of its own, so that several can read one file.
 struct Positioned<'a> {
     file: &'a File,
@@ -183,28 +147,64 @@ impl Read for Positioned<'_> {
 
 /// One dataset: its index and its values.
 #[derive(Debug)]
-pub struct Dataset {
-    pub index: Index,
+pub struct MmidxDataset {
+    pub index: MmidxIndex,
     bin: File,
     bin_bytes: u64,
     idx_path: PathBuf,
     bin_path: PathBuf,
 }
 
-impl Dataset {
+impl MmidxDataset {
     /// Opens `PREFIX.idx` and `PREFIX.bin`.
-    pub fn open(prefix: &Path) -> Result<Dataset> {
+    pub fn open(prefix: &Path) -> Result<MmidxDataset> {
         let idx_path = super::with_suffix(prefix, ".idx");
         let bin_path = super::with_suffix(prefix, ".bin");
-        let index = Index::open(&idx_path).map_err(|error| match error {
-            IndexError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => {
-                Error::io(shown(&idx_path), &error)
-            }
-            other => Error::data(format!("{}: {other}", shown(&idx_path))),
-        })?;
+        let index =
+            MmidxIndex::open(&idx_path).map_err(|e| Error::from(e).at(idx_path.as_path()))?;
         let bin = File::open(&bin_path).map_err(|e| Error::io(shown(&bin_path), &e))?;
         let bin_bytes = bin.metadata().map_err(|e| Error::io(shown(&bin_path), &e))?.len();
-        Ok(Dataset { index, bin, bin_bytes, idx_path, bin_path })
+        Ok(MmidxDataset { index, bin, bin_bytes, idx_path, bin_path })
+    }
+
+    /// The length of each sequence, in values.
+    pub fn lengths(&self) -> impl Iterator<Item = Result<i32>> + '_ {
+        self.lengths_from(0)
+    }
+
+    /// The lengths from the sequence `first` on.
+    pub fn lengths_from(&self, first: u64) -> impl Iterator<Item = Result<i32>> + '_ {
+        let count = self.index.sequences.saturating_sub(first);
+        self.values(HEADER_BYTES + 4 * first, count, i32::from_le_bytes)
+    }
+
+    /// The byte offset of each sequence, from the sequence `first` on.
+    pub fn offsets_from(&self, first: u64) -> impl Iterator<Item = Result<i64>> + '_ {
+        let sequences = self.index.sequences;
+        let start = HEADER_BYTES + 4 * sequences + 8 * first;
+        self.values(start, sequences.saturating_sub(first), i64::from_le_bytes)
+    }
+
+    /// The document indices: the first sequence of each document, then the number of sequences.
+    pub fn documents(&self) -> impl Iterator<Item = Result<i64>> + '_ {
+        let start = HEADER_BYTES + 12 * self.index.sequences;
+        self.values(start, self.index.document_indices, i64::from_le_bytes)
+    }
+
+    /// `count` values of N bytes from a place in the index.
+    fn values<'a, const N: usize, T: 'a>(
+        &'a self,
+        start: u64,
+        count: u64,
+        value: fn([u8; N]) -> T,
+    ) -> impl Iterator<Item = Result<T>> + 'a {
+        let file = Positioned { file: &self.index.file, at: start };
+        let mut reader = BufReader::with_capacity(1 << 18, file);
+        (0..count).map(move |_| {
+            let mut bytes = [0u8; N];
+            reader.read_exact(&mut bytes).map_err(|e| self.index_error(e))?;
+            Ok(value(bytes))
+        })
     }
 
     pub fn idx_path(&self) -> &Path {
@@ -231,11 +231,11 @@ impl Dataset {
             offset.checked_add(*bytes).is_some_and(|end| end <= self.bin_bytes)
         });
         let Some((offset, bytes)) = inside else {
-            return Err(Error::data(format!(
-                "{}: a sequence of {length} values at byte {offset} is not in the .bin of {} bytes",
-                shown(&self.idx_path),
+            let cause = format!(
+                "a sequence of {length} values at byte {offset} is not in the .bin of {} bytes",
                 self.bin_bytes
-            )));
+            );
+            return Err(Error::data(cause).at(self.idx_path()));
         };
         let start = into.len();
         into.resize(start + bytes as usize, 0);
@@ -247,4 +247,34 @@ impl Dataset {
     pub fn index_error(&self, error: io::Error) -> Error {
         Error::io(shown(&self.idx_path), &error)
     }
+}
+
+/// Every length and document index of the datasets agree.
+pub fn check_aligned(datasets: &[MmidxDataset]) -> Result<()> {
+    let Some((a, others)) = datasets.split_first() else { return Ok(()) };
+    for b in others {
+        let differ = |what: String| {
+            let cause = format!("{what} not that of {}", shown(a.idx_path()));
+            Err(Error::data(cause).at(b.idx_path()))
+        };
+        if a.index.sequences != b.index.sequences {
+            return differ(format!("number of sequences, {}, is", b.index.sequences));
+        }
+        if a.index.document_indices != b.index.document_indices {
+            return differ(format!("number of documents, {}, is", b.index.document_indices));
+        }
+        for (number, (x, y)) in a.lengths().zip(b.lengths()).enumerate() {
+            let (x, y) = (x?, y?);
+            if x != y {
+                return differ(format!("the length of sequence {number}, {y}, is"));
+            }
+        }
+        for (number, (x, y)) in a.documents().zip(b.documents()).enumerate() {
+            let (x, y) = (x?, y?);
+            if x != y {
+                return differ(format!("document index {number}, {y}, is"));
+            }
+        }
+    }
+    Ok(())
 }

@@ -6,9 +6,10 @@
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Dtype, HEADER_BYTES, Layout, MAGIC, VERSION, with_suffix};
-use crate::cli::{Error, PendingFile, Result, shown};
-use crate::format::hex;
+use super::{HEADER_BYTES, MAGIC, MmidxDtype, PrefixLayout, VERSION, with_suffix};
+use crate::cli::PendingFile;
+use crate::digest::hex;
+use crate::error::{Error, Result, shown};
 use crate::format::sha256::Sha256;
 
 /// Small values are gathered in a buffer of this size; longer ones go to the file as they lie.
@@ -84,8 +85,8 @@ pub struct FinishedSplit {
 /// files are created with the first sequence: a split without any leaves nothing.
 pub struct SplitWriter {
     prefix: PathBuf,
-    layout: Layout,
-    dtype: Dtype,
+    layout: PrefixLayout,
+    dtype: MmidxDtype,
     bins: Vec<HashedFile>,
     lengths: Vec<i32>,
     values: u64,
@@ -93,7 +94,7 @@ pub struct SplitWriter {
 
 impl SplitWriter {
     /// `dtype` is that of a single dataset's values.
-    pub fn new(prefix: &Path, layout: Layout, dtype: Dtype) -> SplitWriter {
+    pub fn new(prefix: &Path, layout: PrefixLayout, dtype: MmidxDtype) -> SplitWriter {
         let prefix = prefix.to_path_buf();
         SplitWriter { prefix, layout, dtype, bins: Vec::new(), lengths: Vec::new(), values: 0 }
     }
@@ -109,9 +110,8 @@ impl SplitWriter {
         }
         for length in lengths {
             let length_i32 = i32::try_from(length).map_err(|_| {
-                let place = shown(&self.prefix);
                 let cause = format!("a sequence of {length} values; an .idx holds i32");
-                Error::data(format!("{place}: {cause}"))
+                Error::data(cause).at(self.prefix.as_path())
             })?;
             self.lengths.push(length_i32);
             self.values += length as u64;
@@ -132,9 +132,14 @@ impl SplitWriter {
             let mut idx = HashedFile::create(&path)?;
             let dtype = dtype.unwrap_or(self.dtype);
             idx.write(&header(dtype, sequences, sequences + 1))?;
-            write_lengths(&mut idx, &self.lengths)?;
-            let mut offset = 0;
-            write_offsets(&mut idx, &self.lengths, dtype, &mut offset)?;
+            for length in &self.lengths {
+                idx.write(&length.to_le_bytes())?;
+            }
+            let mut offset = 0i64;
+            for &length in &self.lengths {
+                idx.write(&offset.to_le_bytes())?;
+                offset += i64::from(length) * dtype.size() as i64;
+            }
             for document in 0..=sequences {
                 idx.write(&(document as i64).to_le_bytes())?;
             }
@@ -145,7 +150,7 @@ impl SplitWriter {
 }
 
 /// The fixed part of an `.idx`.
-pub(super) fn header(dtype: Dtype, sequences: u64, documents: u64) -> Vec<u8> {
+pub(super) fn header(dtype: MmidxDtype, sequences: u64, documents: u64) -> Vec<u8> {
     let mut header = Vec::with_capacity(HEADER_BYTES as usize);
     header.extend_from_slice(&MAGIC);
     header.extend_from_slice(&VERSION.to_le_bytes());
@@ -153,22 +158,4 @@ pub(super) fn header(dtype: Dtype, sequences: u64, documents: u64) -> Vec<u8> {
     header.extend_from_slice(&sequences.to_le_bytes());
     header.extend_from_slice(&documents.to_le_bytes());
     header
-}
-
-fn write_lengths(idx: &mut HashedFile, lengths: &[i32]) -> Result<()> {
-    lengths.iter().try_for_each(|length| idx.write(&length.to_le_bytes()))
-}
-
-/// The byte offsets of sequences laid one after another, from `offset` on.
-fn write_offsets(
-    idx: &mut HashedFile,
-    lengths: &[i32],
-    dtype: Dtype,
-    offset: &mut i64,
-) -> Result<()> {
-    for &length in lengths {
-        idx.write(&offset.to_le_bytes())?;
-        *offset += i64::from(length) * dtype.size() as i64;
-    }
-    Ok(())
 }

@@ -7,13 +7,16 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::{DATABASE, JOURNALS};
-use crate::cli::{Error, PendingFile, Result, shown};
-use crate::format::metadata_db::{self, Cause, Run, run_key, run_of_key};
+use crate::cli::PendingFile;
+use crate::error::{Error, Result, shown};
+use crate::format::metadata_db::{
+    DatabaseCause, DatabaseError, DatabaseWriter, RunRow, run_key, run_of_key,
+};
 use crate::game2048::Game;
 use crate::record::game::LEFT_OUT;
 
-pub(super) struct Database {
-    writer: metadata_db::Writer,
+pub(super) struct PackDatabase {
+    writer: DatabaseWriter,
     file: PendingFile,
     directory: PathBuf,
     /// The pools' own keys as they were written.
@@ -21,11 +24,11 @@ pub(super) struct Database {
     pools: u64,
 }
 
-impl Database {
-    pub(super) fn create(directory: &Path) -> Result<Database> {
+impl PackDatabase {
+    pub(super) fn create(directory: &Path) -> Result<PackDatabase> {
         let file = PendingFile::reserve(&directory.join(DATABASE), &JOURNALS)?;
-        let created = metadata_db::Writer::create(file.temporary());
-        Ok(Database {
+        let created = DatabaseWriter::create(file.temporary());
+        Ok(PackDatabase {
             writer: created.map_err(|cause| error(directory, cause))?,
             file,
             directory: directory.to_path_buf(),
@@ -36,7 +39,7 @@ impl Database {
 
     /// Writes a game that has `steps` rows as run `id`.
     pub(super) fn put_run(&mut self, id: u64, game: &Game, steps: u64) -> Result<()> {
-        let run = Run {
+        let run = RunRow {
             id,
             seed: game.known_seed(),
             steps: Some(steps),
@@ -120,15 +123,15 @@ fn sidecar(game: &Game, steps: u64) -> Option<String> {
     Some(text)
 }
 
-/// An error of the database under its final name.
-fn error(directory: &Path, error: metadata_db::Error) -> Error {
-    let path = shown(&directory.join(DATABASE));
-    match error.cause {
-        Cause::Io(error) => Error::write(path, &error),
-        Cause::Large { column, value } => {
-            Error::data(format!("{path}: {column} is too large for SQLite: {value}"))
+/// An error of writing the database, under its final name.
+fn error(directory: &Path, error: DatabaseError) -> Error {
+    let path = directory.join(DATABASE);
+    let error = match error.cause {
+        DatabaseCause::Io(error) => return Error::write(shown(&path), &error),
+        DatabaseCause::Large { column, value } => {
+            Error::data(format!("{column} is too large for SQLite: {value}"))
         }
-        Cause::Sqlite(error) => Error::unavailable(format!("{path}: {error}")),
-        cause => Error::unavailable(metadata_db::Error { path: directory.join(DATABASE), cause }),
-    }
+        cause => Error::unavailable(cause),
+    };
+    error.at(path.as_path())
 }

@@ -1,14 +1,14 @@
 //! The layout of Macroxue packs: 48 bytes a step, and `valuation_types.json` for the numbers that
 //! stand in them for valuation names.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{RowMaker, VALUATION_TYPES};
-use crate::cli::{Error, PendingFile, Result, shown};
-use crate::format::npy;
+use super::{PackLayout, RowMaker, VALUATION_TYPES};
+use crate::cli::PendingFile;
+use crate::error::{Error, Result};
+use crate::format::{json_file, npy};
 use crate::game2048::{Game, KNOWN_VALUATIONS, RowError, StepRow};
 
 /// Readers sort the shards by name, which is their order as long as all numbers have five digits.
@@ -54,10 +54,6 @@ impl Macroxue {
 }
 
 impl RowMaker for Macroxue {
-    fn name(&self) -> &'static str {
-        "macroxue"
-    }
-
     fn dtype(&self) -> npy::Dtype {
         npy::aligned_step_row()
     }
@@ -73,7 +69,7 @@ impl RowMaker for Macroxue {
         match StepRow::append_all(game, run_id, &ids, rows) {
             Ok(()) => Ok(Ok(())),
             Err(null @ RowError::Null { .. }) => {
-                Ok(Err(format!("{null}; try: --layout selfplay-v1")))
+                Ok(Err(format!("{null}; try: --layout {}", PackLayout::SelfplayV1.name())))
             }
             Err(cause) => Ok(Err(cause.to_string())),
         }
@@ -96,13 +92,7 @@ impl RowMaker for Macroxue {
 
 /// `valuation_types.json`: name to number, in the order of the numbers.
 pub(super) fn lookup(directory: &Path, names: &[String]) -> Result<PendingFile> {
-    let mut ids = Map::new();
-    for (id, name) in names.iter().enumerate() {
-        ids.insert(name.clone(), json!(id));
-    }
-    let path = directory.join(VALUATION_TYPES);
-    let mut file = PendingFile::create(&path)?;
-    let text = format!("{:#}\n", Value::Object(ids));
-    file.write_all(text.as_bytes()).map_err(|e| Error::write(shown(&path), &e))?;
-    Ok(file)
+    let ids: Map<String, Value> =
+        names.iter().enumerate().map(|(id, name)| (name.clone(), json!(id))).collect();
+    json_file::pending(&directory.join(VALUATION_TYPES), &ids)
 }

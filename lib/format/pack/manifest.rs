@@ -2,74 +2,78 @@
 //! says nothing that differs from run to run.
 
 use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::{Error, PendingFile, Result, shown};
-use crate::format::sha256;
+use crate::cli::PendingFile;
+use crate::digest::sha256_of;
+use crate::error::{Error, Result, shown};
+use crate::format::raw_games::Legality;
+use crate::format::{RecordCounts, json_file};
 
 pub const MANIFEST: &str = "manifest.json";
 pub const SCHEMA: &str = "gristmill_pack_v1";
 
-#[derive(Debug, Serialize)]
-pub(super) struct Manifest {
-    pub schema_version: &'static str,
-    pub layout: &'static str,
+/// `manifest.json`, in the order of its fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PackManifest {
+    pub schema_version: String,
+    /// `macroxue` or `selfplay-v1`.
+    pub layout: String,
     pub runs: u64,
     pub rows: u64,
-    /// `board` or `values`, as mx-decode was told; null where nothing says.
-    pub legality: Option<String>,
-    pub records: Records,
+    /// How `ev_legal` was decided; null where nothing says.
+    pub legality: Option<Legality>,
+    /// Games of the whole pipeline.
+    pub records: RecordCounts,
     /// What `--lossy` has let go.
     pub lost: Vec<String>,
     /// In the order in which they were published.
-    pub files: Vec<Described>,
+    pub files: Vec<PackFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Value>>,
 }
 
-/// Games that came into the pipeline, and what became of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Records {
-    pub read: u64,
-    pub written: u64,
-    pub rejected: u64,
-}
-
 /// A file of the pack.
-#[derive(Debug, Serialize)]
-pub(super) struct Described {
-    path: String,
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PackFile {
+    /// Relative to the pack.
+    pub path: String,
+    /// Where it holds rows.
     #[serde(skip_serializing_if = "Option::is_none")]
-    rows: Option<u64>,
-    bytes: u64,
-    sha256: String,
+    pub rows: Option<u64>,
+    pub bytes: u64,
+    /// In hexadecimal.
+    pub sha256: String,
 }
 
-/// Describes a file that is complete. It is read once more for that: the number of rows stands at
-/// its beginning, and is known when all of them are written.
-pub(super) fn finished(file: &PendingFile, rows: Option<u64>) -> Result<Described> {
-    let hash = || {
-        let mut content = File::open(file.temporary())?;
-        Ok((content.metadata()?.len(), sha256(&mut content)?))
-    };
-    let (bytes, sha256) = hash().map_err(|e| Error::write(shown(file.path()), &e))?;
-    let name = file.path().file_name().unwrap_or_default();
-    Ok(Described { path: name.to_string_lossy().into_owned(), rows, bytes, sha256 })
+impl PackFile {
+    /// Describes a file that is complete. It is read once more for that: the number of rows stands
+    /// at its beginning, and is known when all of them are written.
+    pub(super) fn describe(file: &PendingFile, rows: Option<u64>) -> Result<PackFile> {
+        let content = File::open(file.temporary()).and_then(sha256_of);
+        let (bytes, sha256) = content.map_err(|e| Error::write(shown(file.path()), &e))?;
+        let name = file.path().file_name().unwrap_or_default();
+        Ok(PackFile { path: name.to_string_lossy().into_owned(), rows, bytes, sha256 })
+    }
 }
 
-impl Manifest {
+impl PackManifest {
+    /// Reads the manifest of a pack.
+    pub fn read(directory: &Path) -> Result<PackManifest> {
+        let path = directory.join(MANIFEST);
+        let manifest: PackManifest = json_file::read(&path)?;
+        match json_file::other_schema(&manifest.schema_version, SCHEMA) {
+            Some(cause) => Err(Error::data(cause).at(path.as_path())),
+            None => Ok(manifest),
+        }
+    }
+
     /// The manifest as a file that is complete but not published.
     pub(super) fn pending(&self, directory: &Path) -> Result<PendingFile> {
-        let path = directory.join(MANIFEST);
-        let mut file = PendingFile::create(&path)?;
-        let mut text = serde_json::to_vec_pretty(self)
-            .map_err(|e| Error::data(format!("{}: {e}", shown(&path))))?;
-        text.push(b'\n');
-        file.write_all(&text).map_err(|e| Error::write(shown(&path), &e))?;
-        Ok(file)
+        json_file::pending(&directory.join(MANIFEST), self)
     }
 }

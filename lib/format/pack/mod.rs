@@ -13,22 +13,21 @@ mod selfplay_v1;
 mod shards;
 mod sink;
 
-use std::fs;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use self::database::Database;
-use self::manifest::{Manifest, finished};
-use self::shards::Shards;
-use super::npy;
-use crate::cli::{PendingFile, WithoutEffect, publish, remove_if_there};
-use crate::error::{Error, Result, shown};
+use self::database::PackDatabase;
+use self::shards::RowShards;
+use super::raw_games::Legality;
+use super::{RecordCounts, npy};
+use crate::cli::{PendingFile, WithoutEffect, publish, refuse_existing, remove_if_there};
+use crate::error::{Error, Result};
 use crate::game2048::Game;
 
-pub use self::manifest::{MANIFEST, Records, SCHEMA};
+pub use self::manifest::{MANIFEST, PackFile, PackManifest};
 pub use self::sink::PackSink;
 
 const DATABASE: &str = "metadata.db";
@@ -42,11 +41,21 @@ const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// The layouts that are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum PackLayout {
-    /// The 48-byte row.
+    /// 48 bytes, aligned
     #[default]
     Macroxue,
-    /// Run, step, and sixteen exponents.
+    /// Run, step, sixteen exponents
     SelfplayV1,
+}
+
+impl PackLayout {
+    /// As it is called on the command line and in manifests.
+    pub fn name(self) -> &'static str {
+        match self {
+            PackLayout::Macroxue => "macroxue",
+            PackLayout::SelfplayV1 => "selfplay-v1",
+        }
+    }
 }
 
 /// How a pack is to be written.
@@ -72,9 +81,6 @@ pub struct PackOptions {
 
 /// What a layout makes of games.
 trait RowMaker {
-    /// As it is called on the command line.
-    fn name(&self) -> &'static str;
-
     fn dtype(&self) -> npy::Dtype;
 
     /// The file of the shard `number`, from 0; `None` past the last that readers can sort by name.
@@ -109,52 +115,47 @@ impl PackOptions {
     }
 }
 
-/// Writes one pack. Dropped before [`Pack::finish`], it leaves nothing.
-pub struct Pack {
+/// Writes one pack. Dropped before [`PackWriter::finish`], it leaves nothing.
+pub struct PackWriter {
     directory: PathBuf,
-    layout: Box<dyn RowMaker>,
+    layout: PackLayout,
+    maker: Box<dyn RowMaker>,
     lossy: bool,
     /// What the games so far had and the pack has not, each once.
     lost: Vec<String>,
-    shards: Shards,
-    database: Database,
+    shards: RowShards,
+    database: PackDatabase,
     runs: u64,
-    /// The rows of the game that [`Pack::prepare`] has accepted.
+    /// The rows of the game that [`PackWriter::prepare`] has accepted.
     game_rows: Vec<u8>,
 }
 
-impl Pack {
+impl PackWriter {
     /// Begins a pack in `directory`. What stands there is refused unless it may be overwritten.
-    pub fn create(directory: &Path, options: &PackOptions, overwrite: bool) -> Result<Pack> {
+    pub fn create(directory: &Path, options: &PackOptions, overwrite: bool) -> Result<PackWriter> {
         for path in present(directory)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with(EMBEDDINGS) {
-                return Err(Error::usage(format!(
-                    "{}: belongs to the rows of another pool; try: remove it first",
-                    shown(&path)
-                )));
+                let error = Error::usage("belongs to the rows of another pool");
+                return Err(error.at(path.as_path()).hint("remove it first"));
             }
-            if !overwrite {
-                return Err(Error::usage(format!(
-                    "{}: exists already; try: --overwrite",
-                    shown(&path)
-                )));
-            }
+            refuse_existing(&path, overwrite)?;
         }
+        let layout = options.layout.unwrap_or_default();
         let shard_rows = options.shard_rows.map(NonZeroU64::get);
-        let (layout, shard_rows): (Box<dyn RowMaker>, _) = match options.layout.unwrap_or_default()
-        {
+        let (maker, shard_rows): (Box<dyn RowMaker>, _) = match layout {
             PackLayout::Macroxue => (Box::new(macroxue::Macroxue::default()), shard_rows),
             PackLayout::SelfplayV1 => {
                 let rows = shard_rows.unwrap_or(selfplay_v1::SHARD_ROWS);
                 (Box::new(selfplay_v1::SelfplayV1), Some(rows))
             }
         };
-        let database = Database::create(directory)?;
-        Ok(Pack {
+        let database = PackDatabase::create(directory)?;
+        Ok(PackWriter {
             directory: directory.to_path_buf(),
-            shards: Shards::create(directory, layout.as_ref(), shard_rows)?,
+            shards: RowShards::create(directory, maker.as_ref(), shard_rows)?,
             layout,
+            maker,
             lossy: options.lossy,
             lost: Vec::new(),
             database,
@@ -172,14 +173,14 @@ impl Pack {
         }
     }
 
-    /// Makes the rows of a game, to be written by [`Pack::push`]; the cause where it has a step
-    /// that is no row. The outer error is of the pack as a whole: too many names, or a loss that
-    /// nobody has agreed to.
+    /// Makes the rows of a game, to be written by [`PackWriter::push`]; the cause where it has a
+    /// step that is no row. The outer error is of the pack as a whole: too many names, or a loss
+    /// that nobody has agreed to.
     pub fn prepare(&mut self, game: &Game) -> Result<Result<(), String>> {
-        self.left_out(&self.layout.lost(game));
+        self.left_out(&self.maker.lost(game));
         self.refuse_loss()?;
         self.game_rows.clear();
-        self.layout.make(game, self.runs, &mut self.game_rows)
+        self.maker.make(game, self.runs, &mut self.game_rows)
     }
 
     fn refuse_loss(&self) -> Result<()> {
@@ -187,13 +188,13 @@ impl Pack {
             return Ok(());
         }
         let (layout, lost) = (self.layout.name(), self.lost.join(", "));
-        Err(Error::data(format!("the layout {layout} would lose {lost}; try: --lossy")))
+        Err(Error::data(format!("the layout {layout} would lose {lost}")).hint("--lossy"))
     }
 
-    /// Writes the game that [`Pack::prepare`] has just accepted.
+    /// Writes the game that [`PackWriter::prepare`] has just accepted.
     pub fn push(&mut self, game: &Game) -> Result<()> {
-        self.layout.taken();
-        let steps = self.shards.write(self.layout.as_ref(), &self.game_rows)?;
+        self.maker.taken();
+        let steps = self.shards.write(self.maker.as_ref(), &self.game_rows)?;
         self.database.put_run(self.runs, game, steps)?;
         self.runs += 1;
         Ok(())
@@ -218,7 +219,7 @@ impl Pack {
 
     /// Valuation names that readers of packs do not know by themselves.
     pub fn new_names(&self) -> &[String] {
-        let names = self.layout.names().unwrap_or_default();
+        let names = self.maker.names().unwrap_or_default();
         names.get(crate::game2048::KNOWN_VALUATIONS.len()..).unwrap_or_default()
     }
 
@@ -232,37 +233,32 @@ impl Pack {
     /// `legality` is how the games' `ev_legal` was decided, where that is known.
     pub fn finish(
         self,
-        records: Records,
-        legality: Option<String>,
+        records: RecordCounts,
+        legality: Option<Legality>,
         provenance: Option<Vec<Value>>,
     ) -> Result<()> {
         self.refuse_loss()?;
-        let mut files = Vec::new();
-        let mut described = Vec::new();
-        let mut add = |file: PendingFile, rows: Option<u64>| -> Result<()> {
-            described.push(finished(&file, rows)?);
-            files.push(file);
-            Ok(())
-        };
         let rows = self.shards.rows();
-        for (file, rows) in self.shards.finish()? {
-            add(file, Some(rows))?;
+        let shards = self.shards.finish()?;
+        let mut pending: Vec<(PendingFile, Option<u64>)> =
+            shards.into_iter().map(|(file, rows)| (file, Some(rows))).collect();
+        if let Some(names) = self.maker.names() {
+            pending.push((macroxue::lookup(&self.directory, names)?, None));
         }
-        if let Some(names) = self.layout.names() {
-            add(macroxue::lookup(&self.directory, names)?, None)?;
-        }
-        add(self.database.finish()?, None)?;
-        let manifest = Manifest {
-            schema_version: manifest::SCHEMA,
-            layout: self.layout.name(),
+        pending.push((self.database.finish()?, None));
+        let described = pending.iter().map(|(file, rows)| PackFile::describe(file, *rows));
+        let manifest = PackManifest {
+            schema_version: manifest::SCHEMA.to_string(),
+            layout: self.layout.name().to_string(),
             runs: self.runs,
             rows,
             legality,
             records,
             lost: self.lost,
-            files: described,
+            files: described.collect::<Result<_>>()?,
             provenance,
         };
+        let mut files: Vec<PendingFile> = pending.into_iter().map(|(file, _)| file).collect();
         files.push(manifest.pending(&self.directory)?);
         // The index goes first and comes back last: rows without it are no pack.
         let mut gone = present(&self.directory)?;
@@ -274,26 +270,16 @@ impl Pack {
 
 /// The files of a pack or pool that stand in a directory, sorted.
 fn present(directory: &Path) -> Result<Vec<PathBuf>> {
-    let io = |error: std::io::Error| Error::write(shown(directory), &error);
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(io(error)),
-    };
-    let mut found = Vec::new();
-    for entry in entries {
-        let path = entry.map_err(io)?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut paths = super::standing_in(directory)?;
+    paths.retain(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let is_rows =
             name == STEPS || name.starts_with("steps-") || name.starts_with("embeddings-");
         let is_database = name
             .strip_prefix(DATABASE)
             .is_some_and(|ending| ending.is_empty() || JOURNALS.contains(&ending));
-        let is_described = [VALUATION_TYPES, MANIFEST].contains(&name.as_str());
-        if is_rows && name.ends_with(".npy") || is_database || is_described {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
+        let is_described = [VALUATION_TYPES, MANIFEST].contains(&name.as_ref());
+        is_rows && name.ends_with(".npy") || is_database || is_described
+    });
+    Ok(paths)
 }

@@ -2,7 +2,7 @@
 //! all that it holds of a step; what else games say of theirs would be lost.
 
 use super::RowMaker;
-use crate::cli::Result;
+use crate::error::Result;
 use crate::format::npy;
 use crate::game2048::{Game, SELFPLAY_ROW, SelfplayRow};
 
@@ -14,10 +14,6 @@ const MAX_SHARDS: u64 = 999_999;
 pub(super) struct SelfplayV1;
 
 impl RowMaker for SelfplayV1 {
-    fn name(&self) -> &'static str {
-        "selfplay-v1"
-    }
-
     fn dtype(&self) -> npy::Dtype {
         npy::selfplay_row()
     }

@@ -4,28 +4,29 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use super::{RowMaker, STEPS};
-use crate::cli::{Error, PendingFile, Result, shown};
+use crate::cli::PendingFile;
+use crate::error::{Error, Result, shown};
 use crate::format::npy;
 
 /// Writes rows into one file after another.
-pub(super) struct Shards {
+pub(super) struct RowShards {
     directory: PathBuf,
     shard_rows: Option<u64>,
     row_bytes: usize,
     current: Option<npy::Writer<BufWriter<PendingFile>>>,
-    /// Shards that are full, and their rows.
+    /// RowShards that are full, and their rows.
     full: Vec<(PendingFile, u64)>,
     rows: u64,
 }
 
-impl Shards {
+impl RowShards {
     /// Begins the first file, with `shard_rows` rows in each but the last, or all in one.
     pub(super) fn create(
         directory: &Path,
         layout: &dyn RowMaker,
         shard_rows: Option<u64>,
-    ) -> Result<Shards> {
-        let mut shards = Shards {
+    ) -> Result<RowShards> {
+        let mut shards = RowShards {
             directory: directory.to_path_buf(),
             shard_rows,
             row_bytes: layout.dtype().bytes().unwrap_or(1).max(1),
@@ -81,7 +82,7 @@ impl Shards {
         let name = match self.shard_rows {
             None => STEPS.to_string(),
             Some(_) => layout.shard_name(number).ok_or_else(|| {
-                Error::usage(format!("more than {number} shards; try: a larger --shard-rows"))
+                Error::usage(format!("more than {number} shards")).hint("a larger --shard-rows")
             })?,
         };
         let file = PendingFile::create(&self.directory.join(name))?;
@@ -106,6 +107,6 @@ impl Shards {
 fn error(directory: &Path, error: npy::Error) -> Error {
     match error {
         npy::Error::Io(error) => Error::write(shown(directory), &error),
-        other => Error::data(format!("{}: {other}", shown(directory))),
+        other => Error::data(other).at(directory),
     }
 }

@@ -4,20 +4,22 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Pack, PackOptions, Records};
+use super::{PackOptions, PackWriter};
 use crate::batch::{Batch, Counts, Header, Sink};
 use crate::cli::{Flow, Rejects};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::format::RecordCounts;
+use crate::format::raw_games::Legality;
 use crate::game2048::Game;
 use crate::record::game::Games;
 
 /// Writes the games that come as one pack.
 pub struct PackSink {
-    pack: Pack,
+    pack: PackWriter,
     /// The game being read.
     game: Game,
     written: u64,
-    legality: Option<String>,
+    legality: Option<Legality>,
     provenance: Option<Vec<Value>>,
 }
 
@@ -29,11 +31,13 @@ impl PackSink {
         overwrite: bool,
         header: Header,
     ) -> Result<PackSink> {
-        let mut pack = Pack::create(directory, options, overwrite)?;
+        let mut pack = PackWriter::create(directory, options, overwrite)?;
         let left_out = header.parameters.get("left_out").and_then(Value::as_array);
         let names: Vec<&str> = left_out.into_iter().flatten().filter_map(Value::as_str).collect();
         pack.left_out(&names);
-        let legality = header.text("legality").map(str::to_string);
+        let legality = header.parameters.get("legality").cloned().unwrap_or_default();
+        let legality: Option<Legality> = serde_json::from_value(legality)
+            .map_err(|e| Error::data(format!("the stream's header: legality: {e}")))?;
         let provenance = (!options.no_provenance).then_some(header.provenance);
         Ok(PackSink { pack, game: Game::default(), written: 0, legality, provenance })
     }
@@ -104,7 +108,7 @@ impl Sink for PackSink {
         if !lost.is_empty() {
             warnings.push(format!("lost: {lost}"));
         }
-        let records = Records { read, written: self.written, rejected };
+        let records = RecordCounts { read, written: self.written, rejected };
         self.pack.finish(records, self.legality, self.provenance)?;
         Ok(warnings)
     }

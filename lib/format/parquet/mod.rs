@@ -16,9 +16,9 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::cli::{PendingFile, publish};
+use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 
 /// A batch should hold about this many bytes.
@@ -78,7 +78,7 @@ impl ParquetFile {
         let footer_length = u64::from(u32::from_le_bytes(trailer)).min(length);
         let mut footer = vec![0u8; footer_length as usize];
         self.file.read_exact_at(&mut footer, length.saturating_sub(TRAILER + footer_length))?;
-        Ok(super::hex(&Sha256::digest(&footer)))
+        Ok(sha256_hex(&footer))
     }
 
     /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.

@@ -1,30 +1,30 @@
 //! What the `manifest.json` of a pack says of where its games come from. Other pools have none.
 
-use std::fs;
 use std::path::Path;
 
-use serde::Deserialize;
 use serde_json::Value;
 
-use crate::format::pack::{MANIFEST, SCHEMA};
+use crate::format::pack::PackManifest;
+use crate::format::raw_games::Legality;
 
 /// Where the games of a pool come from, as far as it says.
-#[derive(Debug, Clone, Default, Deserialize)]
-pub(super) struct Origin {
-    schema_version: String,
+#[derive(Debug, Clone, Default)]
+pub(super) struct PoolOrigin {
     /// How `ev_legal` was decided.
-    pub legality: Option<String>,
+    pub legality: Option<Legality>,
     /// The chain of the filters that have made the pool.
-    #[serde(default)]
     pub provenance: Vec<Value>,
 }
 
-impl Origin {
+impl PoolOrigin {
     /// Reads a pool's manifest. One that cannot be read, or is none of ours, says nothing: games
     /// are read without it, and what is wrong with it is ds-check's business.
-    pub fn of_pool(directory: &Path) -> Origin {
-        let text = fs::read(directory.join(MANIFEST)).unwrap_or_default();
-        let origin = serde_json::from_slice::<Origin>(&text).ok();
-        origin.filter(|origin| origin.schema_version == SCHEMA).unwrap_or_default()
+    pub fn of_pool(directory: &Path) -> PoolOrigin {
+        match PackManifest::read(directory) {
+            Ok(PackManifest { legality, provenance, .. }) => {
+                PoolOrigin { legality, provenance: provenance.unwrap_or_default() }
+            }
+            Err(_) => PoolOrigin::default(),
+        }
     }
 }

@@ -8,11 +8,14 @@ use serde_json::{Map, Value};
 use super::columns::Columns;
 use super::index::{Gather, Rows, Run, count};
 use super::macroxue::Layout;
-use super::origin::Origin;
+use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar};
-use crate::cli::{Error, Result, shown};
-use crate::format::metadata_db::{self, Cause, run_key, run_of_key};
+use crate::error::{Error, Result, shown};
+use crate::format::metadata_db::{
+    DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
+};
+use crate::format::raw_games::Legality;
 use crate::game2048::Game;
 use crate::record::game::LEFT_OUT;
 
@@ -29,11 +32,11 @@ pub struct Pool {
     /// The layout of the rows, where they have one of a Macroxue pack.
     layout: Option<Layout>,
     runs: Vec<Run>,
-    database: Option<metadata_db::Reader>,
+    database: Option<DatabaseReader>,
     valuations: Valuations,
     gather: Gather,
     left_out: Vec<String>,
-    origin: Origin,
+    origin: PoolOrigin,
     /// Scattered rows that were read since their memory was let go.
     scattered: usize,
 }
@@ -50,10 +53,10 @@ impl Pool {
         let named = || files.first().map(|file| shown(file)).unwrap_or_default();
         let columns = Columns::of(&dtype).map_err(|what| Error::data(what).at(named()))?;
         let path = directory.join("metadata.db");
-        let database = match metadata_db::Reader::open(&path) {
+        let database = match DatabaseReader::open(&path) {
             Ok(database) => Some(database),
-            Err(metadata_db::Error { cause: Cause::Missing, .. }) if columns.is_legacy() => None,
-            Err(error) => return Err(of_database(error)),
+            Err(DatabaseError { cause: DatabaseCause::Missing, .. }) if columns.is_legacy() => None,
+            Err(error) => return Err(error.into()),
         };
         let mut known = Vec::new();
         if let Some(database) = &database {
@@ -61,7 +64,7 @@ impl Pool {
                 known.push((run.id, run.steps));
                 Ok::<_, Error>(())
             });
-            all.map_err(of_database)??;
+            all??;
         }
         let runs = match columns.run_id {
             Some(run_id) => with_empty(count(&rows, run_id)?, known),
@@ -71,7 +74,7 @@ impl Pool {
         let gather = Gather::default();
         let mut left_out = columns.unread.clone();
         left_out.extend(has_embeddings(directory).then(|| EMBEDDINGS.to_string()));
-        let origin = Origin::of_pool(directory);
+        let origin = PoolOrigin::of_pool(directory);
         let directory = directory.to_path_buf();
         Ok(Pool {
             name: shown(&directory).into(),
@@ -105,8 +108,8 @@ impl Pool {
     }
 
     /// How `ev_legal` was decided, where the pool says so.
-    pub fn legality(&self) -> Option<&str> {
-        self.origin.legality.as_deref()
+    pub fn legality(&self) -> Option<Legality> {
+        self.origin.legality
     }
 
     /// The chain of the filters that have made the pool, as far as it says.
@@ -140,14 +143,14 @@ impl Pool {
 
     fn fill_sidecar(&self, game: &mut Game) -> Result<()> {
         let Some(database) = &self.database else { return Ok(()) };
-        if let Some(run) = database.run(game.run_id).map_err(of_database)? {
+        if let Some(run) = database.run(game.run_id)? {
             game.seed = run.seed;
             game.score = run.max_score;
             game.max_tile = run.highest_tile;
             game.num_moves = run.steps;
         }
         let key = run_key(game.run_id);
-        if let Some(text) = database.session(&key).map_err(of_database)? {
+        if let Some(text) = database.session(&key)? {
             sidecar::fill(game, &text).map_err(|error| {
                 let path = self.directory.join("metadata.db");
                 Error::data(format!("session {key}: {error}")).at(shown(&path))
@@ -167,7 +170,7 @@ impl Pool {
                 }
                 Ok::<_, Error>(())
             });
-            all.map_err(of_database)??;
+            all??;
         }
         if !self.left_out.is_empty() {
             own.insert(LEFT_OUT.to_string(), Value::from(self.left_out.clone()));
@@ -298,12 +301,4 @@ fn cut(rows: &Rows, database: bool, known: &[(u64, Option<u64>)]) -> Result<Vec<
         )));
     }
     Ok(runs)
-}
-
-fn of_database(error: metadata_db::Error) -> Error {
-    match error.cause {
-        Cause::Io(cause) => Error::io(shown(&error.path), &cause),
-        Cause::Missing => Error::usage(error),
-        _ => Error::data(error),
-    }
 }

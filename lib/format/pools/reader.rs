@@ -9,6 +9,7 @@ use super::Pool;
 use crate::batch::{Batch, DatasetReader, Header, Origin};
 use crate::cli::Slice;
 use crate::error::Result;
+use crate::format::raw_games::Legality;
 use crate::game2048::Game;
 use crate::record::game::GamesBuilder;
 use crate::record::{GAME, RecordType};
@@ -51,10 +52,10 @@ impl PoolReader {
     }
 
     /// How `ev_legal` was decided, if that is the same in all pools.
-    fn legality(&self) -> Option<&str> {
+    fn legality(&self) -> Option<Legality> {
         let mut all = self.pools.iter().map(Pool::legality);
         let first = all.next().flatten();
-        first.filter(|first| all.all(|other| other == Some(first)))
+        first.filter(|first| all.all(|other| other == Some(*first)))
     }
 
     /// The chains of the filters that have made the pools, one after another; equal chains once.
@@ -93,7 +94,7 @@ impl DatasetReader for PoolReader {
         let mut header = Header::of_record(&GAME);
         header.provenance = self.provenance();
         if let Some(legality) = self.legality() {
-            header.set("legality", legality);
+            header.set("legality", legality.name());
         }
         let left_out = self.left_out();
         if !left_out.is_empty() {

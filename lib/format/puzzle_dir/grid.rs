@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 
-use crate::cli::{Error, Result};
+use crate::error::{Error, Result};
 use crate::puzzle::{Domain, Side, domain};
 use crate::record::puzzle::{Puzzle, Puzzles};
 

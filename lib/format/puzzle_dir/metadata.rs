@@ -1,20 +1,20 @@
 //! `dataset.json`: read strictly, written as the published builders write it; and where the
 //! constants in it come from.
 
-use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result};
+use crate::format::json_file;
 use crate::puzzle::{self, Constants, SeqLen};
 
-/// A split's `dataset.json`. Fields are there and of their kind; whether they are true is the
-/// business of whoever judges the set.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Metadata {
+/// A split's `dataset.json`, in the published builders' order. Fields are there and of their kind;
+/// whether they are true is the business of whoever judges the set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SplitMetadata {
     #[serde(flatten)]
     pub constants: SetConstants,
     pub num_puzzle_identifiers: i64,
@@ -26,71 +26,17 @@ pub struct Metadata {
 }
 
 /// What is the same for all examples of a set.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetConstants {
     pub pad_id: i64,
     /// The label that stands for "no label"; `None` where every label counts.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "json_file::present")]
     pub ignore_label_id: Option<i64>,
     pub blank_identifier_id: i64,
     /// Tokens and labels lie in 0..vocab_size.
     pub vocab_size: i64,
     /// Tokens of one side of an example.
     pub seq_len: i64,
-}
-
-/// A value that may be null, but not missing.
-fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<i64>, D::Error> {
-    Option::deserialize(value)
-}
-
-impl Metadata {
-    pub fn read(path: &Path) -> Result<Metadata> {
-        let text = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
-        serde_json::from_slice(&text).map_err(|e| Error::data(format!("{}: {e}", shown(path))))
-    }
-
-    /// The text that Python's `json.dump` writes, fields in the published builders' order.
-    pub fn to_text(&self) -> String {
-        let SetConstants { pad_id, ignore_label_id, blank_identifier_id, vocab_size, seq_len } =
-            self.constants;
-        let ignored = ignore_label_id.map_or("null".to_string(), |id| id.to_string());
-        // {:?} prints a float as Python does: 1.0, and the shortest text that reads back the same.
-        format!(
-            "{{\"pad_id\": {pad_id}, \"ignore_label_id\": {ignored}, \"blank_identifier_id\": \
-             {blank_identifier_id}, \"vocab_size\": {vocab_size}, \"seq_len\": {seq_len}, \
-             \"num_puzzle_identifiers\": {}, \"total_groups\": {}, \"mean_puzzle_examples\": \
-             {:?}, \"sets\": {}}}",
-            self.num_puzzle_identifiers,
-            self.total_groups,
-            self.mean_puzzle_examples,
-            list_text(&self.sets),
-        )
-    }
-}
-
-/// A list of strings as Python's `json.dump` writes it, ASCII alone.
-pub(super) fn list_text<S: AsRef<str>>(strings: &[S]) -> String {
-    let mut text = String::from("[");
-    for (index, string) in strings.iter().enumerate() {
-        text.push_str(if index == 0 { "\"" } else { ", \"" });
-        for unit in string.as_ref().encode_utf16() {
-            match char::from_u32(unit.into()) {
-                Some('"') => text.push_str("\\\""),
-                Some('\\') => text.push_str("\\\\"),
-                Some('\n') => text.push_str("\\n"),
-                Some('\r') => text.push_str("\\r"),
-                Some('\t') => text.push_str("\\t"),
-                Some('\u{8}') => text.push_str("\\b"),
-                Some('\u{c}') => text.push_str("\\f"),
-                Some(c @ ' '..='\u{7f}') => text.push(c),
-                _ => text.push_str(&format!("\\u{unit:04x}")),
-            }
-        }
-        text.push('"');
-    }
-    text.push(']');
-    text
 }
 
 impl SetConstants {
@@ -136,7 +82,7 @@ impl SetConstants {
 /// not known; those of a known one must be its own.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Puzzles of a domain that is not known")]
-pub struct Asserted {
+pub struct AssertedConstants {
     /// Tokens of each side of an example
     #[arg(long, value_name = "N")]
     pub seq_len: Option<i64>,
@@ -173,27 +119,31 @@ impl FromStr for IgnoredLabel {
     }
 }
 
-impl Asserted {
+impl AssertedConstants {
+    /// Every flag and what it gives, in the order of [`SetConstants::parameters`].
+    fn flags(&self) -> [(&'static str, Option<Value>); 5] {
+        [
+            ("--seq-len", self.seq_len.map(Value::from)),
+            ("--vocab-size", self.vocab_size.map(Value::from)),
+            ("--pad-id", self.pad_id.map(Value::from)),
+            ("--ignore-label-id", self.ignore_label_id.map(|label| label.0.into())),
+            ("--blank-identifier-id", self.blank_identifier_id.map(Value::from)),
+        ]
+    }
+
     /// The first flag that is given, for telling that it is out of place.
     pub fn first_given(&self) -> Option<&'static str> {
-        let given = [
-            (self.seq_len.is_some(), "--seq-len"),
-            (self.vocab_size.is_some(), "--vocab-size"),
-            (self.pad_id.is_some(), "--pad-id"),
-            (self.ignore_label_id.is_some(), "--ignore-label-id"),
-            (self.blank_identifier_id.is_some(), "--blank-identifier-id"),
-        ];
-        given.into_iter().find_map(|(given, flag)| given.then_some(flag))
+        self.flags().into_iter().find_map(|(flag, value)| value.map(|_| flag))
     }
 
     /// With what a header says where nothing is named.
-    pub fn or_header(self, parameters: &Map<String, Value>) -> Asserted {
+    pub fn or_header(self, parameters: &Map<String, Value>) -> AssertedConstants {
         let number = |name: &str| parameters.get(name).and_then(Value::as_i64);
         let ignored = match parameters.get("ignore_label_id") {
             Some(Value::Null) => Some(IgnoredLabel(None)),
             _ => number("ignore_label_id").map(|id| IgnoredLabel(Some(id))),
         };
-        Asserted {
+        AssertedConstants {
             seq_len: self.seq_len.or(number("seq_len")),
             vocab_size: self.vocab_size.or(number("vocab_size")),
             pad_id: self.pad_id.or(number("pad_id")),
@@ -225,27 +175,13 @@ impl Asserted {
                 "the first example has {length} tokens, those of {name} have {expected}"
             )));
         }
-        let check = |flag: &str, asserted: Option<i64>, table: i64| match asserted {
-            Some(asserted) if asserted != table => {
-                Err(Error::usage(format!("{flag} {asserted}: {name} has {table}")))
+        for ((flag, given), (_, table)) in self.flags().into_iter().zip(found.parameters()) {
+            if let Some(given) = given.filter(|given| *given != table) {
+                let given = if given.is_null() { "none".to_string() } else { given.to_string() };
+                return Err(Error::usage(format!("{flag} {given}: {name} has {table}")));
             }
-            _ => Ok(()),
-        };
-        check("--seq-len", self.seq_len, found.seq_len)?;
-        check("--vocab-size", self.vocab_size, found.vocab_size)?;
-        check("--pad-id", self.pad_id, found.pad_id)?;
-        check("--blank-identifier-id", self.blank_identifier_id, found.blank_identifier_id)?;
-        match self.ignore_label_id {
-            Some(IgnoredLabel(None)) => Err(Error::usage(format!(
-                "--ignore-label-id none: {name} has {}",
-                domain.ignore_label_id
-            ))),
-            Some(IgnoredLabel(asserted)) => {
-                check("--ignore-label-id", asserted, domain.ignore_label_id.into())?;
-                Ok(found)
-            }
-            None => Ok(found),
         }
+        Ok(found)
     }
 
     fn of_unknown(&self, domain: Option<&str>, length: i64) -> Result<SetConstants> {
@@ -267,10 +203,13 @@ impl Asserted {
                 puzzle::DOMAINS.iter().map(|domain| domain.constants().name).collect();
             let what = domain
                 .map_or("no domain".to_string(), |name| format!("domain {name:?} is not known"));
+            let known = known.join(", ");
             return Err(Error::usage(format!(
-                "{what} (known: {}), so its constants must be given; try: --seq-len {length} \
-                 --vocab-size V --pad-id 0 --ignore-label-id 0 --blank-identifier-id 0",
-                known.join(", ")
+                "{what} (known: {known}), so its constants must be given"
+            ))
+            .hint(format!(
+                "--seq-len {length} --vocab-size V --pad-id 0 --ignore-label-id 0 \
+                 --blank-identifier-id 0"
             )));
         };
         let in_vocabulary = |flag: &str, id: i64| match (0..vocab_size).contains(&id) {
@@ -300,16 +239,17 @@ impl Asserted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::PythonFormatter;
 
     const TEXT: &str = r#"{"pad_id": 0, "ignore_label_id": null, "blank_identifier_id": 0, "vocab_size": 12, "seq_len": 900, "num_puzzle_identifiers": 241, "total_groups": 60, "mean_puzzle_examples": 3.816666666666667, "sets": ["all", "\u00e9\ud83d\ude00\"\\"]}"#;
 
     #[test]
     fn a_dataset_json_comes_back_as_python_wrote_it() {
-        let metadata: Metadata = serde_json::from_str(TEXT).unwrap();
+        let metadata: SplitMetadata = serde_json::from_str(TEXT).unwrap();
         assert_eq!(metadata.sets, ["all", "é😀\"\\"]);
-        assert_eq!(metadata.to_text(), TEXT);
-        let whole = Metadata { mean_puzzle_examples: 4.0, ..metadata };
-        assert!(whole.to_text().contains("\"mean_puzzle_examples\": 4.0,"));
+        assert_eq!(PythonFormatter::SPACED.text(&metadata).unwrap(), TEXT);
+        let whole = SplitMetadata { mean_puzzle_examples: 4.0, ..metadata };
+        assert!(PythonFormatter::SPACED.text(&whole).unwrap().contains("_examples\": 4.0,"));
     }
 
     #[test]
@@ -320,7 +260,7 @@ mod tests {
             ("\"seq_len\": 900", "\"seq_len\": \"900\"", "invalid type: string \"900\""),
             ("\"total_groups\": 60", "\"total_groups\": 60.5", "invalid type: floating point"),
         ] {
-            let broken: Result<Metadata, _> = serde_json::from_str(&TEXT.replace(from, to));
+            let broken: Result<SplitMetadata, _> = serde_json::from_str(&TEXT.replace(from, to));
             let error = broken.unwrap_err().to_string();
             assert!(error.contains(message), "{error}");
         }
@@ -328,16 +268,16 @@ mod tests {
 
     #[test]
     fn constants_are_the_tables_or_given() {
-        let none = Asserted::default();
+        let none = AssertedConstants::default();
         assert_eq!(none.resolve(Some("maze"), 225).unwrap().seq_len, 225);
         assert!(none.resolve(Some("maze"), 224).is_err());
-        let wrong = Asserted { vocab_size: Some(12), ..Asserted::default() };
+        let wrong = AssertedConstants { vocab_size: Some(12), ..AssertedConstants::default() };
         let error = wrong.resolve(Some("sudoku"), 81).unwrap_err();
         assert_eq!(error.to_string(), "--vocab-size 12: sudoku has 11");
         let error = none.resolve(Some("chess"), 64).unwrap_err().to_string();
         assert!(error.starts_with("domain \"chess\" is not known (known: sudoku,"), "{error}");
         assert!(error.contains("try: --seq-len 64 --vocab-size V"), "{error}");
-        let mut given = Asserted {
+        let mut given = AssertedConstants {
             seq_len: Some(64),
             vocab_size: Some(13),
             pad_id: Some(0),

@@ -3,6 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `manifest.rs` | `build.json` |
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
 //! | `root.rs` | opening the parts of a set, as they are: nothing is judged there |
 //! | `reader.rs` | examples as `puzzle` records |
@@ -12,6 +13,7 @@
 //! The rules of the games are no concern of this module, see `puzzle`.
 
 mod grid;
+mod manifest;
 mod metadata;
 mod names;
 mod part_writer;
@@ -21,26 +23,27 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Error, shown};
+use crate::error::{Error, shown};
 use crate::format::npy;
 use crate::puzzle::Split;
 
 pub use grid::grids;
-pub use metadata::{Asserted, IgnoredLabel, Metadata, SetConstants};
+pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
+pub use metadata::{AssertedConstants, IgnoredLabel, SetConstants, SplitMetadata};
 pub use reader::PuzzleReader;
-pub use root::{Arrays, Root, SplitDir, is_puzzle_dir, open_array};
+pub use root::{PuzzleRoot, SetArrays, SplitDir, is_puzzle_dir, open_array};
 pub use writer::PuzzleWriter;
 
-const DATASET: &str = "dataset.json";
-const IDENTIFIERS: &str = "identifiers.json";
-const BUILD: &str = "build.json";
+pub const DATASET: &str = "dataset.json";
+pub const IDENTIFIERS: &str = "identifiers.json";
+pub const BUILD: &str = "build.json";
 
 /// Train before test, wherever the two are in order.
 pub const SPLITS: [Split; 2] = [Split::Train, Split::Test];
 
 /// One of the five arrays of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Array {
+pub enum SetArray {
     /// [examples, seq_len]
     Inputs,
     /// [examples, seq_len]
@@ -53,22 +56,22 @@ pub enum Array {
     GroupIndices,
 }
 
-impl Array {
-    pub const ALL: [Array; 5] = [
-        Array::Inputs,
-        Array::Labels,
-        Array::PuzzleIdentifiers,
-        Array::PuzzleIndices,
-        Array::GroupIndices,
+impl SetArray {
+    pub const ALL: [SetArray; 5] = [
+        SetArray::Inputs,
+        SetArray::Labels,
+        SetArray::PuzzleIdentifiers,
+        SetArray::PuzzleIndices,
+        SetArray::GroupIndices,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Array::Inputs => "inputs",
-            Array::Labels => "labels",
-            Array::PuzzleIdentifiers => "puzzle_identifiers",
-            Array::PuzzleIndices => "puzzle_indices",
-            Array::GroupIndices => "group_indices",
+            SetArray::Inputs => "inputs",
+            SetArray::Labels => "labels",
+            SetArray::PuzzleIdentifiers => "puzzle_identifiers",
+            SetArray::PuzzleIndices => "puzzle_indices",
+            SetArray::GroupIndices => "group_indices",
         }
     }
 
@@ -88,6 +91,6 @@ fn array_error(path: &Path, error: npy::Error, writing: bool) -> Error {
     match error {
         npy::Error::Io(error) if writing => Error::write(shown(path), &error),
         npy::Error::Io(error) => Error::io(shown(path), &error),
-        other => Error::data(format!("{}: {other}", shown(path))),
+        other => Error::data(other).at(path),
     }
 }

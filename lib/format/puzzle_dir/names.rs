@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::cli::{Error, Result};
+use crate::error::{Error, Result};
 use crate::puzzle::BLANK_IDENTIFIER;
 
 /// Names by their place in the stream; 0 is the blank one. Their numbers in the set are given at

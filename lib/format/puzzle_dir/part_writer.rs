@@ -4,17 +4,16 @@
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use serde_json::{Value, json};
-
-use super::{Array, array_error};
-use crate::cli::{Error, PendingFile, Result, shown};
-use crate::format::{npy, sha256};
+use super::{PuzzleSetFile, SetArray, array_error};
+use crate::cli::PendingFile;
+use crate::error::{Error, Result, shown};
+use crate::format::npy;
 use crate::record::puzzle::Puzzle;
 
 /// A part being written.
-pub(super) struct PartWriter {
+pub(super) struct SetWriter {
     pub set: String,
-    columns: [Column; 5],
+    columns: [ArrayFile; 5],
     /// The names of the group and the puzzle to which the last example belongs; `None` where the
     /// next example begins new ones.
     current: Option<(String, String)>,
@@ -27,17 +26,17 @@ pub(super) struct PartWriter {
 }
 
 /// A file of int32.
-struct Column {
+struct ArrayFile {
     writer: npy::Writer<BufWriter<PendingFile>>,
     path: std::path::PathBuf,
 }
 
-impl Column {
-    fn create(path: &Path, row_shape: &[u64]) -> Result<Column> {
+impl ArrayFile {
+    fn create(path: &Path, row_shape: &[u64]) -> Result<ArrayFile> {
         let out = BufWriter::with_capacity(1 << 18, PendingFile::create(path)?);
         let writer = npy::Writer::new(out, npy::Dtype::scalar(b'i', 4), row_shape)
             .map_err(|error| array_error(path, error, true))?;
-        Ok(Column { writer, path: path.to_path_buf() })
+        Ok(ArrayFile { writer, path: path.to_path_buf() })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
@@ -47,7 +46,7 @@ impl Column {
 
     /// The whole file, and where its data begins.
     fn finish(self) -> Result<(PendingFile, u64)> {
-        let Column { writer, path } = self;
+        let ArrayFile { writer, path } = self;
         let data = writer.bytes() - writer.data_bytes();
         let out = writer.finish().map_err(|error| array_error(&path, error, true))?;
         let file = out.into_inner().map_err(|e| Error::write(shown(&path), e.error()))?;
@@ -55,18 +54,18 @@ impl Column {
     }
 }
 
-impl PartWriter {
-    pub fn create(directory: &Path, set: &str, seq_len: u64) -> Result<PartWriter> {
-        let create = |array: Array| {
+impl SetWriter {
+    pub fn create(directory: &Path, set: &str, seq_len: u64) -> Result<SetWriter> {
+        let create = |array: SetArray| {
             let row = [seq_len];
             let row_shape = match array {
-                Array::Inputs | Array::Labels => &row[..],
+                SetArray::Inputs | SetArray::Labels => &row[..],
                 _ => &[],
             };
-            Column::create(&array.path(directory, set), row_shape)
+            ArrayFile::create(&array.path(directory, set), row_shape)
         };
-        let [inputs, labels, identifiers, puzzles, groups] = Array::ALL.map(create);
-        Ok(PartWriter {
+        let [inputs, labels, identifiers, puzzles, groups] = SetArray::ALL.map(create);
+        Ok(SetWriter {
             set: set.to_string(),
             columns: [inputs?, labels?, identifiers?, puzzles?, groups?],
             current: None,
@@ -95,18 +94,20 @@ impl PartWriter {
         if self.identifier_of(example).is_none() {
             let same_group = self.current.as_ref().is_some_and(|(group, _)| group == example.group);
             if !same_group {
-                self.index(Array::GroupIndices, self.puzzles)?;
+                self.index(SetArray::GroupIndices, self.puzzles)?;
                 self.groups += 1;
             }
-            self.index(Array::PuzzleIndices, self.examples)?;
-            self.index(Array::PuzzleIdentifiers, identifier)?;
+            self.index(SetArray::PuzzleIndices, self.examples)?;
+            self.index(SetArray::PuzzleIdentifiers, identifier)?;
             self.puzzles += 1;
             self.identifier = identifier;
             self.current = Some((example.group.to_string(), example.puzzle.to_string()));
         }
         let full = || Error::data(format!("set {}: more examples than an int32 counts", self.set));
         self.examples = self.examples.checked_add(1).ok_or_else(full)?;
-        for (array, tokens) in [(Array::Inputs, example.inputs), (Array::Labels, example.labels)] {
+        for (array, tokens) in
+            [(SetArray::Inputs, example.inputs), (SetArray::Labels, example.labels)]
+        {
             self.row.clear();
             self.row.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
             self.columns[array as usize].write(&self.row)?;
@@ -114,7 +115,7 @@ impl PartWriter {
         Ok(())
     }
 
-    fn index(&mut self, array: Array, value: i32) -> Result<()> {
+    fn index(&mut self, array: SetArray, value: i32) -> Result<()> {
         self.columns[array as usize].write(&value.to_le_bytes())
     }
 
@@ -125,37 +126,32 @@ impl PartWriter {
         split: &str,
         mut number: impl FnMut(i32) -> i32,
         files: &mut Vec<PendingFile>,
-        entries: &mut Vec<Value>,
+        entries: &mut Vec<PuzzleSetFile>,
     ) -> Result<()> {
-        self.index(Array::PuzzleIndices, self.examples)?;
-        self.index(Array::GroupIndices, self.puzzles)?;
+        self.index(SetArray::PuzzleIndices, self.examples)?;
+        self.index(SetArray::GroupIndices, self.puzzles)?;
         let mut finished = Vec::new();
-        for (array, column) in Array::ALL.into_iter().zip(self.columns) {
+        for (array, column) in SetArray::ALL.into_iter().zip(self.columns) {
             let (mut file, data) = column.finish()?;
-            if array == Array::PuzzleIdentifiers {
+            if array == SetArray::PuzzleIdentifiers {
                 let mapped = map_in_place(&mut file, data, &mut number);
                 mapped.map_err(|e| Error::write(shown(file.path()), &e))?;
             }
             finished.push(file);
         }
         // Each file is read once more for its hash, the two large ones side by side.
-        let hashes: Vec<Result<Value>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = finished
-                .iter_mut()
-                .map(|file| {
-                    scope.spawn(move || {
-                        let name = file.path().file_name().unwrap_or_default().to_string_lossy();
-                        let name = format!("{split}/{name}");
-                        let entry = file_entry(&name, file);
-                        entry.map_err(|e| Error::write(shown(file.path()), &e))
-                    })
-                })
-                .collect();
+        let described: Vec<Result<PuzzleSetFile>> = std::thread::scope(|scope| {
+            let describe = |file: &mut PendingFile| {
+                let name = file.path().file_name().unwrap_or_default().to_string_lossy();
+                PuzzleSetFile::describe(format!("{split}/{name}"), file)
+            };
+            let threads: Vec<_> =
+                finished.iter_mut().map(|file| scope.spawn(move || describe(file))).collect();
             let ended = |_| Err(Error::unavailable("a thread that hashes has ended"));
             threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
         });
-        for (hash, mut file) in hashes.into_iter().zip(finished) {
-            entries.push(hash?);
+        for (entry, mut file) in described.into_iter().zip(finished) {
+            entries.push(entry?);
             file.close()?;
             files.push(file);
         }
@@ -188,11 +184,4 @@ fn map_in_place(
         file.write_all(&block)?;
         at += block.len() as u64;
     }
-}
-
-/// The entry of a file in `build.json`.
-pub(super) fn file_entry(name: &str, file: &mut PendingFile) -> std::io::Result<Value> {
-    file.rewind()?;
-    let sha256 = sha256(file)?;
-    Ok(json!({"name": name, "bytes": file.stream_position()?, "sha256": sha256}))
 }

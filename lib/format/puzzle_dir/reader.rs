@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Array, Arrays, Metadata, Root, SetConstants, SplitDir};
+use super::{PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata};
 use crate::batch::{Batch, DatasetReader, Header, Origin};
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
@@ -22,7 +22,7 @@ const BATCH_TOKENS: usize = 1 << 18;
 
 /// Reads the examples of puzzle sets, or of a slice of all their groups together.
 pub struct PuzzleReader {
-    parts: Vec<Part>,
+    parts: Vec<OpenSet>,
     /// The part being read.
     current: usize,
     builder: PuzzlesBuilder,
@@ -32,13 +32,13 @@ pub struct PuzzleReader {
 }
 
 /// One set of one split, and what is left to read of it.
-struct Part {
+struct OpenSet {
     name: Arc<str>,
     domain: Option<String>,
     split: &'static str,
     set: String,
     constants: SetConstants,
-    arrays: Arrays,
+    arrays: SetArrays,
     identifiers: Arc<Identifiers>,
     /// What the first example carries.
     build: Option<String>,
@@ -56,11 +56,11 @@ impl PuzzleReader {
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<PuzzleReader> {
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
         for path in paths {
-            let root = Root::open(path)?;
+            let root = PuzzleRoot::open(path)?;
             open_root(&root, &mut parts, &mut notes)?;
         }
         if let Some(slice) = slice {
-            let total = parts.iter().map(Part::groups).sum();
+            let total = parts.iter().map(OpenSet::groups).sum();
             let (wanted, mut start) = (slice.of(total), 0);
             for part in &mut parts {
                 let groups = part.groups();
@@ -69,7 +69,7 @@ impl PuzzleReader {
                 start += groups;
             }
         }
-        let same = |part: &&Part| (part.constants.clone(), part.domain.clone());
+        let same = |part: &&OpenSet| (part.constants.clone(), part.domain.clone());
         let constants = parts.first().map(|part| same(&part));
         let constants = constants.filter(|first| parts.iter().all(|part| same(&part) == *first));
         Ok(PuzzleReader { parts, current: 0, builder: PuzzlesBuilder::default(), constants, notes })
@@ -128,7 +128,7 @@ impl DatasetReader for PuzzleReader {
 }
 
 /// Opens all sets of a root.
-fn open_root(root: &Root, parts: &mut Vec<Part>, notes: &mut Vec<String>) -> Result<()> {
+fn open_root(root: &PuzzleRoot, parts: &mut Vec<OpenSet>, notes: &mut Vec<String>) -> Result<()> {
     let build = root.build()?;
     let names = root.identifiers()?;
     let mut named_blank = None;
@@ -148,8 +148,14 @@ fn open_root(root: &Root, parts: &mut Vec<Part>, notes: &mut Vec<String>) -> Res
             }
         };
         for set in &metadata.sets {
-            let part =
-                Part::open(split, set, &metadata, Arc::clone(&shared), build.as_ref(), &mut text)?;
+            let part = OpenSet::open(
+                split,
+                set,
+                &metadata,
+                Arc::clone(&shared),
+                build.as_ref(),
+                &mut text,
+            )?;
             parts.push(part);
         }
     }
@@ -180,7 +186,7 @@ struct Identifiers {
 }
 
 impl Identifiers {
-    fn new(names: Option<Vec<String>>, metadata: &Metadata) -> Identifiers {
+    fn new(names: Option<Vec<String>>, metadata: &SplitMetadata) -> Identifiers {
         let blank = metadata.constants.blank_identifier_id;
         let mut sorted: Vec<&String> = names.iter().flatten().collect();
         sorted.sort_unstable();
@@ -206,51 +212,21 @@ impl Identifiers {
     }
 }
 
-impl Part {
+impl OpenSet {
     fn open(
         split: &SplitDir,
         set: &str,
-        metadata: &Metadata,
+        metadata: &SplitMetadata,
         identifiers: Arc<Identifiers>,
         build: Option<&Map<String, Value>>,
         text: &mut Option<String>,
-    ) -> Result<Part> {
+    ) -> Result<OpenSet> {
         let arrays = split.arrays(set)?;
-        let name = |array: Array| shown(&array.path(&split.directory, set));
-        let bad = |array: Array, cause: String| Error::data(format!("{}: {cause}", name(array)));
-        let shape = [arrays.inputs.rows(), metadata.constants.seq_len.try_into().unwrap_or(0)];
-        for (array, side) in [(Array::Inputs, &arrays.inputs), (Array::Labels, &arrays.labels)] {
-            if side.shape() != shape {
-                let found = side.shape();
-                return Err(bad(array, format!("shape {found:?} where {shape:?} should be")));
-            }
-        }
-        let puzzles = arrays.puzzle_identifiers.rows();
-        let one_axis = [
-            (Array::PuzzleIdentifiers, &arrays.puzzle_identifiers),
-            (Array::PuzzleIndices, &arrays.puzzle_indices),
-            (Array::GroupIndices, &arrays.group_indices),
-        ];
-        for (array, values) in one_axis {
-            if values.shape().len() != 1 {
-                return Err(bad(array, format!("shape {:?} has not one axis", values.shape())));
-            }
-        }
-        check_indices(&arrays.puzzle_indices, puzzles, arrays.inputs.rows(), "examples")
-            .map_err(|cause| bad(Array::PuzzleIndices, cause))?;
-        let groups = arrays.group_indices.rows().saturating_sub(1);
-        check_indices(&arrays.group_indices, groups, puzzles, "puzzles")
-            .map_err(|cause| bad(Array::GroupIndices, cause))?;
-        let known = arrays.puzzle_identifiers.values().zip(0u64..);
-        if let Some((identifier, at)) = known
-            .filter(|(identifier, _)| identifiers.names.is_some() || *identifier < 0)
-            .find(|(identifier, _)| identifiers.name(*identifier).is_none() || *identifier < 0)
-        {
-            let cause = format!("entry {at} is {identifier}, which identifiers.json has not");
-            return Err(bad(Array::PuzzleIdentifiers, cause));
-        }
+        check_arrays(&arrays, metadata.constants.seq_len, &identifiers).map_err(
+            |(array, cause)| Error::data(cause).at(array.path(&split.directory, set).as_path()),
+        )?;
         let examples = 0..arrays.inputs.rows();
-        let mut part = Part {
+        let mut part = OpenSet {
             name: shown(&split.directory).into(),
             domain: domain_name(&metadata.constants, build),
             split: split.split.name(),
@@ -301,7 +277,7 @@ impl Part {
     /// Whether the identifiers alone tell puzzles and groups apart: no puzzle is blank, neighbours
     /// have different ones, and so have the first puzzles of neighbouring groups.
     fn is_named(&self) -> bool {
-        let Arrays { puzzle_identifiers, group_indices, .. } = &self.arrays;
+        let SetArrays { puzzle_identifiers, group_indices, .. } = &self.arrays;
         let differ = |mut identifiers: Box<dyn Iterator<Item = i64> + '_>| {
             let mut before = None;
             identifiers.all(|identifier| {
@@ -333,8 +309,8 @@ impl Part {
             }
         }
         for (array, side, tokens) in [
-            (Array::Inputs, &self.arrays.inputs, &mut *inputs),
-            (Array::Labels, &self.arrays.labels, &mut *labels),
+            (SetArray::Inputs, &self.arrays.inputs, &mut *inputs),
+            (SetArray::Labels, &self.arrays.labels, &mut *labels),
         ] {
             tokens.clear();
             for token in side.row(example) {
@@ -381,6 +357,47 @@ fn domain_name(constants: &SetConstants, build: Option<&Map<String, Value>>) -> 
         |name: &&str| domain(name).is_none_or(|domain| constants.are_of(&domain.constants()));
     let guessed = || constants.domain().map(|domain| domain.constants().name);
     named.filter(agrees).or_else(guessed).map(str::to_string)
+}
+
+/// Whether arrays fit together as groups of puzzles of examples, with identifiers that are known;
+/// the array that does not, and the cause.
+fn check_arrays(
+    arrays: &SetArrays,
+    seq_len: i64,
+    identifiers: &Identifiers,
+) -> Result<(), (SetArray, String)> {
+    let SetArrays { inputs, labels, puzzle_identifiers, puzzle_indices, group_indices } = arrays;
+    let shape = [inputs.rows(), seq_len.try_into().unwrap_or(0)];
+    for (array, side) in [(SetArray::Inputs, inputs), (SetArray::Labels, labels)] {
+        if side.shape() != shape {
+            return Err((array, format!("shape {:?} where {shape:?} should be", side.shape())));
+        }
+    }
+    let puzzles = puzzle_identifiers.rows();
+    for (array, values) in [
+        (SetArray::PuzzleIdentifiers, puzzle_identifiers),
+        (SetArray::PuzzleIndices, puzzle_indices),
+        (SetArray::GroupIndices, group_indices),
+    ] {
+        if values.shape().len() != 1 {
+            return Err((array, format!("shape {:?} has not one axis", values.shape())));
+        }
+    }
+    check_indices(puzzle_indices, puzzles, inputs.rows(), "examples")
+        .map_err(|cause| (SetArray::PuzzleIndices, cause))?;
+    let groups = group_indices.rows().saturating_sub(1);
+    check_indices(group_indices, groups, puzzles, "puzzles")
+        .map_err(|cause| (SetArray::GroupIndices, cause))?;
+    let is_unknown = |&(identifier, _): &(i64, u64)| {
+        identifier < 0 || identifiers.names.is_some() && identifiers.name(identifier).is_none()
+    };
+    match puzzle_identifiers.values().zip(0u64..).find(is_unknown) {
+        Some((identifier, at)) => {
+            let cause = format!("entry {at} is {identifier}, which identifiers.json has not");
+            Err((SetArray::PuzzleIdentifiers, cause))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Indices of `count` runs over `total` items: from 0, rising, to the end.

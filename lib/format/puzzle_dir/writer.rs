@@ -2,18 +2,22 @@
 //! last. Groups, puzzles and examples are written as they come.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value};
 
-use super::metadata::list_text;
 use super::names::Names;
-use super::part_writer::{PartWriter, file_entry};
-use super::{Array, Asserted, BUILD, DATASET, IDENTIFIERS, Metadata, SPLITS, SetConstants};
+use super::part_writer::SetWriter;
+use super::{
+    AssertedConstants, BUILD, DATASET, IDENTIFIERS, PuzzleSetFile, PuzzleSetManifest, SPLITS,
+    SetArray, SetConstants, SplitMetadata,
+};
 use crate::batch::{Batch, Counts, Sink};
 use crate::cli::{Flow, PendingFile, Rejects, publish, refuse_existing, remove_if_there};
 use crate::error::{Error, Result, shown};
+use crate::format::{json_file, standing_in};
+use crate::json::PythonFormatter;
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
 use crate::record::puzzle::{Puzzle, Puzzles};
 
@@ -23,11 +27,11 @@ const MAX_SETS: usize = 32;
 /// Writes one puzzle set. Dropped before it is finished, it leaves nothing.
 pub struct PuzzleWriter {
     root: PathBuf,
-    asserted: Asserted,
+    asserted: AssertedConstants,
     /// Told by the first record.
-    shape: Option<Shape>,
+    shape: Option<SetShape>,
     /// The sets of train and of test, in the order of their first examples.
-    parts: [Vec<PartWriter>; 2],
+    parts: [Vec<SetWriter>; 2],
     /// What made the records, one object for each source.
     builds: Vec<Map<String, Value>>,
 }
@@ -55,7 +59,7 @@ impl Sink for PuzzleWriter {
 }
 
 /// What all records have in common.
-struct Shape {
+struct SetShape {
     domain: Option<String>,
     constants: SetConstants,
     names: Names,
@@ -63,7 +67,11 @@ struct Shape {
 
 impl PuzzleWriter {
     /// Begins a set in `root`. What stands there is refused unless it may be overwritten.
-    pub fn create(root: &Path, asserted: Asserted, overwrite: bool) -> Result<PuzzleWriter> {
+    pub fn create(
+        root: &Path,
+        asserted: AssertedConstants,
+        overwrite: bool,
+    ) -> Result<PuzzleWriter> {
         present(root)?.iter().try_for_each(|path| refuse_existing(path, overwrite))?;
         let parts = [Vec::new(), Vec::new()];
         Ok(PuzzleWriter { root: root.to_path_buf(), asserted, shape: None, parts, builds: vec![] })
@@ -78,7 +86,7 @@ impl PuzzleWriter {
         let shape = match &mut self.shape {
             Some(shape) => shape,
             None => {
-                let shape = Shape::new(&self.asserted, example)?;
+                let shape = SetShape::new(&self.asserted, example)?;
                 self.shape.insert(shape)
             }
         };
@@ -104,7 +112,7 @@ impl PuzzleWriter {
             None => {
                 let directory = self.root.join(split.name());
                 let seq_len = shape.constants.seq_len.unsigned_abs();
-                parts.push(PartWriter::create(&directory, set, seq_len)?);
+                parts.push(SetWriter::create(&directory, set, seq_len)?);
                 parts.len() - 1
             }
         };
@@ -127,7 +135,7 @@ impl PuzzleWriter {
     fn begin_source(&mut self, text: &str) -> Result<()> {
         let mut build: Map<String, Value> = serde_json::from_str(text)
             .map_err(|error| Error::data(format!("build is no object: {error}")))?;
-        self.parts.iter_mut().flatten().for_each(PartWriter::end_source);
+        self.parts.iter_mut().flatten().for_each(SetWriter::end_source);
         // A set of several sources comes back with all of them.
         let Some(sources) = build.shift_remove("builds") else {
             self.builds.push(build);
@@ -155,40 +163,22 @@ impl PuzzleWriter {
     fn publish(self) -> Result<()> {
         let PuzzleWriter { root, shape, parts, builds, .. } = self;
         let Some(mut shape) = shape.filter(|_| parts.iter().any(|sets| !sets.is_empty())) else {
-            return Err(Error::data(format!(
-                "{}: no example came, nothing is written",
-                shown(&root)
-            )));
+            return Err(Error::data("no example came, nothing is written").at(root.as_path()));
         };
-        let num_puzzle_identifiers = shape.names.len() as i64;
         let (mut files, mut entries, mut datasets) = (Vec::new(), Vec::new(), Vec::new());
-        for (split, sets) in SPLITS.into_iter().zip(parts) {
-            if sets.is_empty() {
-                continue;
-            }
-            let total = |count: fn(&PartWriter) -> i32| -> i64 {
-                sets.iter().map(|part| i64::from(count(part))).sum()
-            };
-            let metadata = Metadata {
-                constants: shape.constants.clone(),
-                num_puzzle_identifiers,
-                total_groups: total(|part| part.groups),
-                mean_puzzle_examples: total(|part| part.examples) as f64
-                    / total(|part| part.puzzles) as f64,
-                sets: sets.iter().map(|part| part.set.clone()).collect(),
-            };
+        for (split, sets) in SPLITS.into_iter().zip(parts).filter(|(_, sets)| !sets.is_empty()) {
             let name = format!("{}/{DATASET}", split.name());
-            datasets.push(text_file(&root, &name, &metadata.to_text(), &mut entries)?);
+            datasets.push(python_file(&root, name, &shape.metadata(&sets), &mut entries)?);
             for part in sets {
                 let number = |place| shape.names.number(place);
                 part.finish(split.name(), number, &mut files, &mut entries)?;
             }
         }
         files.append(&mut datasets);
-        let identifiers = list_text(&shape.names.by_number()?);
-        files.push(text_file(&root, IDENTIFIERS, &identifiers, &mut entries)?);
-        let build = build_json(shape.domain, builds, entries);
-        files.push(text_file(&root, BUILD, &format!("{build:#}\n"), &mut Vec::new())?);
+        let names = shape.names.by_number()?;
+        files.push(python_file(&root, IDENTIFIERS.to_string(), &names, &mut entries)?);
+        let manifest = PuzzleSetManifest::new(shape.domain, builds, entries);
+        files.push(json_file::pending(&root.join(BUILD), &manifest)?);
         // What makes it a set goes first and comes back last.
         let mut gone = present(&root)?;
         gone.sort_by_key(|path| path.extension().is_none_or(|extension| extension != "json"));
@@ -202,12 +192,27 @@ impl PuzzleWriter {
     }
 }
 
-impl Shape {
-    fn new(asserted: &Asserted, first: &Puzzle<'_>) -> Result<Shape> {
+impl SetShape {
+    fn new(asserted: &AssertedConstants, first: &Puzzle<'_>) -> Result<SetShape> {
         let constants = asserted.resolve(first.domain, first.inputs.len())?;
         let blank = i32::try_from(constants.blank_identifier_id).unwrap_or_default();
         let domain = first.domain.map(str::to_string);
-        Ok(Shape { domain, constants, names: Names::new(blank) })
+        Ok(SetShape { domain, constants, names: Names::new(blank) })
+    }
+
+    /// The `dataset.json` of a split with these sets.
+    fn metadata(&self, sets: &[SetWriter]) -> SplitMetadata {
+        let total = |count: fn(&SetWriter) -> i32| -> i64 {
+            sets.iter().map(|part| i64::from(count(part))).sum()
+        };
+        SplitMetadata {
+            constants: self.constants.clone(),
+            num_puzzle_identifiers: self.names.len() as i64,
+            total_groups: total(|part| part.groups),
+            mean_puzzle_examples: total(|part| part.examples) as f64
+                / total(|part| part.puzzles) as f64,
+            sets: sets.iter().map(|part| part.set.clone()).collect(),
+        }
     }
 
     /// Where an example belongs, or why it belongs nowhere.
@@ -235,35 +240,18 @@ impl Shape {
     }
 }
 
-/// What `build.json` says: the domain, what made the records, and the files. A single source's
-/// fields stand in the object itself, several sources in a list.
-fn build_json(
-    domain: Option<String>,
-    mut builds: Vec<Map<String, Value>>,
-    files: Vec<Value>,
-) -> Value {
-    let mut build = Map::new();
-    build.insert("domain".to_string(), domain.into());
-    if builds.len() == 1 {
-        for (key, value) in builds.remove(0) {
-            if key != "domain" && key != "files" {
-                build.insert(key, value);
-            }
-        }
-    } else if !builds.is_empty() {
-        build.insert("builds".to_string(), json!(builds));
-    }
-    build.insert("files".to_string(), files.into());
-    Value::Object(build)
-}
-
-/// A text file of the set, still pending, and its entry.
-fn text_file(root: &Path, name: &str, text: &str, entries: &mut Vec<Value>) -> Result<PendingFile> {
-    let path = root.join(name);
-    let failed = |error: std::io::Error| Error::write(shown(&path), &error);
-    let mut file = PendingFile::create(&path)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    entries.push(file_entry(name, &mut file).map_err(failed)?);
+/// A file of the set as Python's `json.dump` writes it, still pending, and its entry.
+fn python_file(
+    root: &Path,
+    name: String,
+    value: &impl Serialize,
+    entries: &mut Vec<PuzzleSetFile>,
+) -> Result<PendingFile> {
+    let path = root.join(&name);
+    let text =
+        PythonFormatter::SPACED.text(value).map_err(|e| Error::data(e).at(path.as_path()))?;
+    let mut file = json_file::pending_text(&path, text.as_bytes())?;
+    entries.push(PuzzleSetFile::describe(name, &mut file)?);
     Ok(file)
 }
 
@@ -272,22 +260,12 @@ fn present(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = [BUILD, IDENTIFIERS].map(|name| root.join(name)).to_vec();
     found.retain(|path| path.exists());
     for split in SPLITS {
-        let directory = root.join(split.name());
-        let failed = |error: std::io::Error| Error::write(shown(&directory), &error);
-        let entries = match fs::read_dir(&directory) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-            Err(error) => return Err(failed(error)),
-        };
-        for entry in entries {
-            let path = entry.map_err(failed)?.path();
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let is_array = |array: Array| name.ends_with(&format!("__{}.npy", array.name()));
-            let hidden = name.starts_with('.');
-            if name == DATASET || !hidden && Array::ALL.into_iter().any(is_array) {
-                found.push(path);
-            }
-        }
+        let paths = standing_in(&root.join(split.name()))?;
+        found.extend(paths.into_iter().filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_array = SetArray::ALL.into_iter().any(|array| array.set_of(&name).is_some());
+            name == DATASET || is_array && !name.starts_with('.')
+        }));
     }
     found.sort();
     Ok(found)

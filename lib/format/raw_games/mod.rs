@@ -18,6 +18,8 @@ mod walk;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::cli::Rejection;
@@ -28,7 +30,8 @@ pub use defect::Defect;
 pub use walk::{GameFile, list};
 
 /// Which branches of a step count as legal.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Legality {
     /// Those that the board can move and that have a value. Values of others are dropped.
     #[default]

@@ -1,18 +1,19 @@
 //! What manifests say against the disk, against one another, and against what was seen.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::Path;
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use super::{Claim, Manifests, Seen};
 use crate::check::inventory::{self, Claimed};
 use crate::check::kd::Prefix;
 use crate::check::{CheckContext, Findings, checks};
-use crate::error::{Result, shown};
-use crate::format::hex;
-use crate::format::kd_root::{ALL, Config, Part, Records};
+use crate::digest::sha256_of;
+use crate::error::{Error, Result, shown};
+use crate::format::kd_root::{ALL, KdConfig, KdPart, KdRootSplit};
+use crate::format::{RecordCounts, checked_sum};
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 checks! {
@@ -67,39 +68,13 @@ impl Manifests {
     }
 
     fn configs(&self, findings: &mut Findings<'_>) {
-        let mut check = |path: &Path, config: &Config, hash: &str, tokenizer: &Value| {
-            let fraction = config.valid_fraction.map(|fraction| fraction.to_string().parse());
-            let computed = match fraction.transpose() {
-                Ok(fraction) => config.sha256(fraction.as_ref()),
-                Err(_) => "none: valid_fraction is not from 0 to 1".to_string(),
-            };
-            if computed != hash {
-                findings.add(
-                    &CONFIG,
-                    path,
-                    format_args!("config_hash is {hash}; that of the config is {computed}"),
-                );
-            }
-            let ours = [
-                ("model_sha256", Value::from(VOCABULARY_SHA256)),
-                ("vocab_size", Value::from(PADDED_VOCABULARY_SIZE)),
-            ];
-            for (name, expected) in ours {
-                if tokenizer["type"] == "o200k_harmony" && tokenizer[name] != expected {
-                    findings.add(
-                        &CONFIG,
-                        path,
-                        format_args!("tokenizer.{name} is {}, not {expected}", tokenizer[name]),
-                    );
-                }
-            }
-        };
         if let Some((path, root)) = &self.root {
-            check(path, &root.config, &root.config_hash, &root.tokenizer);
+            config(path, &root.config, &root.config_hash, &root.tokenizer, findings);
         }
         for (path, part) in &self.parts {
-            if let (Some(config), Some(hash)) = (&part.config, &part.config_hash) {
-                check(path, config, hash, part.source.tokenizer.as_ref().unwrap_or(&Value::Null));
+            if let (Some(of_part), Some(hash)) = (&part.config, &part.config_hash) {
+                let tokenizer = part.source.tokenizer.as_ref().unwrap_or(&Value::Null);
+                config(path, of_part, hash, tokenizer, findings);
             }
         }
         for (path, part) in &self.parts {
@@ -115,19 +90,13 @@ impl Manifests {
 
     fn input(&self, context: &CheckContext<'_>, findings: &mut Findings<'_>) -> Result<()> {
         let Some(given) = &context.options.input_manifest else { return Ok(()) };
-        let bytes = inventory::read(given)?;
-        let hash = hex(&Sha256::digest(&bytes));
-        let mut told: Vec<(&Path, Option<String>)> = Vec::new();
-        if let Some((path, root)) = &self.root {
-            told.push((path, root.input.manifest_sha256.clone()));
-        }
-        for (path, part) in &self.parts {
-            let sha256 = part.source.manifest.as_ref().and_then(|m| m["sha256"].as_str());
-            told.push((path, sha256.map(str::to_string)));
-        }
-        for (path, sha256) in told.into_iter().filter(|(_, sha256)| sha256.as_ref() != Some(&hash))
-        {
-            let sha256 = sha256.unwrap_or_else(|| "none".to_string());
+        let content = File::open(given).and_then(sha256_of);
+        let (_, hash) = content.map_err(|e| Error::io(shown(given), &e))?;
+        let of_root =
+            self.root.iter().map(|(path, root)| (path, root.input.manifest_sha256.as_deref()));
+        let of_parts = self.parts.iter().map(|(path, part)| (path, part.source.manifest_sha256()));
+        for (path, sha256) in of_root.chain(of_parts).filter(|(_, told)| *told != Some(&hash)) {
+            let sha256 = sha256.unwrap_or("none");
             findings.add(
                 &INPUT,
                 path,
@@ -151,19 +120,14 @@ impl Manifests {
     /// The records of each part.
     fn records(&self, findings: &mut Findings<'_>) {
         for (path, part) in &self.parts {
-            let Records { read, written, rejected } = part.records;
-            let rows = part.splits.values().map(|split| split.rows).sum();
+            let rows = checked_sum(part.splits.values().map(|split| split.rows));
             let whole = part.splits.contains_key(ALL);
-            let sum = records_differ(read, written, rejected, whole);
-            let sums = [("written", written, Some(rows)), ("read", read, sum)];
-            for (what, told, sum) in sums {
-                if let Some(sum) = sum.filter(|sum| *sum != told) {
-                    findings.add(
-                        &COUNTS,
-                        path,
-                        format_args!("records.{what} is {told}, not {sum}"),
-                    );
-                }
+            let causes = [
+                sum_differs("records.written", part.records.written, rows),
+                read_differs(&part.records, whole),
+            ];
+            for cause in causes.into_iter().flatten() {
+                findings.add(&COUNTS, path, cause);
             }
         }
     }
@@ -172,36 +136,27 @@ impl Manifests {
     fn sums(&self, seen: &[(&Prefix, Seen)], findings: &mut Findings<'_>) {
         let Some((path, root)) = &self.root else { return };
         let mut causes = Vec::new();
-        let mut differ = |what: String, told: u64, sum: u64| {
-            if told != sum {
-                causes.push(format!("{what} is {told}, not {sum}"));
-            }
-        };
-        let mut rows = 0;
-        for (name, split) in &root.splits {
-            let shards = &split.shards;
-            differ(format!("{name}.rows"), split.rows, shards.iter().map(|shard| shard.rows).sum());
-            let tokens = shards.iter().map(|shard| shard.tokens).sum();
-            differ(format!("{name}.tokens"), split.tokens, tokens);
-            rows += split.rows;
+        for (name, KdRootSplit { rows, tokens, shards, .. }) in &root.splits {
+            let of_shards = checked_sum(shards.iter().map(|shard| shard.rows));
+            causes.extend(sum_differs(&format!("{name}.rows"), *rows, of_shards));
+            let of_shards = checked_sum(shards.iter().map(|shard| shard.tokens));
+            causes.extend(sum_differs(&format!("{name}.tokens"), *tokens, of_shards));
         }
-        differ("records.written".to_string(), root.records.written, rows);
-        let Records { read, written, rejected } = root.records;
-        if let Some(sum) = records_differ(read, written, rejected, self.has_concatenation()) {
-            differ("records.read".to_string(), read, sum);
-        }
+        let rows = checked_sum(root.splits.values().map(|split| split.rows));
+        causes.extend(sum_differs("records.written", root.records.written, rows));
+        causes.extend(read_differs(&root.records, self.has_concatenation()));
         for (name, split) in &root.splits {
-            let of_split = || seen.iter().filter(|(prefix, _)| prefix.split == Some(name.as_str()));
-            if of_split().count() == split.shards.len()
-                && of_split().all(|(_, s)| s.spans.is_some())
-            {
-                let mut spans = [0; 256];
-                for found in of_split().filter_map(|(_, seen)| seen.spans.as_ref()) {
-                    spans.iter_mut().zip(found).for_each(|(sum, count)| *sum += count);
-                }
-                let differing = spans_differ(&split.supervised_tokens, &spans);
-                causes.extend(differing.into_iter().map(|cause| format!("{name}: {cause}")));
+            let of_split = seen.iter().filter(|(prefix, _)| prefix.split == Some(name.as_str()));
+            let counted: Option<Vec<_>> = of_split.map(|(_, seen)| seen.spans.as_ref()).collect();
+            let Some(counted) = counted.filter(|all| all.len() == split.shards.len()) else {
+                continue;
+            };
+            let mut spans = [0; 256];
+            for found in counted {
+                spans.iter_mut().zip(found).for_each(|(sum, count)| *sum += count);
             }
+            let differing = spans_differ(&split.supervised_tokens, &spans);
+            causes.extend(differing.into_iter().map(|cause| format!("{name}: {cause}")));
         }
         for cause in causes {
             findings.add(&COUNTS, path, cause);
@@ -211,43 +166,54 @@ impl Manifests {
     /// The root's manifest and those of the parts.
     fn parts(&self, findings: &mut Findings<'_>) {
         let Some((root_path, root)) = &self.root else { return };
+        let manifest = root.input.manifest_sha256.as_deref();
         for (path, part) in &self.parts {
             let source = &part.source;
-            let sha256 = source.manifest.as_ref().and_then(|manifest| manifest["sha256"].as_str());
-            let chain = |of: &&Value| of["part"] == part.name.as_str();
-            let chain = root.provenance.iter().find(chain).map(|chain| &chain["filters"]);
+            let chain = root.provenance.iter().find(|chain| chain.part == part.name);
             let same = [
                 ("config", part.config_hash.as_ref().is_none_or(|h| *h == root.config_hash)),
                 ("tokenizer", source.tokenizer.as_ref().is_none_or(|t| *t == root.tokenizer)),
-                ("input's manifest", sha256 == root.input.manifest_sha256.as_deref()),
+                ("input's manifest", source.manifest_sha256() == manifest),
                 ("input", source.inputs.iter().all(|input| root.input.files.contains(input))),
-                ("provenance", chain.and_then(Value::as_array) == Some(&part.provenance)),
+                ("provenance", chain.is_some_and(|chain| chain.filters == part.provenance)),
             ];
             for (what, _) in same.iter().filter(|(_, same)| !same) {
                 findings.add(&PARTS, path, format_args!("its {what} is not the root's"));
             }
         }
-        let inputs: usize = {
-            let all = self.parts.iter().flat_map(|(_, part)| &part.source.inputs);
-            all.map(Value::to_string).collect::<BTreeSet<_>>().len()
-        };
-        if !self.parts.is_empty() && !self.unread && root.input.files.len() > inputs {
+        if self.unread {
+            return;
+        }
+        let inputs = self.parts.iter().flat_map(|(_, part)| &part.source.inputs);
+        let inputs = inputs.map(Value::to_string).collect::<BTreeSet<_>>().len();
+        if !self.parts.is_empty() && root.input.files.len() > inputs {
             findings.add(
                 &PARTS,
                 root_path,
                 format_args!("{} inputs; its parts have {inputs}", root.input.files.len()),
             );
         }
-        if self.unread {
-            return;
+        self.shards(root_path, findings);
+        let of_parts = RecordCounts::sum(self.parts.iter().map(|(_, part)| part.records));
+        if !self.parts.is_empty() && of_parts != Some(root.records) {
+            let sum = of_parts.map_or("more than 2^64".to_string(), |sum| sum.to_string());
+            findings.add(
+                &PARTS,
+                root_path,
+                format_args!("its records are {}, those of its parts {sum}", root.records),
+            );
         }
+    }
+
+    /// What the root's manifest and those of the parts say of each prefix.
+    fn shards(&self, root_path: &Path, findings: &mut Findings<'_>) {
         let mut by_prefix: BTreeMap<&Path, Vec<&Claim>> = BTreeMap::new();
         for claim in &self.claims {
             by_prefix.entry(&claim.prefix).or_default().push(claim);
         }
         for (prefix, claims) in by_prefix {
-            let of_root = claims.iter().find(|claim| claim.manifest == *root_path);
-            let of_part = claims.iter().find(|claim| claim.manifest != *root_path);
+            let of_root = claims.iter().find(|claim| claim.manifest == root_path);
+            let of_part = claims.iter().find(|claim| claim.manifest != root_path);
             let cause = match (of_root, of_part) {
                 (None, _) => Some("is not in manifest.json"),
                 (_, None) if !self.parts.is_empty() => Some("has no part manifest"),
@@ -262,21 +228,6 @@ impl Manifests {
             if let Some(cause) = cause {
                 findings.add(&PARTS, prefix, cause);
             }
-        }
-        let sum = |count: fn(&Records) -> u64| -> u64 {
-            self.parts.iter().map(|(_, part)| count(&part.records)).sum()
-        };
-        let of_parts = Records {
-            read: sum(|records| records.read),
-            written: sum(|records| records.written),
-            rejected: sum(|records| records.rejected),
-        };
-        if !self.parts.is_empty() && of_parts != root.records {
-            findings.add(
-                &PARTS,
-                root_path,
-                format_args!("its records are {:?}, those of its parts {of_parts:?}", root.records),
-            );
         }
     }
 }
@@ -304,7 +255,7 @@ impl Claim {
 }
 
 /// Where the policy and spans of a part are not of its config.
-fn contradiction(config: &Config, part: &Part) -> Option<String> {
+fn contradiction(config: &KdConfig, part: &KdPart) -> Option<String> {
     let policy = part.source.policy.as_deref();
     if !matches!(policy, Some("synth-kd-v1" | "chat")) {
         let policy = policy.unwrap_or("missing");
@@ -316,11 +267,57 @@ fn contradiction(config: &Config, part: &Part) -> Option<String> {
     Some(format!("source.spans has no {channel:?}, which the config supervises"))
 }
 
-/// What should have been read, where it was not.
-fn records_differ(read: u64, written: u64, rejected: u64, at_least: bool) -> Option<u64> {
-    let sum = written.saturating_add(rejected);
-    let good = if at_least { read >= sum } else { read == sum };
-    (!good).then_some(sum)
+/// A config against its hash, and a tokenizer against the one that is known here.
+fn config(
+    path: &Path,
+    config: &KdConfig,
+    hash: &str,
+    tokenizer: &Value,
+    findings: &mut Findings<'_>,
+) {
+    let in_range = |fraction: f64| (0.0..=1.0).contains(&fraction);
+    let computed = match config.sha256() {
+        Ok(computed) if config.valid_fraction.is_none_or(in_range) => computed,
+        _ => "none: valid_fraction is not from 0 to 1".to_string(),
+    };
+    if computed != hash {
+        findings.add(
+            &CONFIG,
+            path,
+            format_args!("config_hash is {hash}; that of the config is {computed}"),
+        );
+    }
+    let ours = [
+        ("model_sha256", Value::from(VOCABULARY_SHA256)),
+        ("vocab_size", Value::from(PADDED_VOCABULARY_SIZE)),
+    ];
+    for (name, expected) in ours {
+        if tokenizer["type"] == "o200k_harmony" && tokenizer[name] != expected {
+            findings.add(
+                &CONFIG,
+                path,
+                format_args!("tokenizer.{name} is {}, not {expected}", tokenizer[name]),
+            );
+        }
+    }
+}
+
+/// Where a number is not the sum that it should be; `None` is a sum beyond all numbers.
+fn sum_differs(what: &str, told: u64, sum: Option<u64>) -> Option<String> {
+    match sum {
+        Some(sum) => (told != sum).then(|| format!("{what} is {told}, not {sum}")),
+        None => Some(format!("{what} is {told}; its parts are more than 2^64")),
+    }
+}
+
+/// Where not all that was read was written or rejected. Of a concatenation of one split the others
+/// may have got the rest.
+fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String> {
+    let RecordCounts { read, written, rejected } = *records;
+    match written.checked_add(rejected) {
+        Some(sum) if is_concatenation && read >= sum => None,
+        sum => sum_differs("records.read", read, sum),
+    }
 }
 
 /// Where supervised tokens by span id are not those told.

@@ -7,16 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde_json::Value;
-
 use super::PrefixSet;
 use super::sequences::SequenceRules;
 use crate::check::inventory::{self, Claimed};
-use crate::check::{Findings, checks, from_json};
+use crate::check::{Findings, checks};
 use crate::error::Result;
+use crate::format::json_file;
 use crate::format::kd_root::{
-    ALL, Config, MANIFEST, PART_SCHEMA, Part, ROOT_SCHEMA, Records, find_manifest, manifest_beside,
+    ALL, KdFiles, KdPart, KdRootManifest, MANIFEST, find_manifest, manifest_beside,
 };
 use crate::harmony::{Alignment, Policy, Spans};
 
@@ -25,45 +23,6 @@ checks! {
         "a manifest that cannot be read: nobody can say what the dataset was made of";
     FOREIGN: Warning Structure "kd.manifest.foreign",
         "a manifest.json of another program: nothing in it is compared";
-}
-
-/// `manifest.json`, as far as it is compared.
-#[derive(Debug, Deserialize)]
-struct Root {
-    schema_version: String,
-    config: Config,
-    config_hash: String,
-    input: RootInput,
-    tokenizer: Value,
-    records: Records,
-    splits: BTreeMap<String, RootSplit>,
-    #[serde(default)]
-    provenance: Vec<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct RootInput {
-    manifest_sha256: Option<String>,
-    #[serde(default)]
-    files: Vec<Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct RootSplit {
-    rows: u64,
-    tokens: u64,
-    supervised_tokens: BTreeMap<String, u64>,
-    shards: Vec<Shard>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Shard {
-    name: String,
-    rows: u64,
-    tokens: u64,
-    paths: BTreeMap<String, String>,
-    bytes: BTreeMap<String, u64>,
-    sha256: BTreeMap<String, String>,
 }
 
 /// What one manifest says of the shard of a split.
@@ -85,8 +44,8 @@ struct Claim {
 #[derive(Debug, Default)]
 pub(super) struct Manifests {
     claims: Vec<Claim>,
-    root: Option<(PathBuf, Root)>,
-    parts: Vec<(PathBuf, Part)>,
+    root: Option<(PathBuf, KdRootManifest)>,
+    parts: Vec<(PathBuf, KdPart)>,
     /// Whether there are manifests at all (not, whether they can be read).
     pub any: bool,
     /// Whether one of them cannot be read: then it is not known what they leave out.
@@ -138,23 +97,17 @@ impl Manifests {
         if !path.is_file() {
             return Ok(());
         }
-        let root: Root = match parsed(&path)? {
-            Ok(root) => root,
-            Err(cause) if inventory::is_foreign(&path, &["gristmill", "config_hash"])? => {
-                findings.add(&FOREIGN, &path, cause);
-                return Ok(());
+        let root = inventory::readable(json_file::read(&path), &path, findings, || {
+            if inventory::is_foreign(&path, &["gristmill", "config_hash"])? {
+                return Ok(&FOREIGN);
             }
-            Err(cause) => {
-                self.any = true;
-                self.unread = true;
-                findings.add(&FORM, &path, cause);
-                return Ok(());
-            }
-        };
+            (self.any, self.unread) = (true, true);
+            Ok(&FORM)
+        })?;
+        let Some(root): Option<KdRootManifest> = root else { return Ok(()) };
         self.any = true;
-        if root.schema_version != ROOT_SCHEMA {
-            let version = &root.schema_version;
-            findings.add(&FORM, &path, format_args!("is {version:?}, not {ROOT_SCHEMA:?}"));
+        if let Some(cause) = root.other_schema() {
+            findings.add(&FORM, &path, cause);
         }
         for (name, split) in &root.splits {
             for shard in &split.shards {
@@ -165,7 +118,7 @@ impl Manifests {
                     tokens: shard.tokens,
                     dtype: None,
                     supervised: None,
-                    files: claimed(base, &shard.paths, &shard.bytes, &shard.sha256),
+                    files: claimed(base, &shard.files),
                 });
             }
         }
@@ -182,17 +135,11 @@ impl Manifests {
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         self.any = true;
-        let part: Part = match parsed(path)? {
-            Ok(part) => part,
-            Err(cause) => {
-                self.unread = true;
-                findings.add(&FORM, path, cause);
-                return Ok(());
-            }
-        };
-        if part.schema_version != PART_SCHEMA {
-            let version = &part.schema_version;
-            findings.add(&FORM, path, format_args!("is {version:?}, not {PART_SCHEMA:?}"));
+        let part = inventory::readable(json_file::read(path), path, findings, || Ok(&FORM))?;
+        self.unread |= part.is_none();
+        let Some(part): Option<KdPart> = part else { return Ok(()) };
+        if let Some(cause) = part.other_schema() {
+            findings.add(&FORM, path, cause);
         }
         let wanted = |name: &str| only.is_none_or(|only| only == name);
         for (name, split) in
@@ -206,7 +153,7 @@ impl Manifests {
                 tokens: split.tokens,
                 dtype: Some(part.dtype.clone()),
                 supervised: Some(split.supervised_tokens.clone()),
-                files: claimed(base, &split.paths, &split.bytes, &split.sha256),
+                files: claimed(base, &split.files),
             });
         }
         self.parts.push((path.to_path_buf(), part));
@@ -236,38 +183,25 @@ impl Manifests {
 
     /// Whether the vocabulary is the one whose tokens are known here.
     pub fn is_harmony(&self) -> bool {
-        let tokenizer = |part: &Part| part.source.tokenizer.clone();
-        self.parts.iter().all(|(_, part)| {
-            tokenizer(part).is_some_and(|tokenizer| tokenizer["type"] == "o200k_harmony")
-        })
+        let mut tokenizers = self.parts.iter().map(|(_, part)| part.source.tokenizer.as_ref());
+        tokenizers.all(|known| known.is_some_and(|known| known["type"] == "o200k_harmony"))
     }
 
     /// The fraction of the valid split, where one is told.
     pub fn valid_fraction(&self) -> Option<f64> {
-        let of_part = |(_, part): &(PathBuf, Part)| part.config.as_ref()?.valid_fraction;
+        let of_part = |(_, part): &(PathBuf, KdPart)| part.config.as_ref()?.valid_fraction;
         let of_root = self.root.as_ref().and_then(|(_, root)| root.config.valid_fraction);
         of_root.or_else(|| self.parts.first().and_then(of_part))
     }
 }
 
-fn claimed(
-    base: &Path,
-    paths: &BTreeMap<String, String>,
-    bytes: &BTreeMap<String, u64>,
-    sha256: &BTreeMap<String, String>,
-) -> Vec<Claimed> {
+fn claimed(base: &Path, files: &KdFiles) -> Vec<Claimed> {
     let of = |(key, path): (&String, &String)| Claimed {
         path: base.join(path),
-        bytes: bytes.get(key).copied().unwrap_or(0),
-        sha256: sha256.get(key).cloned().unwrap_or_default(),
+        bytes: files.bytes.get(key).copied().unwrap_or(0),
+        sha256: files.sha256.get(key).cloned().unwrap_or_default(),
     };
-    paths.iter().map(of).collect()
-}
-
-/// A JSON file, or why it is none of this form.
-fn parsed<T: serde::de::DeserializeOwned>(path: &Path) -> Result<std::result::Result<T, String>> {
-    let text = inventory::read(path)?;
-    Ok(from_json(&text).map_err(|error| error.to_string()))
+    files.paths.iter().map(of).collect()
 }
 
 /// The files of a directory whose names end so, in their order; none where there is no directory.

@@ -1,0 +1,33 @@
+//! SHA-256 of what a reader gives, and bytes as hexadecimal text.
+
+use std::io::{self, Read};
+
+use sha2::{Digest, Sha256};
+
+/// Bytes as lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    base16ct::lower::encode_string(bytes)
+}
+
+/// The SHA-256 of bytes in memory, in hexadecimal.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// How many bytes a reader gives until its end, and their SHA-256 in hexadecimal.
+pub fn sha256_of(mut reader: impl Read) -> io::Result<(u64, String)> {
+    let mut hash = Sha256::new();
+    let mut bytes = 0;
+    let mut buffer = vec![0; 1 << 18];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok((bytes, hex(&hash.finalize()))),
+            Ok(read) => {
+                bytes += read as u64;
+                hash.update(&buffer[..read]);
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Manifests and other JSON files of datasets: read whole and in one place, written indented.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::cli::PendingFile;
+use crate::error::{Error, Result, shown};
+
+/// JSON as `T`. What `T` leaves out must be whole too: first it is read as any JSON.
+pub fn parse<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
+    serde_json::from_slice::<Value>(text)?;
+    serde_json::from_slice(text)
+}
+
+/// Reads a file with [`parse`]. What is wrong with its content is an error of the kind
+/// [`Data`](crate::error::Kind::Data), whose cause names the line and column.
+pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    read_with(path, parse)
+}
+
+/// Reads a file of which `T` takes every value, which may be long.
+pub fn read_all<T: DeserializeOwned>(path: &Path) -> Result<T> {
+    read_with(path, |text| serde_json::from_slice(text))
+}
+
+fn read_with<T>(path: &Path, parse: fn(&[u8]) -> serde_json::Result<T>) -> Result<T> {
+    let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    parse(&text).map_err(|e| Error::data(e).at(path))
+}
+
+/// What `read` makes of a file, or `None` where there is none.
+pub fn if_there<T>(path: &Path, read: fn(&Path) -> Result<T>) -> Result<Option<T>> {
+    match fs::exists(path) {
+        Ok(false) => Ok(None),
+        _ => read(path).map(Some),
+    }
+}
+
+/// The value as indented JSON with a newline at the end, in a file that is not published yet.
+pub fn pending(path: &Path, value: &impl Serialize) -> Result<PendingFile> {
+    let mut text = serde_json::to_vec_pretty(value).map_err(|e| Error::data(e).at(path))?;
+    text.push(b'\n');
+    pending_text(path, &text)
+}
+
+/// A text in a file that is not published yet.
+pub fn pending_text(path: &Path, text: &[u8]) -> Result<PendingFile> {
+    let mut file = PendingFile::create(path)?;
+    file.write_all(text).map_err(|e| Error::write(shown(path), &e))?;
+    Ok(file)
+}
+
+/// Why a manifest is not of the one schema that is known, where it is not.
+pub(super) fn other_schema(found: &str, known: &str) -> Option<String> {
+    (found != known).then(|| format!("is {found:?}, not {known:?}"))
+}
+
+/// For a field whose value may be null, but which must be there.
+pub(super) fn present<'de, T, D>(value: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Deserialize)]
+    struct Counted {
+        rows: u64,
+    }
+
+    #[test]
+    fn what_is_left_out_must_be_whole_too() {
+        assert_eq!(parse::<Counted>(br#"{"other": "x", "rows": 3}"#).unwrap().rows, 3);
+        for (text, cause) in [
+            (&b"{\"rows\": 3, \"other\": \"\xff\"}"[..], "invalid unicode code point"),
+            (b"{\"rows\": 3, \"other\": \"\\ud800\"}", "unexpected end of hex escape"),
+            (b"{\"rows\": 3, \"rows\": 4}", "duplicate field `rows` at line 1 column 18"),
+            (b"{\"other\":\n3}", "missing field `rows` at line 2 column 2"),
+            (b"{\"rows\": 3} x", "trailing characters at line 1 column 13"),
+        ] {
+            let error = parse::<Counted>(text).unwrap_err().to_string();
+            assert!(error.contains(cause), "{error}");
+        }
+    }
+}

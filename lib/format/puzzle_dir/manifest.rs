@@ -1,0 +1,63 @@
+//! `build.json`: what made a puzzle set, and its files. It is published last.
+
+use std::io::Seek;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::cli::PendingFile;
+use crate::digest::sha256_of;
+use crate::error::{Error, Result, shown};
+use crate::format::json_file;
+
+/// `build.json` as it is written. That of another builder may be any object: readers carry it on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PuzzleSetManifest {
+    /// Null where nothing says.
+    #[serde(deserialize_with = "json_file::present")]
+    pub domain: Option<String>,
+    /// What made the records: the fields of the one source (`seed`, `parameters`, `inputs`), or
+    /// `builds`, a list of these where there were several.
+    #[serde(flatten)]
+    pub source: Map<String, Value>,
+    /// In the order in which they were published.
+    pub files: Vec<PuzzleSetFile>,
+}
+
+/// A file of the set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PuzzleSetFile {
+    /// Relative to the root.
+    pub name: String,
+    pub bytes: u64,
+    /// In hexadecimal.
+    pub sha256: String,
+}
+
+impl PuzzleSetManifest {
+    pub(super) fn new(
+        domain: Option<String>,
+        mut builds: Vec<Map<String, Value>>,
+        files: Vec<PuzzleSetFile>,
+    ) -> PuzzleSetManifest {
+        let source = match builds.len() {
+            0 => Map::new(),
+            1 => {
+                let mut build = builds.remove(0);
+                build.retain(|key, _| key != "domain" && key != "files");
+                build
+            }
+            _ => Map::from_iter([("builds".to_string(), json!(builds))]),
+        };
+        PuzzleSetManifest { domain, source, files }
+    }
+}
+
+impl PuzzleSetFile {
+    /// Describes a file that is complete; its name is the one below the root.
+    pub(super) fn describe(name: String, file: &mut PendingFile) -> Result<PuzzleSetFile> {
+        let content = file.rewind().and_then(|()| sha256_of(&mut *file));
+        let (bytes, sha256) = content.map_err(|e| Error::write(shown(file.path()), &e))?;
+        Ok(PuzzleSetFile { name, bytes, sha256 })
+    }
+}
