@@ -8,7 +8,7 @@ use arrow_array::{
     Array, ArrayRef, Int32Array, ListArray, RecordBatch, StringArray, cast::AsArray,
 };
 use arrow_buffer::{OffsetBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, DataType, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field};
 use serde_json::{Value, json};
 
 use super::tokens::{Lists, ints};
@@ -40,15 +40,6 @@ fn names() -> Vec<Field> {
         .chain([("identifier", true)])
         .map(|(name, nullable)| Field::new(name, DataType::Utf8, nullable))
         .collect()
-}
-
-/// The schema of puzzles whose sides are no tokens, but any JSON: `ds-cat --grid`.
-pub fn grid_schema() -> Schema {
-    let mut fields = names();
-    for side in ["inputs_json", "labels_json"] {
-        fields.push(JsonForm::Value.mark(Field::new(side, DataType::Utf8, false)));
-    }
-    Schema::new(fields)
 }
 
 /// How many columns are names: those before the sides.
@@ -140,17 +131,6 @@ impl<'a> Puzzles<'a> {
             build: text(self.build),
         }
     }
-
-    /// The same puzzles with other sides, in [`grid_schema`]; each the text of a JSON value.
-    pub fn with_sides(
-        &self,
-        inputs: Vec<String>,
-        labels: Vec<String>,
-    ) -> Result<RecordBatch, ArrowError> {
-        let names = self.names.into_iter().map(|column| Arc::new(column.clone()) as ArrayRef);
-        let sides = [inputs, labels].map(|side| Arc::new(StringArray::from(side)) as ArrayRef);
-        RecordBatch::try_new(Arc::new(grid_schema()), names.chain(sides).collect())
-    }
 }
 
 /// Builds batches of puzzle records.
@@ -240,8 +220,6 @@ mod tests {
         let view = Puzzles::of(&batch)?;
         assert_eq!((view.get(0), view.get(1), view.len()), (first, second, 2));
         assert!(builder.is_empty() && builder.finish()?.num_rows() == 0);
-        let grids = view.with_sides(vec!["1".into(); 2], vec!["[]".into(); 2])?;
-        assert_eq!(grids.num_columns(), NAMES + 2);
         Ok(())
     }
 }

@@ -6,12 +6,10 @@
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
 //! | `root.rs` | opening the parts of a set, as they are: nothing is judged there |
 //! | `reader.rs` | examples as `puzzle` records |
-//! | `grid.rs` | those records in their domain's own form |
 //! | `writer.rs`, `part_writer.rs`, `names.rs` | `puzzle` records into a set |
 //!
 //! The rules of the games are no concern of this module, see `puzzle`.
 
-mod grid;
 mod metadata;
 mod names;
 mod part_writer;
@@ -25,7 +23,6 @@ use crate::cli::{Error, shown};
 use crate::format::npy;
 use crate::puzzle::Split;
 
-pub use grid::grids;
 pub use metadata::{Asserted, IgnoredLabel, Metadata, SetConstants};
 pub use reader::PuzzleReader;
 pub use root::{Arrays, Root, SplitDir, is_puzzle_dir, open_array};
