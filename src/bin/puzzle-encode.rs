@@ -62,7 +62,7 @@ impl Subcommand for DomainArgs {
             if domain.reads_inputs() {
                 command = OnErrorArgs::augment_args(command);
             }
-            RunArgs::augment_args(command).about(about)
+            RunArgs::augment_args(command).about(about.unwrap_or_default())
         };
         command.subcommands(DOMAINS.iter().map(with_all))
     }
@@ -145,12 +145,11 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let stage = || {
         |chunk: GroupChunk, send: &mut dyn FnMut(_) -> Flow| {
             chunk.encode(|encoded| {
-                let batch = encoded.map_err(Error::from).map(
-                    |EncodedPuzzles { records, counts: made }| {
-                        *counts.lock().unwrap_or_else(PoisonError::into_inner) += made;
-                        Batch { progress: Some(made.groups.iter().sum()), ..Batch::made(records) }
-                    },
-                );
+                let batch = encoded.map_err(Error::from).map(|made: EncodedPuzzles| {
+                    *counts.lock().unwrap_or_else(PoisonError::into_inner) += made.counts;
+                    let groups = made.counts.groups.iter().sum();
+                    Batch { progress: Some(groups), ..Batch::made(made.records) }
+                });
                 send(batch) == Flow::Continue
             })
         }
