@@ -19,11 +19,18 @@
 //! | `random.rs` | the generator of every draw |
 //! | `dihedral.rs` | the eight symmetries of a grid |
 
-/// Declares the rules of a domain, and `RULES` with all of them.
+/// Declares the rules of a domain, each once: a `static` for the code that finds it broken, and its
+/// place in `RULES`, for [`Domain::rules`].
+///
+/// ```text
+/// rules! {
+///     SHAPE: error "shape", "what must hold, and why it matters";
+/// }
+/// ```
 macro_rules! rules {
-    ($($name:ident = $kind:ident($id:literal, $meaning:literal);)*) => {
-        $(static $name: $crate::puzzle::Rule = $crate::puzzle::Rule::$kind($id, $meaning);)*
-        static RULES: &[&$crate::puzzle::Rule] = &[$(&$name),*];
+    ($($name:ident: $severity:ident $id:literal, $meaning:literal;)+) => {
+        $(static $name: $crate::puzzle::Rule = $crate::puzzle::Rule::$severity($id, $meaning);)+
+        static RULES: &[&$crate::puzzle::Rule] = &[$(&$name),+];
     };
 }
 

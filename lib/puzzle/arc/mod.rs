@@ -37,11 +37,11 @@ const EOS: i32 = 1;
 const COLOURS: i32 = 2;
 
 rules! {
-    SHAPE = error("shape", "both sides have 900 cells");
-    GRID = error("grid",
-        "a side is one filled rectangle, EOS along the row below and the column right of it, else PAD");
-    OFFSET = error("offset", "input and output stand at the same place");
-    TEST_OFFSET = ours("test_offset", "test grids stand at row 0 column 0, where evaluators look");
+    SHAPE: error "shape", "both sides have 900 cells";
+    GRID: error "grid",
+        "a side is one filled rectangle, EOS along the row below and the column right of it, else PAD";
+    OFFSET: error "offset", "input and output stand at the same place";
+    TEST_OFFSET: ours "test_offset", "test grids stand at row 0 column 0, where evaluators look";
 }
 
 /// Colours 0 to 9 in row-major order.

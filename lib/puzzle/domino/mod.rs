@@ -55,16 +55,16 @@ const HAND_START: usize = 2 * TILES;
 const ENDS_START: usize = HAND_START + 2 * HAND;
 
 rules! {
-    SHAPE = error("shape", "both sides have 72 tokens");
-    TOKEN = error("token", "every token is empty or a number of pips");
-    TILE = error("tile", "tiles have two halves and stand without gaps");
-    DISTINCT = error("distinct", "no tile stands twice on table and hand");
-    CHAIN = ours("chain", "neighbours on the table match");
-    ENDS = ours("ends", "the ends are those of the table, or empty as it is");
-    REST = error("rest", "labels after the third are ignored");
-    TARGET = error("target", "the tile to play is in the hand");
-    FITS = error("fits", "the tile to play fits where it says");
-    NO_MOVE = error("no_move", "no move is the answer only when nothing fits");
+    SHAPE: error "shape", "both sides have 72 tokens";
+    TOKEN: error "token", "every token is empty or a number of pips";
+    TILE: error "tile", "tiles have two halves and stand without gaps";
+    DISTINCT: error "distinct", "no tile stands twice on table and hand";
+    CHAIN: ours "chain", "neighbours on the table match";
+    ENDS: ours "ends", "the ends are those of the table, or empty as it is";
+    REST: error "rest", "labels after the third are ignored";
+    TARGET: error "target", "the tile to play is in the hand";
+    FITS: error "fits", "the tile to play fits where it says";
+    NO_MOVE: error "no_move", "no move is the answer only when nothing fits";
 }
 
 impl Domain for Domino {

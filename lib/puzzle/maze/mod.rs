@@ -56,14 +56,14 @@ const GOAL: i32 = 4;
 const PATH: i32 = 5;
 
 rules! {
-    SHAPE = error("shape", "a maze and its answer are squares of one size");
-    TOKEN = error("token", "every cell is a wall, free, start, goal or path");
-    ENDS = error("ends", "a maze has one start and one goal");
-    ANSWER_ENDS = error("answer_ends", "the answer has start and goal where the maze has them");
-    WALLS = error("walls", "the answer has the walls of the maze, no other");
-    PATH_RULE = error("path", "the path leads from the start to the goal");
-    SHORTEST = warning("shortest", "the path is as short as any, with no cell beside it");
-    GIVEN_AWAY = warning("given_away", "the question does not show the path");
+    SHAPE: error "shape", "a maze and its answer are squares of one size";
+    TOKEN: error "token", "every cell is a wall, free, start, goal or path";
+    ENDS: error "ends", "a maze has one start and one goal";
+    ANSWER_ENDS: error "answer_ends", "the answer has start and goal where the maze has them";
+    WALLS: error "walls", "the answer has the walls of the maze, no other";
+    PATH_RULE: error "path", "the path leads from the start to the goal";
+    SHORTEST: warning "shortest", "the path is as short as any, with no cell beside it";
+    GIVEN_AWAY: warning "given_away", "the question does not show the path";
 }
 
 impl Domain for Maze {

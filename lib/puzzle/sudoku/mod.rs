@@ -63,12 +63,12 @@ impl SudokuArgs {
 const CELLS: usize = 81;
 
 rules! {
-    SHAPE = error("shape", "a puzzle and its answer have 81 cells each");
-    QUESTION = error("question", "every cell of a puzzle is a digit or blank");
-    ANSWER = error("answer", "every cell of an answer is a digit");
-    UNLABELLED = ours("unlabelled", "no cell of an answer is ignored: it would never be learnt");
-    GIVEN = error("given", "the answer keeps every digit that the puzzle gives");
-    REPEATED = error("repeated", "no digit stands twice in a row, column or box of the answer");
+    SHAPE: error "shape", "a puzzle and its answer have 81 cells each";
+    QUESTION: error "question", "every cell of a puzzle is a digit or blank";
+    ANSWER: error "answer", "every cell of an answer is a digit";
+    UNLABELLED: ours "unlabelled", "no cell of an answer is ignored: it would never be learnt";
+    GIVEN: error "given", "the answer keeps every digit that the puzzle gives";
+    REPEATED: error "repeated", "no digit stands twice in a row, column or box of the answer";
 }
 
 impl Domain for Sudoku {
