@@ -3,7 +3,7 @@
 //! tests say that they are skipped.
 
 use gristmill::puzzle::{
-    self, Domain, Error, Options, PuzzleRecord, Severity, Side, Source, Split, domain, expand,
+    self, BuildContext, Domain, Error, PuzzleSource, Severity, Side, Split, domain, expand,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
@@ -39,37 +39,70 @@ fn the(name: &str) -> &'static dyn Domain {
     domain(name).expect("a domain of that name")
 }
 
-/// The options of a build of everything there is.
-fn options(raw: &Path, name: &str, num_aug: u64) -> Options {
-    let mut options = Options { num_aug, num_games: 200, ..Options::default() };
-    match name {
-        "arc" => options.dirs = vec![raw.join("arc")],
-        "domino" => {}
-        _ => {
-            options.train = Some(raw.join(name).join("train.csv"));
-            options.test = Some(raw.join(name).join("test.csv"));
+/// The arguments of a build of everything there is.
+fn arguments(raw: &Path, name: &str, num_aug: u64) -> Vec<String> {
+    let file = |part: &str| raw.join(name).join(part).display().to_string();
+    let inputs = match name {
+        "arc" => vec![raw.join("arc").display().to_string()],
+        "domino" => vec!["--num-games".to_string(), "200".to_string()],
+        _ => vec!["--train".into(), file("train.csv"), "--test".into(), file("test.csv")],
+    };
+    [inputs, vec!["--num-aug".to_string(), num_aug.to_string()]].concat()
+}
+
+fn open(name: &str, arguments: &[String]) -> PuzzleSource {
+    open_with(name, arguments, BuildContext::default())
+}
+
+fn open_with(name: &str, arguments: &[String], mut build: BuildContext<'_>) -> PuzzleSource {
+    let matches = the(name).command().no_binary_name(true).get_matches_from(arguments);
+    the(name).open(&matches, &mut build).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// One example with the names of all it belongs to.
+#[derive(Debug, PartialEq)]
+struct Record {
+    domain: &'static str,
+    split: Split,
+    group: String,
+    puzzle: String,
+    identifier: String,
+    inputs: Vec<i32>,
+    labels: Vec<i32>,
+}
+
+fn records(source: &PuzzleSource) -> Vec<Record> {
+    part(source, 0..source.group_count)
+}
+
+fn part(source: &PuzzleSource, range: std::ops::Range<u64>) -> Vec<Record> {
+    let groups: Result<Vec<_>, Error> = source.groups(range).collect();
+    groups.unwrap().iter().flat_map(expanded).collect()
+}
+
+fn expanded(group: &puzzle::PuzzleGroup) -> Vec<Record> {
+    let mut records = Vec::new();
+    for puzzle in expand(group) {
+        for example in puzzle.examples {
+            assert_eq!(example.split, group.split);
+            records.push(Record {
+                domain: group.domain.constants().name,
+                split: group.split,
+                group: group.name.clone(),
+                puzzle: puzzle.name.clone(),
+                identifier: group.domain.identifier(&puzzle.name).to_string(),
+                inputs: example.inputs,
+                labels: example.labels,
+            });
         }
     }
-    options
+    records
 }
 
-fn open(name: &str, options: &Options) -> Box<dyn Source> {
-    the(name).open(options, None).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn records(source: &dyn Source) -> Vec<PuzzleRecord> {
-    part(source, 0..source.len())
-}
-
-fn part(source: &dyn Source, range: std::ops::Range<u64>) -> Vec<PuzzleRecord> {
-    let groups: Result<Vec<_>, Error> = source.groups(range).collect();
-    groups.unwrap().iter().flat_map(|group| expand(group).collect::<Vec<_>>()).collect()
-}
-
-fn ndjson(records: &[PuzzleRecord]) -> String {
-    let line = |r: &PuzzleRecord| {
+fn ndjson(records: &[Record]) -> String {
+    let line = |r: &Record| {
         json!({
-            "domain": r.domain, "split": r.split.name(), "set": r.set, "group": r.group,
+            "domain": r.domain, "split": r.split.name(), "set": puzzle::SET, "group": r.group,
             "puzzle": r.puzzle, "identifier": r.identifier, "inputs": r.inputs, "labels": r.labels,
         })
     };
@@ -77,7 +110,7 @@ fn ndjson(records: &[PuzzleRecord]) -> String {
 }
 
 /// The record with its grids at 0,0.
-fn at_origin(mut record: PuzzleRecord) -> PuzzleRecord {
+fn at_origin(mut record: Record) -> Record {
     for tokens in [&mut record.inputs, &mut record.labels] {
         *tokens = puzzle::arc::Grid::decode(tokens).unwrap().0.encode(0, 0);
     }
@@ -96,7 +129,7 @@ fn without_augmentation_equal_to_the_oracle() {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        let mut found = records(&*open(name, &options(&raw, name, 0)));
+        let mut found = records(&open(name, &arguments(&raw, name, 0)));
         assert_eq!((found.len(), expected.len()), (count, count), "{name}");
         if name == "arc" {
             // Train grids are moved; test grids may not be.
@@ -113,7 +146,7 @@ fn without_augmentation_equal_to_the_oracle() {
             );
             let identifier = if name == "arc" { record.group.as_str() } else { "<blank>" };
             assert_eq!(
-                (&*record.puzzle, &*record.identifier, record.set, record.domain),
+                (&*record.puzzle, &*record.identifier, puzzle::SET, record.domain),
                 (&*record.group, identifier, "all", name)
             );
         }
@@ -124,13 +157,13 @@ fn without_augmentation_equal_to_the_oracle() {
 fn augmented_puzzles_are_what_they_claim() {
     let Some(raw) = data("raw") else { return };
     for (name, num_aug) in [("sudoku", 6), ("maze", 7), ("arc", 25), ("domino", 6)] {
-        let source = open(name, &options(&raw, name, num_aug));
-        let found = records(&*source);
+        let source = open(name, &arguments(&raw, name, num_aug));
+        let found = records(&source);
         let groups = found.iter().map(|r| (r.split, &r.group)).collect::<HashSet<_>>().len();
-        assert_eq!(groups as u64, source.len());
+        assert_eq!(groups as u64, source.group_count);
         let puzzles: HashSet<_> = found.iter().map(|r| (r.split, &r.puzzle)).collect();
         let augmented = source
-            .groups(0..source.len())
+            .groups(0..source.group_count)
             .filter(|group| {
                 let group = group.as_ref().unwrap();
                 name == "arc" || group.split == Split::Train
@@ -139,8 +172,8 @@ fn augmented_puzzles_are_what_they_claim() {
         assert_eq!(puzzles.len(), groups + augmented * num_aug as usize, "{name}");
         let constants = the(name).constants();
         for record in &found {
-            assert_eq!(record.inputs.len(), source.seq_len());
-            assert_eq!(record.labels.len(), source.seq_len());
+            assert_eq!(record.inputs.len(), source.seq_len);
+            assert_eq!(record.labels.len(), source.seq_len);
             let vocabulary = 0..constants.vocab_size as i32;
             assert!(record.inputs.iter().chain(&record.labels).all(|t| vocabulary.contains(t)));
             let broken = the(name).check(&record.inputs, &record.labels, Some(record.split));
@@ -151,7 +184,7 @@ fn augmented_puzzles_are_what_they_claim() {
             }
         }
         // Train first, and the records of a group and of a puzzle together.
-        let runs = |key: &dyn Fn(&PuzzleRecord) -> (Split, String)| {
+        let runs = |key: &dyn Fn(&Record) -> (Split, String)| {
             let mut keys: Vec<_> = found.iter().map(key).collect();
             assert!(keys.is_sorted_by_key(|(split, _)| *split));
             keys.dedup();
@@ -177,20 +210,20 @@ fn threads_slices_and_copies_change_nothing() {
     let copy = std::env::temp_dir().join(format!("gristmill-puzzle-copy-{}", std::process::id()));
     copy_backwards(&raw, &copy);
     for name in NAMES {
-        let options = options(&raw, name, 3);
-        let source = open(name, &options);
-        let whole = ndjson(&records(&*source));
+        let arguments = arguments(&raw, name, 3);
+        let source = open(name, &arguments);
+        let whole = ndjson(&records(&source));
         // Another run on a copy made in another order.
-        let other = open(name, &self::options(&copy, name, 3));
-        assert_eq!(ndjson(&records(&*other)), whole, "{name}");
+        let other = open(name, &self::arguments(&copy, name, 3));
+        assert_eq!(ndjson(&records(&other)), whole, "{name}");
         assert_eq!(other.build(), source.build());
         // Groups expanded on two threads, backwards.
-        let groups: Vec<_> = source.groups(0..source.len()).map(|g| g.unwrap()).collect();
-        let backwards = |groups: &[puzzle::Group]| {
-            let mut parts: Vec<Vec<_>> =
-                groups.iter().rev().map(|group| expand(group).collect()).collect();
+        let groups: Vec<_> = source.groups(0..source.group_count).map(|g| g.unwrap()).collect();
+        let backwards = |groups: &[puzzle::PuzzleGroup]| {
+            let mut parts: Vec<String> =
+                groups.iter().rev().map(|group| ndjson(&expanded(group))).collect();
             parts.reverse();
-            ndjson(&parts.concat())
+            parts.concat()
         };
         let (first, second) = groups.split_at(groups.len() / 2);
         let [first, second] = std::thread::scope(|scope| {
@@ -200,18 +233,19 @@ fn threads_slices_and_copies_change_nothing() {
         });
         assert!(first + &second == whole, "{name}");
         // Slices, more than there are groups among them.
-        for slices in [2, 7, source.len() + 3] {
-            let cut = |i: u64| source.len() * i / slices;
+        for slices in [2, 7, source.group_count + 3] {
+            let cut = |i: u64| source.group_count * i / slices;
             let parts: String =
-                (0..slices).map(|i| ndjson(&part(&*source, cut(i)..cut(i + 1)))).collect();
+                (0..slices).map(|i| ndjson(&part(&source, cut(i)..cut(i + 1)))).collect();
             assert!(parts == whole, "{name} in {slices}");
         }
         // Another seed gives other bytes, wherever something is drawn.
-        let seeded = open(name, &Options { seed: 43, ..options });
+        let build = BuildContext { seed: 43, ..BuildContext::default() };
+        let seeded = open_with(name, &arguments, build);
         if name == "maze" {
-            assert!(ndjson(&records(&*seeded)) == whole, "mazes draw nothing");
+            assert!(ndjson(&records(&seeded)) == whole, "mazes draw nothing");
         } else {
-            assert!(ndjson(&records(&*seeded)) != whole, "{name} with another seed");
+            assert!(ndjson(&records(&seeded)) != whole, "{name} with another seed");
         }
         assert_ne!(seeded.build(), source.build());
     }
@@ -236,16 +270,17 @@ fn copy_backwards(from: &Path, to: &Path) {
 #[test]
 fn most_sample_puzzles_have_several_solutions() {
     let Some(raw) = data("raw") else { return };
-    let mut options = options(&raw, "sudoku", 0);
-    options.unique = true;
-    let source = open("sudoku", &options);
-    assert_eq!(source.len(), 500 - 447, "{:?}", source.notes());
-    options.jobs = 2;
-    assert_eq!(records(&*open("sudoku", &options)), records(&*source));
-    options.unique = false;
-    options.min_difficulty = Some(10);
-    options.subsample = Some(7);
-    let splits: Vec<_> = records(&*open("sudoku", &options)).iter().map(|r| r.split).collect();
+    let arguments = |more: &[&str]| {
+        let more = more.iter().map(|argument| argument.to_string());
+        arguments(&raw, "sudoku", 0).into_iter().chain(more).collect::<Vec<_>>()
+    };
+    let unique = arguments(&["--unique"]);
+    let source = open("sudoku", &unique);
+    assert_eq!(source.group_count, 500 - 447, "{:?}", source.notes);
+    let build = BuildContext { jobs: 2, ..BuildContext::default() };
+    assert_eq!(records(&open_with("sudoku", &unique, build)), records(&source));
+    let few = open("sudoku", &arguments(&["--min-difficulty", "10", "--subsample", "7"]));
+    let splits: Vec<_> = records(&few).iter().map(|r| r.split).collect();
     assert_eq!(splits.iter().filter(|split| **split == Split::Train).count(), 7);
     assert!(splits.len() > 7);
 }
@@ -262,7 +297,7 @@ fn bytes_stay_as_they_are() {
         ("domino", "61a041474b3be8cbff9af4b19634ce6943dc5c5ab22d25116914b5d3a7f59f2b"),
     ] {
         let mut hash = Sha256::new();
-        for record in records(&*open(name, &options(&raw, name, 2))) {
+        for record in records(&open(name, &arguments(&raw, name, 2))) {
             hash.update(record.puzzle.as_bytes());
             for token in record.inputs.iter().chain(&record.labels) {
                 hash.update(token.to_le_bytes());

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{Outcome, TempDir, bash, bin_dir, data, files_in, oracle, peak, python, tool};
+use gristmill::puzzle;
 use serde_json::{Value, json};
 
 const DOMAINS: [&str; 4] = ["sudoku", "arc", "maze", "domino"];
@@ -342,10 +343,12 @@ fn sets_of_any_domain() {
     let again = dir.at("again");
     pipe(&format!("ds-cat {root} --to arrow | npy-pack -o {again}"));
     assert_same(Path::new(&again), Path::new(&root));
+    let known: Vec<&str> = puzzle::DOMAINS.iter().map(|domain| domain.constants().name).collect();
+    assert_eq!(known[..4], DOMAINS);
     bash(&format!("ds-cat {root} | npy-pack -o {}", dir.at("never"))).fails(
         2,
         &[
-            "domain \"chess\" is not known (known: sudoku, arc, maze, domino)",
+            &format!("domain \"chess\" is not known (known: {})", known.join(", ")),
             "try: --seq-len 2 --vocab-size V",
         ],
     );

@@ -5,70 +5,55 @@ use std::ops::{AddAssign, Range};
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use serde_json::Value;
 
-use super::{Error, Group, PuzzleRecord, Source, Split, expand};
+use super::{Error, PuzzleGroup, PuzzleSource, SET, Split, expand};
 use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
 
 /// A batch, and a chunk without its augmentations, is about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
 
 /// Groups that are encoded together.
-pub struct Chunk {
+pub struct GroupChunk {
     /// What the first record carries, where it is the first of the whole build.
     build: Option<String>,
-    groups: Vec<Group>,
+    groups: Vec<PuzzleGroup>,
 }
 
-/// The groups of a range of 0..len, in chunks, until the first error.
+/// The groups of a range of 0..`group_count`, in chunks, until the first error.
 pub fn chunks(
-    source: &dyn Source,
+    source: &PuzzleSource,
     range: Range<u64>,
-) -> impl Iterator<Item = Result<Chunk, Error>> + Send + '_ {
-    let first = range.start == 0;
-    let mut build = first.then(|| Value::Object(source.build()).to_string());
-    let mut groups = source.groups(range);
-    let mut failed = None;
+) -> impl Iterator<Item = Result<GroupChunk, Error>> + Send + '_ {
+    let mut build = (range.start == 0).then(|| source.build().to_string());
+    let mut next_groups = source.groups(range).peekable();
     std::iter::from_fn(move || {
-        if let Some(error) = failed.take() {
-            return Some(Err(error));
+        let mut groups = Vec::new();
+        let mut tokens = 0usize;
+        // An error waits until the groups before it are through.
+        while tokens < BATCH_TOKENS
+            && let Some(Ok(group)) = next_groups.next_if(Result::is_ok)
+        {
+            let puzzles = usize::try_from(group.num_aug).unwrap_or(usize::MAX).saturating_add(1);
+            let each = group.examples.iter().map(|e| e.inputs.len() + e.labels.len());
+            tokens = tokens.saturating_add(each.sum::<usize>().saturating_mul(puzzles).max(1));
+            groups.push(group);
         }
-        let mut chunk = Chunk { build: None, groups: Vec::new() };
-        let mut tokens = 0;
-        while tokens < BATCH_TOKENS {
-            match groups.next() {
-                None => break,
-                Some(Err(error)) if chunk.groups.is_empty() => return Some(Err(error)),
-                Some(Err(error)) => {
-                    failed = Some(error);
-                    break;
-                }
-                Some(Ok(group)) => {
-                    let puzzles = usize::try_from(group.num_aug).unwrap_or(usize::MAX);
-                    let each = group.examples.iter().map(|e| e.inputs.len() + e.labels.len());
-                    let of_group = each.sum::<usize>().saturating_mul(puzzles.saturating_add(1));
-                    tokens = tokens.saturating_add(of_group.max(1));
-                    chunk.groups.push(group);
-                }
-            }
+        if groups.is_empty() {
+            return next_groups.next()?.err().map(Err);
         }
-        if chunk.groups.is_empty() {
-            return None;
-        }
-        chunk.build = build.take();
-        Some(Ok(chunk))
+        Some(Ok(GroupChunk { build: build.take(), groups }))
     })
 }
 
 /// Some of a chunk's records.
-pub struct Encoded {
+pub struct EncodedPuzzles {
     pub records: RecordBatch,
-    pub counts: Counts,
+    pub counts: PuzzleCounts,
 }
 
 /// What was made, train and test apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct PuzzleCounts {
     pub groups: [u64; 2],
     pub puzzles: [u64; 2],
     pub examples: [u64; 2],
@@ -77,8 +62,8 @@ pub struct Counts {
     pub shortfall: u64,
 }
 
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Counts) {
+impl AddAssign for PuzzleCounts {
+    fn add_assign(&mut self, other: PuzzleCounts) {
         for split in 0..2 {
             self.groups[split] += other.groups[split];
             self.puzzles[split] += other.puzzles[split];
@@ -89,28 +74,56 @@ impl AddAssign for Counts {
     }
 }
 
-impl Chunk {
+impl PuzzleCounts {
+    /// `train: 40 groups, 240 puzzles, 800 examples; test: ...`, splits without groups left out.
+    pub fn summary(&self) -> String {
+        let of_split = |split: Split| {
+            let [groups, puzzles, examples] =
+                [self.groups, self.puzzles, self.examples].map(|count| count[split as usize]);
+            let name = split.name();
+            (groups > 0)
+                .then(|| format!("{name}: {groups} groups, {puzzles} puzzles, {examples} examples"))
+        };
+        let splits: Vec<String> = Split::ALL.into_iter().filter_map(of_split).collect();
+        if splits.is_empty() { "no groups".to_string() } else { splits.join("; ") }
+    }
+}
+
+impl GroupChunk {
     /// Hands the records of the chunk to `send`, a batch at a time, until it says false.
-    pub fn encode(self, mut send: impl FnMut(Result<Encoded, ArrowError>) -> bool) {
-        let Chunk { mut build, groups } = self;
+    pub fn encode(self, mut send: impl FnMut(Result<EncodedPuzzles, ArrowError>) -> bool) {
+        let mut build = self.build.as_deref();
         let mut builder = PuzzlesBuilder::default();
-        let mut counts = Counts::default();
-        for group in &groups {
+        let mut counts = PuzzleCounts::default();
+        for group in &self.groups {
             let split = group.split as usize;
             let mut expansion = expand(group);
-            let mut puzzle = String::new();
             counts.groups[split] += 1;
-            for record in expansion.by_ref() {
-                counts.examples[split] += 1;
-                counts.puzzles[split] += u64::from(record.puzzle != puzzle);
-                if let Err(error) = builder.push(&travelling(&record, build.take().as_deref())) {
-                    send(Err(error));
-                    return;
+            for puzzle in expansion.by_ref() {
+                counts.puzzles[split] += 1;
+                for example in &puzzle.examples {
+                    counts.examples[split] += 1;
+                    let record = Puzzle {
+                        domain: Some(group.domain.constants().name),
+                        split: group.split.name(),
+                        set: Some(SET),
+                        group: &group.name,
+                        puzzle: &puzzle.name,
+                        identifier: Some(group.domain.identifier(&puzzle.name)),
+                        inputs: &example.inputs,
+                        labels: &example.labels,
+                        build: build.take(),
+                    };
+                    if let Err(error) = builder.push(&record) {
+                        send(Err(error));
+                        return;
+                    }
+                    if builder.tokens() >= BATCH_TOKENS
+                        && !send(finished(&mut builder, &mut counts))
+                    {
+                        return;
+                    }
                 }
-                if builder.tokens() >= BATCH_TOKENS && !send(finished(&mut builder, &mut counts)) {
-                    return;
-                }
-                puzzle = record.puzzle;
             }
             let shortfall = expansion.shortfall();
             counts.shortfall += shortfall;
@@ -121,35 +134,9 @@ impl Chunk {
 }
 
 /// What has been built and counted so far; both begin anew.
-fn finished(builder: &mut PuzzlesBuilder, counts: &mut Counts) -> Result<Encoded, ArrowError> {
-    Ok(Encoded { records: builder.finish()?, counts: std::mem::take(counts) })
-}
-
-fn travelling<'a>(record: &'a PuzzleRecord, build: Option<&'a str>) -> Puzzle<'a> {
-    Puzzle {
-        domain: Some(record.domain),
-        split: record.split.name(),
-        set: Some(record.set),
-        group: &record.group,
-        puzzle: &record.puzzle,
-        identifier: Some(&record.identifier),
-        inputs: &record.inputs,
-        labels: &record.labels,
-        build,
-    }
-}
-
-impl Counts {
-    /// `train: 40 groups, 240 puzzles, 800 examples; test: ...`, splits without groups left out.
-    pub fn summary(&self) -> String {
-        let part = |split: Split| {
-            let [groups, puzzles, examples] =
-                [self.groups, self.puzzles, self.examples].map(|count| count[split as usize]);
-            let name = split.name();
-            (groups > 0)
-                .then(|| format!("{name}: {groups} groups, {puzzles} puzzles, {examples} examples"))
-        };
-        let parts: Vec<String> = [Split::Train, Split::Test].into_iter().filter_map(part).collect();
-        if parts.is_empty() { "no groups".to_string() } else { parts.join("; ") }
-    }
+fn finished(
+    builder: &mut PuzzlesBuilder,
+    counts: &mut PuzzleCounts,
+) -> Result<EncodedPuzzles, ArrowError> {
+    Ok(EncodedPuzzles { records: builder.finish()?, counts: std::mem::take(counts) })
 }

@@ -1,84 +1,57 @@
-//! What can go wrong in the puzzle domains, with its place. The library decides no exit code;
-//! [`Error::kind`] says what an error means, and the filter's table does the rest.
+//! What can go wrong in the puzzle domains, with its place.
 
 use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// What an error means for whoever started the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// An input is malformed: trying again is pointless.
-    Data,
-    /// An option makes no sense, or an input is missing.
-    Option,
-    /// An input could not be read; the [`io::ErrorKind`] says whether trying again helps.
-    Io(io::ErrorKind),
-}
+use crate::error::{self, Place};
 
 /// One line: the place (file, line or task), then the cause.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Error {
-    kind: ErrorKind,
-    /// File, or file and task; none for an option.
-    place: Option<String>,
-    line: Option<u64>,
-    cause: String,
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum Error {
+    /// An input is malformed: trying again is pointless.
+    #[error("{place}: {cause}")]
+    Data { place: Place, cause: String },
+    /// An argument makes no sense, or an input is missing.
+    #[error("{0}")]
+    Usage(String),
+    /// An input could not be read, or what takes the rejected inputs failed.
+    #[error(transparent)]
+    Outside(#[from] error::Error),
 }
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     /// A malformed input; `place` is a file, or a file and its task.
     pub fn data(place: impl fmt::Display, cause: impl fmt::Display) -> Error {
-        let (place, cause) = (Some(place.to_string()), cause.to_string());
-        Error { kind: ErrorKind::Data, place, line: None, cause }
+        Error::Data { place: place.to_string().into(), cause: cause.to_string() }
     }
 
     /// A malformed line of a file.
     pub fn line(path: &Path, line: u64, cause: impl fmt::Display) -> Error {
-        Error { line: Some(line), ..Error::data(path.display(), cause) }
-    }
-
-    pub fn option(cause: impl fmt::Display) -> Error {
-        Error { kind: ErrorKind::Option, place: None, line: None, cause: cause.to_string() }
+        let place = Place::line(error::shown(path), line);
+        Error::Data { place, cause: cause.to_string() }
     }
 
     pub fn io(path: &Path, cause: &io::Error) -> Error {
-        // Without Rust's "(os error 2)".
-        let text = cause.to_string();
-        let text = text.split(" (os error ").next().unwrap_or_default();
-        Error { kind: ErrorKind::Io(cause.kind()), ..Error::data(path.display(), text) }
-    }
-
-    pub fn kind(&self) -> ErrorKind {
-        self.kind
-    }
-
-    /// The file, without the line.
-    pub fn place(&self) -> &str {
-        self.place.as_deref().unwrap_or_default()
-    }
-
-    pub fn line_number(&self) -> Option<u64> {
-        self.line
-    }
-
-    /// What is wrong, without the place.
-    pub fn cause(&self) -> &str {
-        &self.cause
+        Error::Outside(error::Error::io(path, cause))
     }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(place) = &self.place {
-            f.write_str(place)?;
-            if let Some(line) = self.line {
-                write!(f, ":{line}")?;
-            }
-            f.write_str(": ")?;
+impl From<Error> for error::Error {
+    fn from(error: Error) -> error::Error {
+        match error {
+            Error::Data { place, cause } => error::Error::data(cause).at(place),
+            Error::Usage(cause) => error::Error::usage(cause),
+            Error::Outside(error) => error,
         }
-        f.write_str(&self.cause)
     }
 }
 
-impl std::error::Error for Error {}
+/// What clap matched is not what the domain declares: a mistake of the program.
+impl From<clap::Error> for Error {
+    fn from(error: clap::Error) -> Error {
+        Error::Usage(error.to_string())
+    }
+}

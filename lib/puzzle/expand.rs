@@ -3,70 +3,80 @@
 //! expand any of them.
 
 use super::random::Key;
-use super::{Augmented, Domain, Example, PuzzleRecord, SET, Split};
+use super::{Augmented, Domain, Example, Split};
 use sha2::{Digest, Sha256};
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 /// How many augmentations are tried for each one that is wanted.
 const TRIALS: u64 = 5;
 
 /// The examples of one original puzzle, and what is to be made of them in one split.
 #[derive(Clone)]
-pub struct Group {
+pub struct PuzzleGroup {
     pub domain: &'static dyn Domain,
     pub seed: u64,
     /// The name of the group, and of the original puzzle.
     pub name: String,
-    /// The split whose records are made.
+    /// The split whose examples are made.
     pub split: Split,
     /// What the augmentations are keyed by: the split, or `both` where two splits share them.
     pub key_split: &'static str,
     /// The examples of all splits: together they decide which augmentations are duplicates.
     pub examples: Vec<Example>,
     pub num_aug: u64,
-    /// Whether missing augmentations are counted here: once for a group with two splits.
-    pub counts_shortfall: bool,
 }
 
-impl Group {
+impl PuzzleGroup {
+    /// A group of one example, augmented in train alone.
+    pub(super) fn of_one(
+        domain: &'static dyn Domain,
+        seed: u64,
+        num_aug: u64,
+        name: String,
+        example: Example,
+    ) -> PuzzleGroup {
+        let split = example.split;
+        let num_aug = if split == Split::Train { num_aug } else { 0 };
+        let (key_split, examples) = (split.name(), vec![example]);
+        PuzzleGroup { domain, seed, name, split, key_split, examples, num_aug }
+    }
+
     fn key<'a>(&'a self, split: &'a str) -> Key<'a> {
         Key { seed: self.seed, domain: self.domain.constants().name, split, group: &self.name }
     }
 }
 
-/// The records of a group in their order, made one puzzle at a time.
-pub fn expand(group: &Group) -> Expansion<'_> {
-    let mut expansion = Expansion {
-        group,
-        number: 0,
-        accepted: 0,
-        exhausted: false,
-        seen: HashSet::new(),
-        ready: VecDeque::new(),
-    };
-    if group.num_aug > 0 {
-        expansion.seen.insert(content_hash(&group.examples));
-    }
-    expansion.push("", group.examples.clone());
-    expansion
+/// One puzzle of a group: the original, or an augmentation.
+pub struct ExpandedPuzzle {
+    /// Unique within a split of a build.
+    pub name: String,
+    /// Those of the group's split.
+    pub examples: Vec<Example>,
+}
+
+/// The puzzles of a group in their order, made one at a time.
+pub fn expand(group: &PuzzleGroup) -> Expansion<'_> {
+    Expansion { group, started: false, number: 0, accepted: 0, seen: HashSet::new() }
 }
 
 /// See [`expand`]. Holds one puzzle and 16 bytes for each augmentation.
 pub struct Expansion<'a> {
-    group: &'a Group,
+    group: &'a PuzzleGroup,
+    started: bool,
     /// The last augmentation tried.
     number: u64,
     accepted: u64,
-    exhausted: bool,
     seen: HashSet<[u8; 16]>,
-    ready: VecDeque<PuzzleRecord>,
 }
 
 impl Expansion<'_> {
     /// How many augmentations fewer than wanted there were, duplicates left out; known once the
-    /// records are through.
+    /// puzzles are through. Of a group in both splits it is counted in train.
     pub fn shortfall(&self) -> u64 {
-        if self.group.counts_shortfall { self.group.num_aug - self.accepted } else { 0 }
+        let PuzzleGroup { split, examples, num_aug, .. } = self.group;
+        let elsewhere =
+            *split == Split::Test && examples.iter().any(|example| example.split == Split::Train);
+        if elsewhere { 0 } else { num_aug - self.accepted }
     }
 
     /// The next augmentation that is no duplicate.
@@ -83,38 +93,26 @@ impl Expansion<'_> {
         }
         None
     }
-
-    /// Makes the records of one puzzle, in this group's split.
-    fn push(&mut self, suffix: &str, mut examples: Vec<Example>) {
-        let group = self.group;
-        examples.retain(|example| example.split == group.split);
-        let key = group.key(group.split.name());
-        group.domain.place(&mut examples, group.split, key, self.number);
-        let puzzle = format!("{}{suffix}", group.name);
-        self.ready.extend(examples.into_iter().map(|example| PuzzleRecord {
-            domain: group.domain.constants().name,
-            split: group.split,
-            set: SET,
-            group: group.name.clone(),
-            identifier: group.domain.identifier(&puzzle).to_string(),
-            puzzle: puzzle.clone(),
-            inputs: example.inputs,
-            labels: example.labels,
-        }));
-    }
 }
 
 impl Iterator for Expansion<'_> {
-    type Item = PuzzleRecord;
+    type Item = ExpandedPuzzle;
 
-    fn next(&mut self) -> Option<PuzzleRecord> {
-        while self.ready.is_empty() && !self.exhausted {
-            match self.next_augmented() {
-                Some(augmented) => self.push(&augmented.suffix, augmented.examples),
-                None => self.exhausted = true,
+    fn next(&mut self) -> Option<ExpandedPuzzle> {
+        let group = self.group;
+        let Augmented { suffix, mut examples } = if self.started {
+            self.next_augmented()?
+        } else {
+            self.started = true;
+            if group.num_aug > 0 {
+                self.seen.insert(content_hash(&group.examples));
             }
-        }
-        self.ready.pop_front()
+            Augmented { suffix: String::new(), examples: group.examples.clone() }
+        };
+        examples.retain(|example| example.split == group.split);
+        let key = group.key(group.split.name());
+        group.domain.place(&mut examples, group.split, key, self.number);
+        Some(ExpandedPuzzle { name: format!("{}{suffix}", group.name), examples })
     }
 }
 
@@ -160,7 +158,10 @@ fn run_lengths(tokens: &[i32], bytes: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::puzzle::{Constants, Error, Finding, Options, Rejects, Rule, SeqLen, Side, Source};
+    use crate::puzzle::{
+        BrokenRule, BuildContext, Constants, Error, PuzzleSource, Result, Rule, SeqLen, Side,
+    };
+    use clap::{ArgMatches, Command};
     use serde_json::Value;
 
     /// Three augmentations, over and over: the label becomes the number modulo 3.
@@ -168,14 +169,11 @@ mod tests {
 
     impl Domain for Three {
         fn constants(&self) -> Constants {
-            Constants {
-                name: "three",
-                seq_len: SeqLen::Fixed(1),
-                vocab_size: 4,
-                pad_id: 0,
-                ignore_label_id: 0,
-                blank_identifier_id: 0,
-            }
+            Constants::new("three", SeqLen::Fixed(1), 4)
+        }
+
+        fn command(&self) -> Command {
+            Command::new("three")
         }
 
         fn augment(&self, puzzle: &[Example], _key: Key<'_>, number: u64) -> Option<Augmented> {
@@ -184,15 +182,15 @@ mod tests {
             Some(Augmented { suffix: format!("_{number}"), examples })
         }
 
-        fn open(&self, _: &Options, _: Rejects<'_, '_>) -> Result<Box<dyn Source>, Error> {
-            Err(Error::option("none"))
+        fn open(&self, _: &ArgMatches, _: &mut BuildContext<'_>) -> Result<PuzzleSource> {
+            Err(Error::Usage("none".to_string()))
         }
 
         fn rules(&self) -> &'static [&'static Rule] {
             &[]
         }
 
-        fn check(&self, _: &[i32], _: &[i32], _: Option<Split>) -> Vec<Finding> {
+        fn check(&self, _: &[i32], _: &[i32], _: Option<Split>) -> Vec<BrokenRule> {
             Vec::new()
         }
 
@@ -205,9 +203,9 @@ mod tests {
         }
     }
 
-    fn group(num_aug: u64) -> Group {
+    fn group(num_aug: u64) -> PuzzleGroup {
         let example = |split| Example { split, inputs: vec![2], labels: vec![0] };
-        Group {
+        PuzzleGroup {
             domain: &Three,
             seed: 1,
             name: "g".to_string(),
@@ -215,7 +213,6 @@ mod tests {
             key_split: "both",
             examples: vec![example(Split::Train), example(Split::Test)],
             num_aug,
-            counts_shortfall: true,
         }
     }
 
@@ -223,7 +220,7 @@ mod tests {
     fn duplicates_are_dropped_and_the_shortfall_is_counted() {
         let group = group(4);
         let mut expansion = expand(&group);
-        let names: Vec<_> = expansion.by_ref().map(|record| record.puzzle).collect();
+        let names: Vec<_> = expansion.by_ref().map(|puzzle| puzzle.name).collect();
         // Number 3 gives the original again, 4 gives number 1 again, and so on.
         assert_eq!(names, ["g", "g_1", "g_2"]);
         assert_eq!((expansion.number, expansion.shortfall()), (20, 2));
@@ -241,10 +238,10 @@ mod tests {
     fn only_the_groups_split_is_made() {
         let mut group = group(0);
         group.split = Split::Test;
-        let records: Vec<_> = expand(&group).collect();
-        assert_eq!(records.len(), 1);
-        assert_eq!(records[0].split, Split::Test);
-        assert_eq!(records[0].identifier, "<blank>");
+        let puzzles: Vec<_> = expand(&group).collect();
+        assert_eq!((puzzles.len(), puzzles[0].examples.len()), (1, 1));
+        assert_eq!(puzzles[0].examples[0].split, Split::Test);
+        assert_eq!(group.domain.identifier(&puzzles[0].name), "<blank>");
     }
 
     #[test]

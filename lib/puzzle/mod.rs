@@ -1,20 +1,38 @@
 //! The puzzle domains: how Sudoku, ARC, Maze and Domino become sequences of tokens, which rules
-//! they obey, how they are augmented. Puzzles come out as plain [`PuzzleRecord`]s; this module
-//! writes no files and numbers nothing.
+//! they obey, how they are augmented. Puzzles come out as batches of `puzzle` records; this
+//! module writes no files and numbers nothing.
 //!
-//! A domain is one file with a [`Domain`] and one line in [`DOMAINS`]:
+//! A domain is one folder with a [`Domain`] (encoding, rules, augmentation, arguments, drawing) and
+//! one line in [`DOMAINS`]:
 //!
 //! | file | what |
 //! |---|---|
-//! | `sudoku` | CSV rows of 81 digits; the exact solver behind "one solution" |
+//! | `sudoku` | CSV rows of 81 digits; the exact solver that tests for one solution |
 //! | `arc` | JSON tasks of colour grids; reading them |
-//! | `maze.rs` | CSV rows of n × n characters |
+//! | `maze` | CSV rows of n × n characters |
 //! | `domino` | states of played games; the play |
 //! | `rows.rs`, `csv.rs` | what the CSV domains share |
+//! | `source.rs` | what a build is made with, and what a domain opens |
 //! | `expand.rs` | a group and its augmentations, the same for all domains |
 //! | `batches.rs` | groups as batches of records, for threads to share |
-//! | `random.rs` | the generator behind every draw |
+//! | `grid.rs` | records in their domain's own form |
+//! | `random.rs` | the generator of every draw |
 //! | `dihedral.rs` | the eight symmetries of a grid |
+
+/// Declares the rules of a domain, each once: a `static` for the code that finds it broken, and its
+/// place in `RULES`, for [`Domain::rules`].
+///
+/// ```text
+/// rules! {
+///     SHAPE: error "shape", "what must hold, and why it matters";
+/// }
+/// ```
+macro_rules! rules {
+    ($($name:ident: $severity:ident $id:literal, $meaning:literal;)+) => {
+        $(static $name: $crate::puzzle::Rule = $crate::puzzle::Rule::$severity($id, $meaning);)+
+        static RULES: &[&$crate::puzzle::Rule] = &[$(&$name),+];
+    };
+}
 
 pub mod arc;
 mod batches;
@@ -23,6 +41,7 @@ pub mod dihedral;
 pub mod domino;
 mod error;
 mod expand;
+mod grid;
 pub mod maze;
 pub mod random;
 mod rows;
@@ -32,11 +51,16 @@ pub mod sudoku;
 mod testing;
 
 pub use crate::error::Severity;
-pub use batches::{Chunk, Counts, Encoded, chunks};
-pub use error::{Error, ErrorKind};
-pub use expand::{Expansion, Group, expand};
-pub use source::{Groups, InputFile, Opener, Options, Reject, Rejects, Source};
+pub use batches::{EncodedPuzzles, GroupChunk, PuzzleCounts, chunks};
+pub use error::{Error, Result};
+pub use expand::{ExpandedPuzzle, Expansion, PuzzleGroup, expand};
+pub use grid::{grid_schema, grids};
+pub use rows::SplitFiles;
+pub use source::{
+    BuildContext, GroupSource, InputFile, Opener, PuzzleGroups, PuzzleSource, RejectedInput,
+};
 
+use clap::{ArgMatches, Command};
 use random::Key;
 use serde_json::Value;
 
@@ -52,11 +76,7 @@ pub fn domain(name: &str) -> Option<&'static dyn Domain> {
 pub fn guess(seq_len: usize, vocab_size: usize) -> Option<&'static dyn Domain> {
     DOMAINS.iter().copied().find(|domain| {
         let constants = domain.constants();
-        constants.vocab_size as usize == vocab_size
-            && match constants.seq_len {
-                SeqLen::Fixed(len) => len == seq_len,
-                SeqLen::Square => seq_len > 0 && seq_len.isqrt().pow(2) == seq_len,
-            }
+        constants.vocab_size as usize == vocab_size && constants.seq_len.allows(seq_len)
     })
 }
 
@@ -71,22 +91,46 @@ pub struct Constants {
     pub blank_identifier_id: i32,
 }
 
+impl Constants {
+    /// Those of a domain whose padding, ignored label and blank identifier are 0.
+    pub const fn new(name: &'static str, seq_len: SeqLen, vocab_size: u32) -> Constants {
+        let (pad_id, ignore_label_id, blank_identifier_id) = (0, 0, 0);
+        Constants { name, seq_len, vocab_size, pad_id, ignore_label_id, blank_identifier_id }
+    }
+}
+
 /// How long a domain's sequences are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeqLen {
     Fixed(usize),
-    /// n × n, one n per set; [`Source::seq_len`] knows it.
+    /// n × n, one n per set; [`PuzzleSource::seq_len`] knows it.
     Square,
+}
+
+impl SeqLen {
+    pub fn allows(self, length: usize) -> bool {
+        match self {
+            SeqLen::Fixed(fixed) => length == fixed,
+            SeqLen::Square => length > 0 && length.isqrt().pow(2) == length,
+        }
+    }
 }
 
 /// One domain: what it reads, how it encodes, what it forbids.
 pub trait Domain: Sync {
     fn constants(&self) -> Constants;
 
-    /// Opens and checks the inputs that `options` names, all of them, so that nothing is encoded
-    /// when anything is wrong. What is malformed is the error, or goes to `rejects` where there
-    /// is one.
-    fn open(&self, options: &Options, rejects: Rejects<'_, '_>) -> Result<Box<dyn Source>, Error>;
+    /// The subcommand of `puzzle-encode` with the domain's name, description and own arguments.
+    fn command(&self) -> Command;
+
+    /// Whether it reads inputs that may be malformed.
+    fn reads_inputs(&self) -> bool {
+        true
+    }
+
+    /// Opens and checks the inputs that the arguments of [`Domain::command`] name, all of them, so
+    /// that nothing is encoded when anything is wrong.
+    fn open(&self, arguments: &ArgMatches, build: &mut BuildContext<'_>) -> Result<PuzzleSource>;
 
     /// Augmentation `number` (from 1) of a puzzle whose examples stand in their canonical place,
     /// drawing from `key` alone; `None` where the domain has no more of them.
@@ -106,9 +150,10 @@ pub trait Domain: Sync {
 
     /// The rules that one example breaks, each at most once, its first place named. `split` is
     /// where the example stands, if anywhere.
-    fn check(&self, inputs: &[i32], labels: &[i32], split: Option<Split>) -> Vec<Finding>;
+    fn check(&self, inputs: &[i32], labels: &[i32], split: Option<Split>) -> Vec<BrokenRule>;
 
-    /// One side of an example in the domain's own form: digits, colours, characters, tiles.
+    /// One side of an example in the domain's own form: digits, colours, characters, tiles; for
+    /// `ds-cat --grid`.
     fn decode(&self, side: Side, tokens: &[i32]) -> Result<Value, String>;
 
     /// The same for the eye, in lines that end with a newline.
@@ -128,6 +173,8 @@ pub enum Split {
 }
 
 impl Split {
+    pub const ALL: [Split; 2] = [Split::Train, Split::Test];
+
     pub fn name(self) -> &'static str {
         match self {
             Split::Train => "train",
@@ -151,6 +198,14 @@ pub struct Example {
     pub labels: Vec<i32>,
 }
 
+impl Example {
+    /// The same example with both sides changed.
+    fn map(&self, change: impl Fn(&[i32]) -> Vec<i32>) -> Example {
+        let (inputs, labels) = (change(&self.inputs), change(&self.labels));
+        Example { split: self.split, inputs, labels }
+    }
+}
+
 /// A puzzle made from another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Augmented {
@@ -158,20 +213,6 @@ pub struct Augmented {
     pub suffix: String,
     /// One for each example of the original, in the same order.
     pub examples: Vec<Example>,
-}
-
-/// One example with the names of all it belongs to; names are unique within a split of a build,
-/// and the records of a group, and of a puzzle in it, stand together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PuzzleRecord {
-    pub domain: &'static str,
-    pub split: Split,
-    pub set: &'static str,
-    pub group: String,
-    pub puzzle: String,
-    pub identifier: String,
-    pub inputs: Vec<i32>,
-    pub labels: Vec<i32>,
 }
 
 /// A rule of a domain.
@@ -204,22 +245,22 @@ impl Rule {
 
 /// A rule that an example breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct BrokenRule {
     pub rule: &'static Rule,
     pub message: String,
 }
 
-/// Gathers the findings of one example: the first of each rule.
-struct Findings(Vec<Finding>);
+/// Gathers the rules that one example breaks: the first place of each.
+struct BrokenRules(Vec<BrokenRule>);
 
-impl Findings {
-    fn new() -> Findings {
-        Findings(Vec::new())
+impl BrokenRules {
+    fn new() -> BrokenRules {
+        BrokenRules(Vec::new())
     }
 
     fn add(&mut self, rule: &'static Rule, message: impl FnOnce() -> String) {
-        if !self.0.iter().any(|finding| finding.rule.id == rule.id) {
-            self.0.push(Finding { rule, message: message() });
+        if !self.0.iter().any(|broken| broken.rule.id == rule.id) {
+            self.0.push(BrokenRule { rule, message: message() });
         }
     }
 }

@@ -2,11 +2,13 @@
 //! and to choose, remembering one bit a row, then to make the groups.
 
 use super::csv::{self, Lines, fields, short_place};
-use super::source::reject;
-use super::source::{Groups, InputFile, Opener, Options, Rejects, Source, hash_file, last_part};
-use super::{Domain, Error, Example, Group, Rule, Severity, Split};
+use super::source::{
+    BuildContext, GroupSource, Opener, PuzzleGroups, PuzzleSource, hash_file, last_part,
+};
+use super::{Domain, Error, Example, PuzzleGroup, Result, Rule, Severity, Split};
 use crate::puzzle::random::Key;
-use serde_json::{Map, Value};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use serde_json::Value;
 use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -15,183 +17,163 @@ use std::sync::Arc;
 /// Question and answer as tokens.
 pub(super) type Sides = (Vec<i32>, Vec<i32>);
 
-/// How a domain reads its rows.
-#[derive(Clone, Copy)]
-pub(super) struct RowFormat {
+/// The files of a CSV domain.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[group(required = true, multiple = true)]
+pub struct SplitFiles {
+    /// Puzzles of the train split
+    #[arg(long, value_name = "CSV")]
+    pub train: Option<PathBuf>,
+
+    /// Puzzles of the test split
+    #[arg(long, value_name = "CSV")]
+    pub test: Option<PathBuf>,
+}
+
+/// How a domain reads its rows, and which of them it takes.
+pub(super) struct RowOptions {
     pub domain: &'static dyn Domain,
     /// Question and answer as tokens, or why not.
     pub encode: fn(&[u8], &[u8]) -> Result<Sides, String>,
-    /// Whether a puzzle has exactly one solution, for [`Options::unique`].
+    /// Augmentations of each train puzzle.
+    pub num_aug: u64,
+    /// Takes so many rows of train, chosen at random.
+    pub subsample: Option<u64>,
+    /// Takes only rows with at least this rating.
+    pub min_difficulty: Option<i64>,
+    /// Takes only puzzles for which this is true.
     pub is_unique: Option<fn(&[i32]) -> bool>,
+    /// What `build.json` says of all this.
+    pub parameters: Value,
 }
 
 /// Rows that wait for the costly test of uniqueness, which the threads share.
-const BATCH: usize = 4096;
+const WAITING: usize = 4096;
 
-pub(super) struct RowSource {
-    format: RowFormat,
+type RowLines = Lines<Box<dyn Read + Send>>;
+
+struct RowSource {
+    rows: RowOptions,
     seed: u64,
-    num_aug: u64,
-    parameters: Map<String, Value>,
     opener: Opener,
-    parts: Vec<Part>,
+    files: Vec<RowFile>,
     seq_len: usize,
-    inputs: Vec<InputFile>,
-    notes: Vec<String>,
 }
 
 /// One split's file.
-struct Part {
+struct RowFile {
     split: Split,
     path: PathBuf,
-    selected: Bits,
+    /// The rows to build, and their number.
+    selected: BooleanBuffer,
+    count: u64,
+}
+
+impl RowOptions {
+    /// Reads, checks and hashes all files.
+    pub fn open(self, files: &SplitFiles, build: &mut BuildContext<'_>) -> Result<PuzzleSource> {
+        let (mut selected, mut inputs, mut notes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut first_row = None;
+        for (split, path) in [(Split::Train, &files.train), (Split::Test, &files.test)] {
+            let Some(path) = path else { continue };
+            let name = last_part(path);
+            inputs.push(hash_file(path, name.clone())?);
+            let scan = Scan {
+                rows: &self,
+                split,
+                path,
+                first_row: &mut first_row,
+                selected: BooleanBufferBuilder::new(0),
+                waiting: Vec::new(),
+                tally: Tally::default(),
+            };
+            let (file, noted) = scan.run(build)?;
+            notes.extend(noted.into_iter().map(|note| format!("{name}: {note}")));
+            selected.push(file);
+        }
+        let Some((seq_len, _)) = first_row else {
+            return Err(Error::Usage("no input: --train and --test name CSV files".to_string()));
+        };
+        let (seed, opener) = (build.seed, Arc::clone(&build.opener));
+        Ok(PuzzleSource {
+            domain: self.domain,
+            seed,
+            seq_len,
+            parameters: self.parameters.clone(),
+            inputs,
+            notes,
+            group_count: selected.iter().map(|file| file.count).sum(),
+            groups: Box::new(RowSource { rows: self, seed, opener, files: selected, seq_len }),
+        })
+    }
+}
+
+impl GroupSource for RowSource {
+    fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_> {
+        let mut start = 0;
+        Box::new(self.files.iter().flat_map(move |file| {
+            let skipped = range.start.saturating_sub(start);
+            let wanted = range.end.saturating_sub(start).saturating_sub(skipped);
+            start += file.count;
+            self.groups_of(file, skipped as usize, wanted as usize)
+        }))
+    }
 }
 
 impl RowSource {
-    /// Reads, checks and hashes all files.
-    pub fn open(
-        format: RowFormat,
-        options: &Options,
-        parameters: Map<String, Value>,
-        mut rejects: Rejects<'_, '_>,
-    ) -> Result<RowSource, Error> {
-        let files = [(Split::Train, &options.train), (Split::Test, &options.test)];
-        let mut source = RowSource {
-            format,
-            seed: options.seed,
-            num_aug: options.num_aug,
-            parameters,
-            opener: Arc::clone(&options.opener),
-            parts: Vec::new(),
-            seq_len: 0,
-            inputs: Vec::new(),
-            notes: Vec::new(),
-        };
-        let mut first_row = None;
-        for (split, path) in files {
-            let Some(path) = path else { continue };
-            source.inputs.push(hash_file(path, last_part(path))?);
-            let mut scan = Scan::new(format, options, split, path, &mut first_row);
-            scan.run(&mut rejects)?;
-            source.notes.append(&mut scan.notes());
-            let selected = scan.finish()?;
-            source.parts.push(Part { split, path: path.clone(), selected });
-        }
-        source.seq_len = first_row.map_or(0, |(seq_len, _)| seq_len);
-        if source.parts.is_empty() {
-            return Err(Error::option("no input: --train and --test name CSV files"));
-        }
-        Ok(source)
-    }
-}
-
-impl Source for RowSource {
-    fn domain(&self) -> &'static dyn Domain {
-        self.format.domain
+    /// The second reading of one file: groups of its selected rows, `wanted` of them at most.
+    fn groups_of<'a>(
+        &'a self,
+        file: &'a RowFile,
+        skipped: usize,
+        wanted: usize,
+    ) -> impl Iterator<Item = Result<PuzzleGroup>> + 'a {
+        let mut rows = file.selected.set_indices().skip(skipped).take(wanted);
+        // Opened with the first group; with the number of rows read so far.
+        let mut reading = None;
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            let row = rows.next().filter(|_| !failed)?;
+            let group = self.group(file, row, &mut reading);
+            failed = group.is_err();
+            Some(group)
+        })
     }
 
-    fn seq_len(&self) -> usize {
-        self.seq_len
-    }
-
-    fn len(&self) -> u64 {
-        self.parts.iter().map(|part| part.selected.ones).sum()
-    }
-
-    fn groups(&self, range: Range<u64>) -> Groups<'_> {
-        let mut start = 0;
-        Box::new(self.parts.iter().flat_map(move |part| {
-            let end = start + part.selected.ones;
-            let wanted = range.start.max(start) - start..range.end.min(end).max(start) - start;
-            start = end;
-            PartGroups { source: self, part, lines: None, row: 0, rank: 0, wanted, failed: false }
-        }))
-    }
-
-    fn inputs(&self) -> &[InputFile] {
-        &self.inputs
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn parameters(&self) -> Map<String, Value> {
-        self.parameters.clone()
-    }
-
-    fn notes(&self) -> &[String] {
-        &self.notes
-    }
-}
-
-/// The second reading of one file.
-struct PartGroups<'a> {
-    source: &'a RowSource,
-    part: &'a Part,
-    /// Opened with the first group.
-    lines: Option<Lines<Box<dyn Read + Send>>>,
-    /// Rows read, and how many of them were selected.
-    row: u64,
-    rank: u64,
-    /// Which of the selected rows are wanted.
-    wanted: Range<u64>,
-    failed: bool,
-}
-
-impl PartGroups<'_> {
-    fn next_group(&mut self) -> Result<Group, Error> {
-        let (source, part) = (self.source, self.part);
-        let lines = match &mut self.lines {
-            Some(lines) => lines,
-            None => self.lines.insert(open_lines(&source.opener, &part.path)?),
+    fn group(
+        &self,
+        file: &RowFile,
+        row: usize,
+        reading: &mut Option<(RowLines, usize)>,
+    ) -> Result<PuzzleGroup> {
+        let (lines, rows_read) = match reading {
+            Some(reading) => reading,
+            None => reading.insert((open_lines(&self.opener, &file.path)?, 0)),
         };
         while let Some((line, text)) = lines.next_row()? {
-            let selected = part.selected.get(self.row);
-            self.row += 1;
-            self.rank += u64::from(selected);
-            if !selected || self.rank <= self.wanted.start {
+            *rows_read += 1;
+            if *rows_read <= row {
                 continue;
             }
-            let (inputs, labels) = match encode_row(&source.format, text) {
-                Ok(row) if row.inputs.len() == source.seq_len => (row.inputs, row.labels),
+            let (inputs, labels) = match encode_row(&self.rows, text) {
+                Ok(row) if row.inputs.len() == self.seq_len => (row.inputs, row.labels),
                 _ => break,
             };
-            return Ok(Group {
-                domain: source.format.domain,
-                seed: source.seed,
-                name: line.to_string(),
-                split: part.split,
-                key_split: part.split.name(),
-                examples: vec![Example { split: part.split, inputs, labels }],
-                num_aug: if part.split == Split::Train { source.num_aug } else { 0 },
-                counts_shortfall: true,
-            });
+            let example = Example { split: file.split, inputs, labels };
+            let (domain, num_aug) = (self.rows.domain, self.rows.num_aug);
+            return Ok(PuzzleGroup::of_one(domain, self.seed, num_aug, line.to_string(), example));
         }
-        Err(Error::data(part.path.display(), "has changed while it was read"))
+        Err(Error::data(file.path.display(), "has changed while it was read"))
     }
 }
 
-impl Iterator for PartGroups<'_> {
-    type Item = Result<Group, Error>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.failed || self.rank.max(self.wanted.start) >= self.wanted.end {
-            return None;
-        }
-        let group = self.next_group();
-        self.failed = group.is_err();
-        Some(group)
-    }
-}
-
-fn open_lines(opener: &Opener, path: &Path) -> Result<Lines<Box<dyn Read + Send>>, Error> {
+fn open_lines(opener: &Opener, path: &Path) -> Result<RowLines> {
     let reader = opener(path).map_err(|cause| Error::io(path, &cause))?;
     Lines::new(path, reader)
 }
 
 /// A row that is well-formed and obeys the rules.
-struct Row {
+struct EncodedRow {
     inputs: Vec<i32>,
     labels: Vec<i32>,
     rating: Vec<u8>,
@@ -199,30 +181,51 @@ struct Row {
     warning: Option<(&'static Rule, String)>,
 }
 
-fn encode_row(format: &RowFormat, text: &[u8]) -> Result<Row, String> {
+fn encode_row(rows: &RowOptions, text: &[u8]) -> Result<EncodedRow, String> {
     let [_, question, answer, rating] = fields(text)?;
-    let (inputs, labels) = (format.encode)(&question, &answer)?;
+    let (inputs, labels) = (rows.encode)(&question, &answer)?;
     let mut warning = None;
-    for finding in format.domain.check(&inputs, &labels, None) {
+    for finding in rows.domain.check(&inputs, &labels, None) {
         match finding.rule.severity {
             Severity::Error => return Err(finding.message),
             Severity::Warning => warning = warning.or(Some((finding.rule, finding.message))),
         }
     }
-    Ok(Row { inputs, labels, rating: rating.into_owned(), warning })
+    Ok(EncodedRow { inputs, labels, rating: rating.into_owned(), warning })
+}
+
+/// The tokens of one side, each a character of `text`; `expected` says which there are.
+pub(super) fn encode_cells(
+    side: &str,
+    text: &[u8],
+    expected: &str,
+    token: impl Fn(u8) -> Option<i32>,
+) -> Result<Vec<i32>, String> {
+    let cell = |(at, &byte): (usize, &u8)| {
+        token(byte).ok_or_else(|| {
+            let found = csv::excerpt(&[byte]);
+            format!("{side} has {found} at character {}, expected {expected}", at + 1)
+        })
+    };
+    text.iter().enumerate().map(cell).collect()
 }
 
 /// The first reading of one file.
 struct Scan<'a> {
-    format: RowFormat,
-    options: &'a Options,
+    rows: &'a RowOptions,
     split: Split,
     path: &'a Path,
     /// Length and place of the first row of all files, which the others must match.
     first_row: &'a mut Option<(usize, String)>,
-    selected: Bits,
-    waiting: Vec<(u64, Vec<i32>)>,
-    rows: u64,
+    /// One bit for each row so far.
+    selected: BooleanBufferBuilder,
+    waiting: Vec<(usize, Vec<i32>)>,
+    tally: Tally,
+}
+
+/// What was left out, and what looks odd.
+#[derive(Default)]
+struct Tally {
     rejected: u64,
     too_easy: u64,
     not_unique: u64,
@@ -231,88 +234,61 @@ struct Scan<'a> {
     warnings: Vec<(&'static Rule, u64, String)>,
 }
 
-impl<'a> Scan<'a> {
-    fn new(
-        format: RowFormat,
-        options: &'a Options,
-        split: Split,
-        path: &'a Path,
-        first_row: &'a mut Option<(usize, String)>,
-    ) -> Scan<'a> {
-        Scan {
-            format,
-            options,
-            split,
-            path,
-            first_row,
-            selected: Bits::default(),
-            waiting: Vec::new(),
-            rows: 0,
-            rejected: 0,
-            too_easy: 0,
-            not_unique: 0,
-            not_chosen: 0,
-            warnings: Vec::new(),
-        }
-    }
-
-    fn run(&mut self, rejects: &mut Rejects<'_, '_>) -> Result<(), Error> {
-        let mut lines = open_lines(&self.options.opener, self.path)?;
+impl Scan<'_> {
+    /// Gives the rows to build, and what to say of the file.
+    fn run(mut self, build: &mut BuildContext<'_>) -> Result<(RowFile, Vec<String>)> {
+        let mut lines = open_lines(&build.opener, self.path)?;
         while let Some((line, text)) = lines.next_row()? {
-            if let Err(cause) = self.row(line, text) {
-                self.rejected += 1;
-                reject(rejects, Error::line(self.path, line, cause), text)?;
+            self.selected.append(false);
+            if let Err(cause) = self.row(line, text, build.jobs) {
+                self.tally.rejected += 1;
+                build.reject(Error::line(self.path, line, cause), Some(text))?;
             }
-            self.rows += 1;
         }
-        self.test_waiting();
-        if self.split == Split::Train {
-            self.choose();
-        }
-        Ok(())
+        self.test_waiting(build.jobs);
+        self.finish(build.seed)
     }
 
-    fn row(&mut self, line: u64, text: &[u8]) -> Result<(), String> {
-        let row = encode_row(&self.format, text)?;
+    /// Looks at the row of the last bit.
+    fn row(&mut self, line: u64, text: &[u8], jobs: usize) -> Result<(), String> {
+        let row = encode_row(self.rows, text)?;
         let (length, first) =
             self.first_row.get_or_insert_with(|| (row.inputs.len(), short_place(self.path, line)));
         if row.inputs.len() != *length {
             let found = row.inputs.len();
             return Err(format!("question has {found} characters, that of {first} has {length}"));
         }
-        let keep = match self.options.min_difficulty {
-            Some(least) => rating(&row.rating)? >= least,
-            None => true,
-        };
-        if !keep {
-            self.too_easy += 1;
+        if let Some(least) = self.rows.min_difficulty
+            && rating(&row.rating)? < least
+        {
+            self.tally.too_easy += 1;
             return Ok(());
         }
         if let Some((rule, message)) = row.warning {
-            self.warn(rule, format!("{}: {message}", short_place(self.path, line)));
-        }
-        if self.options.unique && self.format.is_unique.is_some() {
-            self.waiting.push((self.rows, row.inputs));
-            if self.waiting.len() == BATCH {
-                self.test_waiting();
+            match self.tally.warnings.iter_mut().find(|(known, _, _)| known.id == rule.id) {
+                Some((_, count, _)) => *count += 1,
+                None => {
+                    let first = format!("{}: {message}", short_place(self.path, line));
+                    self.tally.warnings.push((rule, 1, first));
+                }
             }
+        }
+        let index = self.selected.len() - 1;
+        if self.rows.is_unique.is_none() {
+            self.selected.set_bit(index, true);
         } else {
-            self.selected.set(self.rows);
+            self.waiting.push((index, row.inputs));
+            if self.waiting.len() == WAITING {
+                self.test_waiting(jobs);
+            }
         }
         Ok(())
     }
 
-    fn warn(&mut self, rule: &'static Rule, message: String) {
-        match self.warnings.iter_mut().find(|(known, _, _)| known.id == rule.id) {
-            Some((_, count, _)) => *count += 1,
-            None => self.warnings.push((rule, 1, message)),
-        }
-    }
-
     /// Selects the waiting puzzles that have one solution.
-    fn test_waiting(&mut self) {
-        let Some(is_unique) = self.format.is_unique else { return };
-        let share = self.waiting.len().div_ceil(self.options.jobs.max(1)).max(1);
+    fn test_waiting(&mut self, jobs: usize) {
+        let Some(is_unique) = self.rows.is_unique else { return };
+        let share = self.waiting.len().div_ceil(jobs.max(1)).max(1);
         let mut verdicts = vec![false; self.waiting.len()];
         std::thread::scope(|scope| {
             for (puzzles, verdicts) in self.waiting.chunks(share).zip(verdicts.chunks_mut(share)) {
@@ -324,41 +300,62 @@ impl<'a> Scan<'a> {
             }
         });
         for ((row, _), unique) in self.waiting.drain(..).zip(verdicts) {
-            if unique {
-                self.selected.set(row);
-            } else {
-                self.not_unique += 1;
-            }
+            self.selected.set_bit(row, unique);
+            self.tally.not_unique += u64::from(!unique);
         }
     }
 
-    /// Keeps so many of the selected rows, each choice equally likely: D. Knuth, The Art of
+    /// Keeps `wanted` of the selected rows, each choice equally likely: D. Knuth, The Art of
     /// Computer Programming, 3.4.2, algorithm S.
-    fn choose(&mut self) {
-        let Some(subsample) = self.options.subsample else { return };
-        let domain = self.format.domain.constants().name;
-        let key = Key { seed: self.options.seed, domain, split: self.split.name(), group: "" };
+    fn choose(&self, mut wanted: u64, seed: u64, selected: &BooleanBuffer) -> BooleanBuffer {
+        let domain = self.rows.domain.constants().name;
+        let key = Key { seed, domain, split: self.split.name(), group: "" };
         let mut draws = key.draws(0);
-        let mut wanted = subsample;
-        let mut left = self.selected.ones;
-        let mut chosen = Bits::default();
-        for row in (0..self.rows).filter(|&row| self.selected.get(row)) {
+        let mut left = selected.count_set_bits() as u64;
+        let mut chosen = BooleanBufferBuilder::new(selected.len());
+        chosen.append_n(selected.len(), false);
+        for row in selected.set_indices() {
             if draws.below(left) < wanted {
-                chosen.set(row);
+                chosen.set_bit(row, true);
                 wanted -= 1;
             }
             left -= 1;
         }
-        self.not_chosen = self.selected.ones - chosen.ones;
-        self.selected = chosen;
+        chosen.finish()
     }
 
-    fn notes(&self) -> Vec<String> {
-        let file = last_part(self.path);
+    /// No row at all is an error: a loader fails on a set without groups.
+    fn finish(mut self, seed: u64) -> Result<(RowFile, Vec<String>)> {
+        let mut selected = self.selected.finish();
+        let mut count = selected.count_set_bits() as u64;
+        let subsample = self.rows.subsample.filter(|_| self.split == Split::Train);
+        if let Some(wanted) = subsample {
+            selected = self.choose(wanted, seed, &selected);
+            self.tally.not_chosen = count.saturating_sub(wanted);
+            count -= self.tally.not_chosen;
+        }
+        let mut notes = self.tally.notes(selected.len());
+        if let Some(wanted) = subsample.filter(|wanted| count < *wanted) {
+            notes.push(format!("--subsample {wanted} takes all {count}"));
+        }
+        if count == 0 {
+            let cause = match notes.is_empty() {
+                true => "has no rows".to_string(),
+                false => format!("no puzzle is left: {}", notes.join("; ")),
+            };
+            return Err(Error::data(self.path.display(), cause));
+        }
+        let (split, path) = (self.split, self.path.to_path_buf());
+        Ok((RowFile { split, path, selected, count }, notes))
+    }
+}
+
+impl Tally {
+    fn notes(&self, rows: usize) -> Vec<String> {
         let mut notes = Vec::new();
         let mut note = |count: u64, what: &str| {
             if count > 0 {
-                notes.push(format!("{file}: {count} of {} rows {what}", self.rows));
+                notes.push(format!("{count} of {rows} rows {what}"));
             }
         };
         note(self.rejected, "malformed, left out");
@@ -368,30 +365,7 @@ impl<'a> Scan<'a> {
         for (rule, count, message) in &self.warnings {
             note(*count, &format!("break the rule '{}' (first: {message})", rule.id));
         }
-        if let Some(wanted) = self.options.subsample
-            && self.split == Split::Train
-            && self.selected.ones < wanted
-        {
-            notes.push(format!("{file}: --subsample {wanted} takes all {}", self.selected.ones));
-        }
         notes
-    }
-
-    /// The rows to build. None at all is an error: a loader fails on a set without groups.
-    fn finish(self) -> Result<Bits, Error> {
-        if self.selected.ones == 0 {
-            let cause = match self.notes() {
-                notes if notes.is_empty() => "has no rows".to_string(),
-                notes => {
-                    let prefix = format!("{}: ", last_part(self.path));
-                    let reasons: Vec<_> =
-                        notes.iter().map(|note| note.trim_start_matches(&prefix)).collect();
-                    format!("no puzzle is left: {}", reasons.join("; "))
-                }
-            };
-            return Err(Error::data(self.path.display(), cause));
-        }
-        Ok(self.selected)
     }
 }
 
@@ -400,27 +374,4 @@ fn rating(text: &[u8]) -> Result<i64, String> {
     number.ok_or_else(|| {
         format!("rating {} is no integer, which --min-difficulty needs", csv::excerpt(text))
     })
-}
-
-/// A set of row numbers, one bit each.
-#[derive(Default)]
-struct Bits {
-    words: Vec<u64>,
-    ones: u64,
-}
-
-impl Bits {
-    fn set(&mut self, row: u64) {
-        let word = (row / 64) as usize;
-        if self.words.len() <= word {
-            self.words.resize(word + 1, 0);
-        }
-        let bit = 1 << (row % 64);
-        self.ones += u64::from(self.words[word] & bit == 0);
-        self.words[word] |= bit;
-    }
-
-    fn get(&self, row: u64) -> bool {
-        self.words.get((row / 64) as usize).is_some_and(|word| word >> (row % 64) & 1 == 1)
-    }
 }

@@ -1,72 +1,62 @@
-//! Where puzzles come from: options, input files and their hashes, and the groups of one build.
+//! Where puzzles come from: what a build is made with, input files and their hashes, and the
+//! groups of one build.
 
-use super::{Domain, Error, ErrorKind, Group};
+use super::{Domain, Error, PuzzleGroup, Result};
 use crate::digest::sha256_of;
-use serde_json::{Map, Value, json};
+use crate::error::{self, Place};
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Opens an input file; a filter may see through compression here.
 pub type Opener = Arc<dyn Fn(&Path) -> io::Result<Box<dyn Read + Send>> + Send + Sync>;
 
-/// What to build. A domain uses what it has a use for.
-#[derive(Clone)]
-pub struct Options {
+/// What a build of any domain is made with; the rest are the domain's own arguments.
+pub struct BuildContext<'a> {
     pub seed: u64,
-    /// Augmentations wanted for each group.
-    pub num_aug: u64,
-    /// Sudoku, Maze: the CSV files.
-    pub train: Option<PathBuf>,
-    pub test: Option<PathBuf>,
-    /// ARC: folders of tasks, or single tasks.
-    pub dirs: Vec<PathBuf>,
-    /// Sudoku: so many rows of train, chosen at random.
-    pub subsample: Option<u64>,
-    /// Sudoku: only rows with at least this rating.
-    pub min_difficulty: Option<i64>,
-    /// Sudoku: only puzzles with exactly one solution.
-    pub unique: bool,
-    /// Domino: states in each split.
-    pub num_games: u64,
     /// Threads for opening; changes no result.
     pub jobs: usize,
     pub opener: Opener,
+    /// Takes what is malformed, or ends the build; without it the first malformed row or task is
+    /// the error.
+    pub rejects: Option<&'a mut (dyn FnMut(RejectedInput) -> Result<(), error::Error> + 'a)>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            seed: 42,
-            num_aug: 0,
-            train: None,
-            test: None,
-            dirs: Vec::new(),
-            subsample: None,
-            min_difficulty: None,
-            unique: false,
-            num_games: 0,
-            jobs: 1,
-            opener: Arc::new(|path| Ok(Box::new(File::open(path)?))),
+impl Default for BuildContext<'_> {
+    fn default() -> Self {
+        let opener: Opener = Arc::new(|path| Ok(Box::new(File::open(path)?)));
+        BuildContext { seed: 42, jobs: 1, opener, rejects: None }
+    }
+}
+
+impl BuildContext<'_> {
+    /// Passes a malformed input on, with its text, or returns it. What the machine could not do,
+    /// and what is no input's fault, always returns.
+    pub(super) fn reject(&mut self, error: Error, text: Option<&[u8]>) -> Result<()> {
+        match (&mut self.rejects, error) {
+            (Some(take), Error::Data { place, cause }) => {
+                let text = text.map(|text| String::from_utf8_lossy(text).into_owned());
+                Ok(take(RejectedInput { place, cause, text })?)
+            }
+            (_, error) => Err(error),
         }
     }
 }
 
 /// A malformed row or task that was left out.
-pub struct Reject {
-    pub error: Error,
-    /// The row as it stands, without its line end; empty for a task (the error names the file).
-    pub text: Vec<u8>,
+pub struct RejectedInput {
+    pub place: Place,
+    pub cause: String,
+    /// The row as it stands, without its line end; none for a task (the place names the file).
+    pub text: Option<String>,
 }
-
-/// Takes what is malformed; without it the first malformed row or task is the error.
-pub type Rejects<'a, 'b> = Option<&'a mut (dyn FnMut(Reject) + 'b)>;
 
 /// An input file as `build.json` knows it. The name has at most one folder, so that a copy of the
 /// inputs elsewhere gives the same bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct InputFile {
     pub name: String,
     /// Size and SHA-256 (lower-case hex) of the file as it lies on the disk.
@@ -75,75 +65,55 @@ pub struct InputFile {
 }
 
 /// Groups in their order, until the first error.
-pub type Groups<'a> = Box<dyn Iterator<Item = Result<Group, Error>> + Send + 'a>;
+pub type PuzzleGroups<'a> = Box<dyn Iterator<Item = Result<PuzzleGroup>> + Send + 'a>;
+
+/// Makes the groups of opened inputs.
+pub trait GroupSource: Send + Sync {
+    /// The groups of a range of all, train before test. Memory is that of one group.
+    fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_>;
+}
 
 /// The opened inputs of one build.
-pub trait Source: Send + Sync {
-    fn domain(&self) -> &'static dyn Domain;
-
-    fn seq_len(&self) -> usize;
-
+pub struct PuzzleSource {
+    pub domain: &'static dyn Domain,
+    pub seed: u64,
+    pub seq_len: usize,
+    /// The arguments that matter to this domain, an object for `build.json`.
+    pub parameters: Value,
+    pub inputs: Vec<InputFile>,
+    /// What the user should know: what was left out and how often, and what looks odd.
+    pub notes: Vec<String>,
     /// How many groups there are, train and test together. Each makes one record at least.
-    fn len(&self) -> u64;
+    pub group_count: u64,
+    pub groups: Box<dyn GroupSource>,
+}
 
-    fn is_empty(&self) -> bool {
-        self.len() == 0
+impl PuzzleSource {
+    /// The groups of a range of 0..`group_count`.
+    pub fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_> {
+        self.groups.groups(range)
     }
 
-    /// The groups of a range of 0..len, train before test. Memory is that of one group.
-    fn groups(&self, range: Range<u64>) -> Groups<'_>;
-
-    fn inputs(&self) -> &[InputFile];
-
-    fn seed(&self) -> u64;
-
-    /// The options that matter to this domain, for `build.json`.
-    fn parameters(&self) -> Map<String, Value>;
-
-    /// What the user should know: what was left out and how often, and what looks odd.
-    fn notes(&self) -> &[String];
-
     /// Everything that decided the records: domain, seed, parameters, hashes of the inputs.
-    fn build(&self) -> Map<String, Value> {
-        let inputs: Vec<Value> = self
-            .inputs()
-            .iter()
-            .map(|file| json!({"name": file.name, "bytes": file.bytes, "sha256": file.sha256}))
-            .collect();
-        let mut build = Map::new();
-        build.insert("domain".to_string(), self.domain().constants().name.into());
-        build.insert("seed".to_string(), self.seed().into());
-        build.insert("parameters".to_string(), self.parameters().into());
-        build.insert("inputs".to_string(), inputs.into());
-        build
+    pub fn build(&self) -> Value {
+        json!({
+            "domain": self.domain.constants().name,
+            "seed": self.seed,
+            "parameters": self.parameters,
+            "inputs": self.inputs,
+        })
     }
 }
 
 /// Hashes a file as it lies on the disk. Inputs are read more than once, so it must be a file.
-pub(super) fn hash_file(path: &Path, name: String) -> Result<InputFile, Error> {
-    let error = |cause: &io::Error| Error::io(path, cause);
-    let file = File::open(path).map_err(|cause| error(&cause))?;
-    if !file.metadata().map_err(|cause| error(&cause))?.is_file() {
+pub(super) fn hash_file(path: &Path, name: String) -> Result<InputFile> {
+    let error = |cause: io::Error| Error::io(path, &cause);
+    let file = File::open(path).map_err(error)?;
+    if !file.metadata().map_err(error)?.is_file() {
         return Err(Error::data(path.display(), "is no regular file, and is read more than once"));
     }
-    let (bytes, sha256) = sha256_of(file).map_err(|cause| error(&cause))?;
+    let (bytes, sha256) = sha256_of(file).map_err(error)?;
     Ok(InputFile { name, bytes, sha256 })
-}
-
-/// Hands a malformed input to `rejects`, or returns it. What the machine could not do, and what
-/// is no input's fault, always returns.
-pub(super) fn reject(
-    rejects: &mut Rejects<'_, '_>,
-    error: Error,
-    text: &[u8],
-) -> Result<(), Error> {
-    match rejects {
-        Some(take) if error.kind() == ErrorKind::Data => {
-            take(Reject { error, text: text.to_vec() });
-            Ok(())
-        }
-        _ => Err(error),
-    }
 }
 
 /// A path's last part, as messages about an input name it.

@@ -89,7 +89,7 @@ impl JsonForm {
     }
 
     /// Marks a utf8 field as one that holds JSON.
-    fn mark(self, field: Field) -> Field {
+    pub(crate) fn mark(self, field: Field) -> Field {
         let form = match self {
             JsonForm::Value => "value",
             JsonForm::Member => "member",

@@ -2,7 +2,6 @@
 //!
 //! Indices are the sink's: a group and a puzzle are runs of records with the same name.
 
-use arrow_array::StringArray;
 use serde_json::{Value, json};
 
 use super::declare::prelude::*;
@@ -48,23 +47,8 @@ record_fields! {
     }
 }
 
-record_fields! {
-    /// The sides of an example as JSON: `ds-cat --grid` has them for [`ExampleFields`].
-    GridFields(GridColumns, GridBuilder) {
-        /// The question in the domain's own form.
-        inputs_json: Json,
-        /// The answer in the domain's own form.
-        labels_json: Json,
-    }
-}
-
 /// How many columns are names: those before the sides.
 const NAMES: usize = 6;
-
-/// The schema of puzzles whose sides are no tokens, but any JSON: `ds-cat --grid`.
-pub fn grid_schema() -> Schema {
-    schema_of([NameFields::declared(), GridFields::declared()].concat())
-}
 
 /// One example as it travels; see [`PUZZLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,17 +114,6 @@ impl<'a> Puzzles<'a> {
             labels: self.examples.labels.row(row),
             build: self.examples.build_json.get(row),
         }
-    }
-
-    /// The same puzzles with other sides, in [`grid_schema`]; each the text of a JSON value.
-    pub fn with_sides(
-        &self,
-        inputs: Vec<String>,
-        labels: Vec<String>,
-    ) -> Result<RecordBatch, ArrowError> {
-        let names = self.batch.columns().iter().take(NAMES).cloned();
-        let sides = [inputs, labels].map(|side| Arc::new(StringArray::from(side)) as ArrayRef);
-        RecordBatch::try_new(Arc::new(grid_schema()), names.chain(sides).collect())
     }
 }
 
@@ -219,8 +192,6 @@ mod tests {
         let view = Puzzles::of(&batch)?;
         assert_eq!((view.get(0), view.get(1), view.len()), (first, second, 2));
         assert!(builder.is_empty() && builder.finish()?.num_rows() == 0);
-        let grids = view.with_sides(vec!["1".into(); 2], vec!["[]".into(); 2])?;
-        assert_eq!(grids.num_columns(), NAMES + 2);
         Ok(())
     }
 }

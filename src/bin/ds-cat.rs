@@ -10,9 +10,8 @@ use gristmill::batch::Batch;
 use gristmill::cli::{self, CommonArgs, InputArgs, LimitArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
-use gristmill::format::puzzle_dir::grids;
+use gristmill::puzzle::{grid_schema, grids};
 use gristmill::record::PUZZLE;
-use gristmill::record::puzzle::grid_schema;
 use gristmill::runner::Runner;
 use gristmill::stream::{FileOutputArgs, Reader, Request, project};
 
@@ -81,7 +80,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
         if schema != PUZZLE.schema() {
             return Err(Error::usage("--grid: these are no puzzle records"));
         }
-        schema = SchemaRef::new(grid_schema());
+        schema = grid_schema();
         header.record = None;
     }
     match args.output.no_provenance {

@@ -1,20 +1,22 @@
 //! puzzle-encode: Sudoku and Maze CSV, ARC tasks or played Domino games in, puzzle records out.
 
-use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use clap::{Args as Arguments, Parser, Subcommand};
+use clap::error::{Error as ArgsError, ErrorKind};
+use clap::{ArgMatches, Args as Arguments, Command, FromArgMatches, Parser, Subcommand};
 use serde_json::Value;
 
 use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
-    self, CommonArgs, Error, Flow, JobsArgs, Kind, OnError, OnErrorArgs, OutputArgs, Place,
-    Position, Rejection, Rejects, Result, Slice, Tool,
+    self, CommonArgs, Error, Flow, JobsArgs, OnErrorArgs, OutputArgs, Rejection, Rejects, Result,
+    Slice, Tool,
 };
 use gristmill::format::puzzle_dir::AssertedConstants;
-use gristmill::puzzle::{self, Counts, Domain, ErrorKind, Options, Reject, Source, chunks};
+use gristmill::puzzle::{
+    self, BuildContext, DOMAINS, Domain, EncodedPuzzles, GroupChunk, PuzzleCounts, PuzzleSource,
+    RejectedInput, chunks,
+};
 use gristmill::record::PUZZLE;
 use gristmill::runner::{Items, Runner};
 use gristmill::stream::{Writer, open_bytes};
@@ -43,88 +45,53 @@ In: CSV files with the header source,question,answer,rating; folders of ARC task
 Out: puzzle records {domain, split, set, group, puzzle, identifier, inputs, labels, build}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error).";
 
-#[derive(Subcommand)]
-enum DomainArgs {
-    /// Sudoku: 81 cells, digit d as d + 1
-    Sudoku {
-        #[command(flatten)]
-        files: FileArgs,
-
-        /// Augmentations of each train puzzle: digits, bands, stacks, rows and columns shuffled
-        #[arg(long, value_name = "K", default_value = "0")]
-        num_aug: u64,
-
-        /// Take N train puzzles at random
-        #[arg(long, value_name = "N")]
-        subsample: Option<u64>,
-
-        /// Take puzzles with this rating or a higher one, in both splits
-        #[arg(long, value_name = "R")]
-        min_difficulty: Option<i64>,
-
-        /// Take puzzles with exactly one solution, in both splits
-        #[arg(long)]
-        unique: bool,
-
-        #[command(flatten)]
-        on_error: OnErrorArgs,
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// ARC: grids of up to 30 x 30 colours on a canvas of 900, colour c as c + 2
-    Arc {
-        /// Folders of tasks; `test` pairs below a folder named evaluation are the test split
-        #[arg(value_name = "DIR", required = true)]
-        dirs: Vec<PathBuf>,
-
-        /// Augmentations of each task: rotated or mirrored, colours permuted
-        #[arg(long, value_name = "K", default_value = "0")]
-        num_aug: u64,
-
-        #[command(flatten)]
-        on_error: OnErrorArgs,
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Maze: n x n characters, `# SGo` as 1 to 5
-    Maze {
-        #[command(flatten)]
-        files: FileArgs,
-
-        /// Augmentations of each train maze: the rotations and mirrorings t1, t2, ...
-        #[arg(long, value_name = "K", default_value = "0", value_parser = clap::value_parser!(u64).range(..=7))]
-        num_aug: u64,
-
-        #[command(flatten)]
-        on_error: OnErrorArgs,
-        #[command(flatten)]
-        run: RunArgs,
-    },
-    /// Domino: states of games that are played here, with the tile to play
-    Domino {
-        /// States in each split, each of a game of its own
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-        num_games: u64,
-
-        /// Augmentations of each train state: pips shifted modulo 7
-        #[arg(long, value_name = "K", default_value = "0")]
-        num_aug: u64,
-
-        #[command(flatten)]
-        run: RunArgs,
-    },
+/// A domain, its own arguments as they came, and those that every domain has.
+struct DomainArgs {
+    domain: &'static dyn Domain,
+    own: ArgMatches,
+    on_error: OnErrorArgs,
+    run: RunArgs,
 }
 
-#[derive(Arguments)]
-#[group(required = true, multiple = true)]
-struct FileArgs {
-    /// Puzzles of the train split
-    #[arg(long, value_name = "CSV")]
-    train: Option<PathBuf>,
+/// One subcommand for each domain: its arguments, then the others.
+impl Subcommand for DomainArgs {
+    fn augment_subcommands(command: Command) -> Command {
+        let with_all = |domain: &&dyn Domain| {
+            let mut command = domain.command();
+            let about = command.get_about().cloned();
+            if domain.reads_inputs() {
+                command = OnErrorArgs::augment_args(command);
+            }
+            RunArgs::augment_args(command).about(about.unwrap_or_default())
+        };
+        command.subcommands(DOMAINS.iter().map(with_all))
+    }
 
-    /// Puzzles of the test split
-    #[arg(long, value_name = "CSV")]
-    test: Option<PathBuf>,
+    fn augment_subcommands_for_update(command: Command) -> Command {
+        Self::augment_subcommands(command)
+    }
+
+    fn has_subcommand(name: &str) -> bool {
+        puzzle::domain(name).is_some()
+    }
+}
+
+impl FromArgMatches for DomainArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<DomainArgs, ArgsError> {
+        let found = matches.subcommand().and_then(|(name, own)| Some((puzzle::domain(name)?, own)));
+        let (domain, own) = found.ok_or_else(|| ArgsError::new(ErrorKind::MissingSubcommand))?;
+        let on_error = match domain.reads_inputs() {
+            true => OnErrorArgs::from_arg_matches(own)?,
+            false => OnErrorArgs::default(),
+        };
+        let run = RunArgs::from_arg_matches(own)?;
+        Ok(DomainArgs { domain, own: own.clone(), on_error, run })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), ArgsError> {
+        *self = DomainArgs::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(Arguments)]
@@ -150,39 +117,50 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    let Parsed { domain, options, on_error, run } = args.domain.parsed();
+    let DomainArgs { domain, own, on_error, run } = args.domain;
     let mut rejects = Rejects::open(&on_error)?;
-    let source = open(domain, &options, on_error.on_error, &mut rejects)?;
+    let mut take = |bad: RejectedInput| {
+        let RejectedInput { place, cause, text } = bad;
+        let input = text.map(Value::from);
+        rejects.take(vec![Rejection { place, id: None, reason: cause, input }])
+    };
+    let mut build = BuildContext {
+        seed: run.seed,
+        jobs: run.jobs.jobs.get(),
+        opener: Arc::new(open_bytes),
+        rejects: Some(&mut take),
+    };
+    let source = domain.open(&own, &mut build)?;
     let say = |line: &str| {
         if !run.common.quiet {
             tool.tell(line);
         }
     };
-    source.notes().iter().for_each(|note| say(note));
-    let range = run.slice.map_or(0..source.len(), |slice| slice.of(source.len()));
-    let header = header(&*source, &run, tool)?;
+    source.notes.iter().for_each(|note| say(note));
+    let groups = source.group_count;
+    let range = run.slice.map_or(0..groups, |slice| slice.of(groups));
+    let header = header(&source, &run, tool)?;
     let writer = Writer::stdout(&run.output, &PUZZLE.schema(), &header)?;
-    let counts = Mutex::new(Counts::default());
+    let counts = Mutex::new(PuzzleCounts::default());
     let stage = || {
-        |chunk: puzzle::Chunk, send: &mut dyn FnMut(_) -> Flow| {
+        |chunk: GroupChunk, send: &mut dyn FnMut(_) -> Flow| {
             chunk.encode(|encoded| {
-                let batch = encoded.map_err(Error::from).map(
-                    |puzzle::Encoded { records, counts: made }| {
-                        *counts.lock().unwrap_or_else(PoisonError::into_inner) += made;
-                        Batch { progress: Some(made.groups.iter().sum()), ..Batch::made(records) }
-                    },
-                );
+                let batch = encoded.map_err(Error::from).map(|made: EncodedPuzzles| {
+                    *counts.lock().unwrap_or_else(PoisonError::into_inner) += made.counts;
+                    let groups = made.counts.groups.iter().sum();
+                    Batch { progress: Some(groups), ..Batch::made(made.records) }
+                });
                 send(batch) == Flow::Continue
             })
         }
     };
     let total = range.end - range.start;
-    let feed = Items { total, items: chunks(&*source, range).map(|chunk| chunk.map_err(fatal)) };
+    let items = chunks(&source, range).map(|chunk| chunk.map_err(Error::from));
     let runner = Runner::new(tool, &run.common, "groups").rejects(rejects);
-    runner.jobs(run.jobs.jobs).run_many(feed, stage, writer)?;
+    runner.jobs(run.jobs.jobs).run_many(Items { total, items }, stage, writer)?;
     let counts = counts.into_inner().unwrap_or_else(PoisonError::into_inner);
     if counts.shortfall > 0 {
-        let Counts { short_groups, shortfall, .. } = counts;
+        let PuzzleCounts { short_groups, shortfall, .. } = counts;
         say(&format!(
             "warning: {shortfall} augmentations fewer than wanted, in {short_groups} groups: no \
              more different ones were found"
@@ -192,96 +170,12 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     Ok(())
 }
 
-/// A domain, and what the command line says for it.
-struct Parsed {
-    domain: &'static dyn Domain,
-    options: Options,
-    on_error: OnErrorArgs,
-    run: RunArgs,
-}
-
-impl DomainArgs {
-    fn parsed(self) -> Parsed {
-        let options = Options { opener: Arc::new(open_bytes), ..Options::default() };
-        let (domain, options, on_error, run): (&dyn Domain, _, _, _) = match self {
-            DomainArgs::Sudoku {
-                files: FileArgs { train, test },
-                num_aug,
-                subsample,
-                min_difficulty,
-                unique,
-                on_error,
-                run,
-            } => {
-                let own = Options { train, test, num_aug, subsample, ..options };
-                let options = Options { min_difficulty, unique, ..own };
-                (&puzzle::sudoku::Sudoku, options, on_error, run)
-            }
-            DomainArgs::Arc { dirs, num_aug, on_error, run } => {
-                (&puzzle::arc::Arc, Options { dirs, num_aug, ..options }, on_error, run)
-            }
-            DomainArgs::Maze { files: FileArgs { train, test }, num_aug, on_error, run } => {
-                (&puzzle::maze::Maze, Options { train, test, num_aug, ..options }, on_error, run)
-            }
-            DomainArgs::Domino { num_games, num_aug, run } => {
-                let options = Options { num_games, num_aug, ..options };
-                // It reads nothing that could be bad.
-                let on_error = OnErrorArgs { on_error: OnError::Fail, rejects: None };
-                (&puzzle::domino::Domino, options, on_error, run)
-            }
-        };
-        let options = Options { seed: run.seed, jobs: run.jobs.jobs.get(), ..options };
-        Parsed { domain, options, on_error, run }
-    }
-}
-
-/// Opens the inputs; malformed rows and tasks go to the rejects, or end the run.
-fn open(
-    domain: &'static dyn Domain,
-    options: &Options,
-    on_error: OnError,
-    rejects: &mut Rejects,
-) -> Result<Box<dyn Source>> {
-    if on_error == OnError::Fail {
-        return domain.open(options, None).map_err(fatal);
-    }
-    let mut taken = Ok(());
-    let mut take = |bad: Reject| {
-        if taken.is_ok() {
-            taken = rejects.take(vec![rejection(bad)]);
-        }
-    };
-    let opened = domain.open(options, Some(&mut take)).map_err(fatal);
-    taken?;
-    opened
-}
-
-fn rejection(bad: Reject) -> Rejection {
-    let Reject { error, text } = bad;
-    let position = error.line_number().map_or(Position::Whole, Position::Line);
-    let input = (!text.is_empty()).then(|| Value::from(String::from_utf8_lossy(&text)));
-    let place = Place { source: error.place().into(), position };
-    Rejection { place, id: None, reason: error.cause().to_string(), input }
-}
-
 /// The constants of the set stand in the header, as for a set of any other domain.
-fn header(source: &dyn Source, run: &RunArgs, tool: &Tool) -> Result<Header> {
+fn header(source: &PuzzleSource, run: &RunArgs, tool: &Tool) -> Result<Header> {
     let mut header = Header::default().through(&PUZZLE, run.output.entry(tool));
-    let domain = source.domain().constants().name;
+    let domain = source.domain.constants().name;
     header.set("domain", domain);
-    let constants = AssertedConstants::default().resolve(Some(domain), source.seq_len())?;
+    let constants = AssertedConstants::default().resolve(Some(domain), source.seq_len)?;
     constants.parameters().into_iter().for_each(|(name, value)| header.set(name, value));
     Ok(header)
-}
-
-fn fatal(error: puzzle::Error) -> Error {
-    match error.kind() {
-        ErrorKind::Data => Error::data(error),
-        ErrorKind::Option => Error::usage(error),
-        ErrorKind::Io(kind) => match Error::io("", &io::Error::from(kind)).kind() {
-            Kind::Data => Error::data(error),
-            Kind::Usage => Error::usage(error),
-            Kind::Unavailable => Error::unavailable(error),
-        },
-    }
 }

@@ -52,11 +52,8 @@ impl SetConstants {
 
     /// Whether these are the constants of that domain.
     pub fn are_of(&self, domain: &Constants) -> bool {
-        let fits = match domain.seq_len {
-            SeqLen::Fixed(length) => i64::try_from(length) == Ok(self.seq_len),
-            SeqLen::Square => self.seq_len > 0 && self.seq_len.isqrt().pow(2) == self.seq_len,
-        };
-        fits && *self == SetConstants::of_domain(domain, self.seq_len)
+        usize::try_from(self.seq_len).is_ok_and(|length| domain.seq_len.allows(length))
+            && *self == SetConstants::of_domain(domain, self.seq_len)
     }
 
     /// The domain that has these constants.

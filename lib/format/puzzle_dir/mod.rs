@@ -7,12 +7,10 @@
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
 //! | `root.rs` | opening the parts of a set, as they are: nothing is judged there |
 //! | `reader.rs` | examples as `puzzle` records |
-//! | `grid.rs` | those records in their domain's own form |
 //! | `writer.rs`, `part_writer.rs`, `names.rs` | `puzzle` records into a set |
 //!
 //! The rules of the games are no concern of this module, see `puzzle`.
 
-mod grid;
 mod manifest;
 mod metadata;
 mod names;
@@ -27,7 +25,6 @@ use crate::error::{Error, shown};
 use crate::format::npy;
 use crate::puzzle::Split;
 
-pub use grid::grids;
 pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
 pub use metadata::{AssertedConstants, IgnoredLabel, SetConstants, SplitMetadata};
 pub use reader::PuzzleReader;

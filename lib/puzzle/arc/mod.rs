@@ -6,15 +6,28 @@ mod tasks;
 use self::tasks::Task;
 use crate::puzzle::dihedral;
 use crate::puzzle::random::Key;
-use crate::puzzle::source::{Groups, InputFile, Source};
 use crate::puzzle::{
-    Augmented, Constants, Domain, Error, Example, Finding, Findings, Group, Options, Rejects, Rule,
-    SeqLen, Side, Split,
+    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
+    GroupSource, PuzzleGroup, PuzzleGroups, PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
-use serde_json::{Map, Value, json};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use serde_json::{Value, json};
 use std::ops::Range;
+use std::path::PathBuf;
 
 pub struct Arc;
+
+/// ARC: grids of up to 30 x 30 colours on a canvas of 900, colour c as c + 2
+#[derive(Debug, Clone, Default, Args)]
+pub struct ArcArgs {
+    /// Folders of tasks; `test` pairs below a folder named evaluation are the test split
+    #[arg(value_name = "DIR", required = true)]
+    pub dirs: Vec<PathBuf>,
+
+    /// Augmentations of each task: rotated or mirrored, colours permuted
+    #[arg(long, value_name = "K", default_value = "0")]
+    pub num_aug: u64,
+}
 
 /// The canvas is SIDE × SIDE.
 pub const SIDE: usize = 30;
@@ -23,16 +36,13 @@ const EOS: i32 = 1;
 /// The token of colour 0.
 const COLOURS: i32 = 2;
 
-static SHAPE: Rule = Rule::error("shape", "both sides have 900 cells");
-static GRID: Rule = Rule::error(
-    "grid",
-    "a side is one filled rectangle, EOS along the row below and the column right of it, else PAD",
-);
-static OFFSET: Rule = Rule::error("offset", "input and output stand at the same place");
-static TEST_OFFSET: Rule =
-    Rule::ours("test_offset", "test grids stand at row 0 column 0, where evaluators look");
-
-static RULES: [&Rule; 4] = [&SHAPE, &GRID, &OFFSET, &TEST_OFFSET];
+rules! {
+    SHAPE: error "shape", "both sides have 900 cells";
+    GRID: error "grid",
+        "a side is one filled rectangle, EOS along the row below and the column right of it, else PAD";
+    OFFSET: error "offset", "input and output stand at the same place";
+    TEST_OFFSET: ours "test_offset", "test grids stand at row 0 column 0, where evaluators look";
+}
 
 /// Colours 0 to 9 in row-major order.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,18 +119,15 @@ impl Grid {
 
 impl Domain for Arc {
     fn constants(&self) -> Constants {
-        Constants {
-            name: "arc",
-            seq_len: SeqLen::Fixed(CELLS),
-            vocab_size: 12,
-            pad_id: 0,
-            ignore_label_id: 0,
-            blank_identifier_id: 0,
-        }
+        Constants::new("arc", SeqLen::Fixed(CELLS), 12)
     }
 
-    fn open(&self, options: &Options, rejects: Rejects<'_, '_>) -> Result<Box<dyn Source>, Error> {
-        Ok(Box::new(ArcSource::open(options, rejects)?))
+    fn command(&self) -> Command {
+        ArcArgs::augment_args(Command::new("arc"))
+    }
+
+    fn open(&self, arguments: &ArgMatches, build: &mut BuildContext<'_>) -> Result<PuzzleSource> {
+        ArcArgs::from_arg_matches(arguments)?.open(build)
     }
 
     fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
@@ -165,32 +172,32 @@ impl Domain for Arc {
     }
 
     fn rules(&self) -> &'static [&'static Rule] {
-        &RULES
+        RULES
     }
 
-    fn check(&self, inputs: &[i32], labels: &[i32], split: Option<Split>) -> Vec<Finding> {
-        let mut findings = Findings::new();
+    fn check(&self, inputs: &[i32], labels: &[i32], split: Option<Split>) -> Vec<BrokenRule> {
+        let mut broken = BrokenRules::new();
         if inputs.len() != CELLS || labels.len() != CELLS {
             let (input, output) = (inputs.len(), labels.len());
-            findings.add(&SHAPE, || format!("{input} cells and {output} in the output"));
-            return findings.0;
+            broken.add(&SHAPE, || format!("{input} cells and {output} in the output"));
+            return broken.0;
         }
         let mut offset = |side: &str, canvas: &[i32]| match Grid::decode(canvas) {
             Ok((_, offset)) => Some(offset),
             Err(cause) => {
-                findings.add(&GRID, || format!("{side}: {cause}"));
+                broken.add(&GRID, || format!("{side}: {cause}"));
                 None
             }
         };
         let (input, output) = (offset("input", inputs), offset("output", labels));
-        let (Some(input), Some(output)) = (input, output) else { return findings.0 };
+        let (Some(input), Some(output)) = (input, output) else { return broken.0 };
         if input != output {
-            findings.add(&OFFSET, || format!("input at {input:?}, output at {output:?}"));
+            broken.add(&OFFSET, || format!("input at {input:?}, output at {output:?}"));
         }
         if split == Some(Split::Test) && input != [0, 0] {
-            findings.add(&TEST_OFFSET, || format!("the grids stand at {input:?} in test"));
+            broken.add(&TEST_OFFSET, || format!("the grids stand at {input:?} in test"));
         }
-        findings.0
+        broken.0
     }
 
     fn decode(&self, _side: Side, tokens: &[i32]) -> Result<Value, String> {
@@ -210,31 +217,20 @@ impl Domain for Arc {
     }
 }
 
-/// All tasks, which are small; their augmentations are not held.
-struct ArcSource {
-    seed: u64,
-    num_aug: u64,
-    tasks: Vec<Task>,
-    /// Task and split of each group, train before test.
-    groups: Vec<(usize, Split)>,
-    inputs: Vec<InputFile>,
-    notes: Vec<String>,
-}
-
-impl ArcSource {
-    fn open(options: &Options, rejects: Rejects<'_, '_>) -> Result<ArcSource, Error> {
-        let tasks::Tasks { tasks, inputs, rejected } = tasks::read(options, rejects)?;
+impl ArcArgs {
+    pub fn open(&self, build: &mut BuildContext<'_>) -> Result<PuzzleSource> {
+        let tasks::Tasks { tasks, inputs, rejected } = tasks::read(&self.dirs, build)?;
         let mut groups = Vec::new();
-        for split in [Split::Train, Split::Test] {
-            let has = |task: &Task| task.pairs.iter().any(|pair| pair.split == split);
-            groups.extend((0..tasks.len()).filter(|&task| has(&tasks[task])).map(|t| (t, split)));
+        for split in Split::ALL {
+            let with_split = (0..tasks.len()).filter(|&task| tasks[task].has(split));
+            groups.extend(with_split.map(|task| (task, split)));
         }
         let mut notes = Vec::new();
         if rejected > 0 {
             notes.push(format!("{rejected} malformed tasks, left out"));
         }
         let underscored = tasks.iter().filter(|task| task.name.contains('_')).count();
-        if underscored > 0 && options.num_aug > 0 {
+        if underscored > 0 && self.num_aug > 0 {
             notes.push(format!(
                 "{underscored} task names hold '_', which evaluators take for an augmentation's"
             ));
@@ -242,70 +238,50 @@ impl ArcSource {
         if groups.is_empty() {
             return Err(Error::data("arc", "no task is left"));
         }
-        let (seed, num_aug) = (options.seed, options.num_aug);
-        Ok(ArcSource { seed, num_aug, tasks, groups, inputs, notes })
-    }
-
-    fn group(&self, task: &Task, split: Split) -> Group {
-        let pairs = task.pairs.iter();
-        let examples: Vec<_> = pairs
-            .map(|pair| Example {
-                split: pair.split,
-                inputs: pair.input.encode(0, 0),
-                labels: pair.output.encode(0, 0),
-            })
-            .collect();
-        let both = task.pairs.iter().any(|pair| pair.split == Split::Train);
-        Group {
+        let (seed, num_aug) = (build.seed, self.num_aug);
+        Ok(PuzzleSource {
             domain: &Arc,
-            seed: self.seed,
-            name: task.name.clone(),
-            split,
-            key_split: "both",
-            examples,
-            num_aug: self.num_aug,
-            counts_shortfall: split == Split::Train || !both,
-        }
+            seed,
+            seq_len: CELLS,
+            parameters: json!({"num_aug": num_aug}),
+            inputs,
+            notes,
+            group_count: groups.len() as u64,
+            groups: Box::new(ArcGroups { seed, num_aug, tasks, groups }),
+        })
     }
 }
 
-impl Source for ArcSource {
-    fn domain(&self) -> &'static dyn Domain {
-        &Arc
-    }
+/// All tasks, which are small; their augmentations are not held.
+struct ArcGroups {
+    seed: u64,
+    num_aug: u64,
+    tasks: Vec<Task>,
+    /// Task and split of each group, train before test.
+    groups: Vec<(usize, Split)>,
+}
 
-    fn seq_len(&self) -> usize {
-        CELLS
-    }
-
-    fn len(&self) -> u64 {
-        self.groups.len() as u64
-    }
-
-    fn groups(&self, range: Range<u64>) -> Groups<'_> {
+impl GroupSource for ArcGroups {
+    fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_> {
         let (start, count) = (range.start, range.end.saturating_sub(range.start));
         let groups = self.groups.iter().skip(start as usize).take(count as usize);
         Box::new(groups.filter_map(|&(task, split)| {
-            self.tasks.get(task).map(|task| Ok(self.group(task, split)))
+            let task = self.tasks.get(task)?;
+            let examples = task.pairs.iter().map(|pair| Example {
+                split: pair.split,
+                inputs: pair.input.encode(0, 0),
+                labels: pair.output.encode(0, 0),
+            });
+            Some(Ok(PuzzleGroup {
+                domain: &Arc,
+                seed: self.seed,
+                name: task.name.clone(),
+                split,
+                key_split: "both",
+                examples: examples.collect(),
+                num_aug: self.num_aug,
+            }))
         }))
-    }
-
-    fn inputs(&self) -> &[InputFile] {
-        &self.inputs
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn parameters(&self) -> Map<String, Value> {
-        let mut parameters = Map::new();
-        parameters.insert("num_aug".to_string(), self.num_aug.into());
-        parameters
-    }
-
-    fn notes(&self) -> &[String] {
-        &self.notes
     }
 }
 

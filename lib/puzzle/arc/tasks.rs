@@ -1,7 +1,7 @@
 //! Reads ARC tasks: JSON files of `train` and `test` pairs of grids, in folders.
 
 use super::{Grid, SIDE};
-use crate::puzzle::source::{InputFile, Opener, Options, Rejects, hash_file, last_part, reject};
+use crate::puzzle::source::{BuildContext, InputFile, Opener, hash_file, last_part};
 use crate::puzzle::{BLANK_IDENTIFIER, Error, Split};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -30,6 +30,12 @@ pub(super) struct Pair {
     pub output: Grid,
 }
 
+impl Task {
+    pub fn has(&self, split: Split) -> bool {
+        self.pairs.iter().any(|pair| pair.split == split)
+    }
+}
+
 /// All tasks, in the order of their names.
 pub(super) struct Tasks {
     pub tasks: Vec<Task>,
@@ -38,12 +44,12 @@ pub(super) struct Tasks {
 }
 
 /// Reads every `.json` file that the folders (and theirs) hold.
-pub(super) fn read(options: &Options, mut rejects: Rejects<'_, '_>) -> Result<Tasks, Error> {
-    if options.dirs.is_empty() {
-        return Err(Error::option("no input: name folders of ARC tasks"));
+pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tasks, Error> {
+    if dirs.is_empty() {
+        return Err(Error::Usage("no input: name folders of ARC tasks".to_string()));
     }
     let mut files = Vec::new();
-    for dir in &options.dirs {
+    for dir in dirs {
         let before = files.len();
         collect(dir, is_evaluation(dir), 0, &mut files)?;
         if files.len() == before {
@@ -53,11 +59,11 @@ pub(super) fn read(options: &Options, mut rejects: Rejects<'_, '_>) -> Result<Ta
     let mut found: Vec<(Task, InputFile, PathBuf)> = Vec::new();
     let mut rejected = 0;
     for (path, evaluation) in files {
-        match read_task(&path, evaluation, &options.opener) {
+        match read_task(&path, evaluation, &build.opener) {
             Ok((task, input)) => found.push((task, input, path)),
             Err(error) => {
                 rejected += 1;
-                reject(&mut rejects, error, b"")?;
+                build.reject(error, None)?;
             }
         }
     }
@@ -72,12 +78,8 @@ pub(super) fn read(options: &Options, mut rejects: Rejects<'_, '_>) -> Result<Ta
             return Err(Error::data(other.display(), cause));
         }
     }
-    let mut tasks = Tasks { tasks: Vec::new(), inputs: Vec::new(), rejected };
-    for (task, input, _) in found {
-        tasks.tasks.push(task);
-        tasks.inputs.push(input);
-    }
-    Ok(tasks)
+    let (tasks, inputs) = found.into_iter().map(|(task, input, _)| (task, input)).unzip();
+    Ok(Tasks { tasks, inputs, rejected })
 }
 
 /// Whether a given folder, or the one of a given file, is the evaluation set, however it is

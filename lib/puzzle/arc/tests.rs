@@ -1,9 +1,9 @@
 //! ARC's tests: the canvas, augmentation, placing, and folders of tasks.
 
 use super::*;
+use crate::error::Kind;
 use crate::puzzle::testing::Folder;
-use crate::puzzle::{ErrorKind, PuzzleRecord, Reject, expand};
-use std::path::PathBuf;
+use crate::puzzle::{RejectedInput, expand};
 
 fn grid(rows: &[&[u8]]) -> Grid {
     Grid { rows: rows.len(), columns: rows[0].len(), cells: rows.concat() }
@@ -151,13 +151,22 @@ fn one_example_stays_and_test_never_moves() {
     assert_eq!(examples, before);
 }
 
-fn open(dirs: &[PathBuf], num_aug: u64) -> Result<Box<dyn Source>, Error> {
-    Arc.open(&Options { dirs: dirs.to_vec(), num_aug, ..Options::default() }, None)
+fn open(dirs: &[PathBuf], num_aug: u64) -> Result<PuzzleSource> {
+    ArcArgs { dirs: dirs.to_vec(), num_aug }.open(&mut BuildContext::default())
 }
 
-fn records(source: &dyn Source) -> Vec<PuzzleRecord> {
-    let groups = source.groups(0..source.len()).map(|group| group.unwrap());
-    groups.flat_map(|group| expand(&group).collect::<Vec<_>>()).collect()
+/// Split, group and puzzle of each example.
+fn examples(source: &PuzzleSource) -> Vec<(Split, String, String, Example)> {
+    let mut made = Vec::new();
+    for group in source.groups(0..source.group_count) {
+        let group = group.unwrap();
+        for puzzle in expand(&group) {
+            for example in puzzle.examples {
+                made.push((example.split, group.name.clone(), puzzle.name.clone(), example));
+            }
+        }
+    }
+    made
 }
 
 const PAIR: &str = r#"{"input": [[1, 2]], "output": [[3]]}"#;
@@ -176,9 +185,11 @@ fn splits_names_and_order() {
         ("training/.hidden.json", "no task"),
     ]);
     let source = open(&[root.path().into()], 1).unwrap();
-    let made: Vec<_> = records(&*source)
+    let made: Vec<_> = examples(&source)
         .into_iter()
-        .map(|r| (r.split.name(), r.group.clone(), r.puzzle == r.group, r.identifier == r.puzzle))
+        .map(|(split, group, puzzle, _)| {
+            (split.name(), group.clone(), puzzle == group, Arc.identifier(&puzzle) == puzzle)
+        })
         .collect();
     let expect = |split, group: &str, count: usize| {
         [
@@ -196,17 +207,17 @@ fn splits_names_and_order() {
     ]
     .concat();
     assert_eq!(made, expected);
-    assert_eq!(source.len(), 5);
-    let inputs: Vec<_> = source.inputs().iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(source.group_count, 5);
+    let inputs: Vec<_> = source.inputs.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(inputs, ["evaluation/z.json", "evaluation/b.json", "training/c.json"]);
     // The folders one by one, in another order, are the same.
     let parts = [root.join("training"), root.join("evaluation/.")];
     let again = open(&parts, 1).unwrap();
-    assert_eq!(records(&*again), records(&*source));
+    assert_eq!(examples(&again), examples(&source));
     assert_eq!(again.build(), source.build());
     // One file.
     let one = open(&[root.join("evaluation/b.json")], 0).unwrap();
-    assert_eq!(one.len(), 2);
+    assert_eq!(one.group_count, 2);
 }
 
 #[test]
@@ -215,7 +226,7 @@ fn both_splits_share_augmentations() {
     let source = open(&[root.path().into()], 4).unwrap();
     let names = |split| -> Vec<String> {
         let mut names: Vec<_> =
-            records(&*source).into_iter().filter(|r| r.split == split).map(|r| r.puzzle).collect();
+            examples(&source).into_iter().filter(|e| e.0 == split).map(|e| e.2).collect();
         names.dedup();
         names
     };
@@ -255,8 +266,9 @@ fn bad_folders_say_why() {
     );
     assert_eq!(text(&[root.join("c")], &root), "ROOT/c: no .json file in it");
     let missing = open(&[root.join("none")], 0).err().unwrap();
-    assert_eq!(missing.kind(), ErrorKind::Io(std::io::ErrorKind::NotFound));
-    assert_eq!(open(&[], 0).err().unwrap().kind(), ErrorKind::Option);
+    assert!(matches!(&missing, Error::Outside(error) if error.kind() == Kind::Usage));
+    assert_eq!(root.strip(missing), "ROOT/none: No such file or directory");
+    assert!(matches!(open(&[], 0), Err(Error::Usage(_))));
     let ragged = Folder::with(&[(
         "training/r.json",
         r#"{"train": [{"input": [[1, 2], [3]], "output": [[1]]}], "test": []}"#,
@@ -271,11 +283,15 @@ fn bad_folders_say_why() {
 fn rejected_tasks_are_left_out() {
     let root = Folder::with(&[("t/a.json", &task("")), ("t/b.json", "{")]);
     let mut rejected = Vec::new();
-    let mut take = |reject: Reject| rejected.push(reject.error.to_string());
-    let options = Options { dirs: vec![root.path().into()], ..Options::default() };
-    let source = Arc.open(&options, Some(&mut take)).unwrap();
-    assert_eq!((source.len(), source.notes().len()), (1, 1));
-    assert_eq!(source.notes(), ["1 malformed tasks, left out"]);
-    drop(source);
+    let mut take = |bad: RejectedInput| {
+        rejected.push(format!("{}: {}", bad.place, bad.cause));
+        Ok(())
+    };
+    let args = ArcArgs { dirs: vec![root.path().into()], num_aug: 0 };
+    let source = args
+        .open(&mut BuildContext { rejects: Some(&mut take), ..BuildContext::default() })
+        .unwrap();
+    assert_eq!((source.group_count, source.notes.len()), (1, 1));
+    assert_eq!(source.notes, ["1 malformed tasks, left out"]);
     assert!(rejected[0].ends_with("b.json:1:1: EOF while parsing an object"), "{rejected:?}");
 }

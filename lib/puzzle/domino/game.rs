@@ -14,7 +14,7 @@ const PLAYERS: usize = 4;
 
 /// What one player sees before a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct DominoState {
     /// From left to right; neighbouring pips are equal.
     pub table: Vec<Tile>,
     pub hand: Vec<Tile>,
@@ -22,28 +22,28 @@ pub struct State {
 
 /// Where a tile goes, numbered as in the labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum TablePlace {
     Left = 1,
     Right = 2,
     /// The first tile on an empty table.
     First = 3,
 }
 
-impl State {
+impl DominoState {
     /// The pips to match at the left and at the right; none on an empty table.
     pub fn ends(&self) -> Option<[u8; 2]> {
         Some([self.table.first()?[0], self.table.last()?[1]])
     }
 
     /// Every legal move: the index in the hand, and where the tile goes.
-    pub fn moves(&self) -> Vec<(usize, Place)> {
-        let places = [Place::Left, Place::Right, Place::First];
+    pub fn moves(&self) -> Vec<(usize, TablePlace)> {
+        let places = [TablePlace::Left, TablePlace::Right, TablePlace::First];
         let all = (0..self.hand.len()).flat_map(|index| places.map(|place| (index, place)));
         all.filter(|&(index, place)| fits(self.hand[index], place, self.ends())).collect()
     }
 
     /// The legal move with the most pips; among equals the left end first, then the lowest index.
-    pub fn target(&self) -> Option<(usize, Place)> {
+    pub fn target(&self) -> Option<(usize, TablePlace)> {
         let pips = |index: usize| self.hand[index].iter().sum::<u8>();
         self.moves()
             .into_iter()
@@ -51,21 +51,21 @@ impl State {
     }
 
     /// Every pip raised by `by`, modulo 7. Legal moves stay legal.
-    pub fn shifted(&self, by: u8) -> State {
+    pub fn shifted(&self, by: u8) -> DominoState {
         let shift =
             |tiles: &[Tile]| tiles.iter().map(|tile| tile.map(|pip| (pip + by) % PIPS)).collect();
-        State { table: shift(&self.table), hand: shift(&self.hand) }
+        DominoState { table: shift(&self.table), hand: shift(&self.hand) }
     }
 
     /// Moves a tile from the hand to the table, turned as it must be.
-    fn play(&mut self, index: usize, place: Place) {
+    fn play(&mut self, index: usize, place: TablePlace) {
         let tile = self.hand.remove(index);
         let turned = [tile[1], tile[0]];
         match (place, self.ends()) {
-            (Place::Left, Some([left, _])) => {
+            (TablePlace::Left, Some([left, _])) => {
                 self.table.insert(0, if tile[1] == left { tile } else { turned });
             }
-            (Place::Right, Some([_, right])) => {
+            (TablePlace::Right, Some([_, right])) => {
                 self.table.push(if tile[0] == right { tile } else { turned });
             }
             _ => self.table.push(tile),
@@ -74,23 +74,23 @@ impl State {
 }
 
 /// Whether a tile may go there, the table's ends being these.
-pub fn fits(tile: Tile, place: Place, ends: Option<[u8; 2]>) -> bool {
+pub fn fits(tile: Tile, place: TablePlace, ends: Option<[u8; 2]>) -> bool {
     match (place, ends) {
-        (Place::First, None) => true,
-        (Place::Left, Some([left, _])) => tile.contains(&left),
-        (Place::Right, Some([_, right])) => tile.contains(&right),
+        (TablePlace::First, None) => true,
+        (TablePlace::Left, Some([left, _])) => tile.contains(&left),
+        (TablePlace::Right, Some([_, right])) => tile.contains(&right),
         _ => false,
     }
 }
 
 /// Plays one game, every move drawn from the legal ones, and gives one of the states in which a
 /// player could move, each with the same probability.
-pub fn play(random: &mut Random) -> State {
+pub fn play(random: &mut Random) -> DominoState {
     let mut tiles: Vec<Tile> =
         (0..PIPS).flat_map(|low| (low..PIPS).map(move |high| [low, high])).collect();
     random.shuffle(&mut tiles);
     let mut hands: Vec<Vec<Tile>> = tiles.chunks(HAND).map(<[Tile]>::to_vec).collect();
-    let mut state = State { table: Vec::new(), hand: Vec::new() };
+    let mut state = DominoState { table: Vec::new(), hand: Vec::new() };
     let mut chosen = state.clone();
     let mut states = 0;
     let mut passes = 0;
@@ -121,22 +121,22 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
 
-    fn state(table: &[Tile], hand: &[Tile]) -> State {
-        State { table: table.to_vec(), hand: hand.to_vec() }
+    fn state(table: &[Tile], hand: &[Tile]) -> DominoState {
+        DominoState { table: table.to_vec(), hand: hand.to_vec() }
     }
 
     #[test]
     fn targets() {
         // The heaviest, of the legal ones.
         let chosen = |table: &[Tile], hand: &[Tile]| state(table, hand).target();
-        assert_eq!(chosen(&[], &[[0, 1], [3, 4], [2, 5]]), Some((1, Place::First)));
-        assert_eq!(chosen(&[[1, 2]], &[[6, 6], [2, 3], [0, 1]]), Some((1, Place::Right)));
+        assert_eq!(chosen(&[], &[[0, 1], [3, 4], [2, 5]]), Some((1, TablePlace::First)));
+        assert_eq!(chosen(&[[1, 2]], &[[6, 6], [2, 3], [0, 1]]), Some((1, TablePlace::Right)));
         // Both ends: the left one. Equal pips: the left end, though its tile comes later.
-        assert_eq!(chosen(&[[1, 2]], &[[1, 2]]), Some((0, Place::Left)));
-        assert_eq!(chosen(&[[1, 2]], &[[2, 4], [1, 5]]), Some((1, Place::Left)));
-        assert_eq!(chosen(&[[1, 1]], &[[0, 2], [1, 3], [4, 0]]), Some((1, Place::Left)));
+        assert_eq!(chosen(&[[1, 2]], &[[1, 2]]), Some((0, TablePlace::Left)));
+        assert_eq!(chosen(&[[1, 2]], &[[2, 4], [1, 5]]), Some((1, TablePlace::Left)));
+        assert_eq!(chosen(&[[1, 1]], &[[0, 2], [1, 3], [4, 0]]), Some((1, TablePlace::Left)));
         // The same end and pips: the lowest index.
-        assert_eq!(chosen(&[[3, 4], [4, 3]], &[[6, 3], [3, 6]]), Some((0, Place::Left)));
+        assert_eq!(chosen(&[[3, 4], [4, 3]], &[[6, 3], [3, 6]]), Some((0, TablePlace::Left)));
         assert_eq!(chosen(&[[1, 2]], &[[3, 4]]), None);
         assert_eq!(chosen(&[], &[]), None);
     }
@@ -144,20 +144,20 @@ mod tests {
     #[test]
     fn the_heaviest_changes_with_the_shift() {
         let state = state(&[[1, 2]], &[[2, 6], [1, 3]]);
-        assert_eq!(state.target(), Some((0, Place::Right)));
-        assert_eq!(state.shifted(1).target(), Some((1, Place::Left)));
+        assert_eq!(state.target(), Some((0, TablePlace::Right)));
+        assert_eq!(state.shifted(1).target(), Some((1, TablePlace::Left)));
         assert_eq!(state.shifted(3).shifted(4), state);
     }
 
     #[test]
     fn tiles_are_turned() {
         let mut state = state(&[[1, 2]], &[[2, 3], [3, 2], [1, 0], [0, 1]]);
-        state.play(0, Place::Right);
-        state.play(1, Place::Left);
+        state.play(0, TablePlace::Right);
+        state.play(1, TablePlace::Left);
         assert_eq!(state.table, [[0, 1], [1, 2], [2, 3]]);
-        state.play(1, Place::Left);
+        state.play(1, TablePlace::Left);
         assert_eq!(state.table, [[1, 0], [0, 1], [1, 2], [2, 3]]);
-        state.play(0, Place::Right);
+        state.play(0, TablePlace::Right);
         assert_eq!(state.table.last(), Some(&[3, 2]));
     }
 

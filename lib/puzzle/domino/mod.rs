@@ -5,55 +5,83 @@
 mod game;
 
 use self::game::play;
-pub use self::game::{HAND, PIPS, Place, State, TILES, Tile, fits};
+pub use self::game::{DominoState, HAND, PIPS, TILES, TablePlace, Tile, fits};
 use crate::puzzle::random::Key;
-use crate::puzzle::source::{Groups, InputFile, Source};
 use crate::puzzle::{
-    Augmented, Constants, Domain, Error, Example, Finding, Findings, Group, Options, Rejects, Rule,
-    SeqLen, Side, Split,
+    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
+    GroupSource, PuzzleGroup, PuzzleGroups, PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
-use serde_json::{Map, Value, json};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use serde_json::{Value, json};
 use std::ops::Range;
 
 pub struct Domino;
+
+/// Domino: states of games that are played here, with the tile to play
+#[derive(Debug, Clone, Default, Args)]
+pub struct DominoArgs {
+    /// States in each split, each of a game of its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub num_games: u64,
+
+    /// Augmentations of each train state: pips shifted modulo 7
+    #[arg(long, value_name = "K", default_value = "0")]
+    pub num_aug: u64,
+}
+
+impl DominoArgs {
+    pub fn open(&self, build: &BuildContext<'_>) -> Result<PuzzleSource> {
+        let (seed, &DominoArgs { num_games, num_aug }) = (build.seed, self);
+        if num_games == 0 {
+            return Err(Error::Usage("--num-games must be 1 or more".to_string()));
+        }
+        let group_count = num_games.saturating_mul(2);
+        Ok(PuzzleSource {
+            domain: &Domino,
+            seed,
+            seq_len: TOKENS,
+            parameters: json!({"num_games": num_games, "num_aug": num_aug}),
+            inputs: Vec::new(),
+            notes: Vec::new(),
+            group_count,
+            groups: Box::new(PlayedGames { seed, num_aug, num_games }),
+        })
+    }
+}
 
 const TOKENS: usize = 72;
 /// Where the hand and the two ends start.
 const HAND_START: usize = 2 * TILES;
 const ENDS_START: usize = HAND_START + 2 * HAND;
 
-static SHAPE: Rule = Rule::error("shape", "both sides have 72 tokens");
-static TOKEN: Rule = Rule::error("token", "every token is empty or a number of pips");
-static TILE: Rule = Rule::error("tile", "tiles have two halves and stand without gaps");
-static DISTINCT: Rule = Rule::error("distinct", "no tile stands twice on table and hand");
-static CHAIN: Rule = Rule::ours("chain", "neighbours on the table match");
-static ENDS: Rule = Rule::ours("ends", "the ends are those of the table, or empty as it is");
-static REST: Rule = Rule::error("rest", "labels after the third are ignored");
-static TARGET: Rule = Rule::error("target", "the tile to play is in the hand");
-static FITS: Rule = Rule::error("fits", "the tile to play fits where it says");
-static NO_MOVE: Rule = Rule::error("no_move", "no move is the answer only when nothing fits");
-
-static RULES: [&Rule; 10] =
-    [&SHAPE, &TOKEN, &TILE, &DISTINCT, &CHAIN, &ENDS, &REST, &TARGET, &FITS, &NO_MOVE];
+rules! {
+    SHAPE: error "shape", "both sides have 72 tokens";
+    TOKEN: error "token", "every token is empty or a number of pips";
+    TILE: error "tile", "tiles have two halves and stand without gaps";
+    DISTINCT: error "distinct", "no tile stands twice on table and hand";
+    CHAIN: ours "chain", "neighbours on the table match";
+    ENDS: ours "ends", "the ends are those of the table, or empty as it is";
+    REST: error "rest", "labels after the third are ignored";
+    TARGET: error "target", "the tile to play is in the hand";
+    FITS: error "fits", "the tile to play fits where it says";
+    NO_MOVE: error "no_move", "no move is the answer only when nothing fits";
+}
 
 impl Domain for Domino {
     fn constants(&self) -> Constants {
-        Constants {
-            name: "domino",
-            seq_len: SeqLen::Fixed(TOKENS),
-            vocab_size: 8,
-            pad_id: 0,
-            ignore_label_id: 0,
-            blank_identifier_id: 0,
-        }
+        Constants::new("domino", SeqLen::Fixed(TOKENS), 8)
     }
 
-    fn open(&self, options: &Options, _rejects: Rejects<'_, '_>) -> Result<Box<dyn Source>, Error> {
-        if options.num_games == 0 {
-            return Err(Error::option("--num-games must be 1 or more"));
-        }
-        let Options { seed, num_aug, num_games, .. } = *options;
-        Ok(Box::new(Games { seed, num_aug, num_games }))
+    fn command(&self) -> Command {
+        DominoArgs::augment_args(Command::new("domino"))
+    }
+
+    fn reads_inputs(&self) -> bool {
+        false
+    }
+
+    fn open(&self, arguments: &ArgMatches, build: &mut BuildContext<'_>) -> Result<PuzzleSource> {
+        DominoArgs::from_arg_matches(arguments)?.open(build)
     }
 
     /// The six shifts, in an order drawn for the group.
@@ -63,7 +91,7 @@ impl Domain for Domino {
         let index = usize::try_from(number).ok()?.checked_sub(1)?;
         let shift = *shifts.get(index)?;
         let shifted = |example: &Example| {
-            let state = Inputs::read(&example.inputs).state;
+            let state = DominoInputs::read(&example.inputs).state;
             encode(&state.shifted(shift), example.split)
         };
         let examples = puzzle.iter().map(shifted).collect();
@@ -71,44 +99,44 @@ impl Domain for Domino {
     }
 
     fn rules(&self) -> &'static [&'static Rule] {
-        &RULES
+        RULES
     }
 
-    fn check(&self, inputs: &[i32], labels: &[i32], _split: Option<Split>) -> Vec<Finding> {
-        let mut findings = Findings::new();
+    fn check(&self, inputs: &[i32], labels: &[i32], _split: Option<Split>) -> Vec<BrokenRule> {
+        let mut broken = BrokenRules::new();
         if inputs.len() != TOKENS || labels.len() != TOKENS {
             let (state, answer) = (inputs.len(), labels.len());
-            findings.add(&SHAPE, || format!("{state} tokens and {answer} labels"));
-            return findings.0;
+            broken.add(&SHAPE, || format!("{state} tokens and {answer} labels"));
+            return broken.0;
         }
         for (what, tokens, most) in
             [("input", inputs, 7), ("label", &labels[..2], 7), ("label", &labels[2..3], 3)]
         {
             if let Some(token) = tokens.iter().find(|token| !(0..=most).contains(*token)) {
-                findings.add(&TOKEN, || format!("{what} {token} is not in 0..{most}"));
+                broken.add(&TOKEN, || format!("{what} {token} is not in 0..{most}"));
             }
         }
         if let Some(at) = labels[3..].iter().position(|&label| label != 0) {
             let (at, label) = (at + 3, labels[at + 3]);
-            findings.add(&REST, || format!("label {at} is {label}, expected 0"));
+            broken.add(&REST, || format!("label {at} is {label}, expected 0"));
         }
-        if !findings.0.is_empty() {
-            return findings.0;
+        if !broken.0.is_empty() {
+            return broken.0;
         }
-        let Inputs { state, ends, gap } = Inputs::read(inputs);
+        let DominoInputs { state, ends, gap } = DominoInputs::read(inputs);
         if let Some(at) = gap {
-            findings.add(&TILE, || format!("no whole tile at input {at}, or an empty one before"));
+            broken.add(&TILE, || format!("no whole tile at input {at}, or an empty one before"));
         }
-        check_tiles(&state, ends, &mut findings);
-        check_target(&state, ends, labels, &mut findings);
-        findings.0
+        check_tiles(&state, ends, &mut broken);
+        check_target(&state, ends, labels, &mut broken);
+        broken.0
     }
 
     fn decode(&self, side: Side, tokens: &[i32]) -> Result<Value, String> {
         check_tokens(tokens)?;
         Ok(match side {
             Side::Inputs => {
-                let Inputs { state, ends: [left, right], .. } = Inputs::read(tokens);
+                let DominoInputs { state, ends: [left, right], .. } = DominoInputs::read(tokens);
                 json!({"table": state.table, "hand": state.hand, "left": left, "right": right})
             }
             Side::Labels => {
@@ -125,10 +153,9 @@ impl Domain for Domino {
         check_tokens(tokens)?;
         Ok(match side {
             Side::Inputs => {
-                let Inputs { state, ends, .. } = Inputs::read(tokens);
-                let shown = ends.map(|end| end.map_or("-".to_string(), |pip| pip.to_string()));
+                let DominoInputs { state, ends, .. } = DominoInputs::read(tokens);
                 let (table, hand) = (tiles(&state.table), tiles(&state.hand));
-                format!("table {table}\nhand  {hand}\nends  {}\n", shown.join(" "))
+                format!("table {table}\nhand  {hand}\nends  {}\n", shown_ends(ends))
             }
             Side::Labels => match (pips(tokens[0]), pips(tokens[1]), place_name(tokens[2])) {
                 (Some(a), Some(b), Some(place)) => format!("play  {a}|{b} {place}\n"),
@@ -138,55 +165,57 @@ impl Domain for Domino {
     }
 }
 
-fn check_tiles(state: &State, ends: [Option<u8>; 2], findings: &mut Findings) {
+fn check_tiles(state: &DominoState, ends: [Option<u8>; 2], broken: &mut BrokenRules) {
     let mut seen = [false; 64];
     for &[a, b] in state.table.iter().chain(&state.hand) {
         let slot = &mut seen[usize::from(a.min(b) * 8 + a.max(b)) % 64];
         if std::mem::replace(slot, true) {
-            findings.add(&DISTINCT, || format!("{a}|{b} stands twice"));
+            broken.add(&DISTINCT, || format!("{a}|{b} stands twice"));
         }
     }
     if let Some(at) = state.table.windows(2).position(|pair| pair[0][1] != pair[1][0]) {
-        findings.add(&CHAIN, || {
+        broken.add(&CHAIN, || {
             let neighbours = tiles(&state.table[at..at + 2]);
             format!("tiles {} and {} do not match: {neighbours}", at + 1, at + 2)
         });
     }
     let expected = state.ends().map_or([None; 2], |ends| ends.map(Some));
     if ends != expected {
-        findings.add(&ENDS, || {
-            let shown = |ends: [Option<u8>; 2]| {
-                ends.map(|end| end.map_or("-".to_string(), |pip| pip.to_string())).join(" ")
-            };
-            format!("ends are {}, the table ends in {}", shown(ends), shown(expected))
+        broken.add(&ENDS, || {
+            format!("ends are {}, the table ends in {}", shown_ends(ends), shown_ends(expected))
         });
     }
 }
 
-fn check_target(state: &State, ends: [Option<u8>; 2], labels: &[i32], findings: &mut Findings) {
+fn check_target(
+    state: &DominoState,
+    ends: [Option<u8>; 2],
+    labels: &[i32],
+    broken: &mut BrokenRules,
+) {
     // The ends as they are written: a foreign table may be no chain, and its ends still right.
     let ends = match ends {
         [Some(left), Some(right)] if !state.table.is_empty() => Some([left, right]),
         _ => state.ends(),
     };
-    let places = [Place::Left, Place::Right, Place::First];
+    let places = [TablePlace::Left, TablePlace::Right, TablePlace::First];
     if labels[..3] == [0, 0, 0] {
         let fitting = |tile: &&Tile| places.iter().any(|&place| fits(**tile, place, ends));
         if let Some([a, b]) = state.hand.iter().find(fitting) {
-            findings.add(&NO_MOVE, || format!("no move, but {a}|{b} fits"));
+            broken.add(&NO_MOVE, || format!("no move, but {a}|{b} fits"));
         }
         return;
     }
     let (Some(a), Some(b)) = (pips(labels[0]), pips(labels[1])) else {
-        findings.add(&TARGET, || "the tile to play is no whole tile".to_string());
+        broken.add(&TARGET, || "the tile to play is no whole tile".to_string());
         return;
     };
     if !state.hand.iter().any(|&tile| tile == [a, b] || tile == [b, a]) {
-        findings.add(&TARGET, || format!("{a}|{b} is not in the hand {}", tiles(&state.hand)));
+        broken.add(&TARGET, || format!("{a}|{b} is not in the hand {}", tiles(&state.hand)));
     }
     let place = places.into_iter().find(|&place| place as i32 == labels[2]);
     if !place.is_some_and(|place| fits([a, b], place, ends)) {
-        findings.add(&FITS, || {
+        broken.add(&FITS, || {
             let place = place_name(labels[2]).unwrap_or("nowhere");
             let ends = ends.map_or("an empty table".to_string(), |[l, r]| format!("{l} and {r}"));
             format!("{a}|{b} does not fit {place}: the ends are {ends}")
@@ -195,15 +224,15 @@ fn check_target(state: &State, ends: [Option<u8>; 2], labels: &[i32], findings: 
 }
 
 /// The inputs of one example, as they are written.
-struct Inputs {
-    state: State,
+struct DominoInputs {
+    state: DominoState,
     ends: [Option<u8>; 2],
     /// Where the first half tile stands, or the first one after an empty place.
     gap: Option<usize>,
 }
 
-impl Inputs {
-    fn read(tokens: &[i32]) -> Inputs {
+impl DominoInputs {
+    fn read(tokens: &[i32]) -> DominoInputs {
         let mut gap = None;
         let mut tiles = |start: usize, end: usize| {
             let mut tiles = Vec::new();
@@ -224,11 +253,11 @@ impl Inputs {
         };
         let (table, hand) = (tiles(0, HAND_START), tiles(HAND_START, ENDS_START));
         let end = |index: usize| tokens.get(ENDS_START + index).and_then(|&token| pips(token));
-        Inputs { state: State { table, hand }, ends: [end(0), end(1)], gap }
+        DominoInputs { state: DominoState { table, hand }, ends: [end(0), end(1)], gap }
     }
 }
 
-fn encode(state: &State, split: Split) -> Example {
+fn encode(state: &DominoState, split: Split) -> Example {
     let mut inputs = vec![0; TOKENS];
     let mut labels = vec![0; TOKENS];
     for (start, tiles) in [(0, &state.table), (HAND_START, &state.hand)] {
@@ -264,6 +293,10 @@ fn tiles(tiles: &[Tile]) -> String {
     shown.join(" ")
 }
 
+fn shown_ends(ends: [Option<u8>; 2]) -> String {
+    ends.map(|end| end.map_or("-".to_string(), |pip| pip.to_string())).join(" ")
+}
+
 fn check_tokens(tokens: &[i32]) -> Result<(), String> {
     if tokens.len() != TOKENS {
         return Err(format!("{} tokens, expected {TOKENS}", tokens.len()));
@@ -275,68 +308,29 @@ fn check_tokens(tokens: &[i32]) -> Result<(), String> {
 }
 
 /// Games numbered from 1 in each split; one state of each.
-struct Games {
+struct PlayedGames {
     seed: u64,
     num_aug: u64,
     num_games: u64,
 }
 
-impl Games {
-    fn group(&self, number: u64) -> Group {
-        let (split, game) = match number {
-            n if n < self.num_games => (Split::Train, n + 1),
-            n => (Split::Test, n - self.num_games + 1),
+impl PlayedGames {
+    fn group(&self, number: u64) -> PuzzleGroup {
+        let (split, game) = match number.checked_sub(self.num_games) {
+            None => (Split::Train, number + 1),
+            Some(number) => (Split::Test, number + 1),
         };
         let name = game.to_string();
         let key = Key { seed: self.seed, domain: "domino", split: split.name(), group: &name };
-        let state = play(&mut key.draws(0));
-        Group {
-            domain: &Domino,
-            seed: self.seed,
-            split,
-            key_split: split.name(),
-            examples: vec![encode(&state, split)],
-            num_aug: if split == Split::Train { self.num_aug } else { 0 },
-            counts_shortfall: true,
-            name,
-        }
+        let example = encode(&play(&mut key.draws(0)), split);
+        PuzzleGroup::of_one(&Domino, self.seed, self.num_aug, name, example)
     }
 }
 
-impl Source for Games {
-    fn domain(&self) -> &'static dyn Domain {
-        &Domino
-    }
-
-    fn seq_len(&self) -> usize {
-        TOKENS
-    }
-
-    fn len(&self) -> u64 {
-        self.num_games.saturating_mul(2)
-    }
-
-    fn groups(&self, range: Range<u64>) -> Groups<'_> {
-        Box::new((range.start..range.end.min(self.len())).map(|number| Ok(self.group(number))))
-    }
-
-    fn inputs(&self) -> &[InputFile] {
-        &[]
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn parameters(&self) -> Map<String, Value> {
-        let mut parameters = Map::new();
-        parameters.insert("num_games".to_string(), self.num_games.into());
-        parameters.insert("num_aug".to_string(), self.num_aug.into());
-        parameters
-    }
-
-    fn notes(&self) -> &[String] {
-        &[]
+impl GroupSource for PlayedGames {
+    fn groups(&self, range: Range<u64>) -> PuzzleGroups<'_> {
+        let end = range.end.min(self.num_games.saturating_mul(2));
+        Box::new((range.start..end).map(|number| Ok(self.group(number))))
     }
 }
 

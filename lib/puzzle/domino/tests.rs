@@ -1,10 +1,10 @@
 //! Domino's tests: tokens, rules, and the states of played games.
 
 use super::*;
-use crate::puzzle::{ErrorKind, expand};
+use crate::puzzle::expand;
 
-fn state() -> State {
-    State { table: vec![[1, 2], [2, 2], [2, 6]], hand: vec![[0, 1], [5, 6], [3, 3]] }
+fn state() -> DominoState {
+    DominoState { table: vec![[1, 2], [2, 2], [2, 6]], hand: vec![[0, 1], [5, 6], [3, 3]] }
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn rules() {
 
 #[test]
 fn an_empty_table() {
-    let state = State { table: vec![], hand: vec![[0, 1]] };
+    let state = DominoState { table: vec![], hand: vec![[0, 1]] };
     let mut example = encode(&state, Split::Train);
     assert_eq!(example.labels[..3], [1, 2, 3]);
     assert_eq!(Domino.check(&example.inputs, &example.labels, None), []);
@@ -115,20 +115,20 @@ fn foreign_chains_are_warnings() {
 
 #[test]
 fn games_obey_the_rules_in_every_shift() {
-    let options = Options { num_games: 300, num_aug: 9, ..Options::default() };
-    let source = Domino.open(&options, None).unwrap();
-    assert_eq!(source.len(), 600);
+    let source = DominoArgs { num_games: 300, num_aug: 9 }.open(&BuildContext::default()).unwrap();
+    assert_eq!(source.group_count, 600);
     let mut shortfall = 0;
     for group in source.groups(0..600) {
         let group = group.unwrap();
         let mut expansion = expand(&group);
         let mut shifts = Vec::new();
-        for record in expansion.by_ref() {
-            assert_eq!(Domino.check(&record.inputs, &record.labels, Some(record.split)), []);
-            let state = Inputs::read(&record.inputs).state;
-            assert_eq!(encode(&state, record.split).labels, record.labels);
-            assert_ne!(record.labels[0], 0);
-            shifts.push(record.puzzle.rsplit_once("_s").map_or(0, |(_, s)| s.parse().unwrap()));
+        for puzzle in expansion.by_ref() {
+            let [example] = &puzzle.examples[..] else { panic!("one example") };
+            assert_eq!(Domino.check(&example.inputs, &example.labels, Some(example.split)), []);
+            let state = DominoInputs::read(&example.inputs).state;
+            assert_eq!(encode(&state, example.split).labels, example.labels);
+            assert_ne!(example.labels[0], 0);
+            shifts.push(puzzle.name.rsplit_once("_s").map_or(0, |(_, s)| s.parse().unwrap()));
         }
         shortfall += expansion.shortfall();
         let expected: &[u8] =
@@ -141,9 +141,6 @@ fn games_obey_the_rules_in_every_shift() {
 
 #[test]
 fn games_are_needed() {
-    let error = Domino.open(&Options::default(), None).err().unwrap();
-    assert_eq!(
-        (error.kind(), error.to_string()),
-        (ErrorKind::Option, "--num-games must be 1 or more".to_string())
-    );
+    let error = DominoArgs::default().open(&BuildContext::default()).err().unwrap();
+    assert!(matches!(error, Error::Usage(cause) if cause == "--num-games must be 1 or more"));
 }

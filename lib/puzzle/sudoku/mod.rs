@@ -6,73 +6,101 @@ mod solver;
 pub use self::solver::solutions;
 use crate::puzzle::csv::excerpt;
 use crate::puzzle::random::{Key, Random};
-use crate::puzzle::rows::{RowFormat, RowSource, Sides};
+use crate::puzzle::rows::{RowOptions, Sides, SplitFiles, encode_cells};
 use crate::puzzle::{
-    Augmented, Constants, Domain, Error, Example, Finding, Findings, Options, Rejects, Rule,
-    SeqLen, Side, Source, Split,
+    Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Example, PuzzleSource,
+    Result, Rule, SeqLen, Side, Split,
 };
-use serde_json::{Map, Value, json};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
+use serde_json::{Value, json};
 
 pub struct Sudoku;
 
+/// Sudoku: 81 cells, digit d as d + 1
+#[derive(Debug, Clone, Default, Args)]
+pub struct SudokuArgs {
+    #[command(flatten)]
+    pub files: SplitFiles,
+
+    /// Augmentations of each train puzzle: digits, bands, stacks, rows and columns shuffled
+    #[arg(long, value_name = "K", default_value = "0")]
+    pub num_aug: u64,
+
+    /// Take N train puzzles at random
+    #[arg(long, value_name = "N")]
+    pub subsample: Option<u64>,
+
+    /// Take puzzles with this rating or a higher one, in both splits
+    #[arg(long, value_name = "R")]
+    pub min_difficulty: Option<i64>,
+
+    /// Take puzzles with exactly one solution, in both splits
+    #[arg(long)]
+    pub unique: bool,
+}
+
+impl SudokuArgs {
+    pub fn open(&self, build: &mut BuildContext<'_>) -> Result<PuzzleSource> {
+        let &SudokuArgs { num_aug, subsample, min_difficulty, unique, .. } = self;
+        let rows = RowOptions {
+            domain: &Sudoku,
+            encode,
+            num_aug,
+            subsample,
+            min_difficulty,
+            is_unique: unique.then_some(is_unique),
+            parameters: json!({
+                "num_aug": num_aug,
+                "subsample": subsample,
+                "min_difficulty": min_difficulty,
+                "unique": unique,
+            }),
+        };
+        rows.open(&self.files, build)
+    }
+}
+
 const CELLS: usize = 81;
 
-static SHAPE: Rule = Rule::error("shape", "a puzzle and its answer have 81 cells each");
-static QUESTION: Rule = Rule::error("question", "every cell of a puzzle is a digit or blank");
-static ANSWER: Rule = Rule::error("answer", "every cell of an answer is a digit");
-static UNLABELLED: Rule =
-    Rule::ours("unlabelled", "no cell of an answer is ignored: it would never be learnt");
-static GIVEN: Rule = Rule::error("given", "the answer keeps every digit that the puzzle gives");
-static REPEATED: Rule =
-    Rule::error("repeated", "no digit stands twice in a row, column or box of the answer");
-
-static RULES: [&Rule; 6] = [&SHAPE, &QUESTION, &ANSWER, &UNLABELLED, &GIVEN, &REPEATED];
+rules! {
+    SHAPE: error "shape", "a puzzle and its answer have 81 cells each";
+    QUESTION: error "question", "every cell of a puzzle is a digit or blank";
+    ANSWER: error "answer", "every cell of an answer is a digit";
+    UNLABELLED: ours "unlabelled", "no cell of an answer is ignored: it would never be learnt";
+    GIVEN: error "given", "the answer keeps every digit that the puzzle gives";
+    REPEATED: error "repeated", "no digit stands twice in a row, column or box of the answer";
+}
 
 impl Domain for Sudoku {
     fn constants(&self) -> Constants {
-        Constants {
-            name: "sudoku",
-            seq_len: SeqLen::Fixed(CELLS),
-            vocab_size: 11,
-            pad_id: 0,
-            ignore_label_id: 0,
-            blank_identifier_id: 0,
-        }
+        Constants::new("sudoku", SeqLen::Fixed(CELLS), 11)
     }
 
-    fn open(&self, options: &Options, rejects: Rejects<'_, '_>) -> Result<Box<dyn Source>, Error> {
-        let format = RowFormat { domain: &Sudoku, encode, is_unique: Some(is_unique) };
-        let mut parameters = Map::new();
-        parameters.insert("num_aug".to_string(), options.num_aug.into());
-        parameters.insert("subsample".to_string(), options.subsample.into());
-        parameters.insert("min_difficulty".to_string(), options.min_difficulty.into());
-        parameters.insert("unique".to_string(), options.unique.into());
-        Ok(Box::new(RowSource::open(format, options, parameters, rejects)?))
+    fn command(&self) -> Command {
+        SudokuArgs::augment_args(Command::new("sudoku"))
+    }
+
+    fn open(&self, arguments: &ArgMatches, build: &mut BuildContext<'_>) -> Result<PuzzleSource> {
+        SudokuArgs::from_arg_matches(arguments)?.open(build)
     }
 
     fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented> {
         let shuffle = Shuffle::draw(&mut key.draws(number));
-        let examples = puzzle
-            .iter()
-            .map(|example| Example {
-                split: example.split,
-                inputs: shuffle.apply(&example.inputs),
-                labels: shuffle.apply(&example.labels),
-            })
-            .collect();
+        let examples =
+            puzzle.iter().map(|example| example.map(|side| shuffle.apply(side))).collect();
         Some(Augmented { suffix: format!("_a{number}"), examples })
     }
 
     fn rules(&self) -> &'static [&'static Rule] {
-        &RULES
+        RULES
     }
 
-    fn check(&self, inputs: &[i32], labels: &[i32], _split: Option<Split>) -> Vec<Finding> {
-        let mut findings = Findings::new();
+    fn check(&self, inputs: &[i32], labels: &[i32], _split: Option<Split>) -> Vec<BrokenRule> {
+        let mut broken = BrokenRules::new();
         if inputs.len() != CELLS || labels.len() != CELLS {
             let (question, answer) = (inputs.len(), labels.len());
-            findings.add(&SHAPE, || format!("{question} cells and {answer} in the answer"));
-            return findings.0;
+            broken.add(&SHAPE, || format!("{question} cells and {answer} in the answer"));
+            return broken.0;
         }
         // The digits seen in rows, columns and boxes of the answer.
         let mut seen = [[0u16; 9]; 3];
@@ -80,22 +108,22 @@ impl Domain for Sudoku {
             let (row, column) = (cell / 9, cell % 9);
             let place = || format!("row {} column {}", row + 1, column + 1);
             if !(1..=10).contains(&input) {
-                findings.add(&QUESTION, || format!("{}: token {input} is no cell", place()));
+                broken.add(&QUESTION, || format!("{}: token {input} is no cell", place()));
             }
             match label {
                 0 => {
-                    findings.add(&UNLABELLED, || format!("{}: the answer is ignored", place()));
+                    broken.add(&UNLABELLED, || format!("{}: the answer is ignored", place()));
                     continue;
                 }
                 2..=10 => {}
                 _ => {
                     let what = if label == 1 { "blank".into() } else { format!("token {label}") };
-                    findings.add(&ANSWER, || format!("{}: the answer is {what}", place()));
+                    broken.add(&ANSWER, || format!("{}: the answer is {what}", place()));
                     continue;
                 }
             }
             if (2..=10).contains(&input) && input != label {
-                findings.add(&GIVEN, || {
+                broken.add(&GIVEN, || {
                     let (given, answered) = (input - 1, label - 1);
                     format!("{}: the question has {given}, the answer {answered}", place())
                 });
@@ -103,14 +131,14 @@ impl Domain for Sudoku {
             let units = [("row", row), ("column", column), ("box", row / 3 * 3 + column / 3)];
             for ((unit, at), seen) in units.into_iter().zip(&mut seen) {
                 if seen[at] >> label & 1 == 1 {
-                    findings.add(&REPEATED, || {
+                    broken.add(&REPEATED, || {
                         format!("{} stands twice in {unit} {} of the answer", label - 1, at + 1)
                     });
                 }
                 seen[at] |= 1 << label;
             }
         }
-        findings.0
+        broken.0
     }
 
     fn decode(&self, _side: Side, tokens: &[i32]) -> Result<Value, String> {
@@ -160,16 +188,12 @@ fn encode_side(side: &str, text: &[u8], blank: bool) -> Result<Vec<i32>, String>
         let found = text.len();
         return Err(format!("{side} has {found} characters, expected {CELLS}: {}", excerpt(text)));
     }
-    let cell = |(at, &byte): (usize, &u8)| match byte {
-        b'1'..=b'9' => Ok(i32::from(byte - b'0') + 1),
-        b'0' | b'.' if blank => Ok(1),
-        _ => {
-            let expected = if blank { "1 to 9, or 0 or . for blank" } else { "1 to 9" };
-            let found = excerpt(&[byte]);
-            Err(format!("{side} has {found} at character {}, expected {expected}", at + 1))
-        }
-    };
-    text.iter().enumerate().map(cell).collect()
+    let expected = if blank { "1 to 9, or 0 or . for blank" } else { "1 to 9" };
+    encode_cells(side, text, expected, |byte| match byte {
+        b'1'..=b'9' => Some(i32::from(byte - b'0') + 1),
+        b'0' | b'.' if blank => Some(1),
+        _ => None,
+    })
 }
 
 /// Whether the puzzle has exactly one solution.

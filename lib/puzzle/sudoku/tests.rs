@@ -1,9 +1,11 @@
 //! Sudoku's tests, and through it those of the CSV sources.
 
 use super::*;
+use crate::error::Kind;
 use crate::puzzle::testing::Folder;
-use crate::puzzle::{ErrorKind, Reject, expand};
-use std::sync::Arc as Shared;
+use crate::puzzle::{Error, Opener, RejectedInput, expand};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 const QUESTION: &str =
     "53..7....6..195....98....6.8...6...34..8.3..17...2...6.6....28....419..5....8..79";
@@ -11,10 +13,19 @@ const ANSWER: &str =
     "534678912672195348198342567859761423426853791713924856961537284287419635345286179";
 const HEADER: &str = "source,question,answer,rating\n";
 
-fn file(text: &str) -> (Folder, Options) {
+fn file(text: &str) -> (Folder, SudokuArgs) {
     let folder = Folder::with(&[("train.csv", text)]);
-    let options = Options { train: Some(folder.join("train.csv")), ..Options::default() };
-    (folder, options)
+    let args = train(folder.join("train.csv"));
+    (folder, args)
+}
+
+fn train(path: PathBuf) -> SudokuArgs {
+    let files = SplitFiles { train: Some(path), test: None };
+    SudokuArgs { files, ..SudokuArgs::default() }
+}
+
+fn open(args: &SudokuArgs) -> Result<PuzzleSource> {
+    args.open(&mut BuildContext::default())
 }
 
 fn row(rating: &str) -> String {
@@ -23,9 +34,9 @@ fn row(rating: &str) -> String {
 
 /// The error of a file, with the folder left out.
 fn error(text: &str) -> String {
-    let (folder, options) = file(text);
-    let error = Sudoku.open(&options, None).err().expect("an error");
-    assert_eq!(error.kind(), ErrorKind::Data);
+    let (folder, args) = file(text);
+    let error = open(&args).err().expect("an error");
+    assert!(matches!(error, Error::Data { .. }));
     folder.strip(error).replace("ROOT/", "")
 }
 
@@ -81,31 +92,32 @@ fn bad_rows_are_named() {
 
 #[test]
 fn missing_and_unreadable_files() {
-    let options = Options { train: Some("/nowhere/train.csv".into()), ..Options::default() };
-    let error = Sudoku.open(&options, None).err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::Io(std::io::ErrorKind::NotFound));
+    let error = open(&train("/nowhere/train.csv".into())).err().unwrap();
+    assert!(matches!(&error, Error::Outside(error) if error.kind() == Kind::Usage));
     assert!(error.to_string().starts_with("/nowhere/train.csv: No such file"), "{error}");
-    let options = Options { train: Some(std::env::temp_dir()), ..Options::default() };
-    let error = Sudoku.open(&options, None).err().unwrap().to_string();
+    let error = open(&train(std::env::temp_dir())).err().unwrap().to_string();
     assert!(error.ends_with("is no regular file, and is read more than once"), "{error}");
-    let error = Sudoku.open(&Options::default(), None).err().unwrap();
-    assert_eq!(error.kind(), ErrorKind::Option);
+    assert!(matches!(open(&SudokuArgs::default()), Err(Error::Usage(_))));
 }
 
 #[test]
 fn rejects_are_left_out() {
     let text = format!("{HEADER}{}bad\n{}", row("1"), row("2"));
     let mut rejected = Vec::new();
-    let mut take = |reject: Reject| rejected.push((reject.error.to_string(), reject.text));
-    let (_folder, options) = file(&text);
-    let source = Sudoku.open(&options, Some(&mut take)).unwrap();
+    let mut take = |bad: RejectedInput| {
+        rejected.push((format!("{}: {}", bad.place, bad.cause), bad.text));
+        Ok(())
+    };
+    let (_folder, args) = file(&text);
+    let source = args
+        .open(&mut BuildContext { rejects: Some(&mut take), ..BuildContext::default() })
+        .unwrap();
     let names: Vec<_> = source.groups(0..9).map(|group| group.unwrap().name).collect();
     assert_eq!(names, ["2", "4"]);
-    assert_eq!(source.notes(), ["train.csv: 1 of 3 rows malformed, left out"]);
-    drop(source);
+    assert_eq!(source.notes, ["train.csv: 1 of 3 rows malformed, left out"]);
     assert_eq!(rejected.len(), 1);
     assert!(rejected[0].0.contains("train.csv:3: 1 fields"), "{}", rejected[0].0);
-    assert_eq!(rejected[0].1, b"bad");
+    assert_eq!(rejected[0].1.as_deref(), Some("bad"));
 }
 
 #[test]
@@ -113,62 +125,61 @@ fn difficulty_and_uniqueness() {
     // The second line of rows has every solution there is.
     let several = format!("x,{},{ANSWER},7\n", ".".repeat(81));
     let text = format!("{HEADER}{}{several}{}{}", row("3"), row("5"), row("9"));
-    let (_folder, mut options) = file(&text);
-    options.min_difficulty = Some(5);
-    let names = |options: &Options| -> Vec<String> {
-        let source = Sudoku.open(options, None).unwrap();
-        source.groups(0..source.len()).map(|group| group.unwrap().name).collect()
+    let (_folder, mut args) = file(&text);
+    args.min_difficulty = Some(5);
+    let names = |args: &SudokuArgs| -> Vec<String> {
+        let source = open(args).unwrap();
+        source.groups(0..source.group_count).map(|group| group.unwrap().name).collect()
     };
-    assert_eq!(names(&options), ["3", "4", "5"]);
-    options.unique = true;
-    assert_eq!(names(&options), ["4", "5"]);
-    options.jobs = 3;
-    let source = Sudoku.open(&options, None).unwrap();
+    assert_eq!(names(&args), ["3", "4", "5"]);
+    args.unique = true;
+    assert_eq!(names(&args), ["4", "5"]);
+    let mut build = BuildContext { jobs: 3, ..BuildContext::default() };
+    let source = args.open(&mut build).unwrap();
     assert_eq!(
-        source.notes(),
+        source.notes,
         [
             "train.csv: 1 of 4 rows below --min-difficulty, left out",
             "train.csv: 1 of 4 rows without exactly one solution, left out",
         ]
     );
-    options.min_difficulty = Some(10);
-    let error = Sudoku.open(&options, None).err().unwrap().to_string();
+    args.min_difficulty = Some(10);
+    let error = open(&args).err().unwrap().to_string();
     assert!(
         error.ends_with("no puzzle is left: 4 of 4 rows below --min-difficulty, left out"),
         "{error}"
     );
-    std::fs::write(options.train.as_ref().unwrap(), format!("{HEADER}{}", row("hard"))).unwrap();
-    let error = Sudoku.open(&options, None).err().unwrap().to_string();
+    std::fs::write(args.files.train.as_ref().unwrap(), format!("{HEADER}{}", row("hard"))).unwrap();
+    let error = open(&args).err().unwrap().to_string();
     assert!(
         error.ends_with("train.csv:2: rating \"hard\" is no integer, which --min-difficulty needs"),
         "{error}"
     );
-    options.min_difficulty = None;
-    assert_eq!(names(&options), ["2"]);
+    args.min_difficulty = None;
+    assert_eq!(names(&args), ["2"]);
 }
 
 #[test]
 fn a_subsample_is_chosen_evenly_and_in_order() {
     let text = format!("{HEADER}{}", row("1").repeat(20));
-    let (_folder, mut options) = file(&text);
-    options.subsample = Some(5);
+    let (_folder, mut args) = file(&text);
+    args.subsample = Some(5);
     let mut counts = [0; 20];
     for seed in 0..400 {
-        options.seed = seed;
-        let source = Sudoku.open(&options, None).unwrap();
-        assert_eq!(source.len(), 5);
+        let source = args.open(&mut BuildContext { seed, ..BuildContext::default() }).unwrap();
+        assert_eq!(source.group_count, 5);
         let lines: Vec<usize> =
             source.groups(0..5).map(|group| group.unwrap().name.parse().unwrap()).collect();
         assert!(lines.is_sorted());
         lines.iter().for_each(|line| counts[line - 2] += 1);
-        assert_eq!(source.notes(), ["train.csv: 15 of 20 rows left out by --subsample"]);
+        assert_eq!(source.notes, ["train.csv: 15 of 20 rows left out by --subsample"]);
     }
     // 100 each, with a standard deviation of 8.7.
     assert!(counts.iter().all(|count| (65..135).contains(count)), "{counts:?}");
-    options.subsample = Some(30);
-    let source = Sudoku.open(&options, None).unwrap();
+    args.subsample = Some(30);
+    let source = open(&args).unwrap();
     assert_eq!(
-        (source.len(), source.notes()[0].as_str()),
+        (source.group_count, source.notes[0].as_str()),
         (20, "train.csv: --subsample 30 takes all 20")
     );
 }
@@ -176,14 +187,14 @@ fn a_subsample_is_chosen_evenly_and_in_order() {
 #[test]
 fn groups_may_be_cut_anywhere() {
     let text = format!("{HEADER}{}", row("1").repeat(7));
-    let (_folder, mut options) = file(&text);
-    options.test = options.train.clone();
-    options.num_aug = 1;
-    let source = Sudoku.open(&options, None).unwrap();
+    let (_folder, mut args) = file(&text);
+    args.files.test = args.files.train.clone();
+    args.num_aug = 1;
+    let source = open(&args).unwrap();
     let names = |range| -> Vec<(Split, String)> {
         let groups = source.groups(range).map(|group| group.unwrap());
         groups
-            .flat_map(|group| expand(&group).map(|r| (r.split, r.puzzle)).collect::<Vec<_>>())
+            .flat_map(|group| expand(&group).map(|p| (group.split, p.name)).collect::<Vec<_>>())
             .collect()
     };
     let whole = names(0..14);
@@ -203,9 +214,9 @@ fn groups_may_be_cut_anywhere() {
 
 #[test]
 fn a_file_that_changes_is_noticed() {
-    let (_folder, options) = file(&format!("{HEADER}{}{}", row("1"), row("2")));
-    let source = Sudoku.open(&options, None).unwrap();
-    std::fs::write(options.train.as_ref().unwrap(), format!("{HEADER}{}", row("1"))).unwrap();
+    let (_folder, args) = file(&format!("{HEADER}{}{}", row("1"), row("2")));
+    let source = open(&args).unwrap();
+    std::fs::write(args.files.train.as_ref().unwrap(), format!("{HEADER}{}", row("1"))).unwrap();
     let groups: Vec<_> = source.groups(0..2).collect();
     assert_eq!(groups.len(), 2);
     let error = groups[1].as_ref().err().unwrap().to_string();
@@ -214,12 +225,12 @@ fn a_file_that_changes_is_noticed() {
 
 #[test]
 fn the_opener_is_used_and_the_file_is_hashed() {
-    let (_folder, mut options) = file("packed");
+    let (_folder, args) = file("packed");
     let text = format!("{HEADER}{}", row("1"));
-    options.opener = Shared::new(move |_| Ok(Box::new(std::io::Cursor::new(text.clone()))));
-    let source = Sudoku.open(&options, None).unwrap();
-    assert_eq!(source.len(), 1);
-    let build = Value::from(source.build());
+    let opener: Opener = Arc::new(move |_| Ok(Box::new(std::io::Cursor::new(text.clone()))));
+    let source = args.open(&mut BuildContext { opener, ..BuildContext::default() }).unwrap();
+    assert_eq!(source.group_count, 1);
+    let build = source.build();
     let expected = json!({
         "domain": "sudoku",
         "seed": 42,
