@@ -9,7 +9,6 @@ pub mod parquet;
 pub mod pools;
 pub mod puzzle_dir;
 pub mod raw_games;
-pub mod sha256;
 
 use std::io::{self, Read};
 

@@ -5,9 +5,12 @@ use super::csv::{self, Lines, fields, short_place};
 use super::source::reject;
 use super::source::{Groups, InputFile, Opener, Options, Rejects, Source, hash_file, last_part};
 use super::{Domain, Error, Example, Group, Level, Rule, Split};
+use crate::ordered::{Flow, ordered_map};
 use crate::puzzle::random::Key;
 use serde_json::{Map, Value};
+use std::convert::Infallible;
 use std::io::Read;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,6 +30,8 @@ pub(super) struct RowFormat {
 
 /// Rows that wait for the costly test of uniqueness, which the threads share.
 const BATCH: usize = 4096;
+/// How many of them a thread takes at a time.
+const SHARE: usize = 64;
 
 pub(super) struct RowSource {
     format: RowFormat,
@@ -312,24 +317,26 @@ impl<'a> Scan<'a> {
     /// Selects the waiting puzzles that have one solution.
     fn test_waiting(&mut self) {
         let Some(is_unique) = self.format.is_unique else { return };
-        let share = self.waiting.len().div_ceil(self.options.jobs.max(1)).max(1);
-        let mut verdicts = vec![false; self.waiting.len()];
-        std::thread::scope(|scope| {
-            for (puzzles, verdicts) in self.waiting.chunks(share).zip(verdicts.chunks_mut(share)) {
-                scope.spawn(move || {
-                    for ((_, puzzle), verdict) in puzzles.iter().zip(verdicts) {
-                        *verdict = is_unique(puzzle);
+        let test = |puzzles: &[(u64, Vec<i32>)]| -> Vec<(u64, bool)> {
+            puzzles.iter().map(|(row, puzzle)| (*row, is_unique(puzzle))).collect()
+        };
+        let shares = self.waiting.chunks(SHARE).map(Ok::<_, Infallible>);
+        let jobs = NonZeroUsize::new(self.options.jobs).unwrap_or(NonZeroUsize::MIN);
+        let Ok(()) = ordered_map(
+            jobs,
+            shares,
+            || test,
+            |tested| {
+                for (row, unique) in tested {
+                    match unique {
+                        true => self.selected.set(row),
+                        false => self.not_unique += 1,
                     }
-                });
-            }
-        });
-        for ((row, _), unique) in self.waiting.drain(..).zip(verdicts) {
-            if unique {
-                self.selected.set(row);
-            } else {
-                self.not_unique += 1;
-            }
-        }
+                }
+                Ok(Flow::Continue)
+            },
+        );
+        self.waiting.clear();
     }
 
     /// Keeps so many of the selected rows, each choice equally likely: D. Knuth, The Art of

@@ -3,53 +3,58 @@
 //! All datasets of a split share one list of lengths, so that they cannot differ and memory holds
 //! 4 bytes a sequence, whatever the number of datasets.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
 
 use super::{Dtype, HEADER_BYTES, Layout, MAGIC, VERSION, with_suffix};
 use crate::cli::{Error, PendingFile, Result, shown};
 use crate::format::hex;
-use crate::format::sha256::Sha256;
 
 /// Small values are gathered in a buffer of this size; longer ones go to the file as they lie.
 const BUFFER: usize = 1 << 17;
 
 /// A file that is hashed as it is written.
 pub(super) struct HashedFile {
-    file: BufWriter<PendingFile>,
+    out: BufWriter<Hashing>,
+}
+
+struct Hashing {
+    file: PendingFile,
     hash: Sha256,
     bytes: u64,
 }
 
 impl HashedFile {
     pub(super) fn create(path: &Path) -> Result<HashedFile> {
-        let file = BufWriter::with_capacity(BUFFER, PendingFile::create(path)?);
-        Ok(HashedFile { file, hash: Sha256::default(), bytes: 0 })
+        let hashing = Hashing { file: PendingFile::create(path)?, hash: Sha256::new(), bytes: 0 };
+        Ok(HashedFile { out: BufWriter::with_capacity(BUFFER, hashing) })
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.hash.update(bytes);
-        self.put(bytes)
-    }
-
-    /// Writes to files that grow side by side, the one that grows most first.
-    fn write_all(files: &mut [HashedFile], bytes: &[&[u8]]) -> Result<()> {
-        let hashes = files.iter_mut().map(|file| &mut file.hash);
-        let mut streams: Vec<_> = hashes.zip(bytes.iter().copied()).collect();
-        Sha256::update_all(&mut streams);
-        files.iter_mut().zip(bytes).try_for_each(|(file, bytes)| file.put(bytes))
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.bytes += bytes.len() as u64;
-        let written = self.file.write_all(bytes);
-        written.map_err(|e| Error::write(shown(self.file.get_ref().path()), &e))
+        let written = self.out.write_all(bytes);
+        written.map_err(|e| Error::write(shown(self.out.get_ref().file.path()), &e))
     }
 
     pub(super) fn finish(self) -> Result<FinishedFile> {
-        let path = shown(self.file.get_ref().path());
-        let file = self.file.into_inner().map_err(|e| Error::write(path, e.error()))?;
-        Ok(FinishedFile { sha256: hex(&self.hash.finalize()), bytes: self.bytes, file })
+        let path = shown(self.out.get_ref().file.path());
+        let hashed = self.out.into_inner().map_err(|e| Error::write(path, e.error()))?;
+        let Hashing { file, hash, bytes } = hashed;
+        Ok(FinishedFile { sha256: hex(&hash.finalize()), bytes, file })
+    }
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -116,7 +121,7 @@ impl SplitWriter {
             self.lengths.push(length_i32);
             self.values += length as u64;
         }
-        HashedFile::write_all(&mut self.bins, values)
+        self.bins.iter_mut().zip(values).try_for_each(|(bin, values)| bin.write(values))
     }
 
     pub fn sequences(&self) -> u64 {

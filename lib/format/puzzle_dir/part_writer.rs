@@ -2,12 +2,13 @@
 //! group and puzzle stays in memory.
 
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::{Array, array_error};
-use crate::cli::{Error, PendingFile, Result, shown};
+use crate::cli::{Error, Flow, PendingFile, Result, ordered_map, shown};
 use crate::format::{npy, sha256};
 use crate::record::puzzle::Puzzle;
 
@@ -138,30 +139,27 @@ impl PartWriter {
             }
             finished.push(file);
         }
-        // Each file is read once more for its hash, the two large ones side by side.
-        let hashes: Vec<Result<Value>> = std::thread::scope(|scope| {
-            let threads: Vec<_> = finished
-                .iter_mut()
-                .map(|file| {
-                    scope.spawn(move || {
-                        let name = file.path().file_name().unwrap_or_default().to_string_lossy();
-                        let name = format!("{split}/{name}");
-                        let entry = file_entry(&name, file);
-                        entry.map_err(|e| Error::write(shown(file.path()), &e))
-                    })
-                })
-                .collect();
-            let ended = |_| Err(Error::unavailable("a thread that hashes has ended"));
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
-        });
-        for (hash, mut file) in hashes.into_iter().zip(finished) {
-            entries.push(hash?);
-            file.close()?;
+        // Each file is read once more for its hash, and forced to the disk, two at a time.
+        let describe = || {
+            |mut file: PendingFile| -> Result<(PendingFile, Value)> {
+                let name = file.path().file_name().unwrap_or_default().to_string_lossy();
+                let entry = file_entry(&format!("{split}/{name}"), &mut file);
+                let entry = entry.map_err(|e| Error::write(shown(file.path()), &e))?;
+                file.close()?;
+                Ok((file, entry))
+            }
+        };
+        ordered_map(THREADS, finished.into_iter().map(Ok), describe, |described| {
+            let (file, entry) = described?;
             files.push(file);
-        }
-        Ok(())
+            entries.push(entry);
+            Ok(Flow::Continue)
+        })
     }
 }
+
+/// Two of the files are large.
+const THREADS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 
 /// How much of a file is held at a time.
 const BLOCK: usize = 1 << 18;
