@@ -20,13 +20,16 @@ fn terminal(columns: usize, seconds: f64, pipeline: &str) -> Option<Sent> {
     let dir = TempDir::new();
     // More than a batch each, so that they are counted as they come.
     let content = "word ".repeat(1 << 18);
-    let line = format!(r#"{{"id":"a","messages":[{{"role":"user","content":"{content}"}}]}}"#);
+    let line = format!(
+        r#"{{"id":"a","messages":[{{"role":"assistant","channel":"final","content":"{content}"}}]}}"#
+    );
     dir.write("line", line + "\n");
-    dir.write("inside", format!("stty cols {columns} rows 24; {pipeline}"));
+    dir.write("inside", format!("stty cols {columns} rows 24; set -o pipefail; {pipeline}"));
     let run = bash(&format!(
         "cd {}; mkfifo input; end=$(date +%s%N -d '{seconds} seconds')
          {{ cat line; while [ $(date +%s%N) -lt $end ]; do cat line; sleep 0.05; done; }} > input &
-         TERM=xterm script --timing=timing -qec 'bash inside' /dev/null < /dev/null; wait",
+         TERM=xterm script --timing=timing -qec 'bash inside' /dev/null < /dev/null
+         code=$?; wait; exit $code",
         dir.path().display()
     ));
     assert_eq!((run.code(), run.stderr.as_str()), (Some(0), ""), "{run:?}");
@@ -88,8 +91,12 @@ fn results_on_a_terminal_stand_alone() {
 fn of_a_pipeline_the_first_shows_it() {
     let Some(sent) = terminal(80, 1.8, "harmony-tok input | span-mask > out") else { return };
     let shown = |name: &str| sent.text.contains(name);
-    assert!(shown("harmony-tok: ") && !shown("span-mask: "), "{}", sent.text);
+    assert!(
+        shown("harmony-tok: ") && shown(" conversations, ") && !shown("span-mask: "),
+        "{}",
+        sent.text
+    );
     let pipeline = "cat input | harmony-tok --progress always > out";
     let Some(sent) = terminal(80, 1.8, pipeline) else { return };
-    assert!(sent.text.contains("harmony-tok: "), "{}", sent.text);
+    assert!(sent.text.contains(" conversations, "), "{}", sent.text);
 }
