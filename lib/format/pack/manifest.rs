@@ -2,8 +2,9 @@
 //! says nothing that differs from run to run.
 
 use std::fs::File;
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -49,16 +50,33 @@ pub(super) struct Described {
     sha256: String,
 }
 
-/// Describes a file that is complete. It is read once more for that: the number of rows stands at
+/// A complete file that is being hashed, on a thread of its own: it can be forced to the disk, and
+/// the next can be written, meanwhile. It is read once more for that: the number of rows stands at
 /// its beginning, and is known when all of them are written.
-pub(super) fn finished(file: &PendingFile, rows: Option<u64>) -> Result<Described> {
-    let hash = || {
-        let mut content = File::open(file.temporary())?;
-        Ok((content.metadata()?.len(), sha256(&mut content)?))
-    };
-    let (bytes, sha256) = hash().map_err(|e| Error::write(shown(file.path()), &e))?;
-    let name = file.path().file_name().unwrap_or_default();
-    Ok(Described { path: name.to_string_lossy().into_owned(), rows, bytes, sha256 })
+pub(super) struct Hashing {
+    path: PathBuf,
+    rows: Option<u64>,
+    thread: JoinHandle<io::Result<(u64, String)>>,
+}
+
+impl Hashing {
+    pub(super) fn start(file: &PendingFile, rows: Option<u64>) -> Result<Hashing> {
+        let (path, temporary) = (file.path().to_path_buf(), file.temporary().to_path_buf());
+        let thread = thread::Builder::new().spawn(move || {
+            let mut content = File::open(temporary)?;
+            Ok((content.metadata()?.len(), sha256(&mut content)?))
+        });
+        let thread = thread.map_err(|e| Error::io(shown(&path), &e))?;
+        Ok(Hashing { path, rows, thread })
+    }
+
+    pub(super) fn finish(self) -> Result<Described> {
+        let ended = |_| Err(io::Error::other("the thread that hashes has ended"));
+        let hashed = self.thread.join().unwrap_or_else(ended);
+        let (bytes, sha256) = hashed.map_err(|e| Error::write(shown(&self.path), &e))?;
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Described { path: name, rows: self.rows, bytes, sha256 })
+    }
 }
 
 impl Manifest {

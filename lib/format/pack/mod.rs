@@ -21,7 +21,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use self::database::Database;
-use self::manifest::{Manifest, finished};
+use self::manifest::{Hashing, Manifest};
 use self::shards::Shards;
 use super::npy;
 use crate::cli::{PendingFile, WithoutEffect, publish, remove_if_there};
@@ -237,21 +237,18 @@ impl Pack {
         provenance: Option<Vec<Value>>,
     ) -> Result<()> {
         self.refuse_loss()?;
-        let mut files = Vec::new();
-        let mut described = Vec::new();
-        let mut add = |file: PendingFile, rows: Option<u64>| -> Result<()> {
-            described.push(finished(&file, rows)?);
+        let rows = self.shards.rows();
+        let (mut files, mut described): (Vec<_>, Vec<_>) =
+            self.shards.finish()?.into_iter().unzip();
+        let mut add = |file: PendingFile| -> Result<()> {
+            described.push(Hashing::start(&file, None)?.finish()?);
             files.push(file);
             Ok(())
         };
-        let rows = self.shards.rows();
-        for (file, rows) in self.shards.finish()? {
-            add(file, Some(rows))?;
-        }
         if let Some(names) = self.layout.names() {
-            add(macroxue::lookup(&self.directory, names)?, None)?;
+            add(macroxue::lookup(&self.directory, names)?)?;
         }
-        add(self.database.finish()?, None)?;
+        add(self.database.finish()?)?;
         let manifest = Manifest {
             schema_version: manifest::SCHEMA,
             layout: self.layout.name(),
