@@ -13,8 +13,9 @@
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
-//! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record` |
-//! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs, ordered threads | `error` |
+//! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | |
+//! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
+//! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs | `error` |
 //! | [`batch`] | what crosses from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
 //! | [`format`] | a folder for each format on disk: reader, writer, types, and its page `FORMAT.md` | `batch`, domain modules |
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
@@ -43,9 +44,11 @@ pub mod format;
 pub mod game2048;
 pub mod harmony;
 pub mod json;
+pub mod ordered;
 pub mod puzzle;
 pub mod record;
 pub mod runner;
 pub mod stage;
 pub mod stream;
 pub mod tokenizer;
+pub mod walk;

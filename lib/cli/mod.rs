@@ -1,9 +1,8 @@
-//! What every filter shares: arguments, errors and exit codes, progress, signals, atomic outputs,
-//! ordered threads. Knows nothing of records or formats.
+//! What every filter shares: arguments, errors and exit codes, progress, signals, atomic outputs.
+//! Knows nothing of records or formats.
 
 mod args;
 mod memory;
-mod ordered;
 mod progress;
 mod publish;
 mod rejects;
@@ -17,12 +16,12 @@ use std::process::ExitCode;
 use clap::{Command, Parser};
 
 pub use crate::error::{Error, Kind, Place, Position, Result, shown};
+pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
 pub use args::{
     CommonArgs, Encoding, InputArgs, JobsArgs, LimitArgs, OnError, OnErrorArgs, OutputArgs,
     SinkArgs, Slice,
 };
 pub use memory::keep_freed_memory;
-pub use ordered::{Flow, ordered_flat_map, ordered_map};
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there};
 pub use rejects::{Rejection, Rejects};

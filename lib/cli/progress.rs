@@ -1,69 +1,96 @@
-//! The progress line on stderr: records, bytes, rate, and the time left where the total is known.
+//! The progress line on stderr: the tool, records, bytes, rate, and the time left where the total
+//! is known. indicatif cuts it to the terminal's width, draws it, and clears it.
 
 use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use indicatif::{
+    FormattedDuration, HumanCount, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle,
+};
+use rustix::fs::{FileType, fstat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// When stderr is a terminal.
+    /// When stderr is a terminal, stdout is none, and stdin is no pipe: of the filters of a
+    /// pipeline the first alone shows its progress.
     Auto,
     Always,
     Never,
 }
 
-/// Repainted at most five times a second; says nothing where it is switched off.
+/// Counts what is done. A terminal shows it from the first second on, and no more once this is
+/// dropped.
 #[derive(Debug)]
 pub struct Progress {
-    shown: bool,
     what: &'static str,
     total: Option<u64>,
     records: u64,
     bytes: u64,
     start: Instant,
-    painted: Option<Instant>,
+    /// When the line is drawn next, where a terminal shows it.
+    due: Option<Instant>,
+    /// The line, once it was drawn.
+    bar: Option<ProgressBar>,
+    /// Stderr is a file or a pipe: the last state is a line of its own.
+    is_logged: bool,
 }
 
+const FIRST: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 
 impl Progress {
     /// `what` is the plural of what is counted ("conversations"); `total` in the same unit.
     pub fn new(when: When, quiet: bool, what: &'static str, total: Option<u64>) -> Progress {
+        let is_terminal = std::io::stderr().is_terminal();
         let shown = match when {
             When::Always => true,
             When::Never => false,
-            When::Auto => !quiet && std::io::stderr().is_terminal(),
+            When::Auto => {
+                !quiet && is_terminal && !std::io::stdout().is_terminal() && !stdin_is_pipe()
+            }
         };
-        Progress { shown, what, total, records: 0, bytes: 0, start: Instant::now(), painted: None }
+        let start = Instant::now();
+        Progress {
+            what,
+            total,
+            records: 0,
+            bytes: 0,
+            start,
+            due: (shown && is_terminal).then_some(start + FIRST),
+            bar: None,
+            is_logged: shown && !is_terminal,
+        }
     }
 
+    /// Counts a batch; where a terminal shows the count, it costs a look at the clock.
     pub fn add(&mut self, records: u64, bytes: u64) {
         self.records += records;
         self.bytes += bytes;
-        if self.shown && self.painted.is_none_or(|at| at.elapsed() >= INTERVAL) {
-            self.paint();
-            self.painted = Some(Instant::now());
+        let Some(due) = self.due else { return };
+        let now = Instant::now();
+        if now >= due {
+            self.due = Some(now + INTERVAL);
+            let line = self.line(&tool(), now - self.start);
+            self.bar.get_or_insert_with(line_on_stderr).set_message(line);
         }
     }
 
-    /// Paints the last state and ends the line.
+    /// Clears the line. Nothing more is counted.
     pub fn finish(&mut self) {
-        if self.shown {
-            self.paint();
-            let _ = std::io::stderr().write_all(b"\n");
-            self.shown = false;
+        self.due = None;
+        self.bar = None;
+        if std::mem::take(&mut self.is_logged) {
+            let line = self.line(&tool(), self.start.elapsed()) + "\n";
+            let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }
 
-    fn paint(&self) {
-        let line = self.line(self.start.elapsed().as_secs_f64().max(1e-3));
-        let _ = write!(std::io::stderr(), "\r\x1b[K{line}");
-    }
-
-    fn line(&self, seconds: f64) -> String {
+    fn line(&self, tool: &str, elapsed: Duration) -> String {
+        let seconds = elapsed.as_secs_f64().max(1e-3);
         let rate = self.records as f64 / seconds;
-        let mut line = format!("{} {}", grouped(self.records), self.what);
+        let mut line = format!("{tool}: {} {}", grouped(self.records), self.what);
         if let Some(total) = self.total.filter(|&total| total > 0) {
             let share = 100.0 * self.records as f64 / total as f64;
             line += &format!(" of {} ({share:.0}%)", grouped(total));
@@ -76,32 +103,36 @@ impl Progress {
         if let Some(left) = self.total.and_then(|total| total.checked_sub(self.records))
             && rate > 0.0
         {
-            line += &format!(", {} left", duration(left as f64 / rate));
+            let left = Duration::from_secs((left as f64 / rate).round() as u64);
+            line += &format!(", {} left", FormattedDuration(left));
         }
         line
     }
 }
 
-impl Drop for Progress {
-    fn drop(&mut self) {
-        // After an error the message must start on a line of its own.
-        if self.shown && self.painted.is_some() {
-            let _ = std::io::stderr().write_all(b"\n");
-        }
+/// A line that goes when it is dropped, so that an error message starts at the margin.
+fn line_on_stderr() -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let bar = bar.with_finish(ProgressFinish::AndClear);
+    match ProgressStyle::with_template("{wide_msg}") {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
     }
+}
+
+/// The name under which the filter was started.
+fn tool() -> String {
+    let path = PathBuf::from(std::env::args_os().next().unwrap_or_default());
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn stdin_is_pipe() -> bool {
+    fstat(std::io::stdin()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_fifo())
 }
 
 /// 12345678 as "12,345,678".
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
+    HumanCount(number).to_string()
 }
 
 /// 1234567 bytes as "1.2 MB".
@@ -120,15 +151,6 @@ pub fn size(bytes: f64) -> String {
     format!("{value:.1} TB")
 }
 
-fn duration(seconds: f64) -> String {
-    let seconds = seconds.round() as u64;
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, s) => format!("{s} s"),
-        (0, m, s) => format!("{m} min {s} s"),
-        (h, m, _) => format!("{h} h {m} min"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -138,9 +160,10 @@ mod tests {
         let mut progress = Progress::new(When::Never, false, "records", Some(2_000_000));
         progress.add(500_000, 3_000_000_000);
         assert_eq!(
-            progress.line(10.0),
-            "500,000 records of 2,000,000 (25%), 3.0 GB (300.0 MB/s), 50,000/s, 30 s left"
+            progress.line("ds-cat", Duration::from_secs(10)),
+            "ds-cat: 500,000 records of 2,000,000 (25%), 3.0 GB (300.0 MB/s), 50,000/s, \
+             00:00:30 left"
         );
-        assert_eq!(duration(3_725.0), "1 h 2 min");
+        assert_eq!(size(999.0), "999 B");
     }
 }

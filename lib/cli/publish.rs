@@ -8,6 +8,9 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+use rustix::process::Pid;
+
 use super::signals;
 use crate::error::{Error, Result, shown};
 
@@ -245,34 +248,29 @@ fn sweep(directory: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| is_temporary(name)) else { continue };
-        if owner(name).is_some_and(|(host_name, pid)| host_name == host() && !alive(pid)) {
+        if owner(name).is_some_and(|(host_name, pid)| host_name == host() && is_gone(pid)) {
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
+fn is_gone(pid: Pid) -> bool {
+    rustix::process::test_kill_process(pid) == Err(Errno::SRCH)
+}
+
 /// Host and process id in a temporary's name (a host's name may contain dots).
-fn owner(name: &str) -> Option<(&str, i32)> {
+fn owner(name: &str) -> Option<(&str, Pid)> {
     let (_, rest) = name.rsplit_once(MARK)?;
     let (rest, _random) = rest.rsplit_once('.')?;
     let (host_name, pid) = rest.rsplit_once('.')?;
-    Some((host_name, pid.parse().ok()?))
-}
-
-fn alive(pid: i32) -> bool {
-    // SAFETY: signal 0 sends nothing, it only asks whether the process exists.
-    let answer = unsafe { libc::kill(pid, 0) };
-    answer == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+    let pid = pid.parse().ok().filter(|&pid| pid > 0)?;
+    Some((host_name, Pid::from_raw(pid)?))
 }
 
 /// This machine's name, as it stands in temporaries' names and in manifests' `run` object.
 pub fn host() -> String {
-    let mut name = [0u8; 256];
-    // SAFETY: the buffer is writable for the length given; the last byte stays 0.
-    let answer = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
-    let length = name.iter().position(|&byte| byte == 0).unwrap_or(0);
-    match std::str::from_utf8(&name[..length]) {
-        Ok(text) if answer == 0 && !text.is_empty() => text.replace('/', "_"),
+    match rustix::system::uname().nodename().to_str() {
+        Ok(name) if !name.is_empty() => name.replace('/', "_"),
         _ => "localhost".to_string(),
     }
 }

@@ -10,7 +10,6 @@ pub mod parquet;
 pub mod pools;
 pub mod puzzle_dir;
 pub mod raw_games;
-pub mod sha256;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};

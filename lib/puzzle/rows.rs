@@ -6,10 +6,13 @@ use super::source::{
     BuildContext, GroupSource, Opener, PuzzleGroups, PuzzleSource, hash_file, last_part,
 };
 use super::{Domain, Error, Example, PuzzleGroup, Result, Rule, Severity, Split};
+use crate::ordered::{Flow, ordered_map};
 use crate::puzzle::random::Key;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use serde_json::Value;
+use std::convert::Infallible;
 use std::io::Read;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -49,6 +52,8 @@ pub(super) struct RowOptions {
 
 /// Rows that wait for the costly test of uniqueness, which the threads share.
 const WAITING: usize = 4096;
+/// How many of them a thread takes at a time.
+const SHARE: usize = 64;
 
 type RowLines = Lines<Box<dyn Read + Send>>;
 
@@ -288,21 +293,24 @@ impl Scan<'_> {
     /// Selects the waiting puzzles that have one solution.
     fn test_waiting(&mut self, jobs: usize) {
         let Some(is_unique) = self.rows.is_unique else { return };
-        let share = self.waiting.len().div_ceil(jobs.max(1)).max(1);
-        let mut verdicts = vec![false; self.waiting.len()];
-        std::thread::scope(|scope| {
-            for (puzzles, verdicts) in self.waiting.chunks(share).zip(verdicts.chunks_mut(share)) {
-                scope.spawn(move || {
-                    for ((_, puzzle), verdict) in puzzles.iter().zip(verdicts) {
-                        *verdict = is_unique(puzzle);
-                    }
-                });
-            }
-        });
-        for ((row, _), unique) in self.waiting.drain(..).zip(verdicts) {
-            self.selected.set_bit(row, unique);
-            self.tally.not_unique += u64::from(!unique);
-        }
+        let test = |puzzles: &[(usize, Vec<i32>)]| -> Vec<(usize, bool)> {
+            puzzles.iter().map(|(row, puzzle)| (*row, is_unique(puzzle))).collect()
+        };
+        let shares = self.waiting.chunks(SHARE).map(Ok::<_, Infallible>);
+        let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
+        let Ok(()) = ordered_map(
+            jobs,
+            shares,
+            || test,
+            |tested| {
+                for (row, unique) in tested {
+                    self.selected.set_bit(row, unique);
+                    self.tally.not_unique += u64::from(!unique);
+                }
+                Ok(Flow::Continue)
+            },
+        );
+        self.waiting.clear();
     }
 
     /// Keeps `wanted` of the selected rows, each choice equally likely: D. Knuth, The Art of

@@ -18,7 +18,6 @@ mod slices;
 mod writer;
 
 use std::fs::File;
-use std::os::fd::AsRawFd;
 
 pub use conform::Conform;
 pub use input::open_bytes;
@@ -27,13 +26,10 @@ pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
 pub use writer::Writer;
 
-/// Batches are about 1 MiB; a pipe of that size lets both sides run on while one is written.
-const PIPE: libc::c_int = 1 << 20;
-
-/// Asks for a larger pipe buffer. Whether it is granted, or the file is no pipe, does not matter.
+/// Asks for a pipe buffer of 1 MiB, the size of a batch: both sides then run on while one is
+/// written. Whether it is granted, or the file is no pipe, does not matter.
+#[cfg_attr(not(target_os = "linux"), expect(unused_variables))]
 fn widen_pipe(file: &File) {
-    // SAFETY: fcntl on a descriptor that `file` keeps open; F_SETPIPE_SZ touches no memory.
-    unsafe {
-        libc::fcntl(file.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE);
-    }
+    #[cfg(target_os = "linux")]
+    let _ = rustix::pipe::fcntl_setpipe_size(file, 1 << 20);
 }

@@ -8,7 +8,6 @@ pub mod samples;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, tool};
 pub use samples::{Random, conversation, conversations, masked_line, tokens_line};
@@ -50,38 +49,32 @@ pub fn installed(program: &str) -> bool {
 }
 
 /// A directory that is removed with everything in it.
-pub struct TempDir(PathBuf);
+pub struct TempDir(tempfile::TempDir);
 
 impl TempDir {
     pub fn new() -> TempDir {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("gristmill-test-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        TempDir(path)
+        TempDir(tempfile::Builder::new().prefix("gristmill-test-").tempdir().unwrap())
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     /// A path in it, as text.
     pub fn at(&self, name: &str) -> String {
-        self.0.join(name).to_str().unwrap().to_string()
+        self.path().join(name).to_str().unwrap().to_string()
     }
 
     /// Writes a file, with the directories above it.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.0.join(name);
+        let path = self.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_string()
     }
 
     pub fn read(&self, name: &str) -> Vec<u8> {
-        let path = self.0.join(name);
+        let path = self.path().join(name);
         fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
@@ -95,13 +88,7 @@ impl TempDir {
 
     /// Every file in it, hidden ones too, by name.
     pub fn files(&self) -> Vec<String> {
-        files_in(&self.0)
-    }
-}
-
-impl Drop for TempDir {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        files_in(self.path())
     }
 }
 

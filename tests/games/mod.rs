@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -11,17 +10,13 @@ use gristmill::game2048::{Board, Direction};
 
 pub struct Folder {
     pub path: PathBuf,
+    _removed: tempfile::TempDir,
 }
 
 impl Folder {
     pub fn new() -> Folder {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("gristmill-games-{}-{number}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Folder { path }
+        let folder = tempfile::Builder::new().prefix("gristmill-games-").tempdir().unwrap();
+        Folder { path: folder.path().to_path_buf(), _removed: folder }
     }
 
     /// Writes a file, making the folders of its name.
@@ -29,12 +24,6 @@ impl Folder {
         let path = self.path.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.path);
     }
 }
 

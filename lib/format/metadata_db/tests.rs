@@ -6,25 +6,15 @@ use rusqlite::{Connection, OpenFlags};
 use super::*;
 
 /// A folder that goes when the test ends.
-struct Folder(PathBuf);
+struct Folder(tempfile::TempDir);
 
 impl Folder {
     fn new(name: &str) -> Folder {
-        let name = format!("gristmill-db-{name}-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        Folder(path)
+        Folder(tempfile::Builder::new().prefix(name).tempdir().unwrap())
     }
 
     fn db(&self) -> PathBuf {
-        self.0.join("metadata.db")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.path().join("metadata.db")
     }
 }
 

@@ -3,55 +3,79 @@
 //! All datasets of a split share one list of lengths, so that they cannot differ and memory holds
 //! 4 bytes a sequence, whatever the number of datasets.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use sha2::{Digest, Sha256};
 
 use super::{HEADER_BYTES, MAGIC, MmidxDtype, PrefixLayout, VERSION, with_suffix};
 use crate::cli::PendingFile;
 use crate::digest::hex;
 use crate::error::{Error, Result, shown};
-use crate::format::sha256::Sha256;
 
 /// Small values are gathered in a buffer of this size; longer ones go to the file as they lie.
 const BUFFER: usize = 1 << 17;
+/// The most that is written and hashed at a time, and how many such blocks may wait to be hashed.
+const BLOCK: usize = 1 << 20;
+const QUEUE: usize = 4;
 
 /// A file that is hashed as it is written.
 pub(super) struct HashedFile {
-    file: BufWriter<PendingFile>,
-    hash: Sha256,
+    out: BufWriter<Hashing>,
+}
+
+/// Hashes on a thread of its own: sha2 hashes 1.8 GB/s, and writing waits for no one that way (520 MB
+/// of triples: 0.62 s, with the hashes in line 0.82 s; 0.63 and 0.62 s of CPU).
+struct Hashing {
+    file: PendingFile,
     bytes: u64,
+    blocks: SyncSender<Vec<u8>>,
+    thread: JoinHandle<Sha256>,
 }
 
 impl HashedFile {
     pub(super) fn create(path: &Path) -> Result<HashedFile> {
-        let file = BufWriter::with_capacity(BUFFER, PendingFile::create(path)?);
-        Ok(HashedFile { file, hash: Sha256::default(), bytes: 0 })
+        let file = PendingFile::create(path)?;
+        let (blocks, received) = sync_channel::<Vec<u8>>(QUEUE);
+        let hash = || received.into_iter().fold(Sha256::new(), Sha256::chain_update);
+        let thread = thread::Builder::new().spawn(hash);
+        let thread = thread.map_err(|e| Error::io(shown(path), &e))?;
+        let hashing = Hashing { file, bytes: 0, blocks, thread };
+        Ok(HashedFile { out: BufWriter::with_capacity(BUFFER, hashing) })
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.hash.update(bytes);
-        self.put(bytes)
-    }
-
-    /// Writes to files that grow side by side, the one that grows most first.
-    fn write_all(files: &mut [HashedFile], bytes: &[&[u8]]) -> Result<()> {
-        let hashes = files.iter_mut().map(|file| &mut file.hash);
-        let mut streams: Vec<_> = hashes.zip(bytes.iter().copied()).collect();
-        Sha256::update_all(&mut streams);
-        files.iter_mut().zip(bytes).try_for_each(|(file, bytes)| file.put(bytes))
-    }
-
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.bytes += bytes.len() as u64;
-        let written = self.file.write_all(bytes);
-        written.map_err(|e| Error::write(shown(self.file.get_ref().path()), &e))
+        let written = self.out.write_all(bytes);
+        written.map_err(|e| Error::write(shown(self.out.get_ref().file.path()), &e))
     }
 
     pub(super) fn finish(self) -> Result<FinishedFile> {
-        let path = shown(self.file.get_ref().path());
-        let file = self.file.into_inner().map_err(|e| Error::write(path, e.error()))?;
-        Ok(FinishedFile { sha256: hex(&self.hash.finalize()), bytes: self.bytes, file })
+        let path = shown(self.out.get_ref().file.path());
+        let hashing = self.out.into_inner().map_err(|e| Error::write(&*path, e.error()))?;
+        let Hashing { file, bytes, blocks, thread } = hashing;
+        drop(blocks);
+        let hash = thread.join().map_err(|_| Error::write(path, &ended()))?;
+        Ok(FinishedFile { sha256: hex(&hash.finalize()), bytes, file })
     }
+}
+
+impl Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(&bytes[..bytes.len().min(BLOCK)])?;
+        self.blocks.send(bytes[..written].to_vec()).map_err(|_| ended())?;
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn ended() -> io::Error {
+    io::Error::other("the thread that hashes has ended")
 }
 
 /// A file that is complete but not published.
@@ -116,7 +140,7 @@ impl SplitWriter {
             self.lengths.push(length_i32);
             self.values += length as u64;
         }
-        HashedFile::write_all(&mut self.bins, values)
+        self.bins.iter_mut().zip(values).try_for_each(|(bin, values)| bin.write(values))
     }
 
     pub fn sequences(&self) -> u64 {

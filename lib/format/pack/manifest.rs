@@ -2,7 +2,9 @@
 //! says nothing that differs from run to run.
 
 use std::fs::File;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::{self, JoinHandle};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -50,14 +52,29 @@ pub struct PackFile {
     pub sha256: String,
 }
 
-impl PackFile {
-    /// Describes a file that is complete. It is read once more for that: the number of rows stands
-    /// at its beginning, and is known when all of them are written.
-    pub(super) fn describe(file: &PendingFile, rows: Option<u64>) -> Result<PackFile> {
-        let content = File::open(file.temporary()).and_then(sha256_of);
-        let (bytes, sha256) = content.map_err(|e| Error::write(shown(file.path()), &e))?;
-        let name = file.path().file_name().unwrap_or_default();
-        Ok(PackFile { path: name.to_string_lossy().into_owned(), rows, bytes, sha256 })
+/// A complete file that is being hashed, on a thread of its own: it can be forced to the disk, and
+/// the next can be written, meanwhile. It is read once more for that: the number of rows stands at
+/// its beginning, and is known when all of them are written.
+pub(super) struct Hashing {
+    path: PathBuf,
+    rows: Option<u64>,
+    thread: JoinHandle<io::Result<(u64, String)>>,
+}
+
+impl Hashing {
+    pub(super) fn start(file: &PendingFile, rows: Option<u64>) -> Result<Hashing> {
+        let (path, temporary) = (file.path().to_path_buf(), file.temporary().to_path_buf());
+        let hash = move || File::open(temporary).and_then(sha256_of);
+        let thread = thread::Builder::new().spawn(hash).map_err(|e| Error::io(shown(&path), &e))?;
+        Ok(Hashing { path, rows, thread })
+    }
+
+    pub(super) fn finish(self) -> Result<PackFile> {
+        let ended = |_| Err(io::Error::other("the thread that hashes has ended"));
+        let hashed = self.thread.join().unwrap_or_else(ended);
+        let (bytes, sha256) = hashed.map_err(|e| Error::write(shown(&self.path), &e))?;
+        let path = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(PackFile { path, rows: self.rows, bytes, sha256 })
     }
 }
 

@@ -20,6 +20,7 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use self::database::PackDatabase;
+use self::manifest::Hashing;
 use self::shards::RowShards;
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
@@ -239,14 +240,17 @@ impl PackWriter {
     ) -> Result<()> {
         self.refuse_loss()?;
         let rows = self.shards.rows();
-        let shards = self.shards.finish()?;
-        let mut pending: Vec<(PendingFile, Option<u64>)> =
-            shards.into_iter().map(|(file, rows)| (file, Some(rows))).collect();
+        let (mut files, mut described): (Vec<_>, Vec<_>) =
+            self.shards.finish()?.into_iter().unzip();
+        let mut add = |file: PendingFile| -> Result<()> {
+            described.push(Hashing::start(&file, None)?.finish()?);
+            files.push(file);
+            Ok(())
+        };
         if let Some(names) = self.maker.names() {
-            pending.push((macroxue::lookup(&self.directory, names)?, None));
+            add(macroxue::lookup(&self.directory, names)?)?;
         }
-        pending.push((self.database.finish()?, None));
-        let described = pending.iter().map(|(file, rows)| PackFile::describe(file, *rows));
+        add(self.database.finish()?)?;
         let manifest = PackManifest {
             schema_version: manifest::SCHEMA.to_string(),
             layout: self.layout.name().to_string(),
@@ -255,10 +259,9 @@ impl PackWriter {
             legality,
             records,
             lost: self.lost,
-            files: described.collect::<Result<_>>()?,
+            files: described,
             provenance,
         };
-        let mut files: Vec<PendingFile> = pending.into_iter().map(|(file, _)| file).collect();
         files.push(manifest.pending(&self.directory)?);
         // The index goes first and comes back last: rows without it are no pack.
         let mut gone = present(&self.directory)?;

@@ -3,6 +3,7 @@
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
+use super::manifest::{Hashing, PackFile};
 use super::{RowMaker, STEPS};
 use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
@@ -14,8 +15,10 @@ pub(super) struct RowShards {
     shard_rows: Option<u64>,
     row_bytes: usize,
     current: Option<npy::Writer<BufWriter<PendingFile>>>,
-    /// RowShards that are full, and their rows.
-    full: Vec<(PendingFile, u64)>,
+    /// Shards that are full.
+    full: Vec<(PendingFile, PackFile)>,
+    /// The last of them, as long as it is being hashed.
+    hashing: Option<(PendingFile, Hashing)>,
     rows: u64,
 }
 
@@ -32,6 +35,7 @@ impl RowShards {
             row_bytes: layout.dtype().bytes().unwrap_or(1).max(1),
             current: None,
             full: Vec::new(),
+            hashing: None,
             rows: 0,
         };
         shards.begin(layout)?;
@@ -71,14 +75,15 @@ impl RowShards {
         Ok(count)
     }
 
-    /// The files, complete but not published, each with its rows.
-    pub(super) fn finish(mut self) -> Result<Vec<(PendingFile, u64)>> {
+    /// The files, complete but not published.
+    pub(super) fn finish(mut self) -> Result<Vec<(PendingFile, PackFile)>> {
         self.end()?;
+        self.take_hashed()?;
         Ok(self.full)
     }
 
     fn begin(&mut self, layout: &dyn RowMaker) -> Result<()> {
-        let number = self.full.len() as u64;
+        let number = (self.full.len() + usize::from(self.hashing.is_some())) as u64;
         let name = match self.shard_rows {
             None => STEPS.to_string(),
             Some(_) => layout.shard_name(number).ok_or_else(|| {
@@ -98,8 +103,17 @@ impl RowShards {
         let out = shard.finish().map_err(|error| self::error(&self.directory, error))?;
         let file = out.into_inner();
         let mut file = file.map_err(|e| Error::write(shown(&self.directory), e.error()))?;
+        self.take_hashed()?;
+        let hashing = Hashing::start(&file, Some(rows))?;
         file.close()?;
-        self.full.push((file, rows));
+        self.hashing = Some((file, hashing));
+        Ok(())
+    }
+
+    fn take_hashed(&mut self) -> Result<()> {
+        if let Some((file, hashing)) = self.hashing.take() {
+            self.full.push((file, hashing.finish()?));
+        }
         Ok(())
     }
 }

@@ -2,12 +2,14 @@
 //! group and puzzle stays in memory.
 
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::{PuzzleSetFile, SetArray, array_error};
 use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
 use crate::format::npy;
+use crate::ordered::{Flow, ordered_map};
 use crate::record::puzzle::Puzzle;
 
 /// A part being written.
@@ -139,25 +141,26 @@ impl SetWriter {
             }
             finished.push(file);
         }
-        // Each file is read once more for its hash, the two large ones side by side.
-        let described: Vec<Result<PuzzleSetFile>> = std::thread::scope(|scope| {
-            let describe = |file: &mut PendingFile| {
+        // Each file is read once more for its hash, and forced to the disk, two at a time.
+        let describe = || {
+            |mut file: PendingFile| -> Result<(PendingFile, PuzzleSetFile)> {
                 let name = file.path().file_name().unwrap_or_default().to_string_lossy();
-                PuzzleSetFile::describe(format!("{split}/{name}"), file)
-            };
-            let threads: Vec<_> =
-                finished.iter_mut().map(|file| scope.spawn(move || describe(file))).collect();
-            let ended = |_| Err(Error::unavailable("a thread that hashes has ended"));
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
-        });
-        for (entry, mut file) in described.into_iter().zip(finished) {
-            entries.push(entry?);
-            file.close()?;
+                let entry = PuzzleSetFile::describe(format!("{split}/{name}"), &mut file)?;
+                file.close()?;
+                Ok((file, entry))
+            }
+        };
+        ordered_map(THREADS, finished.into_iter().map(Ok), describe, |described| {
+            let (file, entry) = described?;
             files.push(file);
-        }
-        Ok(())
+            entries.push(entry);
+            Ok(Flow::Continue)
+        })
     }
 }
+
+/// Two of the files are large.
+const THREADS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1);
 
 /// How much of a file is held at a time.
 const BLOCK: usize = 1 << 18;

@@ -1,17 +1,20 @@
 //! Finds the games under folders and pairs their files.
 //!
 //! The order is that of the sidecars' paths relative to their root, compared component by
-//! component as bytes, roots in the order given. Symbolic links are followed.
+//! component as bytes, roots in the order given. How folders are walked is the business of
+//! `crate::walk`.
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::{Cause, Defect, Error};
+use crate::walk::{self, WalkError};
 
+/// The endings of a game's files.
 const META: &[u8] = b".meta.json";
 const META_GZ: &[u8] = b".meta.json.gz";
 const STEPS: &[u8] = b".jsonl.gz";
@@ -28,7 +31,7 @@ pub struct GameFile {
     pairing: Pairing,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Pairing {
     Good,
     NoSteps,
@@ -79,7 +82,6 @@ pub fn list<P: AsRef<Path>>(roots: &[P]) -> Result<Vec<GameFile>, Error> {
     let mut games = Vec::new();
     for root in roots {
         let root = root.as_ref();
-        let before = games.len();
         match fs::metadata(root) {
             Ok(metadata) if metadata.is_dir() => {}
             Ok(_) => return Err(Error::new(root, None, Cause::NotAFolder)),
@@ -90,103 +92,56 @@ pub fn list<P: AsRef<Path>>(roots: &[P]) -> Result<Vec<GameFile>, Error> {
         }
         // `root/x` has one more byte than `root` and `x`, unless the root ends in a slash.
         let root_length = root.join("x").as_os_str().len() - 1;
-        let mut walk = Walk { games: &mut games, root_length, ancestors: Vec::new() };
-        walk.folder(root)?;
-        if games.len() == before {
+        let mut listed: Vec<_> = files(root)?.into_iter().map(game).collect();
+        if listed.is_empty() {
             return Err(Error::new(root, None, Cause::NoGames));
+        }
+        listed.sort_unstable();
+        for (meta, pairing) in listed {
+            games.push(GameFile { run_id: games.len() as u64, meta, root_length, pairing });
         }
     }
     Ok(games)
 }
 
-struct Walk<'a> {
-    games: &'a mut Vec<GameFile>,
-    root_length: usize,
-    /// Device, inode and path of the folders that are being walked.
-    ancestors: Vec<(u64, u64, PathBuf)>,
+/// Which of a game's files are there.
+#[derive(Default)]
+struct Found {
+    meta: bool,
+    meta_gz: bool,
+    steps: bool,
 }
 
-/// Something of a folder that has a place in the order, under the name that gives the place.
-struct Entry {
-    name: Vec<u8>,
-    /// `None` for a folder.
-    pairing: Option<Pairing>,
+/// The games below a folder by their paths without the endings.
+fn files(root: &Path) -> Result<HashMap<Vec<u8>, Found>, Error> {
+    let mut games: HashMap<Vec<u8>, Found> = HashMap::new();
+    for path in walk::files(root, |_| true) {
+        let path = path.map_err(|error| match error {
+            WalkError::Io(path, error) => Error::io(&path, error),
+            WalkError::Cycle { link, ancestor } => Error::new(&link, None, Cause::Cycle(ancestor)),
+        })?;
+        let path = path.as_os_str().as_bytes();
+        if let Some(stem) = path.strip_suffix(META) {
+            games.entry(stem.to_vec()).or_default().meta = true;
+        } else if let Some(stem) = path.strip_suffix(META_GZ) {
+            games.entry(stem.to_vec()).or_default().meta_gz = true;
+        } else if let Some(stem) = path.strip_suffix(STEPS) {
+            games.entry(stem.to_vec()).or_default().steps = true;
+        }
+    }
+    Ok(games)
 }
 
-impl Walk<'_> {
-    fn folder(&mut self, folder: &Path) -> Result<(), Error> {
-        let metadata = fs::metadata(folder).map_err(|error| Error::io(folder, error))?;
-        let (device, inode) = (metadata.dev(), metadata.ino());
-        let again = self.ancestors.iter().find(|(d, i, _)| (*d, *i) == (device, inode));
-        if let Some((_, _, ancestor)) = again {
-            return Err(Error::new(folder, None, Cause::Cycle(ancestor.clone())));
-        }
-        self.ancestors.push((device, inode, folder.to_owned()));
-        for entry in entries(folder).map_err(|error| Error::io(folder, error))? {
-            let path = folder.join(path_of(entry.name));
-            match entry.pairing {
-                None => self.folder(&path)?,
-                Some(pairing) => self.games.push(GameFile {
-                    run_id: self.games.len() as u64,
-                    meta: path,
-                    root_length: self.root_length,
-                    pairing,
-                }),
-            }
-        }
-        self.ancestors.pop();
-        Ok(())
-    }
-}
-
-/// The folders and games of one folder, in order.
-fn entries(folder: &Path) -> io::Result<Vec<Entry>> {
-    let mut entries = Vec::new();
-    let mut files: Vec<Vec<u8>> = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        let file_type = entry.file_type()?;
-        let is_folder = if file_type.is_symlink() {
-            // A link that leads nowhere is kept as a file: reading it will name it.
-            fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_dir())
-        } else {
-            file_type.is_dir()
-        };
-        let name = entry.file_name().into_vec();
-        if is_folder {
-            entries.push(Entry { name, pairing: None });
-        } else if [META, META_GZ, STEPS].iter().any(|ending| name.ends_with(ending)) {
-            files.push(name);
-        }
-    }
-    files.sort_unstable();
-    let there = |stem: &[u8], ending: &[u8]| files.binary_search(&[stem, ending].concat()).is_ok();
-    for name in &files {
-        let entry = if let Some(stem) = name.strip_suffix(META) {
-            let pairing = match (there(stem, META_GZ), there(stem, STEPS)) {
-                (true, _) => Pairing::BothMetas,
-                (false, true) => Pairing::Good,
-                (false, false) => Pairing::NoSteps,
-            };
-            Entry { name: name.clone(), pairing: Some(pairing) }
-        } else if let Some(stem) = name.strip_suffix(META_GZ) {
-            if there(stem, META) {
-                continue; // listed under the other name
-            }
-            let good = there(stem, STEPS);
-            let pairing = if good { Pairing::Good } else { Pairing::NoSteps };
-            Entry { name: name.clone(), pairing: Some(pairing) }
-        } else {
-            let stem = name.strip_suffix(STEPS).unwrap_or(name);
-            if there(stem, META) || there(stem, META_GZ) {
-                continue;
-            }
-            Entry { name: [stem, META].concat(), pairing: Some(Pairing::NoMeta) }
-        };
-        entries.push(entry);
-    }
-    entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    Ok(entries)
+/// The sidecar of a game, which gives it its place in the order.
+fn game((stem, found): (Vec<u8>, Found)) -> (PathBuf, Pairing) {
+    let ending = if found.meta_gz && !found.meta { META_GZ } else { META };
+    let pairing = match (found.meta, found.meta_gz, found.steps) {
+        (true, true, _) => Pairing::BothMetas,
+        (false, false, _) => Pairing::NoMeta,
+        (_, _, true) => Pairing::Good,
+        (_, _, false) => Pairing::NoSteps,
+    };
+    (path_of([&stem, ending].concat()), pairing)
 }
 
 fn path_of(bytes: Vec<u8>) -> PathBuf {

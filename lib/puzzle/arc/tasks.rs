@@ -3,14 +3,12 @@
 use super::{Grid, SIDE};
 use crate::puzzle::source::{BuildContext, InputFile, Opener, hash_file, last_part};
 use crate::puzzle::{BLANK_IDENTIFIER, Error, Split};
+use crate::walk::{self, WalkError};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// Folders of folders deeper than this are a loop of links.
-const DEEPEST: usize = 16;
 
 /// No task file is longer: a pair of 30 × 30 grids is 4 KB.
 const LONGEST_FILE: u64 = 64 << 20;
@@ -51,7 +49,7 @@ pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tas
     let mut files = Vec::new();
     for dir in dirs {
         let before = files.len();
-        collect(dir, is_evaluation(dir), 0, &mut files)?;
+        collect(dir, &mut files)?;
         if files.len() == before {
             return Err(Error::data(dir.display(), "no .json file in it"));
         }
@@ -90,35 +88,28 @@ fn is_evaluation(path: &Path) -> bool {
     folder.and_then(Path::file_name).is_some_and(|name| name == EVALUATION)
 }
 
-fn collect(
-    path: &Path,
-    evaluation: bool,
-    depth: usize,
-    files: &mut Vec<(PathBuf, bool)>,
-) -> Result<(), Error> {
-    let error = |cause: &std::io::Error| Error::io(path, cause);
-    if !fs::metadata(path).map_err(|cause| error(&cause))?.is_dir() {
-        files.push((path.to_path_buf(), evaluation));
+/// A given file, or the `.json` files below a given folder, each with whether it is of the
+/// evaluation set.
+fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> {
+    let evaluation = is_evaluation(given);
+    if !fs::metadata(given).map_err(|cause| Error::io(given, &cause))?.is_dir() {
+        files.push((given.to_path_buf(), evaluation));
         return Ok(());
     }
-    if depth == DEEPEST {
-        return Err(Error::data(path.display(), format!("more than {DEEPEST} folders deep")));
-    }
-    let mut entries = Vec::new();
-    for entry in fs::read_dir(path).map_err(|cause| error(&cause))? {
-        entries.push(entry.map_err(|cause| error(&cause))?.path());
-    }
-    // So that the first error is the same one everywhere.
-    entries.sort();
-    for entry in entries {
-        let name = last_part(&entry);
-        if name.starts_with('.') {
-            continue;
-        }
-        if entry.is_dir() {
-            collect(&entry, evaluation || name == EVALUATION, depth + 1, files)?;
-        } else if entry.extension().is_some_and(|extension| extension == "json") {
-            files.push((entry, evaluation));
+    for path in walk::files(given, |name| !name.as_encoded_bytes().starts_with(b".")) {
+        let path = path.map_err(|error| match error {
+            WalkError::Io(path, cause) => Error::io(&path, &cause),
+            WalkError::Cycle { link, ancestor } => {
+                let ancestor = ancestor.display();
+                let cause =
+                    format!("the link leads back to {ancestor}, a folder that it stands in");
+                Error::data(link.display(), cause)
+            }
+        })?;
+        if path.extension().is_some_and(|extension| extension == "json") {
+            let folders = path.strip_prefix(given).ok().and_then(Path::parent);
+            let below = folders.is_some_and(|path| path.iter().any(|name| name == EVALUATION));
+            files.push((path, evaluation || below));
         }
     }
     Ok(())

@@ -3,8 +3,9 @@
 
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+
+use crossbeam_channel::bounded;
 
 /// How many results of an item may wait for their turn, and how many items for each worker:
 /// enough to keep it busy, few enough that memory stays bounded by a handful of batches.
@@ -86,20 +87,20 @@ where
 {
     // Where the results of each item will come from is announced in the order of the items, and
     // whichever worker is free takes the next item: order needs no sorting and no unbounded
-    // buffer, and nobody waits for another's long item.
+    // buffer, and nobody waits for another's long item. (These channels are std's, which drops what
+    // waits in it when its receiver goes; crossbeam's keeps it, and a worker whose results are still
+    // announced would wait for ever.)
     let (announce, announced) = sync_channel::<Receiver<Result<Out, E>>>(QUEUE * jobs);
-    let (give, given) = sync_channel::<(Item, SyncSender<Result<Out, E>>)>(jobs);
     // The workers share the items, and the last of them to end closes the channel.
-    let given = Arc::new(Mutex::new(given));
+    let (give, given) = bounded::<(Item, SyncSender<Result<Out, E>>)>(jobs);
     thread::scope(|scope| {
         // Moved in, so that it is gone, and everybody stops, when the sink wants no more.
         let announced = announced;
         for _ in 0..jobs {
             let mut worker = make_worker();
-            let given = Arc::clone(&given);
+            let given = given.clone();
             scope.spawn(move || {
-                let next = || given.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                while let Ok((item, send)) = next() {
+                for (item, send) in given {
                     worker(item, &mut |result| match send.send(Ok(result)) {
                         Ok(()) => Flow::Continue,
                         Err(_) => Flow::Stop,

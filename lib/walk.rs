@@ -1,0 +1,50 @@
+//! Walking folders, with one policy for order, links and loops: the entries of a folder come by
+//! their names as bytes, what a folder holds comes in its place, links are followed, and what cannot
+//! be listed is an error.
+
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use walkdir::WalkDir;
+
+/// What ends a walk.
+#[derive(Debug)]
+pub enum WalkError {
+    Io(PathBuf, io::Error),
+    /// A link that leads back to a folder that it stands in.
+    Cycle {
+        link: PathBuf,
+        ancestor: PathBuf,
+    },
+}
+
+/// The files below `root`. Entries whose names are not `wanted` are left out, with all that they
+/// hold. A link that leads nowhere counts as a file: whoever opens it will name it.
+pub fn files(
+    root: &Path,
+    wanted: fn(&OsStr) -> bool,
+) -> impl Iterator<Item = Result<PathBuf, WalkError>> {
+    let walk = WalkDir::new(root).min_depth(1).follow_links(true).sort_by_file_name();
+    let entries = walk.into_iter().filter_entry(move |entry| wanted(entry.file_name()));
+    entries.filter_map(move |entry| match entry {
+        Ok(entry) => (!entry.file_type().is_dir()).then(|| Ok(entry.into_path())),
+        Err(error) => {
+            let path = error.path().unwrap_or(root).to_path_buf();
+            let is_wanted = path == root || path.file_name().is_some_and(wanted);
+            is_wanted.then(|| dead_link(path, error))
+        }
+    })
+}
+
+/// The error at `path`, unless it is that of a link that leads nowhere.
+fn dead_link(path: PathBuf, error: walkdir::Error) -> Result<PathBuf, WalkError> {
+    if let Some(ancestor) = error.loop_ancestor() {
+        return Err(WalkError::Cycle { ancestor: ancestor.to_path_buf(), link: path });
+    }
+    let error = error.into_io_error().unwrap_or_else(|| ErrorKind::Other.into());
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory if path.is_symlink() => Ok(path),
+        _ => Err(WalkError::Io(path, error)),
+    }
+}
