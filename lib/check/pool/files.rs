@@ -10,7 +10,9 @@ use serde_json::Value;
 use crate::check::inventory::{self, Claimed};
 use crate::check::{At, Check, Context, Findings, from_json};
 use crate::cli::{Error, Result, shown};
-use crate::format::npy::{Dtype, Mapped, aligned_step_row, packed_step_row, selfplay_row};
+use crate::format::npy::{
+    AutoSerialize, DType, Mapped, aligned_step_row, descr, packed_step_row, selfplay_row,
+};
 use crate::format::pack;
 use crate::format::pools::{Valuations, step_files};
 
@@ -122,7 +124,7 @@ pub(super) struct Files {
 
 /// The shards of a pool, which are of one type.
 pub(super) struct Rows {
-    pub dtype: Dtype,
+    pub dtype: DType,
     pub shards: Vec<(PathBuf, Mapped)>,
 }
 
@@ -252,9 +254,10 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<Rows>>
         {
             findings.add(&DTYPE, At::file(shard), || {
                 format!(
-                    "its rows are {dtype}; those of {} are {}",
+                    "its rows are {}; those of {} are {}",
+                    descr(dtype),
                     shown(first),
-                    other.header().dtype
+                    descr(&other.header().dtype)
                 )
             });
             sound = false;
@@ -265,7 +268,9 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<Rows>>
     let dtype = mapped.header().dtype.clone();
     let known = [aligned_step_row(), packed_step_row(), selfplay_row()].contains(&dtype);
     if sound && !known && !crate::format::pools::is_readable(&dtype) {
-        findings.add(&DTYPE, At::file(first), || format!("rows of {dtype} are no steps of games"));
+        findings.add(&DTYPE, At::file(first), || {
+            format!("rows of {} are no steps of games", descr(&dtype))
+        });
         sound = false;
     }
     Ok(sound.then_some(Rows { dtype, shards: opened }))
@@ -303,8 +308,8 @@ fn embeddings(
                 [_, columns] if *width.get_or_insert(*columns) != *columns => {
                     Some(format!("has {columns} columns, the first has {width:?}"))
                 }
-                [_, _] if mapped.header().dtype != Dtype::scalar(b'f', 4) => {
-                    Some(format!("holds {}, not float32", mapped.header().dtype))
+                [_, _] if mapped.header().dtype != f32::default_dtype() => {
+                    Some(format!("holds {}, not float32", descr(&mapped.header().dtype)))
                 }
                 [_, _] => None,
                 other => Some(format!("has the shape {other:?}, not [rows, D]")),

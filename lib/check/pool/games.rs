@@ -7,6 +7,7 @@ use super::runs::{self, Run, Runs};
 use super::steps::{self, Rules, Step, Told};
 use crate::check::{At, Context, Findings, Level};
 use crate::cli::{Kind, Result};
+use crate::format::npy;
 use crate::format::pools::Pool;
 use crate::game2048::Game;
 
@@ -19,7 +20,7 @@ pub(super) fn check(
 ) -> Result<u64> {
     let Some(rows) = &files.rows else { return Ok(0) };
     let total = rows.shards.iter().map(|(_, mapped)| mapped.rows()).sum();
-    let is_v1 = rows.dtype.field("exps").is_some();
+    let is_v1 = npy::field(&rows.dtype, "exps").is_some();
     let mut runs = Runs::open(directory, false, is_v1, findings)?;
     if !context.selection.wants_contents() {
         files.runs = runs.finish_unseen(findings);

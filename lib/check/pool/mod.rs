@@ -18,7 +18,7 @@ use std::path::Path;
 
 use super::{Check, Context, Family, Outcome};
 use crate::cli::{Result, grouped};
-use crate::format::npy::{aligned_step_row, packed_step_row};
+use crate::format::npy::{self, aligned_step_row, packed_step_row};
 use crate::format::pools::{is_pool, step_files};
 
 pub(super) struct Pools;
@@ -42,11 +42,11 @@ impl Family for Pools {
             None => "pool of games".to_string(),
             Some(dtype) if dtype == aligned_step_row() || dtype == packed_step_row() => {
                 counted = rows::check(path, &mut files, context, &mut findings)?;
-                format!("Macroxue pack, {}-byte rows", dtype.bytes().unwrap_or_default())
+                format!("Macroxue pack, {}-byte rows", dtype.num_bytes().unwrap_or_default())
             }
             Some(dtype) => {
                 counted = games::check(path, &mut files, context, &mut findings)?;
-                match dtype.field("exps") {
+                match npy::field(&dtype, "exps") {
                     Some(_) => "self-play v1 pool".to_string(),
                     None => "legacy pool".to_string(),
                 }

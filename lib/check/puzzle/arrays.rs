@@ -8,7 +8,7 @@ use super::dataset;
 use crate::check::inventory;
 use crate::check::{At, Check, Findings};
 use crate::cli::{Error, Result, shown};
-use crate::format::npy::{self, Dtype, Integers};
+use crate::format::npy::{self, AutoSerialize, Integers};
 use crate::format::puzzle_dir::{Array, Metadata};
 
 static MISSING: Check = Check::error(
@@ -214,10 +214,10 @@ fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
         Ok(integers) => {
             let header = integers.header();
             let fortran = header.fortran_order && header.shape.len() > 1;
-            if header.dtype != Dtype::scalar(b'i', 4) || fortran {
+            if header.dtype != i32::default_dtype() || fortran {
                 findings.add(&DTYPE, At::file(path), || {
                     let order = if fortran { " in Fortran order" } else { "" };
-                    format!("holds {}{order}", header.dtype)
+                    format!("holds {}{order}", npy::descr(&header.dtype))
                 });
             }
             Ok(Some(integers))

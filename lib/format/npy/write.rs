@@ -2,7 +2,9 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
-use super::{Dtype, Error, Header};
+use npyz::DType;
+
+use super::{ArrayHeader, Error};
 
 /// Writes a `.npy` file row by row. The header has room for any number of rows and is
 /// patched in place at the end, so that the file is what `numpy.save` would have written.
@@ -13,7 +15,7 @@ use super::{Dtype, Error, Header};
 pub struct Writer<W> {
     out: W,
     start: u64,
-    header: Header,
+    header: ArrayHeader,
     header_bytes: usize,
     row_bytes: usize,
     rows: u64,
@@ -22,8 +24,8 @@ pub struct Writer<W> {
 impl<W: Write + Seek> Writer<W> {
     /// Starts a file at the position of `out`: rows of `dtype`, or of arrays of `row_shape`
     /// of it.
-    pub fn new(mut out: W, dtype: Dtype, row_shape: &[u64]) -> Result<Self, Error> {
-        let header = Header::of_rows(dtype, 0, row_shape);
+    pub fn new(mut out: W, dtype: DType, row_shape: &[u64]) -> Result<Self, Error> {
+        let header = ArrayHeader::of_rows(dtype, 0, row_shape);
         let bytes = header.to_bytes()?;
         let row_bytes = header.row_bytes()?;
         let start = out.stream_position()?;

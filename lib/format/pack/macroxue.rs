@@ -58,7 +58,7 @@ impl RowMaker for Macroxue {
         "macroxue"
     }
 
-    fn dtype(&self) -> npy::Dtype {
+    fn dtype(&self) -> npy::DType {
         npy::aligned_step_row()
     }
 

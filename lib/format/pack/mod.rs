@@ -75,7 +75,7 @@ trait RowMaker {
     /// As it is called on the command line.
     fn name(&self) -> &'static str;
 
-    fn dtype(&self) -> npy::Dtype;
+    fn dtype(&self) -> npy::DType;
 
     /// The file of the shard `number`, from 0; `None` past the last that readers can sort by name.
     fn shard_name(&self, number: u64) -> Option<String>;

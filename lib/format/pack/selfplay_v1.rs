@@ -18,7 +18,7 @@ impl RowMaker for SelfplayV1 {
         "selfplay-v1"
     }
 
-    fn dtype(&self) -> npy::Dtype {
+    fn dtype(&self) -> npy::DType {
         npy::selfplay_row()
     }
 

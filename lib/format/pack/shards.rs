@@ -28,7 +28,7 @@ impl Shards {
         let mut shards = Shards {
             directory: directory.to_path_buf(),
             shard_rows,
-            row_bytes: layout.dtype().bytes().unwrap_or(1).max(1),
+            row_bytes: layout.dtype().num_bytes().unwrap_or(1).max(1),
             current: None,
             full: Vec::new(),
             rows: 0,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::columns::Number;
 use crate::cli::{Error, Result, shown};
-use crate::format::npy::{self, Dtype, Mapped};
+use crate::format::npy::{self, DType, Mapped};
 
 /// Rows gathered in one pass, eight bytes each; a larger run is a group of its own.
 const GROUP: u64 = 1 << 20;
@@ -34,9 +34,9 @@ struct Shard {
 
 impl Rows {
     /// Maps the shards, whose rows must be of one type, and gives that type.
-    pub fn open(paths: &[PathBuf]) -> Result<(Rows, Dtype)> {
+    pub fn open(paths: &[PathBuf]) -> Result<(Rows, DType)> {
         let mut rows = Rows { shards: Vec::new(), row_bytes: 0, total: 0 };
-        let mut dtype: Option<Dtype> = None;
+        let mut dtype: Option<DType> = None;
         for path in paths {
             let mapped = map(path)?;
             let header = mapped.header();

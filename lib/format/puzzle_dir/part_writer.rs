@@ -35,7 +35,7 @@ struct Column {
 impl Column {
     fn create(path: &Path, row_shape: &[u64]) -> Result<Column> {
         let out = BufWriter::with_capacity(1 << 18, PendingFile::create(path)?);
-        let writer = npy::Writer::new(out, npy::Dtype::scalar(b'i', 4), row_shape)
+        let writer = npy::Writer::new(out, <i32 as npy::AutoSerialize>::default_dtype(), row_shape)
             .map_err(|error| array_error(path, error, true))?;
         Ok(Column { writer, path: path.to_path_buf() })
     }
