@@ -135,11 +135,21 @@ impl Error {
     /// An I/O error at a place. A file that is missing or may not be opened is a usage error, a
     /// decoder's complaint about the bytes is bad data, all else may be tried again.
     pub fn io(place: impl Into<Place>, error: &io::Error) -> Error {
-        Error::new(Kind::of_reading(error), os_cause(error)).at(place)
+        Error::reading(error).at(place)
+    }
+
+    /// The same before its place is known.
+    pub fn reading(error: &io::Error) -> Error {
+        Error::new(Kind::of_reading(error), os_cause(error))
     }
 
     /// An I/O error while writing an output: nothing is wrong with the data.
     pub fn write(place: impl Into<Place>, error: &io::Error) -> Error {
+        Error::writing(error).at(place)
+    }
+
+    /// The same before its place is known.
+    pub fn writing(error: &io::Error) -> Error {
         let kind = match error.kind() {
             // The directory of an output cannot be made where a file stands.
             io::ErrorKind::NotFound
@@ -148,7 +158,7 @@ impl Error {
             | io::ErrorKind::NotADirectory => Kind::Usage,
             _ => Kind::Unavailable,
         };
-        Error::new(kind, os_cause(error)).at(place)
+        Error::new(kind, os_cause(error))
     }
 
     /// The same error with its place. Where it has one already, the new one is that of the whole

@@ -211,7 +211,10 @@ fn pools_and_other_inputs_are_not_mixed() {
     tool("ds-cat").args(&[&pool, &games]).run().fails(2, &[line]);
     fs::create_dir(directory.path().join("nothing")).unwrap();
     let nothing = directory.at("nothing");
-    tool("ds-cat").args(&[&nothing]).run().fails(2, &["nothing: is a directory without a dataset (no dataset.json"]);
+    tool("ds-cat")
+        .args(&[&nothing])
+        .run()
+        .fails(2, &["nothing: is a directory without a dataset (no dataset.json"]);
 }
 
 /// Packs a pool's games.

@@ -3,6 +3,7 @@
 
 #![allow(dead_code, unused_imports)] // every test file uses a part of it
 
+pub mod arrays;
 pub mod run;
 pub mod samples;
 
@@ -10,6 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use arrays::assert_npyz_reads;
 pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, tool};
 pub use samples::{Random, conversation, conversations, masked_line, tokens_line};
 

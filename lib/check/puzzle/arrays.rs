@@ -222,9 +222,7 @@ fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
             }
             Ok(Some(integers))
         }
-        Err(npy::Error::Io(error)) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
-            Err(Error::io(shown(path), &error))
-        }
+        Err(error @ npy::Error::Read(_)) => Err(Error::from(error).at(path)),
         Err(error) => {
             findings.add(&NPY, At::file(path), || error.to_string());
             Ok(None)

@@ -1,7 +1,7 @@
 //! What stands between a file and npyz. npyz's parser is recursive, and tries the last item of every
 //! bracket twice: each structure inside another takes four times as long (54 ms for seven, hours
 //! for sixteen). It makes one allocation inside another for every axis, and multiplies a shape
-//! unchecked. So a header's text is gone through here first: once, without recursion, within the
+//! unchecked (so it gets a shape of zeros, and the lengths are kept here). So a header's text is gone through here first: once, without recursion, within the
 //! limits below. What comes out says the same in the one form for which npyz needs one attempt: no
 //! white space, a comma after every item.
 //!
@@ -21,11 +21,12 @@ const MAX_ITEM_BYTES: u64 = i32::MAX as u64;
 
 const KEYS: [&str; 3] = ["descr", "fortran_order", "shape"];
 
-/// The same dictionary as a literal that npyz reads in linear time; only white space may follow it.
-pub(super) fn canonical(text: &str) -> Result<String, Error> {
+/// The same dictionary as a literal that npyz reads in linear time, with zeros in its shape, and
+/// that shape. Only white space may follow a dictionary.
+pub(super) fn canonical(text: &str) -> Result<(String, Vec<u64>), Error> {
     let out = String::with_capacity(text.len() + text.len() / 8);
     let mut guard =
-        Guard { text, at: 0, out, open: Vec::new(), keys: Vec::new(), elements: Some(1) };
+        Guard { text, at: 0, out, open: Vec::new(), keys: Vec::new(), shape: Vec::new() };
     guard.take("{", "a dictionary")?;
     guard.enter('{')?;
     while let Some(next) = guard.next() {
@@ -37,8 +38,7 @@ pub(super) fn canonical(text: &str) -> Result<String, Error> {
     if guard.keys.len() != KEYS.len() {
         return Err(guard.expected("all of the keys descr, fortran_order, shape"));
     }
-    guard.elements.ok_or(Error::Overflow)?;
-    Ok(guard.out)
+    Ok((guard.out, guard.shape))
 }
 
 struct Guard<'a> {
@@ -48,8 +48,7 @@ struct Guard<'a> {
     /// The brackets that are open, and their commas so far.
     open: Vec<(char, usize)>,
     keys: Vec<&'a str>,
-    /// The product of the shape without zeros, so that no part of it is larger.
-    elements: Option<u64>,
+    shape: Vec<u64>,
 }
 
 impl<'a> Guard<'a> {
@@ -198,14 +197,14 @@ impl<'a> Guard<'a> {
     fn integer(&mut self) -> Result<(), Error> {
         let rest = &self.text[self.at..];
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
-        let value: u64 = rest[..end].parse().map_err(|_| Error::Overflow)?;
+        let mut value: u64 = rest[..end].parse().map_err(|_| Error::Overflow)?;
         self.at += end;
         // Python 2 wrote long integers as 3L.
         if rest[end..].starts_with('L') {
             self.at += 1;
         }
         if self.keys.last() == Some(&"shape") {
-            self.elements = self.elements.and_then(|product| product.checked_mul(value.max(1)));
+            self.shape.push(std::mem::take(&mut value));
         }
         // After its type a field may have one length in place of a tuple.
         if self.out.ends_with("',") || self.out.ends_with("],") {

@@ -100,12 +100,12 @@ impl ArrayHeader {
 
     /// Reads the dictionary of a header.
     fn parse(text: &str) -> Result<ArrayHeader, Error> {
-        let text = guard::canonical(text)?;
+        let (text, shape) = guard::canonical(text)?;
         let length = u32::try_from(text.len()).map_err(|_| Error::LongHeader(text.len()))?;
         let bytes = [MAGIC.as_slice(), &[3, 0], &length.to_le_bytes(), text.as_bytes()].concat();
         let header = NpyHeader::from_reader(bytes.as_slice());
         let header = header.map_err(|error| Error::Header(error.to_string()))?;
-        let (dtype, shape) = (header.dtype(), header.shape().to_vec());
+        let dtype = header.dtype();
         check_fields(&dtype)?;
         Ok(ArrayHeader { dtype, fortran_order: header.order() == Order::Fortran, shape })
     }
@@ -153,6 +153,6 @@ impl ArrayHeader {
 fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> Result<(), Error> {
     reader.read_exact(buffer).map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::CutHeader,
-        _ => Error::Io(error),
+        _ => Error::Read(error),
     })
 }

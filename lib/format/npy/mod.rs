@@ -68,7 +68,20 @@ pub enum Error {
     #[error("{bytes} bytes are no whole rows of {row}")]
     PartialRow { bytes: usize, row: usize },
     #[error(transparent)]
-    Io(#[from] io::Error),
+    Read(#[from] io::Error),
+    #[error(transparent)]
+    Write(io::Error),
+}
+
+/// The place is added by whoever knows the file.
+impl From<Error> for crate::error::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Read(error) => Self::reading(&error),
+            Error::Write(error) => Self::writing(&error),
+            other => Self::data(other),
+        }
+    }
 }
 
 #[cfg(test)]

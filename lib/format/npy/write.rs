@@ -28,8 +28,8 @@ impl<W: Write + Seek> Writer<W> {
         let header = ArrayHeader::of_rows(dtype, 0, row_shape);
         let bytes = header.to_bytes()?;
         let row_bytes = header.row_bytes()?;
-        let start = out.stream_position()?;
-        out.write_all(&bytes)?;
+        let start = out.stream_position().map_err(Error::Write)?;
+        out.write_all(&bytes).map_err(Error::Write)?;
         Ok(Writer { out, start, header, header_bytes: bytes.len(), row_bytes, rows: 0 })
     }
 
@@ -39,7 +39,7 @@ impl<W: Write + Seek> Writer<W> {
         if rows * self.row_bytes != bytes.len() {
             return Err(Error::PartialRow { bytes: bytes.len(), row: self.row_bytes });
         }
-        self.out.write_all(bytes)?;
+        self.out.write_all(bytes).map_err(Error::Write)?;
         self.rows += rows as u64;
         Ok(())
     }
@@ -69,10 +69,13 @@ impl<W: Write + Seek> Writer<W> {
         if bytes.len() != self.header_bytes {
             return Err(Error::Overflow);
         }
-        self.out.seek(SeekFrom::Start(self.start))?;
-        self.out.write_all(&bytes)?;
-        self.out.seek(SeekFrom::End(0))?;
-        self.out.flush()?;
+        let mut patch = || {
+            self.out.seek(SeekFrom::Start(self.start))?;
+            self.out.write_all(&bytes)?;
+            self.out.seek(SeekFrom::End(0))?;
+            self.out.flush()
+        };
+        patch().map_err(Error::Write)?;
         Ok(self.out)
     }
 }

@@ -21,8 +21,6 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Error, shown};
-use crate::format::npy;
 use crate::puzzle::Split;
 
 pub use grid::grids;
@@ -75,14 +73,5 @@ impl Array {
     /// Its file in a split's directory.
     pub fn path(self, directory: &Path, set: &str) -> PathBuf {
         directory.join(format!("{set}__{}.npy", self.name()))
-    }
-}
-
-/// An error of an array's file; `writing` says whether an I/O error is one of an output.
-fn array_error(path: &Path, error: npy::Error, writing: bool) -> Error {
-    match error {
-        npy::Error::Io(error) if writing => Error::write(shown(path), &error),
-        npy::Error::Io(error) => Error::io(shown(path), &error),
-        other => Error::data(format!("{}: {other}", shown(path))),
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Array, array_error};
+use super::Array;
 use crate::cli::{Error, PendingFile, Result, shown};
 use crate::format::{npy, sha256};
 use crate::record::puzzle::Puzzle;
@@ -36,20 +36,20 @@ impl Column {
     fn create(path: &Path, row_shape: &[u64]) -> Result<Column> {
         let out = BufWriter::with_capacity(1 << 18, PendingFile::create(path)?);
         let writer = npy::Writer::new(out, <i32 as npy::AutoSerialize>::default_dtype(), row_shape)
-            .map_err(|error| array_error(path, error, true))?;
+            .map_err(|error| Error::from(error).at(path))?;
         Ok(Column { writer, path: path.to_path_buf() })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = self.writer.write_rows(bytes);
-        written.map_err(|error| array_error(&self.path, error, true))
+        written.map_err(|error| Error::from(error).at(&*self.path))
     }
 
     /// The whole file, and where its data begins.
     fn finish(self) -> Result<(PendingFile, u64)> {
         let Column { writer, path } = self;
         let data = writer.bytes() - writer.data_bytes();
-        let out = writer.finish().map_err(|error| array_error(&path, error, true))?;
+        let out = writer.finish().map_err(|error| Error::from(error).at(&*path))?;
         let file = out.into_inner().map_err(|e| Error::write(shown(&path), e.error()))?;
         Ok((file, data))
     }

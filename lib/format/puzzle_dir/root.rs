@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{Array, BUILD, DATASET, IDENTIFIERS, Metadata, SPLITS, array_error};
+use super::{Array, BUILD, DATASET, IDENTIFIERS, Metadata, SPLITS};
 use crate::cli::{Error, Result, shown};
 use crate::format::npy::Integers;
 use crate::puzzle::Split;
@@ -116,7 +116,7 @@ impl Arrays {
 pub fn open_array(directory: &Path, set: &str, array: Array) -> Result<Integers> {
     let path = array.path(directory, set);
     let file = File::open(&path).map_err(|e| Error::io(shown(&path), &e))?;
-    Integers::open(&file).map_err(|error| array_error(&path, error, false))
+    Integers::open(&file).map_err(|error| Error::from(error).at(&*path))
 }
 
 fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
