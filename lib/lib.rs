@@ -3,8 +3,9 @@
 //! | module | holds | uses |
 //! |---|---|---|
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
-//! | [`json`] | a pull reader over JSON text, for the hot paths | |
-//! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
+//! | [`simd`] | vector instructions, chosen at run time, and plain code with the same results | |
+//! | [`json`] | a pull reader over JSON text, for the hot paths | `simd` |
+//! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | `simd` |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: schemas and typed views of Arrow batches | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
@@ -29,6 +30,7 @@ pub mod json;
 pub mod puzzle;
 pub mod record;
 pub mod runner;
+pub mod simd;
 pub mod stage;
 pub mod stream;
 pub mod tokenizer;

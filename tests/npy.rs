@@ -332,7 +332,8 @@ fn hostile_headers_get_one_error_and_the_others_are_read_as_numpy_does() {
                 cat.fails(1, &[&format!("{pool}/steps.npy: "), cause]);
                 assert_eq!(check.code(), Some(1), "{name}: {check:?}");
                 // The report is wrapped.
-                let words: Vec<String> = check.text().split_whitespace().map(String::from).collect();
+                let words: Vec<String> =
+                    check.text().split_whitespace().map(String::from).collect();
                 assert!(words.join(" ").contains(cause), "{name}: {check:?}");
             }
         }
