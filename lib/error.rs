@@ -161,6 +161,11 @@ impl Error {
 
     /// An I/O error while writing an output: nothing is wrong with the data.
     pub fn write(place: impl Into<Place>, error: &io::Error) -> Error {
+        Error::writing(error).at(place)
+    }
+
+    /// The same before its place is known.
+    pub fn writing(error: &io::Error) -> Error {
         let kind = match error.kind() {
             // The directory of an output cannot be made where a file stands.
             io::ErrorKind::NotFound
@@ -169,7 +174,7 @@ impl Error {
             | io::ErrorKind::NotADirectory => Kind::Usage,
             _ => Kind::Unavailable,
         };
-        Error::new(kind, os_cause(error)).at(place)
+        Error::new(kind, os_cause(error))
     }
 
     /// The same error with its place. Where it has one already, the new one is that of the whole

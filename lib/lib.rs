@@ -48,6 +48,7 @@ pub mod ordered;
 pub mod puzzle;
 pub mod record;
 pub mod runner;
+pub mod simd;
 pub mod stage;
 pub mod stream;
 pub mod tokenizer;

@@ -9,7 +9,9 @@ mod games;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{Outcome, TempDir, assert_no_temporaries, bash, oracle, python, tool};
+use common::{
+    Outcome, TempDir, assert_no_temporaries, assert_npyz_reads, bash, oracle, python, tool,
+};
 use games::{Folder, GameText};
 use serde_json::{Value, json};
 
@@ -71,6 +73,7 @@ fn selfplay_pools_are_what_numpy_writes() {
             let out = directory.at(&ours);
             pipe(&to, &format!("-q -o {out} --layout selfplay-v1 --lossy {flags}")).silent();
             assert_is_numpys(&python, &directory, &ours, most, &["selfplay"]);
+            assert!(assert_npyz_reads(Path::new(&out)) > 0);
         }
     }
     assert_eq!(shards(&directory, "by-million-arrow"), ["-000001.npy"]);
@@ -226,6 +229,7 @@ fn a_manifest_says_what_was_written() {
     ] {
         let out = directory.at("out");
         pipe(&from, &format!("-q -o {out} --overwrite {flags}")).silent();
+        assert!(assert_npyz_reads(Path::new(&out)) > 0);
         let manifest = directory.json("out/manifest.json");
         assert_eq!((&manifest["runs"], &manifest["rows"]), (&5.into(), &63.into()));
         assert_eq!(manifest["records"], json!({"read": 5, "written": 5, "rejected": 0}));

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{
-    Outcome, TempDir, assert_no_temporaries, bash, bin_dir, data, oracle, peak, python, tool,
+    Outcome, TempDir, assert_no_temporaries, assert_npyz_reads, bash, bin_dir, data, oracle, peak,
+    python, tool,
 };
 use games::{Folder, GameText, gzip};
 
@@ -51,6 +52,7 @@ fn raw_small_is_the_recorded_pack_in_every_way() {
             pack(&format!("{raw} --legality {legality} {flags}"), &format!("-o {to} --overwrite"))
                 .silent();
             assert_same(&out.read("pack/steps.npy"), &expected);
+            assert_eq!(assert_npyz_reads(&out.path().join("pack")), 1);
         }
         let to = out.at("shards");
         for (most, count) in [(1000, 12), (5000, 3), (1_000_000, 1)] {

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use games::{Folder, GameText, gzip};
-use gristmill::format::npy::{Header, aligned_step_row};
+use gristmill::format::npy::{ArrayHeader, aligned_step_row};
 use gristmill::format::raw_games::{Cause, Decoder, Error, Legality, list};
 use gristmill::game2048::{Game, KNOWN_VALUATIONS, StepRow};
 
@@ -47,7 +47,7 @@ fn pack(root: &std::path::Path, legality: Legality) -> Vec<u8> {
             count += 1;
         }
     }
-    let mut out = Header::of_rows(aligned_step_row(), count, &[]).to_bytes().unwrap();
+    let mut out = ArrayHeader::of_rows(aligned_step_row(), count, &[]).to_bytes().unwrap();
     out.extend(rows);
     out
 }

@@ -7,7 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{Outcome, TempDir, bash, bin_dir, data, files_in, oracle, peak, python, tool};
+use common::{
+    Outcome, TempDir, assert_npyz_reads, bash, bin_dir, data, files_in, oracle, peak, python, tool,
+};
 use gristmill::puzzle;
 use serde_json::{Value, json};
 
@@ -57,6 +59,7 @@ fn assert_hashes(root: &Path) {
     }
     listed.sort();
     assert_eq!(listed, files_in(root));
+    assert!(assert_npyz_reads(root) > 0);
 }
 
 fn loaded(python: &Path, root: &str) -> Value {

@@ -22,8 +22,10 @@ const PACKED_SEED: usize = 26;
 /// The valuation names that every pack numbers 0, 1, 2.
 pub const KNOWN_VALUATIONS: [&str; 3] = ["search", "tuple10", "tuple11"];
 
-/// One row of a Macroxue pack.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// One row of a Macroxue pack. Its derived type in npyz is that of the packed layout.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, npyz::AutoSerialize, npyz::Serialize, npyz::Deserialize,
+)]
 pub struct StepRow {
     pub run_id: u32,
     pub step_index: u32,
@@ -44,7 +46,17 @@ pub struct StepRow {
 }
 
 /// One row of a self-play v1 pool.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    npyz::AutoSerialize,
+    npyz::Serialize,
+    npyz::Deserialize,
+)]
 pub struct SelfplayRow {
     pub run_id: u64,
     pub step_idx: u32,

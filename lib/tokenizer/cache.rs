@@ -4,7 +4,7 @@
 
 use super::hash::hash_key;
 use super::pages::{Line, Room};
-use super::simd;
+use crate::simd;
 
 /// Sets of two entries, at first, and when half of the entries are taken: many encoders see only
 /// a few words, and a large room is given by the system at once.

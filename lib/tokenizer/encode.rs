@@ -5,14 +5,14 @@ use super::cache::{MOST_TOKENS, Tokens, WordCache};
 use super::hash::{KEY_BYTES, hash_key, hash_long, key_of_block, word_of_key};
 use super::merge::Merger;
 use super::rare::RareCache;
-use super::simd::{Level, Processor, Task};
 use super::window::{WINDOW, starts};
 use super::{scan, tables};
+use crate::simd::{Instructions, SimdLevel, SimdTask};
 
 /// Encodes text with o200k. One for each thread: it keeps the words it has seen (at most
 /// 5.2 MiB), which makes it faster and never changes its output.
 pub struct Encoder {
-    level: Level,
+    level: SimdLevel,
     cache: WordCache,
     rare: RareCache,
     merger: Merger,
@@ -71,7 +71,11 @@ impl<'a> Words<'a> {
     /// Fills the batch from the front, until no window more may fit; 0 only at the end of the
     /// text.
     #[inline(always)]
-    fn next_batch<P: Processor>(&mut self, cache: &WordCache, batch: &mut [Word; BATCH]) -> usize {
+    fn next_batch<I: Instructions>(
+        &mut self,
+        cache: &WordCache,
+        batch: &mut [Word; BATCH],
+    ) -> usize {
         let mut at = self.at;
         let mut count = 0;
         while count + WINDOW <= BATCH && at < self.text.len() {
@@ -99,7 +103,7 @@ impl<'a> Words<'a> {
             // that is longer than a window.
             let mut is_odd = (view[0] | view[1]) >= 0x80;
             if !is_odd && let Some(window) = view.first_chunk() {
-                let masks = P::masks(window);
+                let masks = I::text_masks(window);
                 let mut starts = starts(window, &masks);
                 while starts != 0 {
                     let end = starts.trailing_zeros() as usize;
@@ -128,15 +132,15 @@ struct Encode<'a> {
     out: &'a mut Vec<i32>,
 }
 
-impl Task for Encode<'_> {
+impl SimdTask for Encode<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Processor>(self) {
+    fn run<I: Instructions>(self) {
         let Self { encoder, text, out } = self;
         let mut words = Words::new(text.as_bytes());
         loop {
-            let count = words.next_batch::<P>(&encoder.cache, &mut encoder.batch);
+            let count = words.next_batch::<I>(&encoder.cache, &mut encoder.batch);
             if count == 0 {
                 break;
             }
@@ -148,15 +152,15 @@ impl Task for Encode<'_> {
 impl Encoder {
     /// Cheap: no table is built, and the cache's pages come when they are used.
     pub fn new() -> Self {
-        Self::with_level(Level::best())
+        Self::with_level(SimdLevel::best())
     }
 
     /// Does without the instructions that only some processors have. The tokens are the same.
     pub fn portable() -> Self {
-        Self::with_level(Level::PORTABLE)
+        Self::with_level(SimdLevel::PORTABLE)
     }
 
-    fn with_level(level: Level) -> Self {
+    fn with_level(level: SimdLevel) -> Self {
         Self {
             level,
             cache: WordCache::new(),

@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::parts::{MergeKeys, MergeShort, first_merge, first_token};
-use super::simd::Level;
 use super::tables::{NONE, bytes_of, merge};
+use crate::simd::SimdLevel;
 
 /// Bytes of a window, and tokens at its end that the next one makes anew.
 const WINDOW: usize = 1 << 12;
@@ -16,7 +16,7 @@ const REDONE: usize = 8;
 
 /// Scratch room, reused from word to word.
 pub struct Merger {
-    level: Level,
+    level: SimdLevel,
     nodes: Vec<Node>,
     heap: BinaryHeap<Reverse<(u32, u32)>>,
     made: Vec<i32>,
@@ -35,7 +35,7 @@ struct Node {
 const END: u32 = u32::MAX;
 
 impl Merger {
-    pub fn new(level: Level) -> Self {
+    pub fn new(level: SimdLevel) -> Self {
         Self { level, nodes: Vec::new(), heap: BinaryHeap::new(), made: Vec::new() }
     }
 
@@ -150,19 +150,19 @@ mod tests {
 
     fn windows(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();
-        Merger::new(Level::PORTABLE).merge_long(word, &mut out);
+        Merger::new(SimdLevel::PORTABLE).merge_long(word, &mut out);
         out
     }
 
     fn window(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();
-        Merger::new(Level::PORTABLE).merge_window(word, &mut out);
+        Merger::new(SimdLevel::PORTABLE).merge_window(word, &mut out);
         out
     }
 
     fn short(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();
-        for level in [Level::PORTABLE, Level::best()] {
+        for level in [SimdLevel::PORTABLE, SimdLevel::best()] {
             let mut again = Vec::new();
             assert!(level.run(MergeShort { word, out: &mut again }));
             assert!(out.is_empty() || out == again);
@@ -220,7 +220,7 @@ mod tests {
                 key_of_block(u128::from_le_bytes(block), word.len())
             })
             .collect();
-        for level in [Level::PORTABLE, Level::best()] {
+        for level in [SimdLevel::PORTABLE, SimdLevel::best()] {
             for some in [0, 1, 3, 4, 5, keys.len()] {
                 let mut seen = vec![0; some];
                 Merger::new(level).merge_keys(&keys[..some], |at, tokens| {

@@ -23,7 +23,6 @@ mod pages;
 mod parts;
 mod rare;
 mod scan;
-mod simd;
 mod special;
 mod tables;
 mod vocabulary;

@@ -1,8 +1,8 @@
 //! Merging in small arrays: one word, or several side by side.
 
 use super::hash::{KEY_BYTES, word_of_key};
-use super::simd::{Processor, Task};
 use super::tables::{NONE, Pair, byte_id, merge, merge_bytes, merged_character};
+use crate::simd::{Instructions, SimdTask};
 
 /// Words that begin as up to this many tokens are merged in arrays.
 pub const SHORT: usize = 48;
@@ -35,11 +35,11 @@ pub struct MergeShort<'a> {
     pub out: &'a mut Vec<i32>,
 }
 
-impl Task for MergeShort<'_> {
+impl SimdTask for MergeShort<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run<P: Processor>(self) -> bool {
+    fn run<I: Instructions>(self) -> bool {
         let mut parts = Parts::<64>::new();
         if !parts.start(self.word) {
             return false;
@@ -62,11 +62,11 @@ pub struct MergeKeys<'a, F> {
     pub made: F,
 }
 
-impl<F: FnMut(usize, &[i32])> Task for MergeKeys<'_, F> {
+impl<F: FnMut(usize, &[i32])> SimdTask for MergeKeys<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Processor>(self) {
+    fn run<I: Instructions>(self) {
         let Self { keys, mut made } = self;
         let mut lanes: [Parts<KEY_ROOM>; LANES] = std::array::from_fn(|_| Parts::new());
         // Which word is in a lane.

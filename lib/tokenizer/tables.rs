@@ -3,7 +3,7 @@
 //! bytes matters to the result; the alignment is for the cache.
 
 use super::hash::{self, KEY_BYTES, SLOTS};
-use super::simd;
+use crate::simd;
 
 #[repr(C, align(64))]
 struct Aligned<const N: usize>([u8; N]);

@@ -2,7 +2,7 @@
 //! byte. A window begins where a pre-token does, so that nothing before it matters. What is
 //! beyond ASCII, or ends behind the window, is left to `scan`.
 
-use super::simd::Masks;
+use crate::simd::TextMasks;
 
 /// Bytes of a window.
 pub const WINDOW: usize = 64;
@@ -10,7 +10,7 @@ pub const WINDOW: usize = 64;
 /// Bits of the bytes behind the first at which a pre-token starts. None below the highest of
 /// them is missing: the pre-tokens in front of it are known, the one that it starts is not.
 #[inline(always)]
-pub fn starts(window: &[u8; WINDOW], masks: &Masks) -> u64 {
+pub fn starts(window: &[u8; WINDOW], masks: &TextMasks) -> u64 {
     // The bytes in front of the first that is not ASCII, and never the last one: so every run
     // has a bit behind it.
     let known = below_lowest(masks.not_ascii | 1 << 63);
@@ -123,24 +123,24 @@ fn contract(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simd::{Instructions, SimdLevel, SimdTask};
     use crate::tokenizer::scan;
-    use crate::tokenizer::simd::{Level, Processor, Task};
 
     struct Starts<'a>(&'a [u8; WINDOW]);
 
-    impl Task for Starts<'_> {
+    impl SimdTask for Starts<'_> {
         type Output = u64;
         #[inline(always)]
-        fn run<P: Processor>(self) -> u64 {
-            starts(self.0, &P::masks(self.0))
+        fn run<I: Instructions>(self) -> u64 {
+            starts(self.0, &I::text_masks(self.0))
         }
     }
 
     /// How many pre-tokens are told; all must be those of the scanner.
     fn check(text: &str) -> u32 {
         let window: &[u8; WINDOW] = text.as_bytes().first_chunk().unwrap();
-        let told = Level::best().run(Starts(window));
-        assert_eq!(told, Level::PORTABLE.run(Starts(window)), "{text:?}");
+        let told = SimdLevel::best().run(Starts(window));
+        assert_eq!(told, SimdLevel::PORTABLE.run(Starts(window)), "{text:?}");
         let mut at = 0;
         let mut expected = 0u64;
         while told >> at > 1 {

@@ -3,12 +3,14 @@
 
 #![allow(dead_code, unused_imports)] // every test file uses a part of it
 
+pub mod arrays;
 pub mod run;
 pub mod samples;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub use arrays::assert_npyz_reads;
 pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, tool};
 pub use samples::{Random, conversation, conversations, masked_line, tokens_line};
 

@@ -9,7 +9,9 @@ use serde_json::Value;
 use crate::check::inventory::{self, Claimed};
 use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Error, Result, shown};
-use crate::format::npy::{Dtype, Mapped, aligned_step_row, packed_step_row, selfplay_row};
+use crate::format::npy::{
+    AutoSerialize, DType, Mapped, aligned_step_row, descr, packed_step_row, selfplay_row,
+};
 use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackFile, PackLayout, PackManifest};
 use crate::format::pools::{Valuations, step_files};
 use crate::format::raw_games::Legality;
@@ -66,7 +68,7 @@ pub(super) struct PoolFiles {
 
 /// The shards of a pool, which are of one type.
 pub(super) struct PoolShards {
-    pub dtype: Dtype,
+    pub dtype: DType,
     pub shards: Vec<(PathBuf, Mapped)>,
 }
 
@@ -159,7 +161,7 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolSh
             findings.add(&DTYPE, shard, format_args!("has the shape {shape:?}; rows are wanted"));
             valid = false;
         } else if let Some((first, other)) = other {
-            let (first, other) = (shown(first), &other.header().dtype);
+            let (first, other, dtype) = (shown(first), descr(&other.header().dtype), descr(dtype));
             let message = format_args!("its rows are {dtype}; those of {first} are {other}");
             findings.add(&DTYPE, shard, message);
             valid = false;
@@ -170,7 +172,11 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolSh
     let dtype = mapped.header().dtype.clone();
     let known = [aligned_step_row(), packed_step_row(), selfplay_row()].contains(&dtype);
     if valid && !known && !crate::format::pools::is_readable(&dtype) {
-        findings.add(&DTYPE, first, format_args!("rows of {dtype} are no steps of games"));
+        findings.add(
+            &DTYPE,
+            first,
+            format_args!("rows of {} are no steps of games", descr(&dtype)),
+        );
         valid = false;
     }
     Ok(valid.then_some(PoolShards { dtype, shards: opened }))
@@ -208,8 +214,8 @@ fn embeddings(
                 [_, columns] if *width.get_or_insert(*columns) != *columns => {
                     Some(format!("has {columns} columns, the first has {width:?}"))
                 }
-                [_, _] if mapped.header().dtype != Dtype::scalar(b'f', 4) => {
-                    Some(format!("holds {}, not float32", mapped.header().dtype))
+                [_, _] if mapped.header().dtype != f32::default_dtype() => {
+                    Some(format!("holds {}, not float32", descr(&mapped.header().dtype)))
                 }
                 [_, _] => None,
                 other => Some(format!("has the shape {other:?}, not [rows, D]")),

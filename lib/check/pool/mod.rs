@@ -21,6 +21,7 @@ use runs::RunChecker;
 use super::{Check, CheckContext, Family, Outcome};
 use crate::cli::grouped;
 use crate::error::Result;
+use crate::format::npy;
 use crate::format::pools::{is_pool, step_files};
 
 pub struct PoolFamily;
@@ -41,7 +42,7 @@ impl Family for PoolFamily {
         let mut what = "pool of games".to_string();
         let mut count = 0;
         if let Some(rows) = &files.rows {
-            let (is_pack, is_v1) = (rows.is_pack(), rows.dtype.field("exps").is_some());
+            let (is_pack, is_v1) = (rows.is_pack(), npy::field(&rows.dtype, "exps").is_some());
             count = rows.count();
             what = match (is_pack, is_v1) {
                 (true, _) => format!("Macroxue pack, {}-byte rows", rows.row_bytes()),

@@ -9,7 +9,7 @@ use super::dataset;
 use crate::check::inventory;
 use crate::check::{At, Check, Findings, checks};
 use crate::error::{Error, Result, shown};
-use crate::format::npy::{self, Dtype, Integers};
+use crate::format::npy::{self, AutoSerialize, Integers};
 use crate::format::puzzle_dir::{SetArray, SplitMetadata};
 
 checks! {
@@ -167,15 +167,17 @@ fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
         Ok(integers) => {
             let header = integers.header();
             let fortran = header.fortran_order && header.shape.len() > 1;
-            if header.dtype != Dtype::scalar(b'i', 4) || fortran {
+            if header.dtype != i32::default_dtype() || fortran {
                 let order = if fortran { " in Fortran order" } else { "" };
-                findings.add(&DTYPE, path, format_args!("holds {}{order}", header.dtype));
+                findings.add(
+                    &DTYPE,
+                    path,
+                    format_args!("holds {}{order}", npy::descr(&header.dtype)),
+                );
             }
             Ok(Some(integers))
         }
-        Err(npy::Error::Io(error)) if error.kind() != ErrorKind::UnexpectedEof => {
-            Err(Error::io(shown(path), &error))
-        }
+        Err(error @ npy::Error::Read(_)) => Err(Error::from(error).at(path)),
         Err(error) => {
             findings.add(&NPY, path, error);
             Ok(None)

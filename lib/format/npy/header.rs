@@ -1,10 +1,11 @@
 //! The header of a `.npy` file: what it says, and its bytes.
 
-use std::fmt::Write as _;
 use std::io::Read;
 
-use super::dtype::write_tuple;
-use super::{Dtype, Error, parse};
+use npyz::{DType, NpyHeader, Order};
+
+use super::dtype::{check_fields, descr};
+use super::{Error, guard};
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 /// Magic, version and the length of a version 1.0 header.
@@ -13,39 +14,40 @@ const PREFIX: usize = 10;
 const ALIGNMENT: usize = 64;
 /// NumPy leaves room for a first axis of this many digits, so that it can grow in place.
 const GROWTH_DIGITS: usize = 21;
-/// The longest header that is read. NumPy itself stops at 10,000 characters.
-const MAX_HEADER: usize = 1 << 20;
+/// The longest header that is read: all that version 1.0 can have. NumPy itself stops at 10,000
+/// characters; npyz needs up to 200 bytes of memory for each.
+const MAX_HEADER: usize = (1 << 16) - 1;
 
 /// What the header of an array says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
-    pub dtype: Dtype,
+pub struct ArrayHeader {
+    pub dtype: DType,
     pub fortran_order: bool,
     /// Lengths of the axes; the first counts rows.
     pub shape: Vec<u64>,
 }
 
-impl Header {
+impl ArrayHeader {
     /// The header of `rows` rows, each of `dtype` or an array of `row_shape` of it.
-    pub fn of_rows(dtype: Dtype, rows: u64, row_shape: &[u64]) -> Header {
+    pub fn of_rows(dtype: DType, rows: u64, row_shape: &[u64]) -> ArrayHeader {
         let shape = [&[rows], row_shape].concat();
-        Header { dtype, fortran_order: false, shape }
+        ArrayHeader { dtype, fortran_order: false, shape }
     }
 
     /// The bytes that `numpy.save` writes before the data. They are as many for every first
     /// axis of up to 20 digits.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let mut text = format!("{{'descr': {}, 'fortran_order': ", self.dtype);
-        text.push_str(if self.fortran_order { "True" } else { "False" });
-        text.push_str(", 'shape': ");
-        // Writing to a String cannot fail.
-        let _ = write_tuple(&mut text, &self.shape);
-        text.push_str(", }");
-        let growing = if self.fortran_order { self.shape.last() } else { self.shape.first() };
+        let order = if self.fortran_order { "True" } else { "False" };
+        let descr = descr(&self.dtype);
+        let lengths: Vec<String> = self.shape.iter().map(u64::to_string).collect();
+        let comma = if lengths.len() == 1 { "," } else { "" };
+        let mut text = format!(
+            "{{'descr': {descr}, 'fortran_order': {order}, 'shape': ({}{comma}), }}",
+            lengths.join(", ")
+        );
+        let growing = if self.fortran_order { lengths.last() } else { lengths.first() };
         if let Some(length) = growing {
-            let mut digits = String::new();
-            let _ = write!(digits, "{length}");
-            text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(digits.len())));
+            text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(length.len())));
         }
         // Never no padding: a whole one where the text ends at the boundary.
         let padding = ALIGNMENT - (PREFIX + text.len() + 1) % ALIGNMENT;
@@ -65,27 +67,22 @@ impl Header {
 
     /// Reads a header of version 1.0, 2.0 or 3.0, and how many bytes it has. The reader is
     /// then at the first byte of data.
-    pub fn read(reader: &mut impl Read) -> Result<(Header, u64), Error> {
+    pub fn read(reader: &mut impl Read) -> Result<(ArrayHeader, u64), Error> {
         let mut start = [0; 8];
         fill(reader, &mut start)?;
         let (magic, version) = start.split_at(MAGIC.len());
         if magic != MAGIC {
             return Err(Error::Magic);
         }
-        let (prefix, length) = match *version {
-            [1, 0] => {
-                let mut length = [0; 2];
-                fill(reader, &mut length)?;
-                (PREFIX, usize::from(u16::from_le_bytes(length)))
-            }
-            [2 | 3, 0] => {
-                let mut length = [0; 4];
-                fill(reader, &mut length)?;
-                (PREFIX + 2, u32::from_le_bytes(length) as usize)
-            }
+        let mut bytes = [0; 4];
+        let prefix = match *version {
+            [1, 0] => PREFIX,
+            [2 | 3, 0] => PREFIX + 2,
             [major, minor, ..] => return Err(Error::Version(major, minor)),
             _ => return Err(Error::CutHeader),
         };
+        fill(reader, &mut bytes[..prefix - start.len()])?;
+        let length = u32::from_le_bytes(bytes) as usize;
         if length > MAX_HEADER {
             return Err(Error::LongHeader(length));
         }
@@ -95,16 +92,27 @@ impl Header {
         // names of fields.
         let text = match version {
             [3, _] => String::from_utf8(text)
-                .map_err(|_| Error::Header { offset: prefix, expected: "UTF-8" })?,
+                .map_err(|_| Error::Syntax { offset: prefix, expected: "UTF-8" })?,
             _ => text.into_iter().map(char::from).collect(),
         };
-        let header = parse::header(&text)?;
-        Ok((header, (prefix + length) as u64))
+        Ok((ArrayHeader::parse(&text)?, (prefix + length) as u64))
+    }
+
+    /// Reads the dictionary of a header.
+    fn parse(text: &str) -> Result<ArrayHeader, Error> {
+        let (text, shape) = guard::canonical(text)?;
+        let length = u32::try_from(text.len()).map_err(|_| Error::LongHeader(text.len()))?;
+        let bytes = [MAGIC.as_slice(), &[3, 0], &length.to_le_bytes(), text.as_bytes()].concat();
+        let header = NpyHeader::from_reader(bytes.as_slice());
+        let header = header.map_err(|error| Error::Header(error.to_string()))?;
+        let dtype = header.dtype();
+        check_fields(&dtype)?;
+        Ok(ArrayHeader { dtype, fortran_order: header.order() == Order::Fortran, shape })
     }
 
     /// Bytes of one element.
     pub fn item_bytes(&self) -> Result<usize, Error> {
-        self.dtype.bytes().ok_or(Error::Overflow)
+        self.dtype.num_bytes().ok_or(Error::Overflow)
     }
 
     /// Rows: the length of the first axis.
@@ -145,6 +153,6 @@ impl Header {
 fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> Result<(), Error> {
     reader.read_exact(buffer).map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => Error::CutHeader,
-        _ => Error::Io(error),
+        _ => Error::Read(error),
     })
 }

@@ -3,7 +3,10 @@
 
 use std::fs::File;
 
-use super::{ByteOrder, Dtype, Error, Header, Mapped, Scalar};
+use npyz::TypeChar;
+
+use super::dtype::descr;
+use super::{ArrayHeader, Error, Mapped, Scalar};
 
 /// A mapped array of integers. Nothing is copied; a value is converted when it is asked for.
 #[derive(Debug)]
@@ -22,15 +25,9 @@ impl Integers {
     pub fn open(file: &File) -> Result<Integers, Error> {
         let mapped = Mapped::open_in_any_order(file)?;
         let header = mapped.header();
-        let scalar = match header.dtype {
-            Dtype::Scalar(scalar)
-                if matches!(scalar.kind, b'i' | b'u') && matches!(scalar.size, 1 | 2 | 4 | 8) =>
-            {
-                scalar
-            }
-            _ => return Err(Error::NoIntegers(header.dtype.to_string())),
-        };
-        let row_len = mapped.row_bytes() / scalar.size;
+        let scalar = Scalar::of(&header.dtype).filter(Scalar::is_integer);
+        let scalar = scalar.ok_or_else(|| Error::NoIntegers(descr(&header.dtype)))?;
+        let row_len = mapped.row_bytes() / scalar.bytes;
         let rows = usize::try_from(mapped.rows()).map_err(|_| Error::Overflow)?;
         let strides = match (header.fortran_order, header.shape.len()) {
             (false, _) | (true, 1) => (row_len, 1),
@@ -40,7 +37,7 @@ impl Integers {
         Ok(Integers { mapped, scalar, row_len, strides })
     }
 
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &ArrayHeader {
         self.mapped.header()
     }
 
@@ -66,9 +63,9 @@ impl Integers {
             return None;
         }
         let element = usize::try_from(row).ok()? * self.strides.0 + column * self.strides.1;
-        let start = element * self.scalar.size;
-        let bytes = self.mapped.data().get(start..start + self.scalar.size)?;
-        Some(integer(self.scalar, bytes))
+        let start = element * self.scalar.bytes;
+        let bytes = self.mapped.data().get(start..start + self.scalar.bytes)?;
+        Some(self.scalar.integer(bytes))
     }
 
     /// The elements of one row; none past the end.
@@ -80,16 +77,16 @@ impl Integers {
     /// nearest one.
     pub fn read_row(&self, row: u64, out: &mut Vec<i32>) {
         out.clear();
-        let little = self.scalar.order != ByteOrder::Big;
-        let size = self.scalar.size;
+        let is_little = !self.scalar.is_big_endian;
+        let size = self.scalar.bytes;
         let start = usize::try_from(row).unwrap_or(usize::MAX).saturating_mul(self.row_len * size);
         let bytes = self.mapped.data().get(start..).and_then(|b| b.get(..self.row_len * size));
         match (bytes, self.scalar.kind, size) {
             // The usual ones, each in one pass.
-            (Some(bytes), b'i', 4) if little && self.strides.1 == 1 => {
+            (Some(bytes), TypeChar::Int, 4) if is_little && self.strides.1 == 1 => {
                 out.extend(bytes.as_chunks::<4>().0.iter().map(|b| i32::from_le_bytes(*b)));
             }
-            (Some(bytes), b'u', 1) if self.strides.1 == 1 => {
+            (Some(bytes), TypeChar::Uint, 1) if self.strides.1 == 1 => {
                 out.extend(bytes.iter().map(|&byte| i32::from(byte)));
             }
             _ => out.extend(
@@ -110,43 +107,5 @@ impl Integers {
     /// The first elements of all rows: an array of one axis.
     pub fn values(&self) -> impl Iterator<Item = i64> + '_ {
         (0..self.rows()).map_while(|row| self.get(row, 0))
-    }
-}
-
-fn integer(scalar: Scalar, bytes: &[u8]) -> i64 {
-    let mut wide = [0; 8];
-    let size = bytes.len().min(8);
-    if scalar.order == ByteOrder::Big {
-        for (to, from) in wide.iter_mut().zip(bytes.iter().rev()) {
-            *to = *from;
-        }
-    } else {
-        wide[..size].copy_from_slice(&bytes[..size]);
-    }
-    let value = u64::from_le_bytes(wide);
-    if scalar.kind == b'u' {
-        return i64::try_from(value).unwrap_or(i64::MAX);
-    }
-    // Sign extension: shifted to the top and back.
-    let shift = 64 - 8 * size as u32;
-    ((value << shift) as i64) >> shift
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_width_order_and_sign() {
-        let value =
-            |order, kind, bytes: &[u8]| integer(Scalar { order, kind, size: bytes.len() }, bytes);
-        use ByteOrder::{Big, Little, None};
-        assert_eq!(value(None, b'i', &[0xff]), -1);
-        assert_eq!(value(None, b'u', &[0xff]), 255);
-        assert_eq!(value(Little, b'i', &[0x9c, 0xff]), -100);
-        assert_eq!(value(Big, b'i', &[0xff, 0x9c]), -100);
-        assert_eq!(value(Big, b'u', &[1, 2, 3, 4]), 0x0102_0304);
-        assert_eq!(value(Little, b'i', &[1, 0, 0, 0, 0, 0, 0, 0x80]), i64::MIN + 1);
-        assert_eq!(value(Little, b'u', &[0xff; 8]), i64::MAX);
     }
 }

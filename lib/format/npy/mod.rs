@@ -1,125 +1,86 @@
 //! NumPy's `.npy` files: headers read and written, rows written, mapped and streamed.
 //!
-//! Headers are those of `numpy.save`, byte for byte (npyz writes other text, and refuses the
-//! padding fields of aligned structures). Rows are bytes here; what they mean is their
+//! Types and headers are read by the crate `npyz`, after [`guard`] went through them. Headers are
+//! written here, byte for byte as `numpy.save` does (npyz writes other text), so that the number of
+//! rows can be patched at the end; files are mapped here. Rows are bytes; what they mean is their
 //! reader's concern. Pickled arrays are refused.
 //! Format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 
 mod dtype;
+mod guard;
 mod header;
 mod integers;
-mod parse;
 mod read;
 mod write;
 
-use std::fmt;
 use std::io;
 
 pub use dtype::{
-    ByteOrder, Dtype, Field, FieldAt, Scalar, aligned_step_row, packed_step_row, selfplay_row,
+    Scalar, aligned_step_row, descr, elements, field, is_padding, packed_step_row, selfplay_row,
 };
-pub use header::Header;
+pub use header::ArrayHeader;
 pub use integers::Integers;
-pub use read::{Mapped, Rows};
+pub use npyz::{AutoSerialize, DType, Field, TypeChar};
+pub use read::Mapped;
 pub use write::Writer;
 
 /// Why a `.npy` file could not be read or written.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The file does not start with NumPy's magic bytes.
+    #[error("not a .npy file: it does not start with \\x93NUMPY")]
     Magic,
     /// A format version that is not 1.0, 2.0 or 3.0.
+    #[error(".npy format version {0}.{1} is not known")]
     Version(u8, u8),
-    /// The file ends inside its header.
+    #[error("the file ends inside its .npy header")]
     CutHeader,
-    /// The header is longer than any header of an array that is read here.
+    /// Longer than any header of an array that is read here.
+    #[error("a .npy header of {0} bytes")]
     LongHeader(usize),
-    /// The header is no dictionary of the three keys; the offset is one of its bytes.
-    Header {
-        offset: usize,
-        expected: &'static str,
-    },
+    /// The header is no literal of a dictionary; the offset is one of its bytes.
+    #[error("broken .npy header: {expected} expected at byte {offset}")]
+    Syntax { offset: usize, expected: &'static str },
+    /// What the dictionary says makes no header.
+    #[error("broken .npy header: {0}")]
+    Header(String),
     /// The type is none that is read here.
+    #[error("the .npy type '{0}' is not known")]
     Type(String),
-    /// The elements are pickled Python objects.
+    #[error("the .npy file holds pickled objects")]
     Pickled,
     /// The shape has more bytes than can be counted.
+    #[error("the .npy header gives an impossible shape")]
     Overflow,
-    /// The file has fewer bytes than its header says.
-    Cut {
-        length: u64,
-        expected: u64,
-    },
-    /// The file has more bytes than its header says.
-    Surplus {
-        length: u64,
-        expected: u64,
-    },
-    /// The elements are in Fortran order, which only matters with two axes and more.
+    #[error("the .npy file is cut: {length} bytes, its header needs {expected}")]
+    Cut { length: u64, expected: u64 },
+    #[error("the .npy file is too long: {length} bytes, its header needs {expected}")]
+    Surplus { length: u64, expected: u64 },
+    /// Which only matters with two axes and more.
+    #[error("the .npy array is in Fortran order")]
     FortranOrder,
-    /// The elements are of this type, where integers are wanted.
+    #[error("the .npy array is of {0}, not of integers")]
     NoIntegers(String),
-    /// The array has no axis, so no rows.
+    /// The array has no axis.
+    #[error("the .npy array is a single value, no rows")]
     NoRows,
-    /// The type's text does not fit a header of version 1.0.
+    #[error("the type does not fit a .npy header of version 1.0")]
     DescrTooLong,
-    /// The bytes to write are no whole rows, or of other rows than announced.
-    PartialRow {
-        bytes: usize,
-        row: usize,
-    },
-    Io(io::Error),
+    #[error("{bytes} bytes are no whole rows of {row}")]
+    PartialRow { bytes: usize, row: usize },
+    #[error(transparent)]
+    Read(#[from] io::Error),
+    #[error(transparent)]
+    Write(io::Error),
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Magic => f.write_str("not a .npy file: it does not start with \\x93NUMPY"),
-            Error::Version(major, minor) => {
-                write!(f, ".npy format version {major}.{minor} is not known")
-            }
-            Error::CutHeader => f.write_str("the file ends inside its .npy header"),
-            Error::LongHeader(length) => write!(f, "a .npy header of {length} bytes"),
-            Error::Header { offset, expected } => {
-                write!(f, "broken .npy header: {expected} expected at byte {offset}")
-            }
-            Error::Type(descr) => write!(f, "the .npy type {descr} is not known"),
-            Error::Pickled => f.write_str("the .npy file holds pickled objects"),
-            Error::Overflow => f.write_str("the .npy header gives an impossible shape"),
-            Error::Cut { length, expected } => {
-                write!(f, "the .npy file is cut: {length} bytes, its header needs {expected}")
-            }
-            Error::Surplus { length, expected } => {
-                write!(f, "the .npy file is too long: {length} bytes, its header needs {expected}")
-            }
-            Error::FortranOrder => f.write_str("the .npy array is in Fortran order"),
-            Error::NoIntegers(descr) => {
-                write!(f, "the .npy array is of {descr}, not of integers")
-            }
-            Error::NoRows => f.write_str("the .npy array is a single value, no rows"),
-            Error::DescrTooLong => {
-                f.write_str("the type does not fit a .npy header of version 1.0")
-            }
-            Error::PartialRow { bytes, row } => {
-                write!(f, "{bytes} bytes are no whole rows of {row}")
-            }
-            Error::Io(error) => error.fmt(f),
+/// The place is added by whoever knows the file.
+impl From<Error> for crate::error::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Read(error) => Self::reading(&error),
+            Error::Write(error) => Self::writing(&error),
+            other => Self::data(other),
         }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Io(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Error::Io(error)
     }
 }
 

@@ -1,88 +1,11 @@
-//! Reading rows: one after another from a stream, or any of them from a mapped file.
+//! Reading rows of a mapped file.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::Seek;
 
 use memmap2::Mmap;
 
-use super::{Error, Header};
-
-/// Rows of a stream, in blocks. Memory is bounded by the block.
-#[derive(Debug)]
-pub struct Rows<R> {
-    reader: R,
-    header: Header,
-    header_bytes: u64,
-    row_bytes: usize,
-    left: u64,
-    block: Vec<u8>,
-}
-
-/// Bytes of a block, as far as whole rows allow.
-const BLOCK: usize = 1 << 20;
-
-impl Rows<File> {
-    /// Reads a file from its start, after checking its length.
-    pub fn open(mut file: File) -> Result<Self, Error> {
-        let length = file.metadata()?.len();
-        file.rewind()?;
-        let (header, header_bytes) = Header::read(&mut file)?;
-        header.check_length(header_bytes, length)?;
-        Rows::after_header(file, header, header_bytes)
-    }
-}
-
-impl<R: Read> Rows<R> {
-    /// Reads from a stream that starts with the header. Its length is not known before the
-    /// end, where [`Rows::next_block`] reports what is missing, but not what is surplus.
-    pub fn new(mut reader: R) -> Result<Self, Error> {
-        let (header, header_bytes) = Header::read(&mut reader)?;
-        Rows::after_header(reader, header, header_bytes)
-    }
-
-    fn after_header(reader: R, header: Header, header_bytes: u64) -> Result<Self, Error> {
-        if header.fortran_order && header.shape.len() > 1 {
-            return Err(Error::FortranOrder);
-        }
-        header.data_bytes()?;
-        let (left, row_bytes) = (header.rows()?, header.row_bytes()?);
-        Ok(Rows { reader, header, header_bytes, row_bytes, left, block: Vec::new() })
-    }
-
-    pub fn header(&self) -> &Header {
-        &self.header
-    }
-
-    pub fn row_bytes(&self) -> usize {
-        self.row_bytes
-    }
-
-    /// Rows that have not been read yet.
-    pub fn rows_left(&self) -> u64 {
-        self.left
-    }
-
-    /// The bytes of the next rows, at least one; `None` after the last. Rows of no bytes
-    /// are all skipped.
-    pub fn next_block(&mut self) -> Result<Option<&[u8]>, Error> {
-        if self.left == 0 || self.row_bytes == 0 {
-            self.left = 0;
-            return Ok(None);
-        }
-        let rows = ((BLOCK / self.row_bytes).max(1) as u64).min(self.left);
-        let bytes = rows as usize * self.row_bytes;
-        self.block.clear();
-        // Grows with what is there: a header alone allocates nothing.
-        let got = (&mut self.reader).take(bytes as u64).read_to_end(&mut self.block)?;
-        if got < bytes {
-            let expected = self.header_bytes + self.header.data_bytes()?;
-            let missing = self.left * self.row_bytes as u64 - got as u64;
-            return Err(Error::Cut { length: expected - missing, expected });
-        }
-        self.left -= rows;
-        Ok(Some(&self.block))
-    }
-}
+use super::{ArrayHeader, Error};
 
 /// No more than this is mapped by one page fault: the largest page.
 const FAULT_AROUND: usize = 2 << 20;
@@ -91,7 +14,7 @@ const FAULT_AROUND: usize = 2 << 20;
 #[derive(Debug)]
 pub struct Mapped {
     map: Mmap,
-    header: Header,
+    header: ArrayHeader,
     data: usize,
     row_bytes: usize,
     rows: u64,
@@ -113,7 +36,7 @@ impl Mapped {
     pub(super) fn open_in_any_order(file: &File) -> Result<Self, Error> {
         let mut start = file;
         start.rewind()?;
-        let (header, header_bytes) = Header::read(&mut start)?;
+        let (header, header_bytes) = ArrayHeader::read(&mut start)?;
         let (rows, row_bytes) = (header.rows()?, header.row_bytes()?);
         // SAFETY: the map is only read, and only as bytes, for which any content is valid.
         // That the file is not changed meanwhile is the condition stated above.
@@ -123,7 +46,7 @@ impl Mapped {
         Ok(Mapped { map, header, data, row_bytes, rows })
     }
 
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &ArrayHeader {
         &self.header
     }
 

@@ -2,7 +2,9 @@
 
 use std::io::{Seek, SeekFrom, Write};
 
-use super::{Dtype, Error, Header};
+use npyz::DType;
+
+use super::{ArrayHeader, Error};
 
 /// Writes a `.npy` file row by row. The header has room for any number of rows and is
 /// patched in place at the end, so that the file is what `numpy.save` would have written.
@@ -13,7 +15,7 @@ use super::{Dtype, Error, Header};
 pub struct Writer<W> {
     out: W,
     start: u64,
-    header: Header,
+    header: ArrayHeader,
     header_bytes: usize,
     row_bytes: usize,
     rows: u64,
@@ -22,12 +24,12 @@ pub struct Writer<W> {
 impl<W: Write + Seek> Writer<W> {
     /// Starts a file at the position of `out`: rows of `dtype`, or of arrays of `row_shape`
     /// of it.
-    pub fn new(mut out: W, dtype: Dtype, row_shape: &[u64]) -> Result<Self, Error> {
-        let header = Header::of_rows(dtype, 0, row_shape);
+    pub fn new(mut out: W, dtype: DType, row_shape: &[u64]) -> Result<Self, Error> {
+        let header = ArrayHeader::of_rows(dtype, 0, row_shape);
         let bytes = header.to_bytes()?;
         let row_bytes = header.row_bytes()?;
-        let start = out.stream_position()?;
-        out.write_all(&bytes)?;
+        let start = out.stream_position().map_err(Error::Write)?;
+        out.write_all(&bytes).map_err(Error::Write)?;
         Ok(Writer { out, start, header, header_bytes: bytes.len(), row_bytes, rows: 0 })
     }
 
@@ -37,7 +39,7 @@ impl<W: Write + Seek> Writer<W> {
         if rows * self.row_bytes != bytes.len() {
             return Err(Error::PartialRow { bytes: bytes.len(), row: self.row_bytes });
         }
-        self.out.write_all(bytes)?;
+        self.out.write_all(bytes).map_err(Error::Write)?;
         self.rows += rows as u64;
         Ok(())
     }
@@ -67,10 +69,13 @@ impl<W: Write + Seek> Writer<W> {
         if bytes.len() != self.header_bytes {
             return Err(Error::Overflow);
         }
-        self.out.seek(SeekFrom::Start(self.start))?;
-        self.out.write_all(&bytes)?;
-        self.out.seek(SeekFrom::End(0))?;
-        self.out.flush()?;
+        let mut patch = || {
+            self.out.seek(SeekFrom::Start(self.start))?;
+            self.out.write_all(&bytes)?;
+            self.out.seek(SeekFrom::End(0))?;
+            self.out.flush()
+        };
+        patch().map_err(Error::Write)?;
         Ok(self.out)
     }
 }

@@ -54,7 +54,7 @@ impl Macroxue {
 }
 
 impl RowMaker for Macroxue {
-    fn dtype(&self) -> npy::Dtype {
+    fn dtype(&self) -> npy::DType {
         npy::aligned_step_row()
     }
 

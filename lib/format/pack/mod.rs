@@ -82,7 +82,7 @@ pub struct PackOptions {
 
 /// What a layout makes of games.
 trait RowMaker {
-    fn dtype(&self) -> npy::Dtype;
+    fn dtype(&self) -> npy::DType;
 
     /// The file of the shard `number`, from 0; `None` past the last that readers can sort by name.
     fn shard_name(&self, number: u64) -> Option<String>;

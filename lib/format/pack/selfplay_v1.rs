@@ -14,7 +14,7 @@ const MAX_SHARDS: u64 = 999_999;
 pub(super) struct SelfplayV1;
 
 impl RowMaker for SelfplayV1 {
-    fn dtype(&self) -> npy::Dtype {
+    fn dtype(&self) -> npy::DType {
         npy::selfplay_row()
     }
 

@@ -32,7 +32,7 @@ impl RowShards {
         let mut shards = RowShards {
             directory: directory.to_path_buf(),
             shard_rows,
-            row_bytes: layout.dtype().bytes().unwrap_or(1).max(1),
+            row_bytes: layout.dtype().num_bytes().unwrap_or(1).max(1),
             current: None,
             full: Vec::new(),
             hashing: None,
@@ -66,7 +66,7 @@ impl RowShards {
             let most = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(self.row_bytes);
             let (now, later) = left.split_at(most.min(left.len()));
             if let Some(shard) = &mut self.current {
-                shard.write_rows(now).map_err(|error| self::error(&self.directory, error))?;
+                shard.write_rows(now).map_err(|error| Error::from(error).at(&*self.directory))?;
             }
             left = later;
         }
@@ -93,14 +93,14 @@ impl RowShards {
         let file = PendingFile::create(&self.directory.join(name))?;
         let out = BufWriter::with_capacity(1 << 20, file);
         let shard = npy::Writer::new(out, layout.dtype(), &[]);
-        self.current = Some(shard.map_err(|error| self::error(&self.directory, error))?);
+        self.current = Some(shard.map_err(|error| Error::from(error).at(&*self.directory))?);
         Ok(())
     }
 
     fn end(&mut self) -> Result<()> {
         let Some(shard) = self.current.take() else { return Ok(()) };
         let rows = shard.rows();
-        let out = shard.finish().map_err(|error| self::error(&self.directory, error))?;
+        let out = shard.finish().map_err(|error| Error::from(error).at(&*self.directory))?;
         let file = out.into_inner();
         let mut file = file.map_err(|e| Error::write(shown(&self.directory), e.error()))?;
         self.take_hashed()?;
@@ -115,12 +115,5 @@ impl RowShards {
             self.full.push((file, hashing.finish()?));
         }
         Ok(())
-    }
-}
-
-fn error(directory: &Path, error: npy::Error) -> Error {
-    match error {
-        npy::Error::Io(error) => Error::write(shown(directory), &error),
-        other => Error::data(other).at(directory),
     }
 }

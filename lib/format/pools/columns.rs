@@ -1,7 +1,7 @@
 //! What the bytes of a row say: the fields that games have, found in the row's type by their
 //! names, whatever the pool and wherever they stand. Fields of other names are left alone.
 
-use crate::format::npy::{ByteOrder, Dtype, Field, FieldAt, Scalar};
+use crate::format::npy::{DType, Field, Scalar, TypeChar, descr, elements, field, is_padding};
 use crate::game2048::{Board, CELLS, Direction, MAX_EXPONENT, Packed, Step, unpack};
 
 /// Where the fields of a row stand.
@@ -77,26 +77,26 @@ const KNOWN: [&str; 15] = [
 impl Columns {
     /// Finds the fields of a row's type. The error says which is missing or of a type that is
     /// not read.
-    pub fn of(dtype: &Dtype) -> Result<Columns, String> {
+    pub fn of(dtype: &DType) -> Result<Columns, String> {
         let fields = match dtype {
-            Dtype::Struct(fields) => fields.as_slice(),
+            DType::Record(fields) => fields.as_slice(),
             // The oldest pools are nothing but packed boards.
-            Dtype::Scalar(scalar) if is_integer(scalar) && scalar.size == 8 => {
-                return Ok(Columns::boards(Number { offset: 0, scalar: *scalar }));
-            }
-            Dtype::Scalar(_) => return Err(format!("rows of {dtype} are no steps of games")),
+            _ => match Scalar::of(dtype).filter(is_packed) {
+                Some(scalar) => return Ok(Columns::boards(Number { offset: 0, scalar })),
+                None => return Err(format!("rows of {} are no steps of games", descr(dtype))),
+            },
         };
-        let integer = |name| number(dtype, name, 1, is_integer);
+        let integer = |name| number(dtype, name, 1, Scalar::is_integer);
         let float = |name, items| number(dtype, name, items, is_float);
         let mask = integer("tile_65536_mask")?;
-        let cells = match (dtype.field("exps"), dtype.field("board")) {
-            (Some(_), _) => number(dtype, "exps", CELLS, is_integer)?.map(Cells::Exponents),
-            (None, Some(FieldAt { field, .. })) if !field.shape.is_empty() => {
-                number(dtype, "board", CELLS, is_integer)?.map(Cells::Exponents)
-            }
+        let exponents = |name| {
+            number(dtype, name, CELLS, Scalar::is_integer).map(|cells| cells.map(Cells::Exponents))
+        };
+        let cells = match (field(dtype, "exps"), field(dtype, "board")) {
+            (Some(_), _) => exponents("exps")?,
+            (None, Some((_, DType::Array(..)))) => exponents("board")?,
             (None, _) => {
-                let packed = |scalar: &Scalar| is_integer(scalar) && scalar.size == 8;
-                number(dtype, "board", 1, packed)?.map(|board| Cells::Packed(board, mask))
+                number(dtype, "board", 1, is_packed)?.map(|board| Cells::Packed(board, mask))
             }
         };
         let Some(cells) = cells else {
@@ -112,7 +112,7 @@ impl Columns {
         };
         // A numeric `move` alone says nothing.
         let is_read = |name: &str| KNOWN.contains(&name) && (name != "move" || move_dir.is_some());
-        let unread = |field: &&Field| !field.is_padding() && !is_read(&field.name);
+        let unread = |field: &&Field| !is_padding(field) && !is_read(&field.name);
         Ok(Columns {
             run_id: integer("run_id")?,
             step,
@@ -189,7 +189,7 @@ impl Columns {
             Some(number) => Some(number.unsigned(row).ok_or("valuation_type is negative")?),
             None => None,
         };
-        let seed_is_low = self.seed.is_some_and(|number| number.scalar.size <= 4);
+        let seed_is_low = self.seed.is_some_and(|number| number.scalar.bytes <= 4);
         Ok(Row { step, valuation_type, seed_is_low })
     }
 
@@ -240,33 +240,34 @@ impl Columns {
 
 /// The field of this name, if there is one; an error if it is not what `fits`, `items` times.
 fn number(
-    dtype: &Dtype,
+    dtype: &DType,
     name: &str,
     items: usize,
     fits: impl Fn(&Scalar) -> bool,
 ) -> Result<Option<Number>, String> {
-    let Some(FieldAt { offset, field }) = dtype.field(name) else { return Ok(None) };
-    let count = field.shape.iter().try_fold(1usize, |count, &axis| count.checked_mul(axis));
-    match &field.dtype {
-        Dtype::Scalar(scalar) if count == Some(items) && fits(scalar) => {
-            Ok(Some(Number { offset, scalar: *scalar }))
+    let Some((offset, found)) = field(dtype, name) else { return Ok(None) };
+    let (shape, element) = elements(found);
+    let count = shape.iter().try_fold(1u64, |count, &axis| count.checked_mul(axis));
+    match Scalar::of(element) {
+        Some(scalar) if count == Some(items as u64) && fits(&scalar) => {
+            Ok(Some(Number { offset, scalar }))
         }
         // A numeric `move` is of no known order of directions.
-        Dtype::Scalar(_) if name == "move" => Ok(None),
-        other => Err(format!("the field `{name}` of {other}, {:?}, is not read", field.shape)),
+        Some(_) if name == "move" => Ok(None),
+        _ => Err(format!("the field `{name}` of {}, {shape:?}, is not read", descr(element))),
     }
 }
 
-fn is_integer(scalar: &Scalar) -> bool {
-    matches!(scalar.kind, b'i' | b'u')
+fn is_packed(scalar: &Scalar) -> bool {
+    scalar.is_integer() && scalar.bytes == 8
 }
 
 fn is_float(scalar: &Scalar) -> bool {
-    scalar.kind == b'f' && matches!(scalar.size, 4 | 8)
+    scalar.kind == TypeChar::Float && matches!(scalar.bytes, 4 | 8)
 }
 
 fn is_text(scalar: &Scalar) -> bool {
-    matches!(scalar.kind, b'S' | b'U')
+    matches!(scalar.kind, TypeChar::ByteStr | TypeChar::UnicodeStr)
 }
 
 /// The value of a field that may be missing, in a smaller type.
@@ -282,53 +283,30 @@ fn narrow<T: TryFrom<u64>>(
 
 impl Number {
     fn bytes<'a>(&self, row: &'a [u8], item: usize) -> &'a [u8] {
-        let size = self.scalar.bytes().unwrap_or_default();
+        let size = self.scalar.bytes;
         row.get(self.offset + item * size..).and_then(|rest| rest.get(..size)).unwrap_or_default()
     }
 
     /// The bits of an item, sign-extended if it is signed.
     #[inline]
     fn bits(&self, row: &[u8], item: usize) -> u64 {
-        let bytes = self.bytes(row, item);
-        let signed = self.scalar.kind == b'i';
-        let ordered = |bytes: [u8; 8], size: usize| match self.scalar.order {
-            ByteOrder::Big => u64::from_be_bytes(bytes) >> (64 - 8 * size),
-            _ => u64::from_le_bytes(bytes),
-        };
-        let value = match *bytes {
-            [a] => u64::from(a),
-            [a, b] => ordered([a, b, 0, 0, 0, 0, 0, 0], 2),
-            [a, b, c, d] => ordered([a, b, c, d, 0, 0, 0, 0], 4),
-            [a, b, c, d, e, f, g, h] => ordered([a, b, c, d, e, f, g, h], 8),
-            _ => 0,
-        };
-        match (signed, bytes.len()) {
-            (true, size @ 1..8) => {
-                let shift = 64 - 8 * size;
-                ((value << shift) as i64 >> shift) as u64
-            }
-            _ => value,
-        }
+        self.scalar.bits(self.bytes(row, item))
     }
 
     /// The value of an integer that is not negative.
     #[inline]
     pub fn unsigned(&self, row: &[u8]) -> Option<u64> {
         let value = self.bits(row, 0);
-        (self.scalar.kind != b'i' || value as i64 >= 0).then_some(value)
+        (self.scalar.kind != TypeChar::Int || value as i64 >= 0).then_some(value)
     }
 
     fn integer(&self, row: &[u8]) -> i64 {
-        let value = self.bits(row, 0);
-        match self.scalar.kind {
-            b'i' => value as i64,
-            _ => i64::try_from(value).unwrap_or(i64::MAX),
-        }
+        self.scalar.integer(self.bytes(row, 0))
     }
 
     fn float(&self, row: &[u8], item: usize) -> f64 {
         let bits = self.bits(row, item);
-        if self.scalar.size == 4 {
+        if self.scalar.bytes == 4 {
             f64::from(f32::from_bits(bits as u32))
         } else {
             f64::from_bits(bits)
@@ -339,17 +317,11 @@ impl Number {
     fn text(&self, row: &[u8]) -> Option<String> {
         let bytes = self.bytes(row, 0);
         let mut text = match self.scalar.kind {
-            b'U' => {
-                let mut text = String::new();
-                for quad in bytes.chunks_exact(4) {
-                    let quad: [u8; 4] = quad.try_into().ok()?;
-                    let code = match self.scalar.order {
-                        ByteOrder::Big => u32::from_be_bytes(quad),
-                        _ => u32::from_le_bytes(quad),
-                    };
-                    text.push(char::from_u32(code)?);
-                }
-                text
+            TypeChar::UnicodeStr => {
+                let read =
+                    if self.scalar.is_big_endian { u32::from_be_bytes } else { u32::from_le_bytes };
+                let characters = bytes.as_chunks::<4>().0.iter();
+                characters.map(|quad| char::from_u32(read(*quad))).collect::<Option<String>>()?
             }
             _ => String::from_utf8(bytes.to_vec()).ok()?,
         };

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::columns::Number;
 use crate::cli::{Error, Result, shown};
-use crate::format::npy::{self, Dtype, Mapped};
+use crate::format::npy::{DType, Mapped};
 
 /// Rows gathered in one pass, eight bytes each; a larger run is a group of its own.
 const GROUP: u64 = 1 << 20;
@@ -34,9 +34,9 @@ struct Shard {
 
 impl Rows {
     /// Maps the shards, whose rows must be of one type, and gives that type.
-    pub fn open(paths: &[PathBuf]) -> Result<(Rows, Dtype)> {
+    pub fn open(paths: &[PathBuf]) -> Result<(Rows, DType)> {
         let mut rows = Rows { shards: Vec::new(), row_bytes: 0, total: 0 };
-        let mut dtype: Option<Dtype> = None;
+        let mut dtype: Option<DType> = None;
         for path in paths {
             let mapped = map(path)?;
             let header = mapped.header();
@@ -128,10 +128,7 @@ impl Rows {
 
 fn map(path: &Path) -> Result<Mapped> {
     let file = File::open(path).map_err(|e| Error::io(shown(path), &e))?;
-    Mapped::open(&file).map_err(|error| match error {
-        npy::Error::Io(error) => Error::io(shown(path), &error),
-        other => Error::data(other).at(shown(path)),
-    })
+    Mapped::open(&file).map_err(|error| Error::from(error).at(path))
 }
 
 /// A run: how many rows it has and where the first and the last of them stand.

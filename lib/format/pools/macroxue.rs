@@ -2,7 +2,7 @@
 //! block of them at a time, a column after another. What is wrong with a row, and what is read of
 //! other rows, is the business of `columns`.
 
-use crate::format::npy::{Dtype, aligned_step_row, packed_step_row};
+use crate::format::npy::{DType, aligned_step_row, packed_step_row};
 use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, StepRow, known_values};
 
 /// Rows of a block: few enough that it stays in the nearest cache while its columns are read.
@@ -17,7 +17,7 @@ pub(super) enum Layout {
 
 impl Layout {
     /// The layout of rows of this type; `None` for all others.
-    pub fn of(dtype: &Dtype) -> Option<Layout> {
+    pub fn of(dtype: &DType) -> Option<Layout> {
         [(aligned_step_row(), Layout::Aligned), (packed_step_row(), Layout::Packed)]
             .into_iter()
             .find_map(|(known, layout)| (&known == dtype).then_some(layout))

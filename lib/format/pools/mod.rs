@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{Error, Result, shown};
-use crate::format::npy::Dtype;
+use crate::format::npy::DType;
 
 pub use pool::Pool;
 pub use reader::PoolReader;
@@ -30,7 +30,7 @@ pub fn is_pool(path: &Path) -> bool {
 }
 
 /// Whether rows of this type can be read as steps.
-pub fn is_readable(dtype: &Dtype) -> bool {
+pub fn is_readable(dtype: &DType) -> bool {
     columns::Columns::of(dtype).is_ok()
 }
 

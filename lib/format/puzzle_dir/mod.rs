@@ -21,8 +21,6 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, shown};
-use crate::format::npy;
 use crate::puzzle::Split;
 
 pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
@@ -80,14 +78,5 @@ impl SetArray {
     /// The set that a file of this name is of, where it is of this array.
     pub fn set_of(self, name: &str) -> Option<&str> {
         name.strip_suffix(".npy")?.strip_suffix(self.name())?.strip_suffix("__")
-    }
-}
-
-/// An error of an array's file; `writing` says whether an I/O error is one of an output.
-fn array_error(path: &Path, error: npy::Error, writing: bool) -> Error {
-    match error {
-        npy::Error::Io(error) if writing => Error::write(shown(path), &error),
-        npy::Error::Io(error) => Error::io(shown(path), &error),
-        other => Error::data(other).at(path),
     }
 }

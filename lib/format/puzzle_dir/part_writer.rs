@@ -5,7 +5,7 @@ use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use super::{PuzzleSetFile, SetArray, array_error};
+use super::{PuzzleSetFile, SetArray};
 use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
 use crate::format::npy;
@@ -36,21 +36,21 @@ struct ArrayFile {
 impl ArrayFile {
     fn create(path: &Path, row_shape: &[u64]) -> Result<ArrayFile> {
         let out = BufWriter::with_capacity(1 << 18, PendingFile::create(path)?);
-        let writer = npy::Writer::new(out, npy::Dtype::scalar(b'i', 4), row_shape)
-            .map_err(|error| array_error(path, error, true))?;
+        let writer = npy::Writer::new(out, <i32 as npy::AutoSerialize>::default_dtype(), row_shape)
+            .map_err(|error| Error::from(error).at(path))?;
         Ok(ArrayFile { writer, path: path.to_path_buf() })
     }
 
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
         let written = self.writer.write_rows(bytes);
-        written.map_err(|error| array_error(&self.path, error, true))
+        written.map_err(|error| Error::from(error).at(&*self.path))
     }
 
     /// The whole file, and where its data begins.
     fn finish(self) -> Result<(PendingFile, u64)> {
         let ArrayFile { writer, path } = self;
         let data = writer.bytes() - writer.data_bytes();
-        let out = writer.finish().map_err(|error| array_error(&path, error, true))?;
+        let out = writer.finish().map_err(|error| Error::from(error).at(&*path))?;
         let file = out.into_inner().map_err(|e| Error::write(shown(&path), e.error()))?;
         Ok((file, data))
     }

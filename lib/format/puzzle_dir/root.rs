@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{BUILD, DATASET, IDENTIFIERS, SPLITS, SetArray, SplitMetadata, array_error};
+use super::{BUILD, DATASET, IDENTIFIERS, SPLITS, SetArray, SplitMetadata};
 use crate::error::{Error, Result, shown};
 use crate::format::json_file;
 use crate::format::npy::Integers;
@@ -108,5 +108,5 @@ impl SetArrays {
 pub fn open_array(directory: &Path, set: &str, array: SetArray) -> Result<Integers> {
     let path = array.path(directory, set);
     let file = File::open(&path).map_err(|e| Error::io(shown(&path), &e))?;
-    Integers::open(&file).map_err(|error| array_error(&path, error, false))
+    Integers::open(&file).map_err(|error| Error::from(error).at(&*path))
 }

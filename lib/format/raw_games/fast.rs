@@ -11,10 +11,13 @@
 //! wait for the one before it.
 
 use super::decimal::{Decimal, POWERS, micros, value_of};
-use super::masks::{Masks, WINDOW};
 use super::piece::{PIECE, Piece};
 use super::step::{RawStep, ValuationType};
 use crate::game2048::{CELLS, Direction};
+use crate::simd::{BoardMasks, board_masks};
+
+/// Bytes of a board that are looked at together.
+const WINDOW: usize = 64;
 
 /// Bytes that a line may have here, and that must be left of the text.
 const LONGEST_LINE: usize = 512;
@@ -406,7 +409,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
             return None;
         }
         self.advance(end + 1);
-        let Masks { digits, commas, ones } = Masks::of(window);
+        let BoardMasks { digits, commas, ones } = board_masks(window);
         // What stands before the closing bracket. Byte 0 is the opening one.
         let inside = (1 << end) - 2;
         let separators = commas & inside;

@@ -9,7 +9,6 @@ mod decode;
 mod defect;
 mod fast;
 mod inflate;
-mod masks;
 mod meta;
 mod piece;
 mod step;

@@ -1,0 +1,108 @@
+//! All vector instructions of the crate, and plain code that gives the same bits. There is one way
+//! of choosing:
+//!
+//! - A long loop is a [`SimdTask`]. [`SimdLevel::run`] has it compiled for AVX2 and in plain code,
+//!   and takes the one that this processor can run, which is found out at run time.
+//! - What is asked for a few bytes in between ([`json_specials`], [`board_masks`]) is compiled for
+//!   what every processor of the kind has: SSE2 on x86-64, plain code elsewhere. A choice would
+//!   cost as much as such a call.
+//!
+//! Lowest layer: nothing of the crate is used here.
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+pub use portable::Portable;
+#[cfg(not(target_arch = "x86_64"))]
+pub use portable::{board_masks, json_specials};
+#[cfg(target_arch = "x86_64")]
+pub use x86::{board_masks, json_specials};
+
+/// Masks of 64 bytes of text: bit n is byte n.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextMasks {
+    pub lower: u64,
+    pub upper: u64,
+    pub digit: u64,
+    /// ASCII white space.
+    pub white: u64,
+    pub newline: u64,
+    /// U+0020.
+    pub blank: u64,
+    pub slash: u64,
+    pub apostrophe: u64,
+    pub not_ascii: u64,
+}
+
+/// Masks of 64 bytes of a board's text: bit n is byte n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoardMasks {
+    pub digits: u64,
+    pub commas: u64,
+    pub ones: u64,
+}
+
+/// A set of instructions that a task is compiled for.
+pub trait Instructions {
+    fn text_masks(window: &[u8; 64]) -> TextMasks;
+}
+
+/// A loop that is compiled once for each set of instructions. `run` must be `#[inline(always)]`,
+/// or it is not compiled for the better one.
+pub trait SimdTask {
+    type Output;
+    fn run<I: Instructions>(self) -> Self::Output;
+}
+
+/// The instructions that this machine has.
+#[derive(Clone, Copy, Debug)]
+pub struct SimdLevel {
+    /// Private, and never true where the instructions are missing.
+    has_avx2: bool,
+}
+
+impl SimdLevel {
+    /// Plain code, whatever the machine has: for comparison.
+    pub const PORTABLE: SimdLevel = SimdLevel { has_avx2: false };
+
+    pub fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        return SimdLevel {
+            has_avx2: is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("lzcnt")
+                && is_x86_feature_detected!("popcnt"),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        SimdLevel::PORTABLE
+    }
+
+    #[inline(always)]
+    pub fn run<T: SimdTask>(self, task: T) -> T::Output {
+        #[cfg(target_arch = "x86_64")]
+        if self.has_avx2 {
+            // SAFETY: `has_avx2` is true only where every feature of `run_avx2` was detected.
+            return unsafe { x86::run_avx2(task) };
+        }
+        task.run::<Portable>()
+    }
+}
+
+/// Asks for the cache line of something that will be read soon.
+#[inline(always)]
+pub fn prefetch<T>(soon: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that the program can see and faults on no address;
+        // this one is a live reference besides.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(soon).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = soon;
+}
+
+#[cfg(test)]
+mod tests;

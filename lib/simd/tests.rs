@@ -1,0 +1,81 @@
+use super::*;
+
+struct MasksOf<'a>(&'a [u8; 64]);
+
+impl SimdTask for MasksOf<'_> {
+    type Output = TextMasks;
+    #[inline(always)]
+    fn run<I: Instructions>(self) -> TextMasks {
+        I::text_masks(self.0)
+    }
+}
+
+/// The masks, bit by bit.
+fn text_masks(window: &[u8; 64]) -> TextMasks {
+    let mask =
+        |is: fn(u8) -> bool| (0..64).fold(0, |mask, at| mask | u64::from(is(window[at])) << at);
+    TextMasks {
+        lower: mask(|byte| byte.is_ascii_lowercase()),
+        upper: mask(|byte| byte.is_ascii_uppercase()),
+        digit: mask(|byte| byte.is_ascii_digit()),
+        white: mask(|byte| matches!(byte, b'\t'..=b'\r' | b' ')),
+        newline: mask(|byte| matches!(byte, b'\n' | b'\r')),
+        blank: mask(|byte| byte == b' '),
+        slash: mask(|byte| byte == b'/'),
+        apostrophe: mask(|byte| byte == b'\''),
+        not_ascii: mask(|byte| !byte.is_ascii()),
+    }
+}
+
+/// All ways give the same bits.
+#[track_caller]
+fn check(window: &[u8; 64]) {
+    let expected = text_masks(window);
+    assert_eq!(SimdLevel::PORTABLE.run(MasksOf(window)), expected, "{window:?}");
+    assert_eq!(SimdLevel::best().run(MasksOf(window)), expected, "{window:?}");
+    let boards = portable::board_masks(window);
+    assert_eq!(boards.digits, expected.digit, "{window:?}");
+    assert_eq!(board_masks(window), boards, "{window:?}");
+    for block in window.as_chunks::<32>().0 {
+        let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+        let first = block.iter().position(is_special).unwrap_or(32);
+        let found = portable::json_specials(block);
+        assert_eq!(found.trailing_zeros() as usize, first, "{block:?}");
+        assert_eq!(json_specials(block), found, "{block:?}");
+    }
+}
+
+#[test]
+fn every_byte_at_every_place() {
+    for byte in 0..=255 {
+        for at in 0..64 {
+            let mut window = std::array::from_fn(|place| (byte as usize + place) as u8);
+            window[at] = byte;
+            check(&window);
+            for around in [b'a', 0xff, 0x20, b'!', b'#', b'[', b'1', b','] {
+                window = [around; 64];
+                window[at] = byte;
+                check(&window);
+                window[63] = b'"';
+                check(&window);
+            }
+            window = *b"1,0123456789,]{:/;-1,0123456789,]{:/;-1,0123456789,]{:/;-1,2345\xff";
+            window[at] = byte;
+            check(&window);
+        }
+    }
+}
+
+#[test]
+fn random_bytes_and_random_text() {
+    let mut state = 7u64;
+    let mut next = move || {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 56) as u8
+    };
+    const TEXT: &[u8] = b"aZ09 ,1\n\r\t\"\\'/.\x00\x1f\x20\x7f\x80\xff@[`{";
+    for _ in 0..20_000 {
+        check(&std::array::from_fn(|_| next()));
+        check(&std::array::from_fn(|_| TEXT[next() as usize % TEXT.len()]));
+    }
+}
