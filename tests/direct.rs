@@ -51,6 +51,8 @@ fn a_root_and_its_prefixes_are_tokens() {
     same_as_piped("harmony-tok --decode", "-j 2", &root);
     same_as_piped("harmony-tok --decode", "", &format!("{root}/train/shard_01"));
     same_as_piped("harmony-tok --decode", "", &format!("{root} --slice 1/3"));
+    // A split's directory is its triples.
+    same_as_piped("harmony-tok --decode", "", &format!("{root}/train"));
     // Any file of a prefix names it.
     same_as_piped("harmony-tok --decode", "", &format!("{root}/train/shard_01_tokens.idx"));
     same_as_piped("harmony-tok --decode", "", &format!("{root}/train/shard_01_span.bin"));

@@ -194,7 +194,7 @@ fn several_paths_are_one_report() {
 fn what_is_no_dataset() {
     let dir = TempDir::new();
     fs::create_dir(dir.path().join("empty")).unwrap();
-    ds_check(&[&dir.at("empty")]).run().fails(2, &["empty: no dataset that ds-check knows"]);
+    ds_check(&[&dir.at("empty")]).run().fails(2, &["empty: is a directory without a dataset"]);
     ds_check(&[&dir.at("nothing")]).run().fails(2, &["nothing: No such file or directory"]);
     ds_check(&[&dir.at("nothing_tokens.idx")]).run().fails(2, &["No such file or directory"]);
     let text = dir.write("a.txt", "no data\n");

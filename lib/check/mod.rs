@@ -3,7 +3,7 @@
 //! | to add | where |
 //! |---|---|
 //! | a check | a line in the `checks!` of the file that makes it |
-//! | a family of datasets | a file or folder with a [`Family`], and its line in [`FAMILIES`] |
+//! | a family of datasets | a file or folder with a [`Family`], which its format names in [`FORMATS`](crate::dataset::FORMATS) |
 //!
 //! A check reads; it repairs nothing, writes nothing and prints nothing. What cannot be read at all
 //! (no permission, an I/O error) is an [`Error`](crate::error::Error), not a finding.
@@ -34,11 +34,7 @@ pub use report::{Report, ReportFormat, ReportStyle};
 pub use select::Selection;
 pub use streams::{ParquetShardsFamily, StreamFamily};
 
-use crate::error::{Error, Result, shown};
-
-/// Every family of datasets. A path belongs to the first that knows it.
-pub static FAMILIES: &[&dyn Family] =
-    &[&MegatronFamily, &PoolFamily, &PuzzleSetFamily, &ParquetShardsFamily, &StreamFamily];
+use crate::error::Result;
 
 /// One family of datasets: what it looks like, and what must hold in it.
 pub trait Family: Sync {
@@ -50,18 +46,4 @@ pub trait Family: Sync {
 
     /// Looks through one dataset.
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome>;
-}
-
-/// Looks through whatever a path names.
-pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
-    // A prefix names files without being one.
-    if let Some(family) = FAMILIES.iter().find(|family| family.knows(path)) {
-        return family.check(path, context);
-    }
-    std::fs::metadata(path).map_err(|e| Error::io(shown(path), &e))?;
-    let kinds = "a Megatron root or prefix, a pool of games, a puzzle set, Parquet shards, a file \
-                 of records";
-    Err(Error::usage(format!("no dataset that ds-check knows ({kinds})"))
-        .at(shown(path))
-        .hint("each dataset below it, or FILTER ... | ds-check -"))
 }

@@ -1,19 +1,20 @@
 //! Whatever holds records, opened: datasets on disk by the table of formats, all else as files and
 //! streams. Every filter reads through [`open`].
 //!
-//! A format is one entry in [`FORMATS`]: how it is recognised and how it is opened as records.
+//! A format is one entry in [`FORMATS`]: how it is recognised, opened as records, and checked.
 
 use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
 
 use crate::batch::{Batch, DatasetReader, Header, RecordSource, Wanted};
+use crate::check::{self, CheckContext, Family, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
-use crate::format::kd_root::{KdReader, is_megatron};
+use crate::format::kd_root::KdReader;
 use crate::format::parquet;
-use crate::format::pools::{PoolReader, is_pool};
-use crate::format::puzzle_dir::{PuzzleReader, is_puzzle_dir};
+use crate::format::pools::PoolReader;
+use crate::format::puzzle_dir::PuzzleReader;
 use crate::record::RecordType;
 use crate::stream::{Conform, Reader, Request};
 
@@ -23,8 +24,8 @@ pub struct Format {
     pub name: &'static str,
     /// What a directory of this format has: named where nothing is recognised.
     pub signs: &'static str,
-    /// Whether a path names a dataset of this format.
-    pub knows: fn(&Path) -> bool,
+    /// How it is recognised (a damaged dataset counts), and what must hold in it.
+    pub family: &'static dyn Family,
     pub open: Open,
 }
 
@@ -41,34 +42,52 @@ pub enum Open {
 /// Every format of datasets; a path is of the first that knows it.
 pub static FORMATS: [Format; 4] = [
     Format {
-        name: "puzzle sets",
-        signs: "no dataset.json",
-        knows: is_puzzle_dir,
-        open: Open::Records(|paths, slice| Ok(Box::new(PuzzleReader::open(paths, slice)?))),
-    },
-    Format {
         name: "Megatron datasets",
         signs: "no train/ or valid/ with shards",
-        knows: is_megatron,
+        family: &check::MegatronFamily,
         open: Open::Records(|paths, slice| Ok(Box::new(KdReader::open(paths, slice)?))),
     },
     Format {
         name: "pools of games",
         signs: "no steps.npy or steps-*.npy",
-        knows: is_pool,
+        family: &check::PoolFamily,
         open: Open::Records(|paths, slice| Ok(Box::new(PoolReader::open(paths, slice)?))),
+    },
+    Format {
+        name: "puzzle sets",
+        signs: "no dataset.json",
+        family: &check::PuzzleSetFamily,
+        open: Open::Records(|paths, slice| Ok(Box::new(PuzzleReader::open(paths, slice)?))),
     },
     Format {
         name: "folders of Parquet shards",
         signs: "no *.parquet",
-        knows: parquet::is_folder,
+        family: &check::ParquetShardsFamily,
         open: Open::Files(parquet::files_in),
     },
 ];
 
+/// Every family of checks, in the order of reports: those of the formats, then records in files
+/// and streams.
+pub fn families() -> Vec<&'static dyn Family> {
+    let streams: &dyn Family = &check::StreamFamily;
+    FORMATS.iter().map(|format| format.family).chain([streams]).collect()
+}
+
+/// Looks through whatever a path names.
+pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
+    // A prefix names files without being one.
+    if let Some(family) = families().into_iter().find(|family| family.knows(path)) {
+        return family.check(path, context);
+    }
+    std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
+    Err(no_dataset(path).hint("each dataset below it, or FILTER ... | ds-check -"))
+}
+
 /// Opens what the arguments name: datasets of one format, or files and streams.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
-    let format_of = |path: &PathBuf| FORMATS.iter().find(|format| (format.knows)(path));
+    let is_of = |path: &Path, format: &Format| path.as_os_str() != "-" && format.family.knows(path);
+    let format_of = |path: &PathBuf| FORMATS.iter().find(|format| is_of(path, format));
     let mut args = args.clone();
     let Some(format) = args.files.iter().find_map(format_of) else {
         refuse_directories(&args.files)?;
@@ -76,24 +95,20 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     };
     match format.open {
         Open::Records(open) => {
-            if let Some(other) = args.files.iter().find(|path| !(format.knows)(path)) {
-                return Err(Error::usage(format!(
-                    "{} and other files cannot be read together",
-                    format.name
-                ))
-                .at(shown(other)));
+            if let Some(other) = args.files.iter().find(|path| !is_of(path, format)) {
+                let cause = format!("{} and other files cannot be read together", format.name);
+                return Err(Error::usage(cause).at(other.as_path()));
             }
             let reader = open(&args.files, args.slice)?;
             let name = args.files.first().map(|path| shown(path)).unwrap_or_default();
-            let records = reader.records();
-            let notes = reader.notes();
+            let (records, notes) = (reader.records(), reader.notes());
             let source = DatasetSource { reader, name, conform: None };
             Ok(Reader::over(Box::new(source), records, request)?.with_notes(notes))
         }
         Open::Files(files) => {
             let mut all = Vec::new();
             for path in &args.files {
-                match (format.knows)(path) {
+                match is_of(path, format) {
                     true => all.extend(files(path)?),
                     false => all.push(path.clone()),
                 }
@@ -106,10 +121,13 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
 }
 
 fn refuse_directories(paths: &[PathBuf]) -> Result<()> {
-    let Some(directory) = paths.iter().find(|path| path.is_dir()) else { return Ok(()) };
+    paths.iter().find(|path| path.is_dir()).map_or(Ok(()), |path| Err(no_dataset(path)))
+}
+
+fn no_dataset(directory: &Path) -> Error {
     let signs: Vec<&str> = FORMATS.iter().map(|format| format.signs).collect();
-    Err(Error::usage(format!("is a directory without a dataset ({})", signs.join(", ")))
-        .at(shown(directory)))
+    let cause = format!("is a directory without a dataset ({})", signs.join(", "));
+    Error::usage(cause).at(directory)
 }
 
 /// Datasets of one format as a source of batches in the schema that is wanted.

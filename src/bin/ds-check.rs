@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::check::{
-    self, CheckContext, CheckOptions, FAMILIES, Report, ReportFormat, ReportStyle, Selection,
+    self, CheckContext, CheckOptions, Report, ReportFormat, ReportStyle, Selection,
 };
 use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result};
+use gristmill::dataset;
 use gristmill::harmony::Policy;
 
 /// Find what is wrong with datasets, before a trainer does not
@@ -51,7 +52,8 @@ struct Args {
     input_manifest: Option<PathBuf>,
 
     /// Policy under which conversations are accepted, where nothing else says: synth-kd-v1, chat
-    #[arg(long, value_name = "NAME", value_parser = policy, help_heading = "Checks")]
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Checks")]
+    #[arg(hide_possible_values = true)]
     policy: Option<Policy>,
 
     /// Domain of puzzle sets that do not say theirs: sudoku, arc, maze, domino
@@ -83,22 +85,18 @@ Examples:
 In: datasets on disk. Out: findings {check, level, file, record, message, hint}, and a summary.
 Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 not now (I/O error).";
 
-fn policy(name: &str) -> std::result::Result<Policy, String> {
-    Policy::from_name(name).ok_or_else(|| "expected synth-kd-v1 or chat".to_string())
-}
-
 fn main() -> ExitCode {
     cli::main(|args: Args, _| if args.list { list(&args) } else { run(args) })
 }
 
 fn list(args: &Args) -> Result<()> {
     let json = args.format == ReportFormat::Json;
-    let table = check::print_catalogue(&check::catalogue(FAMILIES), json);
+    let table = check::print_catalogue(&check::catalogue(&dataset::families()), json);
     std::io::stdout().write_all(table.as_bytes()).map_err(|e| Error::write("stdout", &e))
 }
 
 fn run(args: Args) -> Result<()> {
-    let catalogue = check::catalogue(FAMILIES);
+    let catalogue = check::catalogue(&dataset::families());
     let selection = Selection::new(catalogue, args.only, args.skip, args.structure)?;
     let options = CheckOptions {
         input_manifest: args.input_manifest,
@@ -119,7 +117,7 @@ fn run(args: Args) -> Result<()> {
             max_findings: args.max_findings,
             progress: &mut progress,
         };
-        let outcome = check::check(path, &mut context)?;
+        let outcome = dataset::check(path, &mut context)?;
         report.add(outcome).map_err(|e| Error::write("stdout", &e))?;
     }
     progress.finish();

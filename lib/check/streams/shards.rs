@@ -11,7 +11,7 @@ use super::{StreamSummary, records};
 use crate::check::inventory;
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::error::Result;
-use crate::format::parquet::ParquetFile;
+use crate::format::parquet::{ParquetFile, files_in};
 
 checks! {
     MANIFEST: Error Structure "shards.manifest.missing",
@@ -55,11 +55,11 @@ impl Family for ParquetShardsFamily {
     }
 
     fn knows(&self, path: &Path) -> bool {
-        path.is_dir() && parquet_files(path).is_ok_and(|files| !files.is_empty())
+        path.is_dir() && files_in(path).is_ok_and(|files| !files.is_empty())
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
-        let files = parquet_files(path)?;
+        let files = files_in(path)?;
         let mut findings = context.findings();
         manifest(path, &files, &mut findings)?;
         let mut summary = StreamSummary::default();
@@ -76,15 +76,6 @@ impl Family for ParquetShardsFamily {
             groups: findings.into_groups(),
         })
     }
-}
-
-fn parquet_files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut files = inventory::paths_in(directory)?;
-    files.retain(|path| {
-        let is_parquet = path.extension().is_some_and(|extension| extension == "parquet");
-        is_parquet && !inventory::name_of(path).starts_with('.')
-    });
-    Ok(files)
 }
 
 /// A manifest, or why it is none of the schema that is known here.

@@ -17,7 +17,7 @@ pub use part::{
     SourceLimits, find_manifest, manifest_beside, manifest_in_root,
 };
 pub use part_sink::{AssertedSource, PartSink, replace, status};
-pub use reader::{KdReader, is_megatron, prefix_of};
+pub use reader::{KdReader, prefix_of};
 pub use sink::{KdSink, KdTarget};
 pub use split::{FractionError, ValidFraction};
 

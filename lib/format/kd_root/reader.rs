@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
 use serde_json::{Value, json};
 
+use super::SPLITS;
 use super::part::{KdPart, find_manifest};
-use super::{MANIFEST, SPLITS};
 use crate::batch::{Batch, DatasetReader, Header, Origin};
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
@@ -25,17 +26,6 @@ use crate::record::{RecordType, TOKENS};
 
 /// A batch holds about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
-
-/// Whether a path names datasets of this format.
-pub fn is_megatron(path: &Path) -> bool {
-    if path.is_dir() { is_root(path) } else { PrefixLayout::found(&prefix_of(path)).is_some() }
-}
-
-fn is_root(path: &Path) -> bool {
-    path.join("parts").is_dir()
-        || SPLITS.into_iter().any(|split| !shards(&path.join(split)).is_empty())
-        || (path.join(MANIFEST).is_file() && SPLITS.into_iter().any(|s| path.join(s).is_dir()))
-}
 
 /// The prefix that a user means who names one of its files.
 pub fn prefix_of(path: &Path) -> PathBuf {
@@ -51,16 +41,41 @@ pub fn prefix_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The prefixes in a split's directory, by name.
-fn shards(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    let mut prefixes: Vec<PathBuf> = entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter_map(|name| name.strip_suffix("_tokens.idx").map(|stem| directory.join(stem)))
-        .collect();
+/// The prefixes in a directory, by name; none where there is no such directory.
+fn shards(directory: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |error| Error::io(directory, &error);
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
+        Err(error) => return Err(failed(error)),
+    };
+    let mut prefixes = Vec::new();
+    for entry in entries {
+        let name = entry.map_err(failed)?.file_name();
+        let stem = name.to_str().and_then(|name| name.strip_suffix("_tokens.idx"));
+        prefixes.extend(stem.map(|stem| directory.join(stem)));
+    }
     prefixes.sort();
-    prefixes
+    Ok(prefixes)
+}
+
+/// The prefixes of a root, train before valid, or of a directory of triples.
+fn shards_of(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut prefixes = Vec::new();
+    for split in SPLITS {
+        prefixes.extend(shards(&directory.join(split))?);
+    }
+    if prefixes.is_empty() {
+        prefixes = shards(directory)?;
+    }
+    if prefixes.is_empty() && !directory.join("parts").is_dir() {
+        return Err(Error::usage("no triples are there (*_tokens.idx)")
+            .at(directory)
+            .hint("a prefix"));
+    }
+    Ok(prefixes)
 }
 
 /// Reads prefixes one after another.
@@ -87,7 +102,7 @@ impl KdReader {
         let mut prefixes = Vec::new();
         for path in paths {
             if path.is_dir() {
-                prefixes.extend(SPLITS.into_iter().flat_map(|split| shards(&path.join(split))));
+                prefixes.extend(shards_of(path)?);
             } else {
                 prefixes.push(prefix_of(path));
             }

@@ -167,11 +167,6 @@ pub fn describe(path: &Path) -> Result<Value> {
     }))
 }
 
-/// Whether a path is a folder of Parquet shards.
-pub fn is_folder(path: &Path) -> bool {
-    path.is_dir() && files_in(path).is_ok_and(|files| !files.is_empty())
-}
-
 /// The Parquet files of a folder, in the order of their names.
 pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error| Error::io(directory, &error);

@@ -74,10 +74,11 @@ impl Names {
         let mut list = vec![BLANK_IDENTIFIER; self.len()];
         if usize::try_from(self.blank).is_ok_and(|blank| blank >= list.len()) {
             return Err(Error::usage(format!(
-                "--blank-identifier-id {}: there are only {} identifiers; try: 0",
+                "--blank-identifier-id {}: there are only {} identifiers",
                 self.blank,
                 list.len()
-            )));
+            ))
+            .hint("0"));
         }
         for (name, number) in self.names.iter().zip(&self.numbers) {
             let slot = number.and_then(|number| list.get_mut(usize::try_from(number).ok()?));

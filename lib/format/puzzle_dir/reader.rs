@@ -317,7 +317,7 @@ impl OpenSet {
                 tokens.push(i32::try_from(token).map_err(|_| {
                     let (name, set) = (&self.name, &self.set);
                     let array = array.name();
-                    Error::data(format!("{name}: {set}__{array}: row {example}: {token}"))
+                    Error::data(format!("{set}__{array}: row {example}: {token}")).at(name)
                 })?);
             }
         }
