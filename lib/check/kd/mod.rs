@@ -6,7 +6,7 @@
 //! | `frames.rs` | `.idx` and `.bin`: headers, lengths, pointers, documents; the three of a triple together |
 //! | `sequences.rs` | the tokens and masks of one sequence |
 //! | `contents.rs` | every sequence of a prefix, on all threads |
-//! | `manifest.rs`, `manifest/compare.rs` | manifests, and what they say against the disk |
+//! | `manifest/mod.rs`, `manifest/compare.rs` | manifests, and what they say against the disk |
 //! | `root.rs` | a root as a whole: splits, repeated sequences, what lies around |
 
 mod contents;
