@@ -48,3 +48,37 @@ fn dead_link(path: PathBuf, error: walkdir::Error) -> Result<PathBuf, WalkError>
         _ => Err(WalkError::Io(path, error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn listed(root: &Path) -> Result<Vec<String>, WalkError> {
+        let wanted = |name: &OsStr| !name.as_encoded_bytes().starts_with(b".");
+        let relative = |path: PathBuf| path.strip_prefix(root).unwrap().display().to_string();
+        files(root, wanted).map(|path| path.map(relative)).collect()
+    }
+
+    #[test]
+    fn files_come_in_order_and_links_are_followed_but_not_in_a_circle() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, at) = (folder.path(), |name: &str| folder.path().join(name));
+        for name in ["b/z", "b/a", "b.x", "Z", ".hidden/x", ".y"] {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            std::fs::write(at(name), "").unwrap();
+        }
+        symlink("b", at("c")).unwrap();
+        symlink("nowhere", at("a")).unwrap();
+        symlink("nowhere", at(".a")).unwrap();
+        symlink("..", at(".hidden/up")).unwrap();
+        assert_eq!(listed(root).unwrap(), ["Z", "a", "b/a", "b/z", "b.x", "c/a", "c/z"]);
+        symlink("..", at("b/up")).unwrap();
+        let Err(WalkError::Cycle { link, ancestor }) = listed(root) else { panic!("no cycle") };
+        assert_eq!((link, ancestor.as_path()), (at("b/up"), root));
+        std::fs::remove_file(at("b/up")).unwrap();
+        symlink("itself", at("itself")).unwrap();
+        assert!(matches!(listed(root), Err(WalkError::Io(path, _)) if path == at("itself")));
+        assert!(matches!(listed(&at("none")), Err(WalkError::Io(path, _)) if path == at("none")));
+    }
+}

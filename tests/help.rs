@@ -2,23 +2,25 @@
 
 mod common;
 
+use std::fs;
+use std::sync::LazyLock;
+
 use common::{bash, installed, tool};
 
-const TOOLS: [&str; 9] = [
-    "harmony-tok",
-    "ds-check",
-    "span-mask",
-    "mmidx-write",
-    "ds-cat",
-    "ds-manifest",
-    "mx-decode",
-    "npy-pack",
-    "puzzle-encode",
-];
+/// Every filter there is: a file of src/bin.
+static TOOLS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let entries = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut tools: Vec<String> =
+        paths.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    tools.sort();
+    assert!(tools.len() >= 9, "{tools:?}");
+    tools
+});
 
 #[test]
 fn short_help_fits_a_screen() {
-    for name in TOOLS {
+    for name in TOOLS.iter() {
         let help = tool(name).args(&["-h"]).run().silent().text();
         assert!((8..=42).contains(&help.lines().count()), "{name}: {} lines", help.lines().count());
         let longest = help.lines().map(|line| line.chars().count()).max();
@@ -29,7 +31,7 @@ fn short_help_fits_a_screen() {
 
 #[test]
 fn long_help_has_examples_and_exit_codes() {
-    for name in TOOLS {
+    for name in TOOLS.iter() {
         let help = tool(name).args(&["--help"]).run().silent().text();
         let examples = help.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{name}: {help}"));
         let examples = examples.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
@@ -46,14 +48,16 @@ fn long_help_has_examples_and_exit_codes() {
 /// The flags in the examples are flags that the filter has.
 #[test]
 fn examples_use_flags_that_exist() {
-    let helps: Vec<(&str, String)> =
-        TOOLS.map(|name| (name, tool(name).args(&["--help"]).run().text())).to_vec();
+    let help = |name: &String| (name.clone(), tool(name).args(&["--help"]).run().text());
+    let helps: Vec<(String, String)> = TOOLS.iter().map(help).collect();
     for (_, help) in &helps {
         let examples = help.split("Examples:\n").nth(1).unwrap().split("\n\n").next().unwrap();
         let commands = examples.split(['|', '\n', '&']);
         for command in commands {
             let words: Vec<&str> = command.split_whitespace().collect();
-            let Some((_, own)) = helps.iter().find(|(name, _)| words.first() == Some(name)) else {
+            let Some((_, own)) =
+                helps.iter().find(|(name, _)| words.first() == Some(&name.as_str()))
+            else {
                 continue;
             };
             for flag in words.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
@@ -68,7 +72,7 @@ fn examples_use_flags_that_exist() {
 
 #[test]
 fn version_and_wrong_flags() {
-    for name in TOOLS {
+    for name in TOOLS.iter() {
         let version = tool(name).args(&["--version"]).run().silent().text();
         assert_eq!(version, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
         for wrong in ["--no-such-flag", "--slice=1", "-Z"] {
@@ -107,7 +111,7 @@ fn version_and_wrong_flags() {
 
 #[test]
 fn manual_pages_and_completions() {
-    for name in TOOLS {
+    for name in TOOLS.iter() {
         for (what, part) in
             [("man", ".TH"), ("bash", "complete -F"), ("zsh", "#compdef"), ("fish", "complete -c")]
         {
@@ -123,7 +127,7 @@ fn manual_pages_and_completions() {
 
 #[test]
 fn a_full_disk_is_noticed_even_by_the_help() {
-    for name in TOOLS {
+    for name in TOOLS.iter() {
         for flag in ["-h", "--help", "--version", "--generate man"] {
             bash(&format!("{name} {flag} > /dev/full"))
                 .says(75, &format!("{name}: stdout: No space left on device"));

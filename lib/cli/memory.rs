@@ -5,7 +5,7 @@
 /// less time this way (2.7 M steps, 0.93 s and 0.79 s), and 4 MB more memory. Other C libraries are
 /// left as they are.
 pub fn keep_freed_memory() {
-    #[cfg(target_env = "gnu")]
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
     // SAFETY: mallopt sets two numbers of the allocator, whatever it has allocated so far; what it
     // refuses stays as it was.
     unsafe {

@@ -265,6 +265,11 @@ fn bad_folders_say_why() {
         "ROOT/b/x.json: task x stands in ROOT/a/x.json too"
     );
     assert_eq!(text(&[root.join("c")], &root), "ROOT/c: no .json file in it");
+    std::os::unix::fs::symlink("..", root.join("c/up")).unwrap();
+    assert_eq!(
+        text(&[root.join("c")], &root),
+        "ROOT/c/up/c/up: the link leads back to ROOT/c/up, a folder that it stands in"
+    );
     let missing = open(&[root.join("none")], 0).err().unwrap();
     assert!(matches!(&missing, Error::Outside(error) if error.kind() == Kind::Usage));
     assert_eq!(root.strip(missing), "ROOT/none: No such file or directory");
