@@ -43,10 +43,6 @@ impl Instructions for Portable {
         for (place, eight) in window.as_chunks::<8>().0.iter().enumerate() {
             let bytes = u64::from_le_bytes(*eight);
             let classes = u64::from_le_bytes(eight.map(|byte| CLASSES[byte as usize]));
-            // Gathers the lowest bits of eight bytes in the top byte of the product.
-            let gather = |bits: u64| {
-                (bits & 0x0101_0101_0101_0101).wrapping_mul(0x0102_0408_1020_4080) >> 56
-            };
             for (bit, mask) in masks[..8].iter_mut().enumerate() {
                 *mask |= gather(classes >> bit) << (8 * place);
             }
@@ -57,24 +53,46 @@ impl Instructions for Portable {
     }
 }
 
+/// The number that has this byte eight times.
+const fn eight_of(byte: u8) -> u64 {
+    u64::from_le_bytes([byte; 8])
+}
+
+/// The lowest bits of eight bytes as one byte: the product has them together at its top.
+#[inline(always)]
+fn gather(bits: u64) -> u64 {
+    (bits & eight_of(1)).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+/// Which of eight bytes are below a number of at most 128.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline(always)]
+fn below(bytes: u64, most: u8) -> u64 {
+    let sums = (bytes & eight_of(0x7f)) + eight_of(128 - most);
+    gather(!(sums | bytes) >> 7)
+}
+
 /// Which bytes end a run of plain bytes in a JSON string: quotes, backslashes, control characters.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 pub fn json_specials(block: &[u8; 32]) -> u32 {
-    let is_special = |byte: u8| byte == b'"' || byte == b'\\' || byte < 0x20;
-    block.iter().rev().fold(0, |mask, &byte| mask << 1 | u32::from(is_special(byte)))
+    block.as_chunks().0.iter().rev().fold(0, |mask, eight| {
+        let bytes = u64::from_le_bytes(*eight);
+        let [quote, backslash] = [b'"', b'\\'].map(|byte| below(bytes ^ eight_of(byte), 1));
+        mask << 8 | (quote | backslash | below(bytes, 0x20)) as u32
+    })
 }
 
 /// Which bytes are digits, commas and ones.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]
 pub fn board_masks(window: &[u8; 64]) -> BoardMasks {
-    let mask = |test: fn(u8) -> bool| {
-        window.iter().rev().fold(0, |mask, &byte| mask << 1 | u64::from(test(byte)))
-    };
-    BoardMasks {
-        digits: mask(|byte| byte.is_ascii_digit()),
-        commas: mask(|byte| byte == b','),
-        ones: mask(|byte| byte == b'1'),
+    let mut masks = BoardMasks { digits: 0, commas: 0, ones: 0 };
+    for (place, eight) in window.as_chunks().0.iter().enumerate() {
+        let bytes = u64::from_le_bytes(*eight);
+        masks.digits |= below(bytes ^ eight_of(b'0'), 10) << (8 * place);
+        masks.commas |= below(bytes ^ eight_of(b','), 1) << (8 * place);
+        masks.ones |= below(bytes ^ eight_of(b'1'), 1) << (8 * place);
     }
+    masks
 }

@@ -1,4 +1,4 @@
-//! NumPy's `.npy` files: headers read and written, rows written, mapped and streamed.
+//! NumPy's `.npy` files: headers read and written, rows written and mapped.
 //!
 //! Types and headers are read by the crate `npyz`, after [`guard`] went through them. Headers are
 //! written here, byte for byte as `numpy.save` does (npyz writes other text), so that the number of

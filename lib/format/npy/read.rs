@@ -10,7 +10,9 @@ use super::{ArrayHeader, Error};
 /// No more than this is mapped by one page fault: the largest page.
 const FAULT_AROUND: usize = 2 << 20;
 
-/// A file mapped to memory, for rows in any order.
+/// A file mapped to memory, for rows in any order: with [`Mapped::release`] a check of a pack of
+/// 259 MB takes 13 MiB of memory, without it 258 MiB, and as much processor time (`ds-check pack_20`
+/// of scripts/bench.sh, 2026-11-22).
 #[derive(Debug)]
 pub struct Mapped {
     map: Mmap,
