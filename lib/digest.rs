@@ -1,4 +1,4 @@
-//! SHA-256 of what a reader gives, and bytes as hexadecimal text.
+//! SHA-256 of a reader's bytes, and bytes as hexadecimal text.
 
 use std::io::{self, Read};
 

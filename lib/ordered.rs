@@ -1,5 +1,5 @@
-//! Work on several threads with the results in the order of the input: the bytes that leave are
-//! the same for every number of threads.
+//! Work on several threads with the results in the order of the input: the output is the same for
+//! every number of threads.
 
 use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -8,12 +8,12 @@ use std::thread;
 use crossbeam_channel::bounded;
 
 /// How many results of an item may wait for their turn, and how many items for each worker:
-/// enough to keep it busy, few enough that memory stays bounded by a handful of batches.
+/// enough to keep it busy, few enough that memory stays bounded by a few batches.
 const QUEUE: usize = 2;
 
 /// Sends the items of `source` through workers made by `make_worker` (one for each thread) and
 /// hands the results to `sink`, in order, on this thread. The first error of `source` or `sink`
-/// ends everything; what a worker finds wrong travels in its result.
+/// ends everything; a worker's errors are part of its result.
 ///
 /// With one job everything runs on this thread.
 pub fn ordered_map<Item, Out, Worker, E>(
@@ -38,8 +38,8 @@ where
 }
 
 /// The same for workers that make any number of results of one item, each handed on as it is made:
-/// memory is that of a few results, however many an item has. A worker stops where `Flow::Stop`
-/// is the answer.
+/// memory is that of a few results, however many an item has. A worker stops when the
+/// answer is `Flow::Stop`.
 pub fn ordered_flat_map<Item, Out, Worker, E>(
     jobs: NonZeroUsize,
     source: impl Iterator<Item = Result<Item, E>> + Send,
@@ -85,16 +85,16 @@ where
     E: Send,
     Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
 {
-    // Where the results of each item will come from is announced in the order of the items, and
-    // whichever worker is free takes the next item: order needs no sorting and no unbounded
-    // buffer, and nobody waits for another's long item. (These channels are std's, which drops what
-    // waits in it when its receiver goes; crossbeam's keeps it, and a worker whose results are still
+    // The channel of each item's results is announced in the order of the items, and the next free
+    // worker takes the next item: order needs no sorting and no unbounded buffer, and no worker
+    // waits for another's long item. (These are channels of std, which drop their content when the
+    // receiver is dropped. Channels of crossbeam keep it, and a worker whose results are still
     // announced would wait for ever.)
     let (announce, announced) = sync_channel::<Receiver<Result<Out, E>>>(QUEUE * jobs);
     // The workers share the items, and the last of them to end closes the channel.
     let (give, given) = bounded::<(Item, SyncSender<Result<Out, E>>)>(jobs);
     thread::scope(|scope| {
-        // Moved in, so that it is gone, and everybody stops, when the sink wants no more.
+        // Moved in, so that it is dropped, and all workers stop, when the sink wants no more.
         let announced = announced;
         for _ in 0..jobs {
             let mut worker = make_worker();
@@ -112,7 +112,7 @@ where
         scope.spawn(move || {
             for item in source {
                 let (send, results) = sync_channel(QUEUE);
-                // A channel that nobody listens to means that the sink wants no more.
+                // A channel without a receiver means that the sink wants no more.
                 if announce.send(results).is_err() {
                     return;
                 }

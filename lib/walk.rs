@@ -1,6 +1,6 @@
-//! Walking folders, with one policy for order, links and loops: the entries of a folder come by
-//! their names as bytes, what a folder holds comes in its place, links are followed, and what cannot
-//! be listed is an error.
+//! Walking folders, with one policy for order, links and loops: entries are sorted by the bytes of
+//! their names, the files in a folder come at the folder's place, links are followed, and a folder
+//! that cannot be listed is an error.
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -12,15 +12,15 @@ use walkdir::WalkDir;
 #[derive(Debug)]
 pub enum WalkError {
     Io(PathBuf, io::Error),
-    /// A link that leads back to a folder that it stands in.
+    /// A link that leads back to a folder that contains it.
     Cycle {
         link: PathBuf,
         ancestor: PathBuf,
     },
 }
 
-/// The files below `root`. Entries whose names are not `wanted` are left out, with all that they
-/// hold. A link that leads nowhere counts as a file: whoever opens it will name it.
+/// The files below `root`. Entries whose names are not `wanted` are left out, with everything in
+/// them. A broken link counts as a file: the error of opening it will name it.
 pub fn files(
     root: &Path,
     wanted: fn(&OsStr) -> bool,
@@ -37,7 +37,7 @@ pub fn files(
     })
 }
 
-/// The error at `path`, unless it is that of a link that leads nowhere.
+/// The error at `path`, unless `path` is a broken link.
 fn dead_link(path: PathBuf, error: walkdir::Error) -> Result<PathBuf, WalkError> {
     if let Some(ancestor) = error.loop_ancestor() {
         return Err(WalkError::Cycle { ancestor: ancestor.to_path_buf(), link: path });

@@ -250,7 +250,7 @@ fn mmidx_write_and_span_mask_skip_too() {
     let bad_segment = r#"{"id":"s","tokens":[1,2],"segments":[{"role":"user","channel":null,"start":1,"end":3}]}"#;
     tool("span-mask").input(format!("{bad_segment}\n")).run().says(
         1,
-        "span-mask: stdin:1: (s) segment [1, 3) does not lie behind the one before it within 2 tokens",
+        "span-mask: stdin:1: (s) segment [1, 3) does not lie after the one before it within 2 tokens",
     );
 }
 

@@ -79,7 +79,7 @@ def main():
         about = " ".join((function.__doc__ or "").split())
         parts += [f"## {section.title}\n", about + "\n", section.text]
     text = "\n".join(parts)
-    # What stands in the repository names no directory of this machine.
+    # Files in the repository do not name directories of this machine.
     for path, name in [(str(ROOT), "."), (sys.executable, "python"), (data, "$GRISTMILL_DATA")]:
         text = text.replace(str(path), name)
     text = text.replace(str(inputs.data), "$GRISTMILL_DATA")

@@ -14,7 +14,7 @@ def drawn(alphabet, width=1):
 
 
 def random_bytes(size, chance):
-    """Random bytes made valid: what is no UTF-8 becomes U+FFFD, three bytes of its own."""
+    """Random bytes made valid: what is not UTF-8 becomes U+FFFD, which is three bytes."""
     return chance.randbytes(size // 2).decode("utf-8", errors="replace")
 
 

@@ -35,7 +35,7 @@ class Inputs:
         return self.made(name, f"{sys.executable} {make} {self.sample} $out {rows} 1")
 
     def tokens(self, rows):
-        """Masked tokens records, as they come to mmidx-write."""
+        """Masked tokens records, the input of mmidx-write."""
         shard = self.conversations(rows)
         return self.made(f"tokens_{rows}.arrows", f"harmony-tok -q {shard} | span-mask -q > $out")
 
@@ -50,7 +50,7 @@ class Inputs:
         return self.made("raw_few", f"mkdir $out; ln -s {self.data}/macroxue/raw_small $out/0")
 
     def games(self, copies):
-        """Game records, as they come to npy-pack."""
+        """Game records, the input of npy-pack."""
         raw = self.raw_games(copies)
         return self.made(f"games_{copies}.arrows", f"mx-decode -q {raw} > $out")
 
@@ -95,7 +95,7 @@ class Inputs:
 
     def case_texts(self):
         for line in (self.data / "harmony/cases.jsonl").read_text().splitlines():
-            # Some cases are bad on purpose: a lone surrogate is no text.
+            # Some cases are invalid on purpose: a lone surrogate is not text.
             for text in texts_of(json.loads(line).get("messages")):
                 if not any(0xD800 <= ord(character) < 0xE000 for character in text):
                     yield text

@@ -25,7 +25,7 @@ RUN = 3
 
 
 def texts(messages):
-    """Every part of text that is not a system's or developer's: its place, and the part."""
+    """Every text part of other roles than system and developer: its place, and the part."""
     for message in messages:
         if isinstance(message["content"], list):
             for part in message["content"]:

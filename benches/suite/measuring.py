@@ -24,7 +24,7 @@ class Pipe:
 
 
 def pipe(text, stdin=None, **env):
-    """A pipe from what one types, without quotes or globs."""
+    """A pipe from a command line without quotes or globs."""
     return Pipe([part.split() for part in text.split("|")], stdin, env)
 
 

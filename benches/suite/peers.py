@@ -23,7 +23,7 @@ TYPES = {"search": 0, "tuple10": 1, "tuple11": 2}
 def batches():
     import pyarrow as pa
 
-    # Behind the end marker gristmill writes what was dropped; readers of Arrow stop before it.
+    # After the end marker gristmill writes what was dropped; readers of Arrow stop before it.
     return pa.ipc.open_stream(sys.stdin.buffer)
 
 

@@ -12,7 +12,7 @@ def table(head, rows):
 
 
 def number(value):
-    """Three significant digits, no more."""
+    """Three significant digits."""
     if value == 0:
         return "0"
     if value >= 100:
@@ -25,7 +25,7 @@ def megabytes(value):
 
 
 def spread(values):
-    """Lowest and highest run, in hundredths of the median."""
+    """Lowest and highest run, in percent from the median."""
     middle = sorted(values)[len(values) // 2]
     return f"{min(values) / middle - 1:+.0%} {max(values) / middle - 1:+.0%}"
 

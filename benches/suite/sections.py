@@ -39,7 +39,7 @@ class Section:
 
 
 def encode(bench, inputs, quick):
-    """Cold is the first pass of a new process, warm the median of those behind it."""
+    """Cold is the first pass of a new process, warm the median of those after it."""
     ours = ["gristmill", "gristmill-portable"]
     names = [*ours, "tiktoken-rs", "bpe-openai", "tiktoken", "fastokens"]
     text, goals = "", []
@@ -61,7 +61,7 @@ def encode(bench, inputs, quick):
         for name in names:
             equal = runs[name][0]["hash"] == facts["hash"]
             if name in ours and not equal:
-                raise SystemExit(f"{file}: {name} has not the tokens of tiktoken-rs")
+                raise SystemExit(f"{file}: {name} differs from the tokens of tiktoken-rs")
             load = median(name, lambda run: run["load"])
             rows.append(
                 [
@@ -105,7 +105,7 @@ def hard_texts(bench, inputs, quick):
             run = lambda name: json.loads(bench.output(["encode", name, "hard.ndjson", "1"]))
             ours = min((run("gristmill") for _ in range(bench.runs // 2)), key=lambda run: run["passes"])
             if size == sizes[0] and ours["hash"] != run("tiktoken-rs")["hash"]:
-                raise SystemExit(f"{kind}: not the tokens of tiktoken-rs")
+                raise SystemExit(f"{kind}: the tokens differ from those of tiktoken-rs")
             row.append(number(1e9 * ours["passes"][0] / ours["bytes"]))
         rows.append(row)
     head = ["ns a byte"] + [f"{size >> 10:,} KiB" for size in sizes]
@@ -150,13 +150,13 @@ def synth(bench, inputs, quick):
 
 
 def rows_of(inputs, file):
-    """How many rows of 48 bytes stand behind the header of an .npy file."""
+    """How many rows of 48 bytes follow the header of an .npy file."""
     return (os.path.getsize(inputs.path(file)) - 384) // 48
 
 
 def macroxue(bench, inputs, quick):
     """Raw logs to a pack. The peer is a packer of the usual crates (flate2, serde_json), which
-    keeps all rows in memory and checks next to nothing."""
+    keeps all rows in memory and checks almost nothing."""
     copies = 4 if quick else 20
     raw = inputs.raw_games(copies)
     pipes = {
@@ -236,7 +236,7 @@ def writers(bench, inputs, quick):
 
 
 def checking(bench, inputs, quick):
-    """ds-check beside `sha256sum` of the same files, which is what one does without it."""
+    """ds-check compared with `sha256sum` of the same files, the usual check without it."""
     sets = [
         ("pack", "rows", inputs.pack(4 if quick else 20)),
         ("root", "sequences", inputs.root(10_000 if quick else 100_000)),

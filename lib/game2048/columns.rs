@@ -2,7 +2,7 @@
 
 /// A column that has one item for each step.
 pub trait ItemColumn {
-    /// What a step has of it.
+    /// The value of one step.
     type Item;
 
     fn push(&mut self, item: Self::Item);
@@ -15,9 +15,9 @@ pub trait ItemColumn {
     fn reserve(&mut self, additional: usize);
 }
 
-/// Declares columns of equal length (`Steps`) and what they hold of one step (`Step`): a line
-/// `name: C` is a column `C` of the one, and its [`ItemColumn::Item`] of the other. The first
-/// column says how many steps there are.
+/// Declares columns of equal length (`Steps`) and the values of one step (`Step`): a line
+/// `name: C` is a column `C` in `Steps` and its [`ItemColumn::Item`] in `Step`. The length of the
+/// first column is the number of steps.
 macro_rules! step_columns {
     (
         $(#[$steps_attribute:meta])* $steps:ident, $(#[$step_attribute:meta])* $step:ident {
@@ -62,7 +62,7 @@ macro_rules! step_columns {
                 })
             }
 
-            /// The names of the columns that say something.
+            /// The names of the columns that have a value.
             pub fn filled(&self) -> Vec<&'static str> {
                 let columns = [
                     (stringify!($first), self.$first.is_filled()),
@@ -146,7 +146,7 @@ impl<T: Copy + Default> NullableColumn<T> {
         self.known.is_empty()
     }
 
-    /// All values, the default standing for null.
+    /// All values; null is the default value.
     pub fn values(&self) -> &[T] {
         &self.values
     }
@@ -166,7 +166,7 @@ impl<T: Copy + Default> NullableColumn<T> {
         self.values.push(value.unwrap_or_default());
     }
 
-    /// Appends values of which none is null.
+    /// Appends values, none null.
     pub fn extend_known(&mut self, values: impl IntoIterator<Item = T>) {
         self.values.extend(values);
         if !self.known.is_empty() {
@@ -174,7 +174,7 @@ impl<T: Copy + Default> NullableColumn<T> {
         }
     }
 
-    /// Appends so many nulls.
+    /// Appends this many nulls.
     pub fn extend_null(&mut self, count: usize) {
         if count > 0 {
             self.known.resize(self.values.len(), true);
@@ -232,7 +232,7 @@ impl<T: Copy + Default> ItemColumn for NullableColumn<T> {
 }
 
 impl<T> From<Vec<T>> for NullableColumn<T> {
-    /// Values of which none is null.
+    /// Values, none null.
     fn from(values: Vec<T>) -> Self {
         NullableColumn { values, known: Vec::new() }
     }
@@ -252,7 +252,7 @@ impl<T: Copy + Default> FromIterator<Option<T>> for NullableColumn<T> {
     }
 }
 
-/// The values of a step's four branches, of which any may be null.
+/// The values of a step's four branches; any may be null.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BranchColumn {
     /// Up, down, left, right: finite, and 0.0 where there is none.
@@ -297,7 +297,7 @@ impl ItemColumn for BranchColumn {
     }
 }
 
-/// The values of the branches that have their bit, and 0.0 for the others.
+/// The values of the branches whose bit is set, and 0.0 for the others.
 #[inline]
 pub fn known_values(values: &[f32; 4], known: u8) -> [f32; 4] {
     const MASKS: [[u32; 4]; 16] = {

@@ -1,13 +1,13 @@
 //! The board evaluation of Macroxue's player, and the legality of moves, by line tables.
 //!
 //! A line `a b c d` scores t(a) and, for each neighbouring pair (x, y), t(x)+t(y) when
-//! t(x) >= t(y), else 12*(t(x)-t(y)); and t(x) more when they are equal; t(r) = r * 2^r.
-//! Exponents of 16 and 17 count as they are.
+//! t(x) >= t(y), else 12*(t(x)-t(y)); when they are equal, t(x) is added; t(r) = r * 2^r.
+//! Exponents of 16 and 17 are not clamped.
 
 use super::board::{Board, Direction};
 use super::lines::{self, Line, Lines};
 
-/// What one look at all lines of a board tells.
+/// The result of one pass over all lines of a board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Survey {
     /// [`board_eval`].

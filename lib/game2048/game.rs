@@ -1,7 +1,7 @@
 //! One game as plain data: what its source says about it, and its steps as columns.
 //!
-//! What a source does not know is null. The pools' layouts are in `rows`; where games come
-//! from is no concern of this module.
+//! What a source does not know is null. The pools' layouts are in `rows`; this module does not
+//! know the source of a game.
 
 use super::board::Board;
 use super::columns::{BranchColumn, ItemColumn, NullableColumn, step_columns};
@@ -17,7 +17,7 @@ pub struct Game {
     pub score: Option<u64>,
     /// The largest tile itself (32768), not its exponent.
     pub max_tile: Option<u64>,
-    /// The largest exponent, as the sidecar has it.
+    /// The largest exponent, as in the sidecar.
     pub max_rank: Option<u8>,
     pub num_moves: Option<u64>,
     pub seconds: Option<f64>,
@@ -52,7 +52,7 @@ step_columns! {
         ev_legal: NullableColumn<u8>,
         max_rank: NullableColumn<u8>,
         seed: NullableColumn<u64>,
-        /// Up, down, left, right. Finite: whoever fills it in has checked that.
+        /// Up, down, left, right. Finite: the caller has checked that.
         branch_evs: BranchColumn,
     }
 }
@@ -65,13 +65,13 @@ impl Game {
         *self = Game { steps, ..Game::default() };
     }
 
-    /// The game's seed; where only its steps have one, that of the first.
+    /// The game's seed; if only its steps have one, the first step's.
     pub fn known_seed(&self) -> Option<u64> {
         self.seed.or_else(|| self.steps.seed.get(0))
     }
 
-    /// The index of a valuation name in this game, which is given one if it is new. `None`
-    /// if the game has as many names as u16 can count.
+    /// The index of a valuation name in this game; a new name is added. `None` if the game has as
+    /// many names as u16 can count.
     pub fn valuation_index(&mut self, name: &str) -> Option<u16> {
         let known = self.valuation_names.iter().position(|known| known == name);
         let index = u16::try_from(known.unwrap_or(self.valuation_names.len())).ok()?;

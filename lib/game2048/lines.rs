@@ -1,5 +1,5 @@
-//! Tables over every line of four cells with exponents 0..=17: its score, whether it can
-//! slide, where it slides to and what that gains. Each is built once, at first use.
+//! Tables over every line of four cells with exponents 0..=17: its score, whether it can slide,
+//! the line after the slide, and the score that this gains. Each is built once, at first use.
 //!
 //! A line is read from the side that tiles slide to (its first cell is the wall). Sliding
 //! to the other side is the same lookup on the reversed line.
@@ -17,13 +17,13 @@ const FORWARD: i32 = 1;
 /// Bit of an item of [`Lines`]: the line can slide towards its last cell.
 const BACKWARD: i32 = 2;
 
-/// What a line scores and whether it slides, for every line, at its [`index`].
+/// The score of every line and whether it slides, at its [`index`].
 ///
 /// `score << 2 | can slide backward << 1 | can slide forward`. The score of a line is at least
 /// -51.3 million (0 17 0 17) and at most 22.3 million (17 17 17 17), so two more bits fit i32.
 pub(super) struct Lines(Vec<i32>);
 
-/// Where every line slides to, at its [`index`].
+/// Every line after its slide, at its [`index`].
 pub(super) struct Slides(Vec<Slid>);
 
 /// A line after sliding towards its first cell.
@@ -87,7 +87,7 @@ pub(super) fn index(a: u8, b: u8, c: u8, d: u8) -> u32 {
     (u32::from(a) * R + u32::from(b)) * (R * R) + u32::from(c) * R + u32::from(d)
 }
 
-/// Both the score and whether a line slides are made of what its three pairs of neighbours say.
+/// The score of a line, and whether it slides, are put together from its three pairs of neighbours.
 fn build_lines() -> Lines {
     let mut pairs = [[(0, 0); RANKS]; RANKS];
     for (x, pairs) in (0..).zip(&mut pairs) {
@@ -133,8 +133,8 @@ fn pair_score(x: u8, y: u8) -> i32 {
     if x == y { both + x } else { both }
 }
 
-/// Where a line slides because of a pair of neighbours: equal tiles merge, and a tile goes to an
-/// empty cell beside it.
+/// In which directions a line slides because of a pair of neighbours: equal tiles merge, and a
+/// tile goes to an empty cell beside it.
 fn pair_slides(x: u8, y: u8) -> i32 {
     match (x, y) {
         (0, 0) => 0,

@@ -1,4 +1,4 @@
-//! The game 2048 as the self-play pools know it: boards and moves, the board evaluation,
+//! The game 2048 as in the self-play pools: boards and moves, the board evaluation,
 //! one game as columns, and the rows of the pools.
 //!
 //! Nothing here reads or writes files; those are in `format`.

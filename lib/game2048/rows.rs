@@ -8,14 +8,14 @@ use super::board::{Board, CELLS, Packed, unpack};
 use super::columns::{NullableColumn, known_values};
 use super::game::{Game, Steps};
 
-/// Bytes of a [`StepRow`] as packs of ours have it, with two bytes of padding at 26.
+/// Bytes of a [`StepRow`] in our packs, with two bytes of padding at 26.
 pub const ALIGNED_ROW: usize = 48;
 /// Bytes of a [`StepRow`] without padding, as the published packer writes it.
 pub const PACKED_ROW: usize = 46;
 /// Bytes of a [`SelfplayRow`].
 pub const SELFPLAY_ROW: usize = 28;
 
-/// Where `seed` starts in the two layouts; before it they differ in nothing.
+/// Where `seed` starts in the two layouts; before it they are equal.
 const ALIGNED_SEED: usize = 28;
 const PACKED_SEED: usize = 26;
 
@@ -83,7 +83,7 @@ pub enum RowError {
 impl StepRow {
     /// The row of the step at `position` of `game`. `valuation_ids` gives the pack's number
     /// of each of [`Game::valuation_names`]. The seed is the step's, else the game's;
-    /// a `max_rank` or `board_eval` that is null is an error, nothing is recomputed here.
+    /// a null `max_rank` or `board_eval` is an error, nothing is recomputed here.
     #[inline]
     pub fn of_step(
         game: &Game,
@@ -157,7 +157,7 @@ impl StepRow {
         unpack(self.packed_board(), self.max_rank)
     }
 
-    /// The 48 bytes of a pack of ours; the padding is zero.
+    /// The 48 bytes of a row of our packs; the padding is zero.
     #[inline]
     pub fn to_aligned(&self) -> [u8; ALIGNED_ROW] {
         let mut bytes = [0; ALIGNED_ROW];
@@ -219,7 +219,7 @@ impl StepRow {
     }
 }
 
-/// The columns of steps of which none is null, all of one length.
+/// Columns without nulls, all of one length.
 struct Known<'a> {
     step_index: &'a [u32],
     boards: &'a [Board],
@@ -253,7 +253,7 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// The row of a step, if nothing is wrong with it.
+    /// The row of a step, if it is valid.
     #[inline(always)]
     fn row(&self, position: usize, run_id: u32, valuation_ids: &[u8]) -> Option<StepRow> {
         let ev_legal = *self.ev_legal.get(position)?;

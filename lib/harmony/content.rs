@@ -1,4 +1,4 @@
-//! The parts of a message's content: text, and what only system and developer messages hold.
+//! The parts of a message's content: text, and what only system and developer messages have.
 
 use super::RenderError;
 use super::field::{self, attempt, expect, nullable, optional, or_default, required};
@@ -45,7 +45,7 @@ pub(super) struct DeveloperContent<'a> {
     pub tools: Option<Tools>,
 }
 
-/// Reads one part. Its kind may stand after its other fields.
+/// Reads one part. Its kind may come after its other fields.
 pub(super) fn part<'a>(reader: &mut Reader<'a>) -> Result<Part<'a>, RenderError> {
     expect(reader, Kind::Object)?;
     let start = reader.clone();
@@ -170,7 +170,7 @@ fn texts<'a>(reader: &mut Reader<'a>) -> Result<Vec<Text<'a>>, RenderError> {
     Ok(texts)
 }
 
-/// Reads what pydantic takes for a boolean when it is not strict.
+/// Reads what pydantic accepts as a boolean in non-strict mode.
 fn lax_boolean(reader: &mut Reader) -> Result<bool, RenderError> {
     const TRUE: [&str; 6] = ["1", "t", "y", "yes", "on", "true"];
     const FALSE: [&str; 6] = ["0", "f", "n", "no", "off", "false"];

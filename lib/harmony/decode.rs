@@ -1,9 +1,9 @@
-//! Tokens of a rendered conversation back to what it says.
+//! From the tokens of a rendered conversation back to its messages.
 
 use super::Role;
 use super::header::{self, StructureError, messages};
 
-/// A conversation as it stands in tokens.
+/// A conversation read from tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decoded {
     /// All tokens as text, control tokens by their names: nothing is left out.
@@ -11,24 +11,24 @@ pub struct Decoded {
     pub messages: Vec<DecodedMessage>,
 }
 
-/// A message as it stands in tokens. What a header leaves unclear is told in `header.rs`.
+/// A message read from tokens. `header.rs` says what a header leaves unclear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DecodedMessage {
     pub role: Role,
-    /// The name of a tool, or the one behind another role.
+    /// The name of a tool, or the name after another role.
     pub name: Option<String>,
     pub channel: Option<String>,
     pub recipient: Option<String>,
     pub content_type: Option<String>,
-    /// The content, its parts in one.
+    /// The content, its parts joined.
     pub text: String,
 }
 
-/// Decodes one rendered conversation; one EOD may stand at its end.
+/// Decodes one rendered conversation; one EOD may follow it.
 ///
 /// # Errors
 ///
-/// Tokens that are no whole conversation, ids outside the vocabulary, and text that is not
+/// Tokens that are not a whole conversation, ids outside the vocabulary, and text that is not
 /// UTF-8 (rendering makes none): nothing is replaced.
 pub fn decode(tokens: &[i32]) -> Result<Decoded, StructureError> {
     let mut bytes = Vec::new();

@@ -9,7 +9,7 @@ use crate::json;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{cause}", message.map(|index| format!("message {index}: ")).unwrap_or_default())]
 pub struct RenderError {
-    /// The message at fault, if it is one message.
+    /// The message with the error, if it is in one message.
     pub message: Option<usize>,
     /// The cause alone.
     pub cause: Cow<'static, str>,
@@ -20,13 +20,13 @@ impl RenderError {
         RenderError { message: None, cause: cause.into() }
     }
 
-    /// The same error, placed in a message unless it has its place.
+    /// The same error with the message's index, unless it has one.
     pub(super) fn in_message(mut self, index: usize) -> Self {
         self.message.get_or_insert(index);
         self
     }
 
-    /// The same error, placed in a part of a message.
+    /// The same error with the index of the message's part.
     pub(super) fn within(mut self, place: impl fmt::Display) -> Self {
         self.cause = format!("{place}: {}", self.cause).into();
         self

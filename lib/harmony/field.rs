@@ -1,16 +1,16 @@
 //! Reading the fields of an object where a later duplicate replaces an earlier one.
 //!
-//! A value that means nothing is an error only if it stays, so that what is wrong with a value
-//! is kept beside it ([`Slot`]) until its object has ended.
+//! An invalid value is an error only if no later duplicate replaces it, so its error is kept
+//! ([`Slot`]) until the object has ended.
 
 use super::RenderError;
 use crate::json::{self, Kind, Reader, Str};
 
-/// The value of a field as it was last seen, or what is wrong with it; `None` if missing.
+/// The last value of a field, or its error; `None` if missing.
 pub(super) type Slot<T> = Option<Result<T, RenderError>>;
 
-/// Reads a value by `f`. Where `f` refuses it, it is skipped and the refusal is returned for
-/// later; only broken JSON is an error at once.
+/// Reads a value by `f`. If `f` refuses it, it is skipped and the error is returned for later;
+/// only invalid JSON is an error at once.
 pub(super) fn attempt<'a, T>(
     reader: &mut Reader<'a>,
     f: impl FnOnce(&mut Reader<'a>) -> Result<T, RenderError>,
@@ -49,13 +49,13 @@ pub(super) fn nullable<'a, T>(
     }
 }
 
-/// The name of a field; `scratch` holds it where it has escapes. A name that is no text is
-/// empty, which no field is.
+/// The name of a field; `scratch` holds it if it has escapes. A name that is not valid text
+/// is empty; no field has an empty name.
 pub(super) fn name<'b, 'a: 'b>(key: &Str<'a>, scratch: &'b mut String) -> &'b str {
     key.decode(scratch).unwrap_or_default()
 }
 
-/// The value of a field that must be there.
+/// The value of a required field.
 pub(super) fn required<T>(slot: Slot<T>, field: &str) -> Result<T, RenderError> {
     match slot {
         None => Err(RenderError::new(format!("{field} is missing"))),
@@ -68,7 +68,7 @@ pub(super) fn optional<T>(slot: Slot<Option<T>>, field: &str) -> Result<Option<T
     or_default(slot, field, || None)
 }
 
-/// The value of a field with a default for a missing one; null is no value.
+/// The value of a field with a default if it is missing; null is not accepted.
 pub(super) fn or_default<T>(
     slot: Slot<Option<T>>,
     field: &str,
@@ -80,7 +80,7 @@ pub(super) fn or_default<T>(
     }
 }
 
-/// A string of the input for an error text: as it stands there, on one line, not long.
+/// A string of the input for an error message: as it was written, on one line, shortened.
 pub(super) fn quoted(text: &Str) -> String {
     const LONGEST: usize = 40;
     let mut out = String::from("\"");

@@ -1,8 +1,8 @@
 //! The structure of a token sequence: its messages and their headers.
 //!
-//! A header is text, and where one of its pieces ends is not marked; as in the official parser
-//! white space separates them. So a tool that is named like a role, or a name, recipient or
-//! channel with white space in it, does not come back as it was.
+//! A header is text, and the ends of its pieces are not marked; as in the official parser, white
+//! space separates them. So a tool that is named like a role, or a name, recipient or channel
+//! with white space in it, is not read back as it was written.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::tokenizer::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("token {position}: {cause}")]
 pub struct StructureError {
-    /// The token at fault, counted from the sequence's first; its length if it ends too early.
+    /// The index of the wrong token; the sequence's length if it ends too early.
     pub position: usize,
     /// The cause alone.
     pub cause: String,
@@ -33,7 +33,7 @@ impl StructureError {
 pub(super) struct Found {
     /// All its tokens, from `<|start|>` to its end token.
     pub tokens: Range<usize>,
-    /// Those between `<|message|>` and its end token.
+    /// The tokens between `<|message|>` and its end token.
     pub content: Range<usize>,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct Header {
     pub content_type: Option<String>,
 }
 
-/// Finds the segments of one rendered conversation (one [`EOD`] may stand at its end) and
+/// Finds the segments of one rendered conversation (one [`EOD`] may follow it) and
 /// appends them to `out`. On an error nothing is appended.
 pub fn segments_of(tokens: &[i32], out: &mut Segments) -> Result<(), StructureError> {
     let mark = out.mark();

@@ -1,10 +1,10 @@
-//! Tokens of system and developer messages seen before: in a dataset the same few stand in
-//! every row.
+//! Tokens of system and developer messages seen before: in a dataset every row has
+//! one of the same few.
 
 use super::Role;
 use crate::json::Reader;
 
-/// How many messages are kept; the oldest gives way.
+/// How many messages are kept; a new one replaces the oldest.
 const MAX_ENTRIES: usize = 8;
 /// The longest JSON text of a message that is kept, in bytes.
 const MAX_BYTES: usize = 8192;

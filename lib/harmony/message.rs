@@ -1,4 +1,4 @@
-//! A conversation as it stands in JSON, read in one pass and borrowed from the text.
+//! A conversation in JSON, read in one pass and borrowed from the text.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ impl<'a> Conversation<'a> {
 
 pub(super) enum Entry<'a> {
     New(Message<'a>),
-    /// The place in the memo of a message with the very same text.
+    /// The place in the memo of a message with exactly the same text.
     Known(usize),
 }
 
@@ -130,7 +130,7 @@ fn message<'a>(
         }
         Ok::<_, RenderError>(())
     })?;
-    // Roles name themselves in their errors.
+    // Errors of roles name the role.
     let role = match role {
         Some(Err(error)) => return Err(error),
         other => required(other, "role")?,

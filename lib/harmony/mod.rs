@@ -1,6 +1,6 @@
 //! Harmony conversations: from the JSON of their messages to tokens, and back.
 //!
-//! The measure is the official Python package `openai-harmony` 0.0.8 with
+//! The reference is the official Python package `openai-harmony` 0.0.8 with
 //! `auto_drop_analysis` off, as the SYNTH pipeline ran it: what it accepts is rendered to the
 //! same tokens, what it refuses is refused. Masks and splits are not made here.
 
@@ -26,7 +26,7 @@ pub use render::{Rendered, Renderer};
 pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, loss_mask};
 
-/// Which conversations are rendered; how does not differ.
+/// Which conversations are rendered; the rendering is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Policy {
     /// Roles system, developer, user and assistant; every assistant message in channel

@@ -1,8 +1,8 @@
-//! Numbers on their way through Python's `json` into the official renderer.
+//! Numbers as they pass through Python's `json` into the official renderer.
 //!
 //! Python reads a float exactly and writes it by `repr`; the renderer reads that with
-//! serde_json 1.0.140, whose default way can be off by one unit in the last place, and writes
-//! it with ryu. All three steps are taken here, since newer versions of these differ.
+//! serde_json 1.0.140, which by default can be off by one unit in the last place, and writes
+//! it with ryu. All three steps are done here, since newer versions of these differ.
 
 use crate::json;
 

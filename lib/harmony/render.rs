@@ -26,7 +26,7 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// Forgets everything, keeps the memory.
+    /// Clears everything and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.tokens.clear();
         self.segments.clear();
@@ -38,7 +38,7 @@ pub struct Renderer {
     policy: Policy,
     pen: Pen,
     memo: Memo,
-    /// Messages of the conversation in hand that are worth remembering.
+    /// Messages of the current conversation to be remembered.
     fresh: Vec<Fresh>,
 }
 
@@ -171,7 +171,7 @@ fn names_channels(parts: &[Part]) -> bool {
     })
 }
 
-/// Writes messages as tokens; apart from the memo, so that both can be borrowed.
+/// Writes messages as tokens; separate from the memo, so that both can be borrowed.
 struct Pen {
     encoder: Encoder,
     /// Text put together before it is encoded.

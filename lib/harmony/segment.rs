@@ -1,4 +1,4 @@
-//! Which tokens of a conversation are which message.
+//! Which tokens of a conversation belong to which message.
 
 use super::Role;
 
@@ -12,7 +12,7 @@ pub struct Segment {
     pub end: i32,
 }
 
-/// The channel of a message. Its text is [`Segments::channel`].
+/// The channel of a message. [`Segments::channel`] gives its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
     Analysis,
@@ -33,7 +33,7 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// The channel of a segment of this list, as it stands in the message.
+    /// The channel of a segment of this list, as in the message.
     pub fn channel(&self, segment: &Segment) -> Option<&str> {
         match segment.channel? {
             Channel::Analysis => Some("analysis"),
@@ -57,18 +57,18 @@ impl Segments {
         }
     }
 
-    /// Forgets everything, keeps the memory.
+    /// Clears everything and keeps the allocated memory.
     pub fn clear(&mut self) {
         self.list.clear();
         self.names.clear();
     }
 
-    /// A mark of the present state, for [`Segments::reset`].
+    /// A mark of the current state, for [`Segments::reset`].
     pub(super) fn mark(&self) -> (usize, usize) {
         (self.list.len(), self.names.len())
     }
 
-    /// Forgets what was added since the mark.
+    /// Removes what was added since the mark.
     pub(super) fn reset(&mut self, (list, names): (usize, usize)) {
         self.list.truncate(list);
         self.names.truncate(names);

@@ -32,17 +32,17 @@ impl FromStr for ChannelSpan {
     }
 }
 
-/// Of what position t of the masks speaks.
+/// Which token position t of the masks describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Alignment {
-    /// Of `tokens[t + 1]`, the label at t: what a trainer with `labels = tokens[1:]` wants.
+    /// `tokens[t + 1]`, the label at t, for a trainer with `labels = tokens[1:]`.
     Label,
-    /// Of `tokens[t]` itself.
+    /// `tokens[t]` itself.
     Token,
 }
 
 impl Alignment {
-    /// As it stands in a stream's header.
+    /// Its name in a stream's header.
     pub fn name(self) -> &'static str {
         match self {
             Alignment::Label => "label",
@@ -52,7 +52,7 @@ impl Alignment {
 }
 
 impl Spans {
-    /// The contract's spans, analysis 1 and final 2, with those named put over them.
+    /// The contract's spans, analysis 1 and final 2, changed and extended by the given ones.
     pub fn synth_kd_v1(named: &[ChannelSpan]) -> Spans {
         let mut spans = Spans { channels: Vec::new() };
         let contract = [("analysis", 1), ("final", 2)];
@@ -64,8 +64,8 @@ impl Spans {
         spans
     }
 
-    /// The contract's spans with those over them that an object `{"channel": id}` names; what
-    /// is no id in it is left out.
+    /// The contract's spans, changed and extended by an object `{"channel": id}`; values that are
+    /// not ids are left out.
     pub fn from_json(object: &serde_json::Value) -> Spans {
         let named: Vec<ChannelSpan> = object
             .as_object()
@@ -90,7 +90,7 @@ impl Spans {
     }
 
     /// Appends the span id of each of `length` positions. Wrapper tokens belong to their message;
-    /// what is in no segment (the EOD) is 0. The segments must lie one behind another within the
+    /// what is in no segment (the EOD) is 0. The segments must follow one another within the
     /// sequence; on an error nothing is appended.
     pub fn append<'a>(
         &self,
@@ -113,7 +113,7 @@ impl Spans {
             else {
                 out.truncate(start);
                 return Err(format!(
-                    "segment [{}, {}) does not lie behind the one before it within {length} tokens",
+                    "segment [{}, {}) does not lie after the one before it within {length} tokens",
                     segment.start, segment.end
                 ));
             };

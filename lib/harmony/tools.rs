@@ -8,7 +8,7 @@ use super::typescript;
 use super::value::{self, Value};
 use crate::json::{Kind, Reader};
 
-/// Namespaces in the order of their keys, which need not be their names.
+/// Namespaces in the order of their keys; a key may differ from the name.
 pub(super) type Tools = BTreeMap<String, Namespace>;
 
 pub(super) struct Namespace {
@@ -109,7 +109,7 @@ pub(super) fn write(tools: &Tools, out: &mut String) {
     }
 }
 
-/// Lines are joined by line feeds; some end with one of their own.
+/// Lines are joined by line feeds; some already end with one.
 fn write_namespace(namespace: &Namespace, out: &mut String) {
     out.push_str("## ");
     out.push_str(&namespace.name);

@@ -1,14 +1,14 @@
 //! JSON schemas as the TypeScript that the official renderer shows to the model.
 //!
-//! Its rules are uneven and are kept as they are, for instance: only `type: "string"` heeds
-//! `enum`; a property's default is quoted plainly, that of an `enum` at the top of a `oneOf`
-//! as JSON; `anyOf` and `$ref` mean nothing.
+//! Its rules are irregular and are kept as they are, for instance: only `type: "string"` uses
+//! `enum`; a property's default is put in plain quotes, the default of an `enum` at the top of a
+//! `oneOf` is JSON; `anyOf` and `$ref` are ignored.
 
 use std::fmt::Write;
 
 use super::value::Value;
 
-/// Appends the type that a schema describes. `indent` stands before lines after the first.
+/// Appends the type that a schema describes. `indent` is written before every line but the first.
 pub(super) fn write(schema: &Value, indent: &str, out: &mut String) {
     if let Some(variants) = array(schema, "oneOf") {
         for variant in variants {
@@ -100,8 +100,8 @@ fn write_property(name: &str, mark: &str, property: &Value, indent: &str, out: &
         }
     }
     if let Some(variants) = array(property, "oneOf") {
-        // The description goes above, unless the first variant has the same one. (If both have
-        // one and they differ, that of the first variant is lost.)
+        // The description goes above, unless the first variant has the same one. (If they
+        // differ, the first variant's is lost.)
         let first = variants.first().and_then(|first| string(first, "description"));
         let above = description.filter(|description| first != Some(description));
         if let Some(description) = above {
@@ -142,7 +142,7 @@ fn write_nullable(schema: &Value, indent: &str, out: &mut String) {
     }
 }
 
-/// Appends the comment behind a variant.
+/// Appends the comment after a variant.
 fn write_trailing(description: Option<&str>, default: Option<String>, out: &mut String) {
     let default = default.map(|default| format!("default: {default}"));
     let comments: Vec<&str> = description.into_iter().chain(default.as_deref()).collect();
@@ -152,7 +152,7 @@ fn write_trailing(description: Option<&str>, default: Option<String>, out: &mut 
     }
 }
 
-/// A default for a comment: strings in plain quotes, those of an enum bare, others as JSON.
+/// A default for a comment: strings in plain quotes, of an enum without quotes, others as JSON.
 fn plain_default(schema: &Value) -> Option<String> {
     Some(match schema.get("default")? {
         Value::String(text) if has_enum(schema) => text.clone(),

@@ -11,7 +11,7 @@ use crate::json::{self, Kind, Reader};
 pub(super) enum Value {
     Null,
     Boolean(bool),
-    /// As it is shown.
+    /// The text that is shown.
     Number(String),
     String(String),
     Array(Vec<Value>),
@@ -86,10 +86,10 @@ impl Value {
     }
 }
 
-/// How many arrays and objects a schema may nest: serde_json takes 127, and nine stand around.
+/// How many arrays and objects a schema may nest: serde_json takes 127, and nine are around it.
 const MAX_DEPTH: usize = 118;
 
-/// Reads an object as the official renderer has it in hand: keys in the order of their first
+/// Reads an object as the official renderer does: keys in the order of their first
 /// appearance with their last value, strings without lone surrogates, finite numbers.
 pub(super) fn object(reader: &mut Reader) -> Result<Value, RenderError> {
     expect(reader, Kind::Object)?;

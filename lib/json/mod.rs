@@ -1,7 +1,7 @@
 //! A strict pull reader over JSON text in memory, and a writer of JSON strings.
 //!
 //! It borrows from the text, allocates nothing, and leaves the meaning of values to its
-//! caller: numbers come as their own text, strings with their escapes still in them.
+//! caller: numbers are given as their text, strings with their escapes.
 //! The grammar is RFC 8259. It does not build trees and does not stream.
 
 mod number;
@@ -21,7 +21,7 @@ pub const MAX_DEPTH: usize = 990;
 /// The most digits of an integer that [`Reader::lenient`] takes, the limit of Python's `int`.
 pub const MAX_LENIENT_DIGITS: usize = 4300;
 
-/// What stands at a place of the text where a value may stand.
+/// The kind of a value, judged by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Object,
@@ -47,7 +47,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Where the text stopped being what was asked for, and why.
+/// Where the text is not what the caller asked for, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} at byte {offset}")]
 pub struct Error {
@@ -59,7 +59,7 @@ pub struct Error {
 
 /// A pull reader: the caller asks for the value it expects and gets it or an [`Error`].
 ///
-/// After an error the position is unspecified; the reader is then of no more use.
+/// After an error the position is unspecified; the reader cannot be used any more.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     text: &'a str,
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads one value of any kind, checks it and forgets it. Uses no stack for nesting.
+    /// Checks and skips one value of any kind. Uses no stack for nesting.
     pub fn skip(&mut self) -> Result<(), Error> {
         // One bit per open bracket: 1 is an object.
         let mut open = [0u64; MAX_DEPTH / 64 + 1];
@@ -276,7 +276,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Steps over `value` if the text goes on with it. It must be the text of a whole object,
-    /// array or string that was read before, from where values stand no deeper.
+    /// array or string that was read before, at this depth or deeper.
     pub fn accept(&mut self, value: &str) -> bool {
         self.white_space();
         let found = self.text.as_bytes()[self.at..].starts_with(value.as_bytes());

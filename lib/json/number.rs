@@ -1,4 +1,4 @@
-//! The grammar of numbers, and exact integers out of them.
+//! The grammar of numbers, and their exact integers.
 
 use super::{Error, MAX_LENIENT_DIGITS};
 

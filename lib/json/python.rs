@@ -1,11 +1,11 @@
-//! JSON as Python's `json.dumps` writes it: ASCII alone, floats as `repr` has them.
+//! JSON as Python's `json.dumps` writes it: ASCII only, floats as `repr` writes them.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 
-/// What stands between the items of an array or object, and after a key.
+/// The separators between the items of an array or object, and after a key.
 #[derive(Clone, Copy, Debug)]
 pub struct PythonFormatter {
     item: &'static [u8],
@@ -18,7 +18,7 @@ impl PythonFormatter {
     /// `separators=(",", ":")`.
     pub const COMPACT: PythonFormatter = PythonFormatter { item: b",", key: b":" };
 
-    /// The text of a value. Members of a struct come in the order of its declaration.
+    /// The text of a value. Members of a struct are in the order of its declaration.
     pub fn text(self, value: &impl Serialize) -> serde_json::Result<String> {
         let mut text = Vec::new();
         value.serialize(&mut Serializer::with_formatter(&mut text, self))?;
@@ -47,7 +47,7 @@ impl Formatter for PythonFormatter {
         out.write_all(repr(value).as_bytes())
     }
 
-    /// A part of a string that needs no escape but for the sake of ASCII.
+    /// A part of a string in which only characters beyond ASCII are escaped.
     fn write_string_fragment<W: Write + ?Sized>(
         &mut self,
         out: &mut W,

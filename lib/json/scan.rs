@@ -1,4 +1,4 @@
-//! Finding what is special in strings, 32 bytes at a time.
+//! Finding the special bytes in strings, 32 bytes at a time.
 
 use super::Error;
 use crate::simd::json_specials;
@@ -21,7 +21,7 @@ pub(super) fn special(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Copies the bytes from `at` to the first quote, backslash or control character, or to `end`, and
-/// gives their number. What stands in `to` behind them is overwritten too: it must have room for
+/// gives their number. The bytes of `to` after them are overwritten too: it must have room for
 /// [`BLOCK`] bytes more than there are up to `end`.
 #[inline]
 pub(super) fn copy(bytes: &[u8], at: usize, end: usize, to: &mut [u8]) -> usize {
@@ -64,7 +64,7 @@ pub(super) fn string_end(text: &str, start: usize) -> Result<(usize, bool), Erro
                 b'\\' => escaped = true,
                 _ => return Err(control(at + place)),
             }
-            // What belongs to the escape is not looked at again.
+            // The bytes of the escape are not looked at again.
             let behind = escape_end(bytes, at + place)?;
             match behind - at {
                 within @ ..BLOCK => found &= u32::MAX << within,

@@ -1,18 +1,18 @@
-//! Strings as they stand in the text, their decoding, and the writing of strings.
+//! Strings in the text, their decoding, and the writing of strings.
 
 use super::{Error, scan};
 
-/// The text between the quotes of a string: its form is checked, its escapes stand.
+/// The text between the quotes of a string: its form is checked, its escapes are not decoded.
 #[derive(Clone, Copy, Debug)]
 pub struct Str<'a> {
-    /// The whole JSON text: the quote behind the string ends a search in it.
+    /// The whole JSON text: the quote after the string ends a search in it.
     text: &'a str,
     start: usize,
     end: usize,
     escaped: bool,
 }
 
-/// What the letter behind a backslash stands for; 0 for `u` and what is no escape.
+/// The character that a letter after a backslash means; 0 for `u` and for invalid escapes.
 static SIMPLE: [u8; 256] = {
     let mut table = [0; 256];
     let known = *b"\"\"\\\\//b\x08f\x0cn\nr\rt\t";
@@ -29,7 +29,7 @@ impl<'a> Str<'a> {
         Str { text, start, end, escaped }
     }
 
-    /// The text between the quotes, as it stands.
+    /// The text between the quotes, not decoded.
     pub fn raw(&self) -> &'a str {
         &self.text[self.start..self.end]
     }
@@ -44,7 +44,7 @@ impl<'a> Str<'a> {
         (!self.escaped).then_some(self.raw())
     }
 
-    /// The string's value; `scratch` holds it where there are escapes. A lone surrogate is an
+    /// The string's value; `scratch` holds it if there are escapes. A lone surrogate is an
     /// error.
     pub fn decode<'b>(&self, scratch: &'b mut String) -> Result<&'b str, Error>
     where
@@ -70,8 +70,8 @@ impl<'a> Str<'a> {
         // To look through the text once more costs 2.3 % of the instructions of a whole run (4.8 of
         // 206 million, 2026-11-22: callgrind, `harmony-tok -q -j1 --to arrow` on
         // conversations_1000.parquet of scripts/bench.sh).
-        // SAFETY: `decoded` was a string's bytes, to which were added: stretches of the text that
-        // end at an ASCII byte or at the string's end, where a character ends too, and characters.
+        // SAFETY: `decoded` had a string's bytes. What was added to it is whole characters: pieces
+        // of the text that end at an ASCII byte or at the string's end, and decoded escapes.
         *out = unsafe { String::from_utf8_unchecked(decoded) };
         result
     }
@@ -80,7 +80,7 @@ impl<'a> Str<'a> {
     fn decode_bytes(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         let bytes = self.text.as_bytes();
         // No escape is shorter than its character. Blocks are copied whole, before it is known how
-        // much of them counts.
+        // many of their bytes are needed.
         let start = out.len();
         out.resize(start + (self.end - self.start) + scan::BLOCK, 0);
         let (mut at, mut to) = (self.start, start);
@@ -96,7 +96,7 @@ impl<'a> Str<'a> {
             if at >= self.end {
                 break Ok(());
             }
-            // Most escapes stand for one byte.
+            // Most escapes mean one byte.
             let simple = bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]);
             if simple != 0 {
                 out[to] = simple;

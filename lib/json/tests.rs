@@ -200,7 +200,7 @@ fn escapes_at_every_place_of_a_block() {
         let mut text = String::from("\"");
         for _ in 0..r.below(6) {
             (0..r.below(40)).for_each(|n| text.push((b'a' + n as u8 % 26) as char));
-            // Lone surrogates come now and then.
+            // Lone surrogates appear now and then.
             text.push_str(PIECES[r.below(if round % 8 == 0 { 14 } else { 12 })]);
         }
         text.push('"');
@@ -238,7 +238,7 @@ fn agrees_with_serde_json() {
             (Err(_), Err(_)) => bad += 1,
             _ => panic!("{text:?}: serde_json {theirs:?}, ours {ours:?}"),
         }
-        // Skipping takes what building takes, lone surrogates and overflowing numbers aside.
+        // Skipping accepts what building accepts, except lone surrogates and overflowing numbers.
         let mut reader = Reader::new(&text);
         let skipped = reader.raw().and_then(|span| {
             reader.end()?;

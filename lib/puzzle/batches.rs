@@ -1,5 +1,5 @@
-//! The groups of a build as batches of `puzzle` records, in chunks that threads share. What the
-//! batches hold depends on the source and the range alone.
+//! The groups of a build as batches of `puzzle` records, in chunks that threads share. The
+//! batches depend only on the source and the range.
 
 use std::ops::{AddAssign, Range};
 
@@ -29,7 +29,7 @@ pub fn chunks(
     std::iter::from_fn(move || {
         let mut groups = Vec::new();
         let mut tokens = 0usize;
-        // An error waits until the groups before it are through.
+        // An error waits until the groups before it are done.
         while tokens < BATCH_TOKENS
             && let Some(Ok(group)) = next_groups.next_if(Result::is_ok)
         {
@@ -51,7 +51,7 @@ pub struct EncodedPuzzles {
     pub counts: PuzzleCounts,
 }
 
-/// What was made, train and test apart.
+/// What was made, train and test separately.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PuzzleCounts {
     pub groups: [u64; 2],
@@ -90,7 +90,7 @@ impl PuzzleCounts {
 }
 
 impl GroupChunk {
-    /// Hands the records of the chunk to `send`, a batch at a time, until it says false.
+    /// Hands the records of the chunk to `send`, a batch at a time, until it returns false.
     pub fn encode(self, mut send: impl FnMut(Result<EncodedPuzzles, ArrowError>) -> bool) {
         let mut build = self.build.as_deref();
         let mut builder = PuzzlesBuilder::default();
@@ -133,7 +133,7 @@ impl GroupChunk {
     }
 }
 
-/// What has been built and counted so far; both begin anew.
+/// What has been built and counted so far; both start again.
 fn finished(
     builder: &mut PuzzlesBuilder,
     counts: &mut PuzzleCounts,

@@ -1,6 +1,6 @@
 //! Reads `source,question,answer,rating` rows, one line each. Not the crate `csv`: its quotes run
-//! over line ends, so that one stray quote swallows the rest of a file (and the memory), and the
-//! two fields that matter here hold neither commas nor line ends.
+//! over line ends, so that one stray quote takes in the rest of a file (and fills the memory),
+//! and the two fields that matter here have neither commas nor line ends.
 
 use super::Error;
 use super::source::last_part;
@@ -14,7 +14,7 @@ const HEADER: &str = "source,question,answer,rating";
 /// No line may be longer (a maze of 2,000 × 2,000 still fits): nothing else bounds the memory.
 const LONGEST_LINE: usize = 16 << 20;
 
-/// The lines after the header; empty ones are passed over.
+/// The lines after the header; empty ones are skipped.
 pub(super) struct Lines<R> {
     reader: BufReader<R>,
     path: PathBuf,
@@ -76,7 +76,7 @@ pub(super) fn short_place(path: &Path, line: u64) -> String {
 }
 
 /// The four fields of a row, untouched. A field that starts with a quote ends with one, on the
-/// same line, and two quotes in it are one; elsewhere a quote is a character like any other.
+/// same line, and two quotes in it are one; elsewhere a quote is an ordinary character.
 pub(super) fn fields(row: &[u8]) -> Result<[Cow<'_, [u8]>; 4], String> {
     let mut found: [Cow<'_, [u8]>; 4] = Default::default();
     let mut count = 0;
@@ -102,7 +102,7 @@ pub(super) fn fields(row: &[u8]) -> Result<[Cow<'_, [u8]>; 4], String> {
     Ok(found)
 }
 
-/// What stands between a field's quotes, and what follows the comma after it.
+/// The text between a field's quotes, and the text after the comma that follows.
 fn quoted(text: &[u8]) -> Result<(Vec<u8>, Option<&[u8]>), String> {
     let mut field = Vec::new();
     let mut at = 0;
@@ -122,7 +122,7 @@ fn quoted(text: &[u8]) -> Result<(Vec<u8>, Option<&[u8]>), String> {
     Err("a quote is not closed on its line".to_string())
 }
 
-/// Input in a message: quoted, cut after 60 bytes.
+/// Input for a message: quoted, cut after 60 bytes.
 pub(super) fn excerpt(text: &[u8]) -> String {
     let shown = String::from_utf8_lossy(&text[..text.len().min(60)]);
     format!("{shown:?}{}", if text.len() > 60 { "..." } else { "" })

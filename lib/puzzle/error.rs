@@ -49,7 +49,7 @@ impl From<Error> for error::Error {
     }
 }
 
-/// What clap matched is not what the domain declares: a mistake of the program.
+/// What clap matched is not what the domain declares: a bug.
 impl From<clap::Error> for Error {
     fn from(error: clap::Error) -> Error {
         Error::Usage(error.to_string())

@@ -1,5 +1,5 @@
 //! A group and its augmentations: the original, then up to `num_aug` puzzles that differ from it
-//! and from one another. Groups depend on nothing outside themselves, so that any thread may
+//! and from one another. Groups do not depend on one another, so that any thread may
 //! expand any of them.
 
 use super::random::Key;
@@ -7,10 +7,10 @@ use super::{Augmented, Domain, Example, Split};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
 
-/// How many augmentations are tried for each one that is wanted.
+/// How many augmentations are tried for each requested one.
 const TRIALS: u64 = 5;
 
-/// The examples of one original puzzle, and what is to be made of them in one split.
+/// The examples of one original puzzle, and how they are expanded in one split.
 #[derive(Clone)]
 pub struct PuzzleGroup {
     pub domain: &'static dyn Domain,
@@ -19,7 +19,7 @@ pub struct PuzzleGroup {
     pub name: String,
     /// The split whose examples are made.
     pub split: Split,
-    /// What the augmentations are keyed by: the split, or `both` where two splits share them.
+    /// The key of the augmentations: the split, or `both` if two splits share them.
     pub key_split: &'static str,
     /// The examples of all splits: together they decide which augmentations are duplicates.
     pub examples: Vec<Example>,
@@ -27,7 +27,7 @@ pub struct PuzzleGroup {
 }
 
 impl PuzzleGroup {
-    /// A group of one example, augmented in train alone.
+    /// A group of one example, augmented only in train.
     pub(super) fn of_one(
         domain: &'static dyn Domain,
         seed: u64,
@@ -50,7 +50,7 @@ impl PuzzleGroup {
 pub struct ExpandedPuzzle {
     /// Unique within a split of a build.
     pub name: String,
-    /// Those of the group's split.
+    /// The examples of the group's split.
     pub examples: Vec<Example>,
 }
 
@@ -70,8 +70,8 @@ pub struct Expansion<'a> {
 }
 
 impl Expansion<'_> {
-    /// How many augmentations fewer than wanted there were, duplicates left out; known once the
-    /// puzzles are through. Of a group in both splits it is counted in train.
+    /// How many of the requested augmentations are missing because of duplicates; known after the
+    /// last puzzle. For a group in both splits it is counted in train.
     pub fn shortfall(&self) -> u64 {
         let PuzzleGroup { split, examples, num_aug, .. } = self.group;
         let elsewhere =
@@ -79,7 +79,7 @@ impl Expansion<'_> {
         if elsewhere { 0 } else { num_aug - self.accepted }
     }
 
-    /// The next augmentation that is no duplicate.
+    /// The next augmentation that is not a duplicate.
     fn next_augmented(&mut self) -> Option<Augmented> {
         let group = self.group;
         let key = group.key(group.key_split);

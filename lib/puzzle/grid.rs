@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::record::puzzle::{Puzzle, Puzzles};
 use crate::record::{JsonForm, PUZZLE};
 
-/// The schema of puzzles whose sides are no tokens, but any JSON: `ds-cat --grid`.
+/// The schema of puzzles whose sides are any JSON in place of tokens: `ds-cat --grid`.
 pub fn grid_schema() -> SchemaRef {
     let side = |name| Arc::new(JsonForm::Value.mark(Field::new(name, DataType::Utf8, false)));
     let sides = ["inputs_json", "labels_json"].map(side);
@@ -23,8 +23,8 @@ fn name_fields() -> Vec<FieldRef> {
     schema.fields().iter().take_while(|field| field.name() != "inputs").cloned().collect()
 }
 
-/// A batch of puzzle records with both sides decoded, in [`grid_schema`]. `before` records came
-/// before this batch: an error names the record by its number from 1.
+/// A batch of puzzle records with both sides decoded, in [`grid_schema`]. There were
+/// `before` records before this batch: an error names the record by its number from 1.
 pub fn grids(batch: &RecordBatch, before: u64) -> Result<RecordBatch> {
     let puzzles = Puzzles::of(batch)?;
     let (mut inputs, mut labels) = (Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ mod tests {
         for (row, cause) in [
             (1, "record 7 (p): domain \"chess\" is not known"),
             (2, "record 8 (p): its domain is not known"),
-            (3, "record 9 (p): labels: token 7 is no cell"),
+            (3, "record 9 (p): labels: token 7 is not a cell value"),
         ] {
             let error = grids(&batch.slice(row, 1), 5 + row as u64).unwrap_err();
             assert_eq!(error.to_string(), cause);

@@ -1,6 +1,6 @@
-//! The puzzle domains: how Sudoku, ARC, Maze and Domino become sequences of tokens, which rules
-//! they obey, how they are augmented. Puzzles come out as batches of `puzzle` records; this
-//! module writes no files and numbers nothing.
+//! The puzzle domains: how Sudoku, ARC, Maze and Domino become sequences of tokens, their rules,
+//! and how they are augmented. Puzzles come out as batches of `puzzle` records; this
+//! module writes no files and assigns no numbers.
 //!
 //! A domain is one folder with a [`Domain`] (encoding, rules, augmentation, arguments, drawing) and
 //! one line in [`DOMAINS`]:
@@ -12,15 +12,15 @@
 //! | `maze` | CSV rows of n × n characters |
 //! | `domino` | states of played games; the play |
 //! | `rows.rs`, `csv.rs` | what the CSV domains share |
-//! | `source.rs` | what a build is made with, and what a domain opens |
+//! | `source.rs` | the parameters of a build, and the inputs of a domain |
 //! | `expand.rs` | a group and its augmentations, the same for all domains |
 //! | `batches.rs` | groups as batches of records, for threads to share |
 //! | `grid.rs` | records in their domain's own form |
 //! | `random.rs` | the generator of every draw |
 //! | `dihedral.rs` | the eight symmetries of a grid |
 
-/// Declares the rules of a domain, each once: a `static` for the code that finds it broken, and its
-/// place in `RULES`, for [`Domain::rules`].
+/// Declares the rules of a domain, each once: a `static` for the code that checks it, and its place
+/// in `RULES`, for [`Domain::rules`].
 ///
 /// ```text
 /// rules! {
@@ -64,7 +64,7 @@ use clap::{ArgMatches, Command};
 use random::Key;
 use serde_json::Value;
 
-/// Every domain there is. To add one: a file beside these, and its line here.
+/// All domains. To add one: a folder beside these, and its line here.
 pub static DOMAINS: &[&dyn Domain] = &[&sudoku::Sudoku, &arc::Arc, &maze::Maze, &domino::Domino];
 
 /// The domain of that name.
@@ -72,7 +72,7 @@ pub fn domain(name: &str) -> Option<&'static dyn Domain> {
     DOMAINS.iter().copied().find(|domain| domain.constants().name == name)
 }
 
-/// The domain that sets of this shape belong to, for sets that do not name theirs.
+/// The domain of sets of this shape, for sets that do not name their domain.
 pub fn guess(seq_len: usize, vocab_size: usize) -> Option<&'static dyn Domain> {
     DOMAINS.iter().copied().find(|domain| {
         let constants = domain.constants();
@@ -92,7 +92,7 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Those of a domain whose padding, ignored label and blank identifier are 0.
+    /// The constants of a domain whose padding, ignored label and blank identifier are 0.
     pub const fn new(name: &'static str, seq_len: SeqLen, vocab_size: u32) -> Constants {
         let (pad_id, ignore_label_id, blank_identifier_id) = (0, 0, 0);
         Constants { name, seq_len, vocab_size, pad_id, ignore_label_id, blank_identifier_id }
@@ -116,7 +116,7 @@ impl SeqLen {
     }
 }
 
-/// One domain: what it reads, how it encodes, what it forbids.
+/// One domain: its inputs, its encoding, its rules.
 pub trait Domain: Sync {
     fn constants(&self) -> Constants;
 
@@ -128,19 +128,19 @@ pub trait Domain: Sync {
         true
     }
 
-    /// Opens and checks the inputs that the arguments of [`Domain::command`] name, all of them, so
-    /// that nothing is encoded when anything is wrong.
+    /// Opens and checks all inputs that the arguments of [`Domain::command`] name, so that nothing
+    /// is encoded if any of them is invalid.
     fn open(&self, arguments: &ArgMatches, build: &mut BuildContext<'_>) -> Result<PuzzleSource>;
 
-    /// Augmentation `number` (from 1) of a puzzle whose examples stand in their canonical place,
-    /// drawing from `key` alone; `None` where the domain has no more of them.
+    /// Augmentation `number` (from 1) of a puzzle whose examples are in their canonical place,
+    /// drawn only from `key`; `None` if the domain has no more of them.
     fn augment(&self, puzzle: &[Example], key: Key<'_>, number: u64) -> Option<Augmented>;
 
-    /// Moves the examples of one puzzle and one split to where they are written; only ARC
-    /// translates its grids.
+    /// Moves the examples of one puzzle and one split to their final place; only ARC moves its
+    /// grids.
     fn place(&self, _examples: &mut [Example], _split: Split, _key: Key<'_>, _number: u64) {}
 
-    /// What the puzzle is called to the model: its own name, or none (the blank identifier).
+    /// The name that the model sees: the puzzle's own, or none (the blank identifier).
     fn identifier<'a>(&self, _puzzle: &'a str) -> &'a str {
         BLANK_IDENTIFIER
     }
@@ -148,15 +148,15 @@ pub trait Domain: Sync {
     /// Every rule [`Domain::check`] knows.
     fn rules(&self) -> &'static [&'static Rule];
 
-    /// The rules that one example breaks, each at most once, its first place named. `split` is
-    /// where the example stands, if anywhere.
+    /// The rules that one example breaks, each at most once, with the first place. `split` is the
+    /// example's split, if it has one.
     fn check(&self, inputs: &[i32], labels: &[i32], split: Option<Split>) -> Vec<BrokenRule>;
 
     /// One side of an example in the domain's own form: digits, colours, characters, tiles; for
     /// `ds-cat --grid`.
     fn decode(&self, side: Side, tokens: &[i32]) -> Result<Value, String>;
 
-    /// The same for the eye, in lines that end with a newline.
+    /// The same for display, in lines that end with a newline.
     fn draw(&self, side: Side, tokens: &[i32]) -> Result<String, String>;
 }
 
@@ -209,7 +209,7 @@ impl Example {
 /// A puzzle made from another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Augmented {
-    /// What the name of the original gets appended.
+    /// The suffix added to the name of the original.
     pub suffix: String,
     /// One for each example of the original, in the same order.
     pub examples: Vec<Example>,
@@ -218,11 +218,11 @@ pub struct Augmented {
 /// A rule of a domain.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Stable and unique within the domain; `puzzle.{domain}.{id}` to the outside.
+    /// Stable and unique within the domain; `puzzle.{domain}.{id}` in reports.
     pub id: &'static str,
-    /// How bad it is in a set of ours.
+    /// Its severity in our sets.
     pub severity: Severity,
-    /// How bad it is in a set of another builder.
+    /// Its severity in sets of other builders.
     pub foreign: Severity,
     /// One line: what must hold, and why it matters.
     pub meaning: &'static str,
@@ -250,7 +250,7 @@ pub struct BrokenRule {
     pub message: String,
 }
 
-/// Gathers the rules that one example breaks: the first place of each.
+/// Collects the rules that one example breaks, with the first place of each.
 struct BrokenRules(Vec<BrokenRule>);
 
 impl BrokenRules {

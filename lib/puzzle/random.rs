@@ -1,17 +1,17 @@
-//! The generator behind every random choice of the puzzle domains: xoshiro256** (D. Blackman and
-//! S. Vigna, <https://prng.di.unimi.it/xoshiro256starstar.c>), its 256 bits of state taken from
-//! SHA-256 of what the choice is for. The bytes of published sets depend on this file: nothing
-//! here may ever change its output, which is why it is no crate's default generator.
+//! The generator of every random choice of the puzzle domains: xoshiro256** (D. Blackman and
+//! S. Vigna, <https://prng.di.unimi.it/xoshiro256starstar.c>). Its 256 bits of state are the
+//! SHA-256 of the choice's key. The bytes of published sets depend on this file: its output must
+//! never change, so it does not use a crate's default generator.
 
 use sha2::{Digest, Sha256};
 
-/// What a series of draws is for. Draws depend on nothing else, so that threads, slices and the
+/// The key of a series of draws. Draws depend on nothing else, so that threads, slices and the
 /// order of files change nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Key<'a> {
     pub seed: u64,
     pub domain: &'a str,
-    /// `train` or `test`, or `both` for what the two splits share.
+    /// `train` or `test`, or `both` if the two splits share it.
     pub split: &'a str,
     /// The group's name.
     pub group: &'a str,
@@ -85,7 +85,7 @@ impl Random {
         self.below(bound as u64) as usize
     }
 
-    /// Fisher and Yates, from the back.
+    /// The shuffle of Fisher and Yates, from the end.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.index(i + 1));
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn biased_draws_are_rejected() {
         // A bound of 3 * 2^62: a quarter of all words is surplus. Without rejection, multiples of
-        // three would come twice as often as they may.
+        // three would be twice as frequent as they should be.
         let bound = 3u64 << 62;
         let mut random = KEY.draws(7);
         let threes = (0..30_000).filter(|_| random.below(bound).is_multiple_of(3)).count();

@@ -1,5 +1,5 @@
-//! What the CSV domains share: one puzzle a row. A file is read twice: once to check every row
-//! and to choose, remembering one bit a row, then to make the groups.
+//! What the CSV domains share: one puzzle a row. A file is read twice: first to check every row
+//! and to select, with one bit kept for each row, then to make the groups.
 
 use super::csv::{self, Lines, fields, short_place};
 use super::source::{
@@ -33,14 +33,14 @@ pub struct SplitFiles {
     pub test: Option<PathBuf>,
 }
 
-/// How a domain reads its rows, and which of them it takes.
+/// How a domain reads its rows, and which rows it takes.
 pub(super) struct RowOptions {
     pub domain: &'static dyn Domain,
     /// Question and answer as tokens, or why not.
     pub encode: fn(&[u8], &[u8]) -> Result<Sides, String>,
     /// Augmentations of each train puzzle.
     pub num_aug: u64,
-    /// Takes so many rows of train, chosen at random.
+    /// Takes this many rows of train, chosen at random.
     pub subsample: Option<u64>,
     /// Takes only rows with at least this rating.
     pub min_difficulty: Option<i64>,
@@ -50,9 +50,9 @@ pub(super) struct RowOptions {
     pub parameters: Value,
 }
 
-/// Rows that wait for the costly test of uniqueness, which the threads share.
+/// How many rows wait for the slow test of uniqueness, which the threads share.
 const WAITING: usize = 4096;
-/// How many of them a thread takes at a time.
+/// How many of these rows a thread takes at a time.
 const SHARE: usize = 64;
 
 type RowLines = Lines<Box<dyn Read + Send>>;
@@ -182,7 +182,7 @@ struct EncodedRow {
     inputs: Vec<i32>,
     labels: Vec<i32>,
     rating: Vec<u8>,
-    /// The first rule it bends, and how.
+    /// The first rule it breaks with a warning, and the message.
     warning: Option<(&'static Rule, String)>,
 }
 
@@ -199,7 +199,7 @@ fn encode_row(rows: &RowOptions, text: &[u8]) -> Result<EncodedRow, String> {
     Ok(EncodedRow { inputs, labels, rating: rating.into_owned(), warning })
 }
 
-/// The tokens of one side, each a character of `text`; `expected` says which there are.
+/// The tokens of one side, each a character of `text`; `expected` names the valid ones.
 pub(super) fn encode_cells(
     side: &str,
     text: &[u8],
@@ -228,7 +228,7 @@ struct Scan<'a> {
     tally: Tally,
 }
 
-/// What was left out, and what looks odd.
+/// What was left out, and the warnings.
 #[derive(Default)]
 struct Tally {
     rejected: u64,
@@ -240,7 +240,7 @@ struct Tally {
 }
 
 impl Scan<'_> {
-    /// Gives the rows to build, and what to say of the file.
+    /// Gives the rows to build, and the notes on the file.
     fn run(mut self, build: &mut BuildContext<'_>) -> Result<(RowFile, Vec<String>)> {
         let mut lines = open_lines(&build.opener, self.path)?;
         while let Some((line, text)) = lines.next_row()? {
@@ -254,7 +254,7 @@ impl Scan<'_> {
         self.finish(build.seed)
     }
 
-    /// Looks at the row of the last bit.
+    /// Checks the row of the last bit.
     fn row(&mut self, line: u64, text: &[u8], jobs: usize) -> Result<(), String> {
         let row = encode_row(self.rows, text)?;
         let (length, first) =
@@ -380,6 +380,6 @@ impl Tally {
 fn rating(text: &[u8]) -> Result<i64, String> {
     let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
     number.ok_or_else(|| {
-        format!("rating {} is no integer, which --min-difficulty needs", csv::excerpt(text))
+        format!("rating {} is not an integer, which --min-difficulty needs", csv::excerpt(text))
     })
 }

@@ -1,4 +1,4 @@
-//! Where puzzles come from: what a build is made with, input files and their hashes, and the
+//! Where puzzles come from: the parameters of a build, input files and their hashes, and the
 //! groups of one build.
 
 use super::{Domain, Error, PuzzleGroup, Result};
@@ -11,17 +11,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens an input file; a filter may see through compression here.
+/// Opens an input file; a filter may decompress it here.
 pub type Opener = Arc<dyn Fn(&Path) -> io::Result<Box<dyn Read + Send>> + Send + Sync>;
 
-/// What a build of any domain is made with; the rest are the domain's own arguments.
+/// The parameters of a build of any domain; the others are the domain's own arguments.
 pub struct BuildContext<'a> {
     pub seed: u64,
-    /// Threads for opening; changes no result.
+    /// Threads for opening; the result does not depend on it.
     pub jobs: usize,
     pub opener: Opener,
-    /// Takes what is malformed, or ends the build; without it the first malformed row or task is
-    /// the error.
+    /// Takes malformed inputs, or ends the build; without it the first malformed row or task is the
+    /// error.
     pub rejects: Option<&'a mut (dyn FnMut(RejectedInput) -> Result<(), error::Error> + 'a)>,
 }
 
@@ -33,8 +33,8 @@ impl Default for BuildContext<'_> {
 }
 
 impl BuildContext<'_> {
-    /// Passes a malformed input on, with its text, or returns it. What the machine could not do,
-    /// and what is no input's fault, always returns.
+    /// Passes a malformed input on, with its text, or returns it. Errors of the machine, and all
+    /// others that no input caused, are always returned.
     pub(super) fn reject(&mut self, error: Error, text: Option<&[u8]>) -> Result<()> {
         match (&mut self.rejects, error) {
             (Some(take), Error::Data { place, cause }) => {
@@ -50,16 +50,16 @@ impl BuildContext<'_> {
 pub struct RejectedInput {
     pub place: Place,
     pub cause: String,
-    /// The row as it stands, without its line end; none for a task (the place names the file).
+    /// The row as read, without its line end; none for a task (the place names the file).
     pub text: Option<String>,
 }
 
-/// An input file as `build.json` knows it. The name has at most one folder, so that a copy of the
-/// inputs elsewhere gives the same bytes.
+/// An input file as in `build.json`. The name has at most one folder, so that a copy of the inputs
+/// elsewhere gives the same bytes.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct InputFile {
     pub name: String,
-    /// Size and SHA-256 (lower-case hex) of the file as it lies on the disk.
+    /// Size and SHA-256 (lower-case hex) of the file as stored.
     pub bytes: u64,
     pub sha256: String,
 }
@@ -81,9 +81,9 @@ pub struct PuzzleSource {
     /// The arguments that matter to this domain, an object for `build.json`.
     pub parameters: Value,
     pub inputs: Vec<InputFile>,
-    /// What the user should know: what was left out and how often, and what looks odd.
+    /// Notes for the user: what was left out and how often, and warnings.
     pub notes: Vec<String>,
-    /// How many groups there are, train and test together. Each makes one record at least.
+    /// How many groups there are, train and test together. Each makes at least one record.
     pub group_count: u64,
     pub groups: Box<dyn GroupSource>,
 }
@@ -94,7 +94,7 @@ impl PuzzleSource {
         self.groups.groups(range)
     }
 
-    /// Everything that decided the records: domain, seed, parameters, hashes of the inputs.
+    /// Everything that determines the records: domain, seed, parameters, hashes of the inputs.
     pub fn build(&self) -> Value {
         json!({
             "domain": self.domain.constants().name,
@@ -105,18 +105,21 @@ impl PuzzleSource {
     }
 }
 
-/// Hashes a file as it lies on the disk. Inputs are read more than once, so it must be a file.
+/// Hashes a file as stored. Inputs are read more than once, so it must be a file.
 pub(super) fn hash_file(path: &Path, name: String) -> Result<InputFile> {
     let error = |cause: io::Error| Error::io(path, &cause);
     let file = File::open(path).map_err(error)?;
     if !file.metadata().map_err(error)?.is_file() {
-        return Err(Error::data(path.display(), "is no regular file, and is read more than once"));
+        return Err(Error::data(
+            path.display(),
+            "is not a regular file, and is read more than once",
+        ));
     }
     let (bytes, sha256) = sha256_of(file).map_err(error)?;
     Ok(InputFile { name, bytes, sha256 })
 }
 
-/// A path's last part, as messages about an input name it.
+/// A path's last part, the name of an input in messages.
 pub(super) fn last_part(path: &Path) -> String {
     path.file_name()
         .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())

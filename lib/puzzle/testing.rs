@@ -1,4 +1,4 @@
-//! A folder for a test's input files, gone with the test.
+//! A folder for a test's input files, removed after the test.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -26,8 +26,8 @@ use super::JsonForm;
 use super::declare::DeclaredField;
 use crate::game2048::NullableColumn;
 
-/// A type that a field may have: how it stands in an Arrow schema, how a column of it is read, and
-/// how one is built.
+/// A type that a field may have: its form in an Arrow schema, and how its columns are read and
+/// built.
 pub trait FieldType {
     type View<'a>: Copy;
     type Builder: ColumnBuilder + Default;
@@ -73,7 +73,7 @@ impl<T: FieldType> FieldType for Option<T> {
     }
 }
 
-/// A field of type `T` whose columns a builder of its own builds.
+/// A field of type `T` whose columns its own builder builds.
 #[derive(Debug)]
 pub struct BuiltBy<T, B>(PhantomData<(T, B)>);
 
@@ -94,7 +94,7 @@ impl<T: FieldType, B: ColumnBuilder + Default> FieldType for BuiltBy<T, B> {
     }
 }
 
-/// A number, and the type of Arrow's that it is.
+/// A number, and its Arrow type.
 pub trait Number: ArrowNativeType {
     type Arrow: ArrowPrimitiveType<Native = Self>;
 }
@@ -140,7 +140,7 @@ impl<'a, T: Copy + Default> NumberView<'a, T> {
         if null { None } else { self.values.get(index).copied() }
     }
 
-    /// The values; what stands where one is null has no meaning.
+    /// The values; those at nulls have no meaning.
     pub fn values(&self) -> &'a [T] {
         self.values
     }
@@ -155,7 +155,7 @@ impl<'a, T: Copy + Default> NumberView<'a, T> {
         part.map_or(0, |part| part.null_count())
     }
 
-    /// Whether all values that are not null are as they should be.
+    /// Whether all values that are not null pass a test.
     pub fn all(&self, right: impl Fn(T) -> bool) -> bool {
         match self.null_count() {
             0 => self.values.iter().fold(true, |all, &value| all & right(value)),
@@ -184,7 +184,7 @@ impl<T: Number> ColumnBuilder for NullableColumn<T> {
     }
 }
 
-/// Arrow's own form of which values are known: none where all are.
+/// Arrow's form of which values are known: none if all are.
 pub(crate) fn null_buffer(known: Vec<bool>) -> Option<NullBuffer> {
     known.contains(&false).then(|| NullBuffer::from(known))
 }
@@ -193,7 +193,7 @@ pub(crate) fn null_buffer(known: Vec<bool>) -> Option<NullBuffer> {
 #[derive(Debug)]
 pub enum Json {}
 
-/// The text of a JSON object with one member, whose value is what NDJSON has: `{"messages": [...]}`.
+/// The text of a JSON object with one member, the NDJSON value: `{"messages": [...]}`.
 #[derive(Debug)]
 pub enum JsonMember {}
 
@@ -262,10 +262,10 @@ impl ColumnBuilder for TextBuilder {
     }
 }
 
-/// Where the rows of lists and texts end among the items of them all.
+/// Where the rows of lists and texts end among all their items.
 #[derive(Debug, Default)]
 pub struct RowEnds {
-    /// Without meaning once the last row ends past 2^31 items.
+    /// Without meaning if the last row ends past 2^31 items.
     ends: Vec<i32>,
     known: NullableColumn<()>,
     last: usize,
@@ -284,7 +284,7 @@ impl RowEnds {
         self.last = end;
     }
 
-    /// Adds rows of which none is null; each ends before the item given.
+    /// Adds rows that are not null; each ends before the item given.
     pub fn extend_known(&mut self, ends: impl Iterator<Item = usize>) {
         let before = self.ends.len();
         self.ends.extend(ends.inspect(|&end| self.last = end).map(|end| end as i32));
@@ -350,7 +350,7 @@ pub struct ListView<'a, V> {
 }
 
 impl<'a, V> ListView<'a, V> {
-    /// Where the items of consecutive rows stand.
+    /// The range of the items of consecutive rows.
     pub fn range(&self, rows: Range<usize>) -> Range<usize> {
         let offsets = self.array.value_offsets();
         offsets[rows.start] as usize..offsets[rows.end] as usize
@@ -366,7 +366,7 @@ impl<'a, T: Copy> ListView<'a, NumberView<'a, T>> {
         self.rows(row..row + 1)
     }
 
-    /// The values of consecutive rows, which lie one behind another.
+    /// The values of consecutive rows, which follow one another.
     pub fn rows(&self, rows: Range<usize>) -> &'a [T] {
         &self.items.values[self.range(rows)]
     }
@@ -379,7 +379,7 @@ pub struct ListBuilder<T: FieldType> {
     pub ends: RowEnds,
 }
 
-// Derived, it would ask for a default `T`.
+// A derived one would need a default `T`.
 impl<T: FieldType> Default for ListBuilder<T> {
     fn default() -> ListBuilder<T> {
         ListBuilder { items: T::Builder::default(), ends: RowEnds::default() }

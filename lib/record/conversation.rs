@@ -19,17 +19,17 @@ pub const CONVERSATION: RecordType = RecordType {
 record_fields! {
     /// A conversation before it is rendered.
     ConversationFields(ConversationColumns, ConversationBuilder) {
-        /// Its name.
+        /// The id.
         synth_id: Option<String>,
-        /// Its name, where `synth_id` is null or absent.
+        /// The id, if `synth_id` is null or absent.
         id: Option<String>,
         /// The text of `{"messages": [...]}`, a list of Harmony messages.
         messages_json: Option<JsonMember>,
     }
 }
 
-/// The fields that an id is taken from, the first that has one: `synth_id`, else `id`, or the
-/// one named.
+/// The fields that an id is taken from, the first that is not null: `synth_id`, then `id`, or the
+/// given one.
 pub fn id_fields(named: Option<&str>) -> Vec<String> {
     match named {
         Some(name) => vec![name.to_string()],
@@ -40,8 +40,8 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
 /// The column of the messages.
 const MESSAGES: &str = "messages_json";
 
-/// The schema in which conversations are read whose id stands in one of `ids`. The messages are
-/// text views there, so that they stay where a Parquet page has been decoded to.
+/// The schema in which conversations are read whose id is in one of `ids`. The messages are text
+/// views in it, so that they are not copied out of a decoded Parquet page.
 pub fn schema(ids: &[String]) -> SchemaRef {
     let ids = ids.iter().map(|name| Option::<String>::field(name));
     let messages = Option::<JsonMember>::field(MESSAGES).with_data_type(DataType::Utf8View);
@@ -102,7 +102,7 @@ impl<'a> Conversations<'a> {
         }
     }
 
-    /// A row as it is kept among the rejects.
+    /// A row as written to the rejects.
     pub fn to_json(&self, row: usize) -> Value {
         json!({"id": self.id(row), "messages_json": self.messages_json(row)})
     }

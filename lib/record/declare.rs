@@ -9,11 +9,11 @@ use super::{JsonForm, ndjson_name};
 /// A field as it is declared.
 #[derive(Debug, Clone)]
 pub struct DeclaredField {
-    /// As it stands in the schema.
+    /// As in the schema.
     pub field: Field,
     /// What its values mean: lines of Markdown.
     pub documentation: &'static [&'static str],
-    /// The fields of its structs, where it holds such.
+    /// The fields of its structs, if it has any.
     pub members: fn() -> Vec<DeclaredField>,
 }
 
@@ -38,7 +38,7 @@ impl DeclaredField {
     }
 }
 
-/// The type of a field as it stands in SPEC.md; `?` where a value may be null.
+/// The type of a field as written in SPEC.md; `?` if a value may be null.
 fn type_name(field: &Field) -> String {
     let name = match field.data_type() {
         DataType::List(item) => format!("list&lt;{}&gt;", type_name(item)),
@@ -68,12 +68,12 @@ pub fn schema_of(declared: impl IntoIterator<Item = DeclaredField>) -> Schema {
 /// ```
 ///
 /// - `SegmentFields` is the declaration: a [`FieldType`], so that other declarations may hold it
-///   (`segments: List<SegmentFields>`). `SegmentFields::declared()` lists its fields. Which types a
-///   field may have is said in `columns`.
-/// - `SegmentColumns` is a view of a batch or struct array: each field that of a column.
-/// - `SegmentBuilder` builds one: each field a column.
+///   (`segments: List<SegmentFields>`). `SegmentFields::declared()` lists its fields. The types
+///   that a field may have are in `columns`.
+/// - `SegmentColumns` is a view of a batch or struct array: each field is the view of a column.
+/// - `SegmentBuilder` builds one: each field is the builder of a column.
 ///
-/// View and builder are made for every declaration, also where only one of them is used.
+/// View and builder are made for every declaration, also if only one of them is used.
 macro_rules! record_fields {
     ($(#[$attribute:meta])* $name:ident($view:ident, $builder:ident) {
         $($(#[doc = $doc:literal])* $field:ident: $type:ty,)+
@@ -150,7 +150,7 @@ macro_rules! record_fields {
 
 pub(super) use record_fields;
 
-/// What the file of a record type needs: `use crate::record::declare::prelude::*`.
+/// The imports of a record type's file: `use crate::record::declare::prelude::*`.
 pub mod prelude {
     pub(in crate::record) use super::record_fields;
     pub use super::{DeclaredField, schema_of};
@@ -165,7 +165,7 @@ pub mod prelude {
 mod tests {
     use crate::record::RECORD_TYPES;
 
-    /// The part of SPEC.md that is made here.
+    /// The marks of the part of SPEC.md that is made here.
     const BEGIN: &str = "<!-- made from lib/record by a test of lib/record/declare.rs -->\n";
     const END: &str = "<!-- end of what is made -->\n";
 

@@ -1,4 +1,4 @@
-//! The `decoded` record: what a token sequence says, as `harmony-tok --decode` writes it.
+//! The `decoded` record: a token sequence as text, as `harmony-tok --decode` writes it.
 
 use super::declare::prelude::*;
 
@@ -13,11 +13,11 @@ pub const DECODED: RecordType = RecordType {
 record_fields! {
     /// A token sequence as text.
     DecodedFields(DecodedColumns, DecodedColumnsBuilder) {
-        /// That of the token sequence.
+        /// The id of the token sequence.
         id: Option<String>,
-        /// All of the sequence, control tokens by their names.
+        /// The whole sequence, control tokens by their names.
         text: String,
-        /// The same, one struct for each message.
+        /// The same text, one struct for each message.
         messages: List<MessageFields>,
     }
 }
@@ -25,15 +25,15 @@ record_fields! {
 record_fields! {
     /// One message.
     MessageFields(MessageColumns, MessageBuilder) {
-        /// The one who speaks.
+        /// The message's role.
         role: String,
-        /// The channel that it names.
+        /// The message's channel.
         channel: Option<String>,
-        /// The recipient that it names.
+        /// The message's recipient.
         recipient: Option<String>,
-        /// The form of its content, as its header says it.
+        /// The content type in the message's header.
         content_type: Option<String>,
-        /// Its content.
+        /// The message's content.
         text: String,
     }
 }

@@ -1,9 +1,9 @@
-//! The record types: what they are called, which fields they have, and typed views of their
+//! The record types: their names, their fields, and typed views of their
 //! columns. Plain data: nothing here reads or writes.
 //!
 //! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC
 //! are its codecs (`lib/stream`). A new record type is one file here, with its fields declared (see
-//! `declare`), and a line in [`RECORD_TYPES`]; a test then says what SPEC.md must have of it.
+//! `declare`), and a line in [`RECORD_TYPES`]; a test then says what SPEC.md must say of it.
 
 pub mod columns;
 pub mod conversation;
@@ -29,13 +29,13 @@ pub use tokens::TOKENS;
 /// A record type: the contract that its two encodings share.
 #[derive(Debug)]
 pub struct RecordType {
-    /// As it stands in the stream's header.
+    /// Its name in the stream's header.
     pub name: &'static str,
-    /// Raised when a field changes its meaning.
+    /// Raised when the meaning of a field changes.
     pub version: u64,
     /// All fields; a nullable one may be absent from a stream.
     pub fields: fn() -> Vec<DeclaredField>,
-    /// A field by which an NDJSON record of this type is known.
+    /// A field by which an NDJSON record of this type is recognised.
     pub known_by: &'static [&'static str],
     /// What makes such records, for error messages.
     pub made_by: &'static str,
@@ -52,10 +52,10 @@ impl RecordType {
     }
 }
 
-/// Every record type there is.
+/// All record types.
 pub const RECORD_TYPES: &[&RecordType] = &[&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
 
-/// The record type that is known by a field of which `has` says that it is there.
+/// The record type that is recognised by one of the fields for which `has` is true.
 pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
     RECORD_TYPES.iter().find(|record| record.is_known_by(&has)).copied()
 }
@@ -69,7 +69,7 @@ pub fn record_type(name: &str) -> Option<&'static RecordType> {
 /// the field's name without `_json`; the value of the metadata says how (see [`JsonForm`]).
 const JSON: &str = "gristmill.json";
 
-/// How a JSON column's text and its NDJSON value belong together.
+/// How a JSON column's text is made from its NDJSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonForm {
     /// The text is the value.
@@ -79,7 +79,7 @@ pub enum JsonForm {
 }
 
 impl JsonForm {
-    /// The form of a field, if it holds JSON at all.
+    /// The form of a field, if it holds JSON.
     pub fn of(field: &Field) -> Option<JsonForm> {
         match field.metadata().get(JSON).map(String::as_str) {
             Some("value") => Some(JsonForm::Value),
@@ -98,7 +98,7 @@ impl JsonForm {
     }
 }
 
-/// The name of a field in NDJSON: that of a JSON column loses its `_json`.
+/// The name of a field in NDJSON: a JSON column's without `_json`.
 pub fn ndjson_name(field: &Field) -> &str {
     match JsonForm::of(field) {
         Some(_) => field.name().strip_suffix("_json").unwrap_or(field.name()),

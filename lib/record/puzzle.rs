@@ -1,6 +1,6 @@
-//! The `puzzle` record: one example, with the names of all it belongs to.
+//! The `puzzle` record: one example, with the names of its split, set, group and puzzle.
 //!
-//! Indices are the sink's: a group and a puzzle are runs of records with the same name.
+//! The sink makes the indices: a group and a puzzle are runs of records with the same name.
 
 use serde_json::{Value, json};
 
@@ -16,10 +16,10 @@ pub const PUZZLE: RecordType = RecordType {
 };
 
 record_fields! {
-    /// What an example belongs to. Groups and puzzles are runs of records of the same name in
+    /// The names of an example. Groups and puzzles are runs of records of the same name in
     /// their split and set.
     NameFields(NameColumns, NameBuilder) {
-        /// The name of its domain; null for one that is not known here.
+        /// The name of its domain; null if it is not known.
         domain: Option<String>,
         /// `train` or `test`.
         split: String,
@@ -41,16 +41,16 @@ record_fields! {
         inputs: List<i32>,
         /// The tokens of the answer.
         labels: List<i32>,
-        /// What made the records (domain, seed, parameters, hashes of the inputs), an object, on
-        /// the first record of a source. Groups and puzzles begin anew there.
+        /// The origin of the records (domain, seed, parameters, hashes of the inputs), an object,
+        /// on the first record of a source. Groups and puzzles start again there.
         build_json: Option<Json>,
     }
 }
 
-/// How many columns are names: those before the sides.
+/// How many columns are names: the ones before the sides.
 const NAMES: usize = 6;
 
-/// One example as it travels; see [`PUZZLE`].
+/// One example; see [`PUZZLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Puzzle<'a> {
     pub domain: Option<&'a str>,
@@ -66,7 +66,7 @@ pub struct Puzzle<'a> {
 }
 
 impl Puzzle<'_> {
-    /// The example as it is kept among the rejects.
+    /// The example as written to the rejects.
     pub fn to_json(&self) -> Value {
         json!({
             "domain": self.domain, "split": self.split, "set": self.set, "group": self.group,
@@ -125,7 +125,7 @@ pub struct PuzzlesBuilder {
 }
 
 impl PuzzlesBuilder {
-    /// Fails where a batch would pass 2^31 tokens (batches are far smaller).
+    /// Fails if a batch would pass 2^31 tokens (batches are far smaller).
     pub fn push(&mut self, puzzle: &Puzzle<'_>) -> Result<(), ArrowError> {
         let PuzzlesBuilder { names, examples } = self;
         names.domain.push(puzzle.domain);

@@ -8,7 +8,7 @@ use arrow_buffer::OffsetBuffer;
 
 use super::declare::prelude::*;
 
-/// Tokens: those of [`SequenceFields`] and, once masked, of [`MaskFields`].
+/// Tokens: the fields of [`SequenceFields`] and, once masked, of [`MaskFields`].
 pub const TOKENS: RecordType = RecordType {
     name: "tokens",
     version: 1,
@@ -20,7 +20,7 @@ pub const TOKENS: RecordType = RecordType {
 record_fields! {
     /// A token sequence, before it is masked.
     SequenceFields(SequenceColumns, SequenceBuilder) {
-        /// The conversation's.
+        /// The conversation's id.
         id: Option<String>,
         /// Ids of the o200k vocabulary.
         tokens: List<i32>,
@@ -32,7 +32,7 @@ record_fields! {
 record_fields! {
     /// What `span-mask` adds to a token sequence.
     MaskFields(MaskColumns, MaskBuilder) {
-        /// As long as `tokens`: 1 for what is trained on, else 0.
+        /// As long as `tokens`: 1 if the position is trained on, else 0.
         loss_mask: Option<List<u8>>,
         /// As long as `tokens`: the id of the span, 0 for none.
         span_id: Option<List<u8>>,
@@ -42,9 +42,9 @@ record_fields! {
 record_fields! {
     /// One message's place in a token sequence.
     SegmentFields(SegmentColumns, SegmentBuilder) {
-        /// The one who speaks.
+        /// The message's role.
         role: String,
-        /// The channel that the message names.
+        /// The message's channel.
         channel: Option<String>,
         /// Its first token, counted from 0 in the record.
         start: i32,
@@ -53,7 +53,7 @@ record_fields! {
     }
 }
 
-/// How many columns records without masks have.
+/// The number of columns of records without masks.
 const UNMASKED: usize = 3;
 /// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
@@ -118,7 +118,7 @@ impl<'a> Tokens<'a> {
         self.sequences.tokens.row(row)
     }
 
-    /// The tokens of consecutive rows, one row behind another.
+    /// The tokens of consecutive rows, one row after another.
     pub fn tokens_of(&self, rows: Range<usize>) -> &'a [i32] {
         self.sequences.tokens.rows(rows)
     }
@@ -154,16 +154,15 @@ impl<'a> Tokens<'a> {
         (!masks.is_null(row)).then(|| masks.row(row))
     }
 
-    /// `loss_mask` and `span_id` of consecutive rows, none of which is null; `None` where they are
-    /// absent.
+    /// `loss_mask` and `span_id` of consecutive rows without nulls; `None` if they are absent.
     pub fn masks_of(&self, rows: Range<usize>) -> Option<[&'a [u8]; 2]> {
         let masks = self.masks.as_ref()?;
         Some([masks.loss_mask.rows(rows.clone()), masks.span_id.rows(rows)])
     }
 }
 
-/// The same records with masks: `loss_mask` and `span_id` lie along the tokens, so that they
-/// share the offsets; no token is copied.
+/// The same records with masks: `loss_mask` and `span_id` share the offsets of the tokens;
+/// no token is copied.
 pub fn with_masks(
     batch: &RecordBatch,
     loss_mask: Vec<u8>,
@@ -171,7 +170,7 @@ pub fn with_masks(
 ) -> Result<RecordBatch, ArrowError> {
     let list = batch.columns().get(TOKEN_LIST).and_then(|column| column.as_list_opt::<i32>());
     let list = list.ok_or_else(|| wrong_column("tokens"))?;
-    // A sliced list does not begin at 0; the masks do.
+    // A sliced list may not begin at 0; the masks do.
     let first = list.value_offsets()[0];
     let offsets = if first == 0 {
         list.offsets().clone()
@@ -191,18 +190,18 @@ pub fn with_masks(
 /// Builds a batch of token records, column by column.
 #[derive(Debug, Default)]
 pub struct TokensBuilder {
-    /// All but the items of `tokens`.
+    /// Everything except the items of `tokens`.
     columns: SequenceBuilder,
-    /// The tokens of all records, one behind another.
+    /// The tokens of all records, one record after another.
     pub tokens: Vec<i32>,
     masked: bool,
-    /// Along the tokens where the records have masks, else empty.
+    /// As long as the tokens if the records have masks, else empty.
     pub loss_mask: Vec<u8>,
     pub span_id: Vec<u8>,
 }
 
 impl TokensBuilder {
-    /// A builder of records with masks, to be filled along the tokens.
+    /// A builder of records with masks, which are filled together with the tokens.
     pub fn masked() -> TokensBuilder {
         TokensBuilder { masked: true, ..TokensBuilder::default() }
     }
@@ -224,7 +223,7 @@ impl TokensBuilder {
         segments.end.push(Some(end));
     }
 
-    /// Ends a record whose segments have been added: what has come to `tokens` since the last is
+    /// Ends a record whose segments have been added: the tokens added since the last record are
     /// its sequence. Fails where a batch would pass 2^31 tokens (one sequence may not, and batches
     /// are far smaller).
     pub fn finish_record(&mut self, id: Option<&str>) -> Result<(), ArrowError> {

@@ -1,13 +1,13 @@
-//! All vector instructions of the crate, and plain code that gives the same bits. There is one way
-//! of choosing:
+//! All vector instructions of the crate, and plain code that gives the same bits. The choice
+//! between them is made in one way:
 //!
 //! - A long loop is a [`SimdTask`]. [`SimdLevel::run`] has it compiled for AVX2 and in plain code,
-//!   and takes the one that this processor can run, which is found out at run time.
-//! - What is asked for a few bytes in between ([`json_specials`], [`board_masks`]) is compiled for
-//!   what every processor of the kind has: SSE2 on x86-64, plain code elsewhere. A choice would
-//!   cost as much as such a call.
+//!   and takes the one that this processor can run, which is detected at run time.
+//! - A call for a few bytes ([`json_specials`], [`board_masks`]) is compiled for what every
+//!   processor of the architecture has: SSE2 on x86-64, plain code elsewhere. A choice would cost
+//!   as much as such a call.
 //!
-//! Lowest layer: nothing of the crate is used here.
+//! Lowest layer: it uses nothing of the crate.
 //!
 //! What they buy (2026-11-22, processor time of interleaved runs, least of 9 to 15, of the release
 //! binaries on the inputs of scripts/bench.sh), beside plain code that looks at one byte after
@@ -20,7 +20,7 @@
 //! | [`board_masks`] | `mx-decode -q -j1 --to arrow raw_20` | 1.02 s | 1.28 s |
 //! | [`prefetch`] | `harmony-tok -q -j1 --to arrow conversations_10000.parquet` | 157 ms | 184 ms |
 //!
-//! What AVX2 buys the encoder stands in the benchmark, where `gristmill-portable` is a contender.
+//! The benchmark shows what AVX2 buys the encoder, where `gristmill-portable` is a contender.
 
 mod portable;
 #[cfg(target_arch = "x86_64")]
@@ -71,12 +71,12 @@ pub trait SimdTask {
 /// The instructions that this machine has.
 #[derive(Clone, Copy, Debug)]
 pub struct SimdLevel {
-    /// Private, and never true where the instructions are missing.
+    /// Private, and never true if the instructions are missing.
     has_avx2: bool,
 }
 
 impl SimdLevel {
-    /// Plain code, whatever the machine has: for comparison.
+    /// Plain code on every machine, for comparison.
     pub const PORTABLE: SimdLevel = SimdLevel { has_avx2: false };
 
     pub fn best() -> Self {
@@ -96,7 +96,7 @@ impl SimdLevel {
     pub fn run<T: SimdTask>(self, task: T) -> T::Output {
         #[cfg(target_arch = "x86_64")]
         if self.has_avx2 {
-            // SAFETY: `has_avx2` is true only where every feature of `run_avx2` was detected.
+            // SAFETY: `has_avx2` is true only if every feature of `run_avx2` was detected.
             return unsafe { x86::run_avx2(task) };
         }
         task.run::<Portable>()
@@ -109,8 +109,8 @@ pub fn prefetch<T>(soon: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program can see and faults on no address;
-        // this one is a live reference besides.
+        // SAFETY: a prefetch has no visible effect and faults on no address; this one is also a
+        // live reference.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(soon).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,4 +1,4 @@
-//! Plain code, the reference of what the vector instructions give.
+//! Plain code, the reference for the vector instructions.
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
 use super::BoardMasks;

@@ -1,5 +1,5 @@
 //! SSE2, which every x86-64 processor has, and AVX2. Vectors are made of numbers, not loaded from
-//! pointers: the compiler makes the same loads of it.
+//! pointers: the compiler makes the same loads.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_min_epu8, _mm_movemask_epi8,
@@ -13,7 +13,7 @@ use super::{BoardMasks, Instructions, SimdTask, TextMasks};
 /// Which bytes end a run of plain bytes in a JSON string: quotes, backslashes, control characters.
 #[inline]
 pub fn json_specials(block: &[u8; 32]) -> u32 {
-    // SAFETY: SSE2 is a part of x86-64.
+    // SAFETY: SSE2 is part of x86-64.
     unsafe { json_specials_sse2(block) }
 }
 
@@ -34,7 +34,7 @@ fn json_specials_sse2(block: &[u8; 32]) -> u32 {
 /// Which bytes are digits, commas and ones.
 #[inline(always)]
 pub fn board_masks(window: &[u8; 64]) -> BoardMasks {
-    // SAFETY: SSE2 is a part of x86-64.
+    // SAFETY: SSE2 is part of x86-64.
     unsafe { board_masks_sse2(window) }
 }
 
@@ -61,7 +61,7 @@ fn sixteen(bytes: &[u8; 16]) -> __m128i {
     _mm_set_epi64x(word(1), word(0))
 }
 
-/// Only [`run_avx2`] hands it out.
+/// Only [`run_avx2`] makes it.
 struct Avx2;
 
 /// A task with everything that is inlined in it, compiled for these features.
@@ -73,13 +73,13 @@ pub fn run_avx2<T: SimdTask>(task: T) -> T::Output {
 impl Instructions for Avx2 {
     #[inline(always)]
     fn text_masks(window: &[u8; 64]) -> TextMasks {
-        // SAFETY: this type is private, and only `run_avx2` uses it, which has the features.
+        // SAFETY: this type is private, and only `run_avx2`, which has the features, uses it.
         unsafe { text_masks_avx2(window) }
     }
 }
 
-// A byte's class is what the tables of its two halves have in common. Letters need two
-// bits: the columns 4 and 6 begin with no letter, 5 and 7 end with some.
+// A byte's class is the bits that the tables of its two halves share. Letters need two bits:
+// columns 4 and 6 begin with another character, columns 5 and 7 end with others.
 const LETTER_FIRST: u8 = 1;
 const LETTER_SECOND: u8 = 2;
 const DIGIT: u8 = 4;

@@ -1,13 +1,13 @@
 //! Words already encoded that fit in a key and have up to three tokens, found by their key. It
-//! grows to a fixed size, and a newcomer replaces what stands in its place: this
-//! changes the speed of the encoder, never its output.
+//! grows to a fixed size, and a new word replaces the one in its place: this changes the speed of
+//! the encoder, never its output.
 
 use super::hash::hash_key;
 use super::pages::{Line, Room};
 use crate::simd;
 
 /// Sets of two entries, at first, and when half of the entries are taken: many encoders see only
-/// a few words, and a large room is given by the system at once.
+/// a few words, and the system gives a large room at once.
 const FEW_SETS: usize = 1 << 10;
 const SETS: usize = 1 << 16;
 pub const MOST_TOKENS: usize = 3;
@@ -19,7 +19,7 @@ pub struct WordCache {
     left: usize,
 }
 
-/// Up to three tokens and how many they are: 32 bits each, from the lowest up.
+/// Up to three tokens and their number: 32 bits each, from the lowest up.
 #[derive(Clone, Copy)]
 pub struct Tokens(u128);
 
@@ -82,8 +82,8 @@ impl WordCache {
         Some(Tokens(set[1 + 2 * usize::from(first != 0)]))
     }
 
-    /// Looks in the set beside the word's own, where [`WordCache::put`] moves what it drives
-    /// out.
+    /// Looks in the set beside the word's own, where [`WordCache::put`] moves the words that it
+    /// pushes out.
     pub fn get_moved(&self, key: u128, hash: u64) -> Option<Tokens> {
         self.get(key, hash ^ 1)
     }

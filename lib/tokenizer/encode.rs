@@ -1,5 +1,5 @@
-//! Text to tokens: cut off a pre-token, look it up among the words already seen, else among
-//! the vocabulary's, else merge it.
+//! Text to tokens: cut off a pre-token, look it up among the words already seen, else in the
+//! vocabulary, else merge it.
 
 use super::cache::{MOST_TOKENS, Tokens, WordCache};
 use super::hash::{KEY_BYTES, hash_key, hash_long, key_of_block, word_of_key};
@@ -16,26 +16,26 @@ pub struct Encoder {
     cache: WordCache,
     rare: RareCache,
     merger: Merger,
-    /// Tokens on their way to the output: all places of an entry are written for every word,
-    /// of which the next word overwrites those that do not count.
+    /// Tokens before they go to the output: all places of an entry are written for every word, and
+    /// the next word overwrites the unused ones.
     stage: [i32; (MOST_TOKENS + 1) * BATCH],
     batch: [Word; BATCH],
 }
 
 /// Words that are cut off before the first of them is looked up, so that the lines of the
-/// cache are under way by then: those of a window, and what was there before.
+/// cache are being loaded by then: the words of a window, and those that were left before it.
 const BATCH: usize = 2 * WINDOW;
 
 /// A pre-token on its way from the scanner to the cache.
 #[derive(Clone, Copy)]
 struct Word {
-    /// Its key, or where a longer one stands in the text (see [`long_key`]).
+    /// Its key, or the place of a longer one in the text (see [`long_key`]).
     key: u128,
     hash: u64,
 }
 
-/// Stands for a word too long for a key: start and length, and 0 in the byte that holds a
-/// key's length, so that it is in no cache.
+/// In place of the key of a word too long for one: start and length, and 0 in the byte that holds
+/// a key's length, so that it is in no cache.
 #[inline]
 fn long_key(start: usize, length: usize) -> u128 {
     start as u128 | (length as u128) << 64
@@ -47,15 +47,15 @@ fn long_range(key: u128) -> Option<(usize, usize)> {
     (key >> 120 == 0).then(|| (start, start + length))
 }
 
-/// Bytes that are looked at together: a window, and as many behind it as a key is made of.
+/// Bytes that are looked at together: a window, and after it as many as a key has.
 const VIEW: usize = WINDOW + 16;
 
 /// Cuts a text into pre-tokens.
 struct Words<'a> {
     text: &'a [u8],
     at: usize,
-    /// The last bytes of the text, and as many behind it that are not ASCII, so that there is
-    /// always a whole view and nothing is thought to end with the text.
+    /// The last bytes of the text, and after it as many bytes that are not ASCII, so that there is
+    /// always a whole view and no pre-token seems to end with the text.
     tail: [u8; 2 * VIEW],
 }
 
@@ -150,12 +150,12 @@ impl SimdTask for Encode<'_> {
 }
 
 impl Encoder {
-    /// Cheap: no table is built, and the cache's pages come when they are used.
+    /// Cheap: no table is built, and the cache's pages are allocated when used.
     pub fn new() -> Self {
         Self::with_level(SimdLevel::best())
     }
 
-    /// Does without the instructions that only some processors have. The tokens are the same.
+    /// Uses no instructions that only some processors have. The tokens are the same.
     pub fn portable() -> Self {
         Self::with_level(SimdLevel::PORTABLE)
     }
@@ -206,7 +206,7 @@ impl Encoder {
         out.extend_from_slice(&self.stage[..staged]);
     }
 
-    /// Appends the tokens of a word if they are kept anywhere.
+    /// Appends the tokens of a word if a cache has them.
     #[inline(never)]
     fn seen(&mut self, text: &[u8], key: u128, hash: u64, out: &mut Vec<i32>) -> bool {
         if let Some((start, end)) = long_range(key) {
@@ -222,8 +222,8 @@ impl Encoder {
         self.rare.get(&word[..length], hash, out)
     }
 
-    /// Where one word is new, others are: keeps all that are, so that what they need of the
-    /// vocabulary is read side by side.
+    /// Where one word is new, others are too: keeps all new ones, so that their parts of the
+    /// vocabulary are read side by side.
     #[inline(never)]
     fn prepare(&mut self, from: usize, to: usize) {
         let Self { cache, rare, merger, batch, .. } = self;
@@ -268,7 +268,7 @@ impl Encoder {
         });
     }
 
-    /// A word that is not kept: looked up in the vocabulary, else merged, and kept.
+    /// A word that is in no cache: looked up in the vocabulary, else merged, and kept.
     #[inline(never)]
     fn first_seen(&mut self, text: &[u8], key: u128, hash: u64, out: &mut Vec<i32>) {
         let before = out.len();

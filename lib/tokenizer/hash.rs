@@ -1,11 +1,11 @@
-//! What the tables' maker (`build/`) and their reader must agree on: class bits, hashes and
-//! the packing of slots. The build script includes this file; it uses nothing else.
+//! What the maker of the tables (`build/`) and their reader share: class bits, hashes and the
+//! packing of slots. The build script includes this file, so it uses no other module.
 
-/// Bits of a character's class. A character may have several: marks stand in four.
+/// Bits of a character's class. A character may have several: marks have four.
 pub mod class {
-    /// Lu, Lt, Lm, Lo, M: may stand in the first part of a word.
+    /// Lu, Lt, Lm, Lo, M: may be in the first part of a word.
     pub const UPPER: u8 = 1;
-    /// Ll, Lm, Lo, M: may stand in the second part of a word.
+    /// Ll, Lm, Lo, M: may be in the second part of a word.
     pub const LOWER: u8 = 2;
     /// L.
     pub const LETTER: u8 = 4;
@@ -15,9 +15,9 @@ pub mod class {
     pub const SPACE: u8 = 16;
     /// CR and LF.
     pub const NEWLINE: u8 = 32;
-    /// Neither white space nor L nor N (so marks are in).
+    /// Neither white space nor L nor N (so marks are included).
     pub const PUNCTUATION: u8 = 64;
-    /// Neither CR nor LF nor L nor N: the one character a word may carry in front.
+    /// Neither CR nor LF nor L nor N: the one character that may precede a word.
     pub const PREFIX: u8 = 128;
 }
 
@@ -34,7 +34,7 @@ pub fn key_of_block(block: u128, length: usize) -> u128 {
     block & KEPT[length % 16] | (length as u128) << 120
 }
 
-/// The bytes of a word in a key, and how many they are.
+/// The bytes of a word in a key, and their number.
 #[inline]
 #[allow(dead_code, reason = "the build script only makes keys")]
 pub fn word_of_key(key: u128) -> ([u8; 16], usize) {
@@ -93,7 +93,7 @@ pub fn slot(hash: u64, seed: u64, pilot: u8) -> usize {
 }
 
 /// In the table of pairs of bytes: some token begins or ends inside a character, and these two
-/// bytes stand at that character's border inside the token.
+/// bytes are at that character's border inside the token.
 pub const CUT: u32 = 1 << 31;
 
 // A slot of the pair table holds the left id, the right id and the merged id in 18 bits each,

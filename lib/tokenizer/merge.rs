@@ -1,7 +1,7 @@
 //! Byte-pair merging of one pre-token: the pair with the lowest id first, the leftmost of
-//! equals. Short words are merged in small arrays (`parts`), longer ones with a linked list and a heap,
-//! and those that are longer still window by window, so that the time for each byte does not
-//! grow with the word.
+//! equals. Short words are merged in small arrays (`parts`), longer ones with a linked list and a
+//! heap, and very long ones window by window, so that the time for each byte does not grow with
+//! the word.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use super::parts::{MergeKeys, MergeShort, first_merge, first_token};
 use super::tables::{NONE, bytes_of, merge};
 use crate::simd::SimdLevel;
 
-/// Bytes of a window, and tokens at its end that the next one makes anew.
+/// Bytes of a window, and tokens at its end that the next one makes again.
 const WINDOW: usize = 1 << 12;
 const REDONE: usize = 8;
 
@@ -26,7 +26,7 @@ pub struct Merger {
 struct Node {
     previous: u32,
     next: u32,
-    /// The token here, or [`NONE`] when it went into the one before it.
+    /// The token here, or [`NONE`] if it was merged into the one before it.
     id: u32,
     /// What this token and the next merge to, or [`NONE`].
     merged: u32,
@@ -46,14 +46,14 @@ impl Merger {
         }
     }
 
-    /// Merges words that fit in a key, and tells the tokens of each with its number.
+    /// Merges words that fit in a key, and gives the tokens of each with its number.
     pub fn merge_keys(&self, keys: &[u128], made: impl FnMut(usize, &[i32])) {
         self.level.run(MergeKeys { keys, made });
     }
 
-    /// Tokens are those of their bytes exactly if each two neighbours are those of theirs (a
-    /// merge across a border would start with the two tokens at it). So the word is put
-    /// together from windows, and where two do not fit, the second begins earlier.
+    /// Tokens are correct for their bytes exactly if every pair of neighbours is correct for its
+    /// bytes (a merge across a border would start with the two tokens at it). So the word is put
+    /// together from windows, and if two do not fit, the second begins earlier.
     fn merge_long(&mut self, word: &[u8], out: &mut Vec<i32>) {
         let base = out.len();
         let mut made = std::mem::take(&mut self.made);
@@ -108,7 +108,7 @@ impl Merger {
         }
         while let Some(Reverse((merged, place))) = heap.pop() {
             let at = place as usize;
-            // An entry is stale when either of its two tokens has gone into another since.
+            // An entry is stale when either of its two tokens has since been merged.
             if nodes[at].merged != merged {
                 continue;
             }
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Characters that are a token each, or not, beside those that tokens cut.
+    /// Characters that are a token or not, beside characters that tokens cut.
     #[test]
     fn characters_are_merged_as_their_bytes_would_be() {
         let mut random = Random(2);
@@ -271,7 +271,7 @@ mod tests {
         side_by_side(&words);
     }
 
-    /// Every pair of characters beside each other in the vocabulary, and every cut one in whole.
+    /// Every pair of neighbouring characters in the vocabulary, and every cut character, whole.
     #[test]
     fn text_of_the_vocabulary_is_merged_as_its_bytes_would_be() {
         let mut before = String::new();

@@ -35,5 +35,5 @@ pub use special::{
 };
 pub use vocabulary::{VOCABULARY_SHA256, VocabularyError, verify_vocabulary};
 
-/// Ids a model's embedding has room for: ranks, control tokens, reserved and padding ids.
+/// The number of ids of a model's embedding: ranks, control tokens, reserved and padding ids.
 pub const PADDED_VOCABULARY_SIZE: i32 = 201_088;

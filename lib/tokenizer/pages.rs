@@ -9,7 +9,7 @@ use memmap2::MmapMut;
 /// Size of a huge page.
 const HUGE: usize = 2 << 20;
 
-/// Zeroed elements of which each begins a cache line.
+/// Zeroed elements, each at the start of a cache line.
 pub struct Room {
     first: NonNull<Line>,
     count: usize,
@@ -29,7 +29,7 @@ enum Source {
 
 // SAFETY: a room owns its memory and gives it out by the usual rules of `&` and `&mut`.
 unsafe impl Send for Room {}
-// SAFETY: as above; nothing changes behind a `&Room`.
+// SAFETY: as above; nothing changes through a `&Room`.
 unsafe impl Sync for Room {}
 
 impl Room {
@@ -45,7 +45,7 @@ impl Room {
             let first = NonNull::from(room).cast();
             #[cfg(target_os = "linux")]
             for advice in [memmap2::Advice::HugePage, memmap2::Advice::PopulateWrite] {
-                // Advice only: an older system may not know it, and all is well without.
+                // Advice only: an older system may not know it, and it is not needed.
                 let _ = map.advise_range(advice, start, size);
             }
             return Self { first, count, from: Source::Map { _map: map } };
@@ -62,7 +62,7 @@ impl Room {
 
     #[inline(always)]
     pub fn lines(&self) -> &[Line] {
-        // SAFETY: `first` leads to `count` lines, initialized (all zero at first), aligned to 64
+        // SAFETY: `first` points to `count` lines, initialized (all zero at first), aligned to 64
         // bytes or more, and alive as long as `self`.
         unsafe { std::slice::from_raw_parts(self.first.as_ptr(), self.count) }
     }

@@ -4,11 +4,11 @@ use super::hash::{KEY_BYTES, word_of_key};
 use super::tables::{NONE, Pair, byte_id, merge, merge_bytes, merged_character};
 use crate::simd::{Instructions, SimdTask};
 
-/// Words that begin as up to this many tokens are merged in arrays.
+/// Words that start with up to this many tokens before merging are merged in arrays.
 pub const SHORT: usize = 48;
 
-/// The token that merging begins with at this place, and its length: a whole character where
-/// nothing else can become of it, else one byte.
+/// The token that merging starts with at this place, and its length: a whole character if merging
+/// always makes it, else one byte.
 #[inline(always)]
 pub fn first_token(word: &[u8], at: usize) -> (u32, usize) {
     merged_character(word, at).unwrap_or((byte_id(word[at]), 1))
@@ -19,7 +19,7 @@ const KEY_ROOM: usize = 16;
 /// How many of them: the next step of each waits for memory, so others are made meanwhile.
 const LANES: usize = 8;
 
-/// What two neighbours that merging begins with merge to; the second is at `at`.
+/// The merge of two neighbours that merging starts with; the second is at `at`.
 #[inline(always)]
 pub fn first_merge(word: &[u8], at: usize, left: (u32, usize), right: (u32, usize)) -> u32 {
     if (left.1, right.1) == (1, 1) {
@@ -29,7 +29,7 @@ pub fn first_merge(word: &[u8], at: usize, left: (u32, usize), right: (u32, usiz
     }
 }
 
-/// Appends the tokens of a word, or gives false if it begins as more than [`SHORT`].
+/// Appends the tokens of a word, or gives false if it starts with more than [`SHORT`].
 pub struct MergeShort<'a> {
     pub word: &'a [u8],
     pub out: &'a mut Vec<i32>,
@@ -106,14 +106,14 @@ impl<F: FnMut(usize, &[i32])> SimdTask for MergeKeys<'_, F> {
     }
 }
 
-/// The tokens of a word while it is merged. The first stands at place 1, and on both sides is
+/// The tokens of a word while it is merged. The first is at place 1, and on both sides is
 /// one that merges with none, so that every token has two neighbours.
 struct Parts<const ROOM: usize> {
     ids: [u32; 64],
     /// What a token and the next one merge to, and the place, as one number, so that the
-    /// lowest is the next to be done; [`NONE`] where there is no token or they do not merge.
+    /// lowest is the next to be done; [`NONE`] if there is no token or they do not merge.
     candidates: [u32; ROOM],
-    /// Bit n is set while a token stands at place n: that of the first it is made of.
+    /// Bit n is set while a token is at place n: the place of the first token merged into it.
     places: u64,
 }
 
@@ -125,7 +125,7 @@ fn candidate(merged: u32, place: usize) -> u32 {
     merged << 6 | place as u32 | 0u32.wrapping_sub(u32::from(merged == NONE))
 }
 
-/// A merge of which only the new neighbours' merges are missing.
+/// A merge for which only the new neighbours' merges are missing.
 struct Step {
     place: usize,
     previous: usize,
@@ -139,7 +139,7 @@ impl<const ROOM: usize> Parts<ROOM> {
         Self { ids: [NOBODY; 64], candidates: [NONE; ROOM], places: 0 }
     }
 
-    /// False if the word begins as more tokens than there is room for, or than [`SHORT`]. All
+    /// False if the word starts with more tokens than there is room for, or than [`SHORT`]. All
     /// candidates must be [`NONE`], as they are at the end.
     #[inline(always)]
     fn start(&mut self, word: &[u8]) -> bool {
@@ -199,7 +199,7 @@ impl<const ROOM: usize> Parts<ROOM> {
         self.end(step);
     }
 
-    /// Merges the best candidate with its neighbour, but for what becomes of the candidates.
+    /// Merges the best candidate with its neighbour, without the update of the candidates.
     /// Without a branch: nothing here can be predicted.
     #[inline(always)]
     fn begin(&mut self, best: u32) -> Step {

@@ -1,6 +1,6 @@
 //! Words already encoded that are longer than a key or have more tokens than an entry of the
-//! word cache. They stand one after the other in a room of fixed size; when it is full, all are
-//! forgotten. This changes the speed of the encoder, never its output.
+//! word cache. They are one after the other in a room of fixed size; when it is full, all are
+//! dropped. This changes the speed of the encoder, never its output.
 
 /// Bytes for words and tokens.
 const ROOM: usize = 1 << 20;
@@ -11,7 +11,7 @@ const SETS: usize = 1 << 13;
 const WAYS: usize = 4;
 /// A place has the word's position in units below, and above it bits of its hash.
 const POSITION_BITS: u32 = (ROOM / UNIT).trailing_zeros();
-/// Longest word and most tokens of it.
+/// The longest word, and the most tokens.
 const MOST: usize = 1 << 10;
 
 pub struct RareCache {
@@ -19,7 +19,7 @@ pub struct RareCache {
     /// For each word its length and the number of its tokens in two bytes each, the word, and
     /// its tokens in four bytes each.
     room: Vec<u8>,
-    /// Where the next word goes; nothing stands at 0, so that no place is 0.
+    /// Where the next word goes; nothing is at 0, so that no place is 0.
     end: usize,
 }
 
@@ -61,7 +61,7 @@ impl RareCache {
         let at = (place as usize % (ROOM / UNIT)) * UNIT;
         let (&[low, high, count_low, count_high], rest) =
             self.room.get(at..)?.split_first_chunk()?;
-        // A place that was never taken leads to the start of the room, where nothing stands.
+        // A place that was never taken leads to the start of the room, where there is no word.
         if at == 0 || u16::from_le_bytes([low, high]) as usize != word.len() {
             return None;
         }
@@ -113,7 +113,7 @@ mod tests {
         assert!(!cache.get(b"a long word indeed", 3 | 1 << 63, &mut out));
         assert!(cache.get(b"a long word indeed", 3, &mut out));
         assert_eq!(out, [5, 1, 2, -3]);
-        // Too long a word and too many tokens are not kept.
+        // A word that is too long or has too many tokens is not kept.
         cache.put(&[7; MOST + 1], 4, &[1]);
         assert!(!cache.get(&[7; MOST + 1], 4, &mut out));
         cache.put(b"x", 4, &[1; MOST + 1]);

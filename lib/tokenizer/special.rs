@@ -1,10 +1,10 @@
-//! The control tokens of o200k_harmony by name, and the way from ids back to bytes.
+//! The control tokens of o200k_harmony by name, and from ids back to bytes.
 //! Encoding never makes a control token out of text.
 
 use super::{PADDED_VOCABULARY_SIZE, tables};
 
 pub const START_OF_TEXT: i32 = 199_998;
-/// `<|endoftext|>`, which stands behind every document.
+/// `<|endoftext|>`, which follows every document.
 pub const EOD: i32 = 199_999;
 pub const RETURN: i32 = 200_002;
 pub const CONSTRAIN: i32 = 200_003;
@@ -59,7 +59,7 @@ pub fn is_produced(id: i32) -> bool {
     (0..START_OF_TEXT).contains(&id) || SPECIAL_TOKENS.iter().any(|&(special, _)| special == id)
 }
 
-/// Appends the bytes of all tokens. On an error the bytes before the unknown token stand in
+/// Appends the bytes of all tokens. On an error the bytes before the unknown token are in
 /// `out`.
 pub fn decode_into(tokens: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken> {
     for (at, &id) in tokens.iter().enumerate() {
@@ -76,7 +76,7 @@ pub fn decode_into(tokens: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken
 )]
 pub struct UnknownToken {
     pub id: i32,
-    /// Its place among the tokens that were to be decoded.
+    /// Its place among the tokens to be decoded.
     pub at: usize,
 }
 

@@ -1,6 +1,6 @@
-//! The tables that `build.rs` made, mapped with the program: nothing is built at start-up.
-//! Numbers are read as little-endian bytes, so neither alignment nor the machine's order of
-//! bytes matters to the result; the alignment is for the cache.
+//! The tables that `build.rs` made, part of the program: nothing is built at start-up.
+//! Numbers are read as little-endian bytes, so the result depends neither on alignment nor on
+//! the machine's byte order; the alignment is for the cache.
 
 use super::hash::{self, KEY_BYTES, SLOTS};
 use crate::simd;
@@ -39,7 +39,7 @@ pub const FIRST_CLASSES: &[u8; 256] = {
 };
 const CLASSES_OF_ZERO: u8 = CLASSES.0[0];
 
-/// Class bits of a code point; 0 for what is none.
+/// Class bits of a code point; 0 for other numbers.
 #[inline]
 pub fn class_of(point: u32) -> u8 {
     let Some(&block) = CLASSES.0[..0x1100].get((point >> 8) as usize) else { return 0 };
@@ -130,16 +130,16 @@ pub fn merge_bytes(left: u8, right: u8) -> u32 {
     }
 }
 
-/// Whether no token begins or ends inside a character that ends with `left` and has `right`
-/// behind it, or begins with `right` and has `left` in front of it, and goes on beyond that
-/// border: such a character is merged on its own before anything else happens to its bytes.
+/// Whether no token begins or ends inside a character that ends with `left` and is
+/// followed by `right`, or begins with `right` and is preceded by `left`, and goes on beyond that
+/// border: such a character is merged on its own before any other merge of its bytes.
 #[inline(always)]
 fn is_clean_border(left: u8, right: u8) -> bool {
     short(256 + (left as usize) * 256 + right as usize) & hash::CUT == 0
 }
 
 /// The id and length of the character beyond ASCII that starts at `at`, if it is a token and
-/// merging always makes it: nothing that could happen to a part of it comes first.
+/// merging always makes it: no other merge of its bytes comes first.
 #[inline(always)]
 pub fn merged_character(word: &[u8], at: usize) -> Option<(u32, usize)> {
     let bits = |n: usize| word.get(at + n).map_or(0, |&byte| usize::from(byte & 0x3f));
@@ -163,7 +163,7 @@ pub fn merged_character(word: &[u8], at: usize) -> Option<(u32, usize)> {
     clean.then_some((id, length))
 }
 
-/// Two tokens of which the merge is under way to the cache.
+/// Two tokens whose merge is being loaded into the cache.
 pub struct Pair {
     pair: u64,
     slot: usize,
@@ -180,7 +180,7 @@ impl Pair {
     }
 
     /// The id that the two merge to, or [`NONE`]. Without a branch: whether a pair merges
-    /// cannot be predicted, and the next look-up should not wait to know it.
+    /// cannot be predicted, and the next look-up should not wait for it.
     #[inline(always)]
     pub fn merged(self) -> u32 {
         let (slots, _) = PAIR_SLOTS.0.as_chunks::<8>();

@@ -1,18 +1,18 @@
 //! Where pre-tokens start in a window of 64 bytes, all at once, from masks with one bit a
 //! byte. A window begins where a pre-token does, so that nothing before it matters. What is
-//! beyond ASCII, or ends behind the window, is left to `scan`.
+//! beyond ASCII, or ends after the window, is left to `scan`.
 
 use crate::simd::TextMasks;
 
 /// Bytes of a window.
 pub const WINDOW: usize = 64;
 
-/// Bits of the bytes behind the first at which a pre-token starts. None below the highest of
-/// them is missing: the pre-tokens in front of it are known, the one that it starts is not.
+/// Bits of the bytes after the first at which a pre-token starts. No start before the highest bit
+/// is missing: the pre-tokens before it are known, the one that it starts is not.
 #[inline(always)]
 pub fn starts(window: &[u8; WINDOW], masks: &TextMasks) -> u64 {
     // The bytes in front of the first that is not ASCII, and never the last one: so every run
-    // has a bit behind it.
+    // has a bit after it.
     let known = below_lowest(masks.not_ascii | 1 << 63);
     let [lower, upper, digit] = [masks.lower, masks.upper, masks.digit].map(|mask| mask & known);
     let [white, newline, slash] =
@@ -20,7 +20,7 @@ pub fn starts(window: &[u8; WINDOW], masks: &TextMasks) -> u64 {
     let letter = lower | upper;
     let punctuation = known & !(letter | digit | white);
 
-    // `[\r\n/]*` behind punctuation. Adding a bit of a run to it carries to the bit behind.
+    // `[\r\n/]*` after punctuation. Adding a bit of a run to it carries to the bit after it.
     let tail = newline | slash;
     let after = newline & punctuation << 1;
     let free = !(after | tail & !tail.wrapping_add(after));
@@ -32,7 +32,7 @@ pub fn starts(window: &[u8; WINDOW], masks: &TextMasks) -> u64 {
     // One character of white space or punctuation in front of a word belongs to it.
     let word_start = run_starts(letter) & !((soft | punctuation_start) << 1);
     let word_inside = upper & lower << 1;
-    // What follows the last newline of white space; and its last character.
+    // The start after the last newline of white space; and its last character.
     let after_newlines = after_last_newline(soft, newline, known & !white);
     let last_white = soft & !(white >> 1) & known >> 1;
     let starts = punctuation_start
@@ -72,8 +72,7 @@ fn threes(digit: u64) -> u64 {
     starts
 }
 
-/// Starts of the runs of `soft` that have a newline in front, none behind, and an end that is
-/// known.
+/// Starts of the runs of `soft` with a newline before, none after, and a known end.
 #[inline(always)]
 fn after_last_newline(soft: u64, newline: u64, end: u64) -> u64 {
     let starts = soft & newline << 1;
@@ -101,7 +100,7 @@ fn contract(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: 
     while apostrophe != 0 {
         let at = apostrophe.trailing_zeros() as usize;
         apostrophe &= apostrophe - 1;
-        // Behind one contraction there is no other: the apostrophe is a prefix.
+        // After one contraction there is no other: the apostrophe is a prefix.
         if at == end {
             continue;
         }
@@ -136,7 +135,7 @@ mod tests {
         }
     }
 
-    /// How many pre-tokens are told; all must be those of the scanner.
+    /// How many pre-tokens are found; all must be those of the scanner.
     fn check(text: &str) -> u32 {
         let window: &[u8; WINDOW] = text.as_bytes().first_chunk().unwrap();
         let told = SimdLevel::best().run(Starts(window));

@@ -11,7 +11,7 @@ pub const CELLS: usize = 16;
 /// The largest exponent a board can hold: the tile 131072.
 pub const MAX_EXPONENT: u8 = 17;
 
-/// The largest exponent that the packed form tells apart from others.
+/// The largest exponent that has a nibble of its own in the packed form.
 const MAX_NIBBLE: u8 = 15;
 
 /// One of the four moves, numbered as everywhere in the pools.
@@ -62,7 +62,7 @@ pub struct Board([u8; CELLS]);
 /// A board as the 48-byte row stores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed {
-    /// Four bits a cell, cell 0 in the most significant ones; 15 stands for 15 and above.
+    /// Four bits a cell, cell 0 in the most significant ones; 15 means 15 and above.
     pub nibbles: u64,
     /// Bit i is set where the exponent of cell i is 16 or more.
     pub tile_65536_mask: u16,
@@ -72,14 +72,14 @@ pub struct Packed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slide {
     /// The cells after sliding and merging, before a new tile appears. Two tiles of 2^17
-    /// merge to 18, which is no exponent of a [`Board`].
+    /// merge to 18, which is not an exponent of a [`Board`].
     pub cells: [u8; CELLS],
-    /// The sum of all tiles made by merging: what the score grows by.
+    /// The sum of all tiles made by merging, which is added to the score.
     pub gained: u32,
 }
 
 impl Board {
-    /// A board of these exponents; `None` if one is over [`MAX_EXPONENT`].
+    /// A board with these exponents; `None` if one is over [`MAX_EXPONENT`].
     #[inline]
     pub fn new(cells: [u8; CELLS]) -> Option<Board> {
         let board = Board(cells);
@@ -105,7 +105,7 @@ impl Board {
         self.0.iter().fold(0, |max, &cell| max.max(cell))
     }
 
-    /// Packs to nibbles; loses the difference of 16 and 17.
+    /// Packs to nibbles; 16 and 17 become the same.
     #[inline]
     pub fn pack(&self) -> Packed {
         let (first, last) = self.halves();
@@ -155,12 +155,12 @@ impl Board {
         self.follows_slide(before, &before.slide(direction))
     }
 
-    /// The same where the slide of `before` is known.
+    /// The same if the slide of `before` is known.
     #[inline]
     pub fn follows_slide(&self, before: &Board, slide: &Slide) -> bool {
         let slid = u128::from_le_bytes(slide.cells);
         let new = slid ^ u128::from_le_bytes(self.0);
-        // One cell differs, by an exponent of 1 or 2, which is all that stands there.
+        // One cell differs: it was empty and now has the exponent 1 or 2.
         let bit = new.trailing_zeros();
         slid != u128::from_le_bytes(before.0)
             && new.is_power_of_two()
@@ -182,7 +182,7 @@ fn transposed(cells: u128) -> u128 {
 }
 
 impl Packed {
-    /// Whether every bit of the mask stands over a nibble of 15, as [`Board::pack`] leaves it.
+    /// Whether every bit of the mask belongs to a nibble of 15, as [`Board::pack`] leaves it.
     pub fn mask_is_sound(&self) -> bool {
         let mut mask = self.tile_65536_mask;
         let mut sound = true;
@@ -238,7 +238,7 @@ fn bytes_of(nibbles: u64) -> u64 {
     (pairs | pairs << 4) & (0x0f * EACH_BYTE)
 }
 
-/// Bit i tells whether byte i, counted from the lowest, is 16 or more; at most 31.
+/// Bit i: byte i, counted from the lowest, is 16 or more. Bytes are at most 31.
 #[inline]
 fn mask_of(bytes: u64) -> u16 {
     // Byte j is 0 or 1; the product has it in bit 56 + j.

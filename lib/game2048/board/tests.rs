@@ -23,7 +23,7 @@ fn board(cells: [u8; CELLS]) -> Board {
     Board::new(cells).unwrap()
 }
 
-/// A slide written the plain way, on the board turned so that every move is a left move.
+/// A simple slide: the board is turned so that every move is a left move.
 fn slide_directly(board: &Board, direction: Direction) -> Slide {
     let mut cells = [0; CELLS];
     let mut gained = 0;

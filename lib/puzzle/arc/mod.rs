@@ -40,8 +40,8 @@ rules! {
     SHAPE: error "shape", "both sides have 900 cells";
     GRID: error "grid",
         "a side is one filled rectangle, EOS along the row below and the column right of it, else PAD";
-    OFFSET: error "offset", "input and output stand at the same place";
-    TEST_OFFSET: ours "test_offset", "test grids stand at row 0 column 0, where evaluators look";
+    OFFSET: error "offset", "input and output are at the same place";
+    TEST_OFFSET: ours "test_offset", "test grids are at row 0 column 0, where evaluators look";
 }
 
 /// Colours 0 to 9 in row-major order.
@@ -74,7 +74,7 @@ impl Grid {
         canvas
     }
 
-    /// The grid on a canvas, and the row and column it stands at; or what is wrong with it.
+    /// The grid on a canvas, and its row and column; or why the canvas is not valid.
     pub fn decode(canvas: &[i32]) -> Result<(Grid, [usize; 2]), String> {
         if canvas.len() != CELLS {
             return Err(format!("{} cells, expected {CELLS}", canvas.len()));
@@ -88,7 +88,7 @@ impl Grid {
         let rows = canvas[first..].iter().step_by(SIDE).take_while(is_colour).count();
         let mut cells = Vec::with_capacity(rows * columns);
         for line in canvas[row * SIDE..].chunks(SIDE).take(rows) {
-            // What is no colour shows in the comparison.
+            // A token that is not a colour is found by the comparison.
             let colour = |&token: &i32| (token.clamp(COLOURS, COLOURS + 9) - COLOURS) as u8;
             cells.extend(line[column..column + columns].iter().map(colour));
         }
@@ -195,7 +195,7 @@ impl Domain for Arc {
             broken.add(&OFFSET, || format!("input at {input:?}, output at {output:?}"));
         }
         if split == Some(Split::Test) && input != [0, 0] {
-            broken.add(&TEST_OFFSET, || format!("the grids stand at {input:?} in test"));
+            broken.add(&TEST_OFFSET, || format!("the grids are at {input:?} in test"));
         }
         broken.0
     }
@@ -252,7 +252,7 @@ impl ArcArgs {
     }
 }
 
-/// All tasks, which are small; their augmentations are not held.
+/// All tasks, which are small; their augmentations are not kept in memory.
 struct ArcGroups {
     seed: u64,
     num_aug: u64,

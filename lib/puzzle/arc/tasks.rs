@@ -10,7 +10,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// No task file is longer: a pair of 30 × 30 grids is 4 KB.
+/// A longer task file is an error: a pair of 30 × 30 grids is 4 KB.
 const LONGEST_FILE: u64 = 64 << 20;
 
 /// The folder whose test pairs are the test split.
@@ -41,7 +41,7 @@ pub(super) struct Tasks {
     pub rejected: u64,
 }
 
-/// Reads every `.json` file that the folders (and theirs) hold.
+/// Reads every `.json` file in the folders and their subfolders.
 pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tasks, Error> {
     if dirs.is_empty() {
         return Err(Error::Usage("no input: name folders of ARC tasks".to_string()));
@@ -69,10 +69,10 @@ pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tas
     let mut paths: HashMap<&str, &Path> = HashMap::new();
     for (task, _, path) in &found {
         if let Some(other) = paths.insert(&task.name, path) {
-            // Which of the two is first is the file system's choice, and no message shows it.
+            // The order of the two is the file system's, and no message shows it.
             let path = path.as_path();
             let (one, other) = if other < path { (other, path) } else { (path, other) };
-            let cause = format!("task {} stands in {} too", task.name, one.display());
+            let cause = format!("task {} is in {} too", task.name, one.display());
             return Err(Error::data(other.display(), cause));
         }
     }
@@ -80,16 +80,16 @@ pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tas
     Ok(Tasks { tasks, inputs, rejected })
 }
 
-/// Whether a given folder, or the one of a given file, is the evaluation set, however it is
-/// written (`.` inside it).
+/// Whether a given folder, or the folder of a given file, is the evaluation set, in any spelling
+/// (such as `.` inside it).
 fn is_evaluation(path: &Path) -> bool {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let folder = if whole.is_dir() { Some(whole.as_path()) } else { whole.parent() };
     folder.and_then(Path::file_name).is_some_and(|name| name == EVALUATION)
 }
 
-/// A given file, or the `.json` files below a given folder, each with whether it is of the
-/// evaluation set.
+/// A given file, or the `.json` files below a given folder, each with whether it belongs to
+/// the evaluation set.
 fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> {
     let evaluation = is_evaluation(given);
     if !fs::metadata(given).map_err(|cause| Error::io(given, &cause))?.is_dir() {
@@ -115,7 +115,7 @@ fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> 
     Ok(())
 }
 
-/// The folder's name and the file's: the same wherever the tasks lie.
+/// The folder's name and the file's: the same in every location of the tasks.
 fn short_name(path: &Path) -> String {
     let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     match whole.parent().and_then(Path::file_name) {
@@ -138,7 +138,7 @@ fn read_task(path: &Path, evaluation: bool, opener: &Opener) -> Result<(Task, In
     Ok((parse(&text, &path.display().to_string(), &stem, evaluation)?, input))
 }
 
-/// Reads one task; `stem` names it unless it names itself.
+/// Reads one task; its name is `stem` unless the file has a name.
 fn parse(text: &[u8], path: &str, stem: &str, evaluation: bool) -> Result<Task, Error> {
     let task: Value = serde_json::from_slice(text).map_err(|cause| {
         let text = cause.to_string();
@@ -155,7 +155,7 @@ fn parse(text: &[u8], path: &str, stem: &str, evaluation: bool) -> Result<Task, 
         Some(other) => return Err(bad(format!("name is {}, expected a string", kind(other)))),
     };
     if name.is_empty() || name == BLANK_IDENTIFIER || name.contains(char::is_control) {
-        return Err(bad(format!("{name:?} is no name for a task")));
+        return Err(bad(format!("{name:?} is not a name for a task")));
     }
     if is_augmented(&name) {
         return Err(bad(format!("task {name} has the name of an augmentation")));
@@ -164,7 +164,7 @@ fn parse(text: &[u8], path: &str, stem: &str, evaluation: bool) -> Result<Task, 
     Ok(Task { name, pairs })
 }
 
-/// Whether the name ends as those of augmentations do, which evaluators would take back.
+/// Whether the name ends like an augmentation's, which evaluators would undo.
 fn is_augmented(name: &str) -> bool {
     let mut parts = name.rsplit('_');
     let (colours, transform) = (parts.next(), parts.next());
@@ -175,7 +175,7 @@ fn is_augmented(name: &str) -> bool {
 
 fn parse_pairs(task: &Map<String, Value>, evaluation: bool) -> Result<Vec<Pair>, String> {
     let mut pairs = Vec::new();
-    // In the file's own order, also where test stands before train.
+    // In the file's own order, also if test comes before train.
     for (part, list) in task {
         let split = match part.as_str() {
             "train" => Split::Train,
@@ -235,7 +235,9 @@ fn parse_grid(value: &Value) -> Result<Grid, String> {
                 _ => {
                     let shown = if cell.is_number() { cell.to_string() } else { kind(cell).into() };
                     let column = column + 1;
-                    return Err(format!("row {number} column {column}: {shown} is no colour 0..9"));
+                    return Err(format!(
+                        "row {number} column {column}: {shown} is not a colour 0..9"
+                    ));
                 }
             }
         }
@@ -302,8 +304,11 @@ mod tests {
             "a/b.json: task b: test pair 1: output is missing"
         );
         assert_eq!(cause(r#"{"name": 3}"#), "a/b.json: name is a number, expected a string");
-        assert_eq!(cause(r#"{"name": ""}"#), "a/b.json: \"\" is no name for a task");
-        assert_eq!(cause(r#"{"name": "<blank>"}"#), "a/b.json: \"<blank>\" is no name for a task");
+        assert_eq!(cause(r#"{"name": ""}"#), "a/b.json: \"\" is not a name for a task");
+        assert_eq!(
+            cause(r#"{"name": "<blank>"}"#),
+            "a/b.json: \"<blank>\" is not a name for a task"
+        );
         assert_eq!(
             cause(r#"{"name": "x_t3_0123456789"}"#),
             "a/b.json: task x_t3_0123456789 has the name of an augmentation"
@@ -319,10 +324,10 @@ mod tests {
         assert_eq!(input("3"), "is a number, expected rows of colours");
         assert_eq!(input("[3]"), "row 1 is a number, expected colours");
         assert_eq!(input("[[1,2],[1,2],[1]]"), "row 3 has 1 cells, row 1 has 2");
-        assert_eq!(input("[[1,10]]"), "row 1 column 2: 10 is no colour 0..9");
-        assert_eq!(input("[[1],[-1]]"), "row 2 column 1: -1 is no colour 0..9");
-        assert_eq!(input("[[1.0]]"), "row 1 column 1: 1.0 is no colour 0..9");
-        assert_eq!(input("[[\"1\"]]"), "row 1 column 1: a string is no colour 0..9");
+        assert_eq!(input("[[1,10]]"), "row 1 column 2: 10 is not a colour 0..9");
+        assert_eq!(input("[[1],[-1]]"), "row 2 column 1: -1 is not a colour 0..9");
+        assert_eq!(input("[[1.0]]"), "row 1 column 1: 1.0 is not a colour 0..9");
+        assert_eq!(input("[[\"1\"]]"), "row 1 column 1: a string is not a colour 0..9");
         let wide = format!("[[{}]]", ["1"; 31].join(","));
         assert_eq!(input(&wide), "row 1 has 31 cells, at most 30 fit");
         let high = format!("[{}]", ["[1]"; 31].join(","));

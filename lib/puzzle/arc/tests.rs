@@ -68,7 +68,7 @@ fn rules() {
     assert_eq!(find(&moved, &moved, Some(Split::Train)), [""; 0]);
     assert_eq!(
         find(&moved, &moved, Some(Split::Test)),
-        ["test_offset: the grids stand at [2, 3] in test"]
+        ["test_offset: the grids are at [2, 3] in test"]
     );
     assert_eq!(find(&origin, &moved, None), ["offset: input at [0, 0], output at [2, 3]"]);
     assert_eq!(find(&origin, &[0; CELLS], None), ["grid: output: no grid"]);
@@ -256,13 +256,10 @@ fn too_few_are_counted_once() {
 fn bad_folders_say_why() {
     let text = |dirs: &[PathBuf], root: &Folder| root.strip(open(dirs, 0).err().expect("an error"));
     let root = Folder::with(&[("a/x.json", &task("")), ("b/x.json", &task("")), ("c/d", "")]);
-    assert_eq!(
-        text(&[root.path().into()], &root),
-        "ROOT/b/x.json: task x stands in ROOT/a/x.json too"
-    );
+    assert_eq!(text(&[root.path().into()], &root), "ROOT/b/x.json: task x is in ROOT/a/x.json too");
     assert_eq!(
         text(&[root.join("b"), root.join("a")], &root),
-        "ROOT/b/x.json: task x stands in ROOT/a/x.json too"
+        "ROOT/b/x.json: task x is in ROOT/a/x.json too"
     );
     assert_eq!(text(&[root.join("c")], &root), "ROOT/c: no .json file in it");
     std::os::unix::fs::symlink("..", root.join("c/up")).unwrap();

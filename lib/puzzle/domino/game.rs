@@ -3,7 +3,7 @@
 
 use crate::puzzle::random::Random;
 
-/// A tile as it lies: on the table its pips from left to right, in a hand as it was dealt.
+/// A tile: on the table its pips from left to right, in a hand as it was dealt.
 pub type Tile = [u8; 2];
 
 /// Pips go from 0 to 6.
@@ -12,7 +12,7 @@ pub const TILES: usize = 28;
 pub const HAND: usize = 7;
 const PLAYERS: usize = 4;
 
-/// What one player sees before a move.
+/// What a player sees before a move.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DominoState {
     /// From left to right; neighbouring pips are equal.
@@ -20,7 +20,7 @@ pub struct DominoState {
     pub hand: Vec<Tile>,
 }
 
-/// Where a tile goes, numbered as in the labels.
+/// Where a tile is played, numbered as in the labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TablePlace {
     Left = 1,
@@ -35,7 +35,7 @@ impl DominoState {
         Some([self.table.first()?[0], self.table.last()?[1]])
     }
 
-    /// Every legal move: the index in the hand, and where the tile goes.
+    /// Every legal move: the index in the hand, and where the tile is played.
     pub fn moves(&self) -> Vec<(usize, TablePlace)> {
         let places = [TablePlace::Left, TablePlace::Right, TablePlace::First];
         let all = (0..self.hand.len()).flat_map(|index| places.map(|place| (index, place)));
@@ -57,7 +57,7 @@ impl DominoState {
         DominoState { table: shift(&self.table), hand: shift(&self.hand) }
     }
 
-    /// Moves a tile from the hand to the table, turned as it must be.
+    /// Moves a tile from the hand to the table, turned to fit.
     fn play(&mut self, index: usize, place: TablePlace) {
         let tile = self.hand.remove(index);
         let turned = [tile[1], tile[0]];
@@ -73,7 +73,7 @@ impl DominoState {
     }
 }
 
-/// Whether a tile may go there, the table's ends being these.
+/// Whether a tile may be played there if the table has these ends.
 pub fn fits(tile: Tile, place: TablePlace, ends: Option<[u8; 2]>) -> bool {
     match (place, ends) {
         (TablePlace::First, None) => true,
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn targets() {
-        // The heaviest, of the legal ones.
+        // The most pips, of the legal ones.
         let chosen = |table: &[Tile], hand: &[Tile]| state(table, hand).target();
         assert_eq!(chosen(&[], &[[0, 1], [3, 4], [2, 5]]), Some((1, TablePlace::First)));
         assert_eq!(chosen(&[[1, 2]], &[[6, 6], [2, 3], [0, 1]]), Some((1, TablePlace::Right)));
@@ -171,7 +171,7 @@ mod tests {
                 state.table.iter().chain(&state.hand).map(|&[a, b]| [a.min(b), a.max(b)]).collect();
             assert_eq!(tiles.len(), state.table.len() + state.hand.len());
             assert!(!state.moves().is_empty());
-            // What is gone from the hand lies on the table.
+            // The tiles that left the hand are on the table.
             assert!(HAND - state.hand.len() <= state.table.len());
             lengths[state.table.len()] += 1;
         }

@@ -1,6 +1,6 @@
 //! Domino, a double-six scenario of 72 tokens: the table (28 pairs), the hand (7 pairs) and the
-//! two ends go in; the tile to play and where come out. PAD 0, v pips as v + 1. Reads no files:
-//! the states come from games that are really played.
+//! two ends are the input; the tile to play and its place are the output. PAD 0, v pips as v + 1.
+//! Reads no files: the states come from games that are played here.
 
 mod game;
 
@@ -20,7 +20,7 @@ pub struct Domino;
 /// Domino: states of games that are played here, with the tile to play
 #[derive(Debug, Clone, Default, Args)]
 pub struct DominoArgs {
-    /// States in each split, each of a game of its own
+    /// States in each split, each from another game
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub num_games: u64,
 
@@ -57,14 +57,14 @@ const ENDS_START: usize = HAND_START + 2 * HAND;
 rules! {
     SHAPE: error "shape", "both sides have 72 tokens";
     TOKEN: error "token", "every token is empty or a number of pips";
-    TILE: error "tile", "tiles have two halves and stand without gaps";
-    DISTINCT: error "distinct", "no tile stands twice on table and hand";
+    TILE: error "tile", "tiles have two halves and no gaps between them";
+    DISTINCT: error "distinct", "no tile appears twice on the table and in the hand";
     CHAIN: ours "chain", "neighbours on the table match";
-    ENDS: ours "ends", "the ends are those of the table, or empty as it is";
+    ENDS: ours "ends", "the ends are the table's, or empty if the table is empty";
     REST: error "rest", "labels after the third are ignored";
     TARGET: error "target", "the tile to play is in the hand";
     FITS: error "fits", "the tile to play fits where it says";
-    NO_MOVE: error "no_move", "no move is the answer only when nothing fits";
+    NO_MOVE: error "no_move", "the answer is no move only when nothing fits";
 }
 
 impl Domain for Domino {
@@ -170,7 +170,7 @@ fn check_tiles(state: &DominoState, ends: [Option<u8>; 2], broken: &mut BrokenRu
     for &[a, b] in state.table.iter().chain(&state.hand) {
         let slot = &mut seen[usize::from(a.min(b) * 8 + a.max(b)) % 64];
         if std::mem::replace(slot, true) {
-            broken.add(&DISTINCT, || format!("{a}|{b} stands twice"));
+            broken.add(&DISTINCT, || format!("{a}|{b} appears twice"));
         }
     }
     if let Some(at) = state.table.windows(2).position(|pair| pair[0][1] != pair[1][0]) {
@@ -193,7 +193,7 @@ fn check_target(
     labels: &[i32],
     broken: &mut BrokenRules,
 ) {
-    // The ends as they are written: a foreign table may be no chain, and its ends still right.
+    // The ends as written: a foreign table may not be a chain and still have the right ends.
     let ends = match ends {
         [Some(left), Some(right)] if !state.table.is_empty() => Some([left, right]),
         _ => state.ends(),
@@ -207,7 +207,7 @@ fn check_target(
         return;
     }
     let (Some(a), Some(b)) = (pips(labels[0]), pips(labels[1])) else {
-        broken.add(&TARGET, || "the tile to play is no whole tile".to_string());
+        broken.add(&TARGET, || "the tile to play is not a whole tile".to_string());
         return;
     };
     if !state.hand.iter().any(|&tile| tile == [a, b] || tile == [b, a]) {
@@ -223,11 +223,11 @@ fn check_target(
     }
 }
 
-/// The inputs of one example, as they are written.
+/// The inputs of one example, as written.
 struct DominoInputs {
     state: DominoState,
     ends: [Option<u8>; 2],
-    /// Where the first half tile stands, or the first one after an empty place.
+    /// The place of the first half tile, or of the first tile after an empty place.
     gap: Option<usize>,
 }
 
@@ -302,7 +302,7 @@ fn check_tokens(tokens: &[i32]) -> Result<(), String> {
         return Err(format!("{} tokens, expected {TOKENS}", tokens.len()));
     }
     match tokens.iter().find(|token| !(0..=7).contains(*token)) {
-        Some(token) => Err(format!("token {token} is no number of pips")),
+        Some(token) => Err(format!("token {token} is not a number of pips")),
         None => Ok(()),
     }
 }

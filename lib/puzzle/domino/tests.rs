@@ -37,7 +37,7 @@ fn encodes_and_decodes() {
     assert_eq!(Domino.draw(Side::Labels, &[0; 3]).unwrap_err(), "3 tokens, expected 72");
     assert_eq!(
         Domino.decode(Side::Inputs, &[8; TOKENS]).unwrap_err(),
-        "token 8 is no number of pips"
+        "token 8 is not a number of pips"
     );
 }
 
@@ -63,7 +63,7 @@ fn rules() {
         find(&|i, _| i[64..66].copy_from_slice(&[1, 1])),
         ["tile: no whole tile at input 64, or an empty one before"]
     );
-    assert_eq!(find(&|i, _| i[60..62].copy_from_slice(&[2, 1])), ["distinct: 1|0 stands twice"]);
+    assert_eq!(find(&|i, _| i[60..62].copy_from_slice(&[2, 1])), ["distinct: 1|0 appears twice"]);
     assert_eq!(
         find(&|i, _| i[2..4].copy_from_slice(&[4, 5])),
         ["chain: tiles 1 and 2 do not match: 1|2 3|4"]
@@ -79,7 +79,7 @@ fn rules() {
         find(&|_, l| l[..2].copy_from_slice(&[7, 7])),
         ["target: 6|6 is not in the hand 0|1 5|6 3|3"]
     );
-    assert_eq!(find(&|_, l| l[0] = 0), ["target: the tile to play is no whole tile"]);
+    assert_eq!(find(&|_, l| l[0] = 0), ["target: the tile to play is not a whole tile"]);
     assert_eq!(find(&|_, l| l[2] = 1), ["fits: 5|6 does not fit left: the ends are 1 and 6"]);
     assert_eq!(find(&|_, l| l[2] = 3), ["fits: 5|6 does not fit first: the ends are 1 and 6"]);
     assert_eq!(find(&|_, l| l[2] = 0), ["fits: 5|6 does not fit nowhere: the ends are 1 and 6"]);

@@ -1,5 +1,5 @@
 //! Maze: n × n cells, PAD 0, then `#` wall, space, `S` start, `G` goal, `o` path as 1 to 5. Rows
-//! of a CSV file, one maze a group; augmented by the seven symmetries that move something.
+//! of a CSV file, one maze a group; augmented by the seven symmetries other than the identity.
 
 use crate::puzzle::dihedral;
 use crate::puzzle::random::Key;
@@ -56,13 +56,13 @@ const GOAL: i32 = 4;
 const PATH: i32 = 5;
 
 rules! {
-    SHAPE: error "shape", "a maze and its answer are squares of one size";
+    SHAPE: error "shape", "a maze and its answer are squares of the same size";
     TOKEN: error "token", "every cell is a wall, free, start, goal or path";
     ENDS: error "ends", "a maze has one start and one goal";
-    ANSWER_ENDS: error "answer_ends", "the answer has start and goal where the maze has them";
-    WALLS: error "walls", "the answer has the walls of the maze, no other";
+    ANSWER_ENDS: error "answer_ends", "the answer has the start and goal of the maze";
+    WALLS: error "walls", "the answer has exactly the walls of the maze";
     PATH_RULE: error "path", "the path leads from the start to the goal";
-    SHORTEST: warning "shortest", "the path is as short as any, with no cell beside it";
+    SHORTEST: warning "shortest", "the path is a shortest one, and no other cell is marked";
     GIVEN_AWAY: warning "given_away", "the question does not show the path";
 }
 
@@ -105,7 +105,9 @@ impl Domain for Maze {
         for (what, tokens) in [("question", inputs), ("answer", labels)] {
             if let Some(cell) = tokens.iter().position(|token| !(1..=5).contains(token)) {
                 let token = tokens[cell];
-                broken.add(&TOKEN, || format!("{what} {}: token {token} is no cell", place(cell)));
+                broken.add(&TOKEN, || {
+                    format!("{what} {}: token {token} is not a cell value", place(cell))
+                });
             }
         }
         let ends = [(START, 'S'), (GOAL, 'G')].map(|(token, name)| {
@@ -147,7 +149,7 @@ impl Domain for Maze {
     }
 }
 
-/// Whether the path connects the ends, and is no longer than it must be.
+/// Whether the path connects the ends and is a shortest one.
 fn check_path(inputs: &[i32], labels: &[i32], start: usize, goal: usize, broken: &mut BrokenRules) {
     let on_path = |cell: usize| matches!(labels[cell], PATH | GOAL);
     let Some(steps) = distance(labels.len(), start, goal, on_path) else {
@@ -211,10 +213,10 @@ fn character(token: i32) -> char {
 fn lines(tokens: &[i32]) -> Result<Vec<String>, String> {
     let side = tokens.len().isqrt();
     if tokens.is_empty() || side * side != tokens.len() {
-        return Err(format!("{} cells are no square", tokens.len()));
+        return Err(format!("{} cells are not a square", tokens.len()));
     }
     if let Some(token) = tokens.iter().find(|token| !(0..=5).contains(*token)) {
-        return Err(format!("token {token} is no cell"));
+        return Err(format!("token {token} is not a cell value"));
     }
     let shown = |&token: &i32| if token == 0 { '_' } else { character(token) };
     Ok(tokens.chunks(side).map(|row| row.iter().map(shown).collect()).collect())
@@ -223,7 +225,7 @@ fn lines(tokens: &[i32]) -> Result<Vec<String>, String> {
 fn encode(question: &[u8], answer: &[u8]) -> Result<Sides, String> {
     let side = question.len().isqrt();
     if question.is_empty() || side * side != question.len() {
-        return Err(format!("question has {} characters, which is no square", question.len()));
+        return Err(format!("question has {} characters, which is not a square", question.len()));
     }
     if answer.len() != question.len() {
         let (found, expected) = (answer.len(), question.len());

@@ -19,15 +19,15 @@ fn encodes_and_decodes() {
     assert_eq!(labels, [3, 5, 1, 5, 5, 1, 5, 4, 2]);
     assert_eq!(Maze.decode(Side::Inputs, &inputs), Ok(json!(["S #", "  #", " G "])));
     assert_eq!(Maze.draw(Side::Labels, &labels).unwrap(), "So#\noo#\noG \n");
-    assert_eq!(Maze.decode(Side::Inputs, &[1, 2]).unwrap_err(), "2 cells are no square");
-    assert_eq!(Maze.decode(Side::Inputs, &[6]).unwrap_err(), "token 6 is no cell");
+    assert_eq!(Maze.decode(Side::Inputs, &[1, 2]).unwrap_err(), "2 cells are not a square");
+    assert_eq!(Maze.decode(Side::Inputs, &[6]).unwrap_err(), "token 6 is not a cell value");
 }
 
 #[test]
 fn bad_rows_say_why() {
     let cause = |question: &[u8], answer: &[u8]| encode(question, answer).unwrap_err();
-    assert_eq!(cause(b"S ", b"S "), "question has 2 characters, which is no square");
-    assert_eq!(cause(b"", b""), "question has 0 characters, which is no square");
+    assert_eq!(cause(b"S ", b"S "), "question has 2 characters, which is not a square");
+    assert_eq!(cause(b"", b""), "question has 0 characters, which is not a square");
     assert_eq!(cause(b"SG  ", b"SG "), "answer has 3 characters, the question 4");
     assert_eq!(
         cause(b"SG  ", b"SGx "),
@@ -67,7 +67,7 @@ fn rules() {
     assert_eq!(one(QUESTION, b"So#oo# G ").1, "the path has 3 cells, the shortest way 2");
     assert_eq!(one(b"So#  # G ", b"So# o# G ").0, "given_away");
     let tokens = Maze.check(&[3, 4, 0, 2], &[3, 4, 7, 2], None);
-    assert_eq!(tokens[0].message, "question row 2 column 1: token 0 is no cell");
+    assert_eq!(tokens[0].message, "question row 2 column 1: token 0 is not a cell value");
     assert_eq!(Maze.check(&[3, 4], &[3, 4], None)[0].rule.id, "shape");
     assert_eq!(Maze.check(&[3, 4, 1, 1], &[3], None)[0].rule.id, "shape");
 }

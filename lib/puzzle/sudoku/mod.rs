@@ -1,5 +1,5 @@
 //! Sudoku: 81 cells, PAD 0, digit d (0 for blank) as d + 1. Rows of a CSV file, one puzzle a
-//! group; augmented by what leaves a Sudoku a Sudoku.
+//! group; augmented by the changes that keep a Sudoku valid.
 
 mod solver;
 
@@ -68,7 +68,7 @@ rules! {
     ANSWER: error "answer", "every cell of an answer is a digit";
     UNLABELLED: ours "unlabelled", "no cell of an answer is ignored: it would never be learnt";
     GIVEN: error "given", "the answer keeps every digit that the puzzle gives";
-    REPEATED: error "repeated", "no digit stands twice in a row, column or box of the answer";
+    REPEATED: error "repeated", "no digit appears twice in a row, column or box of the answer";
 }
 
 impl Domain for Sudoku {
@@ -108,7 +108,7 @@ impl Domain for Sudoku {
             let (row, column) = (cell / 9, cell % 9);
             let place = || format!("row {} column {}", row + 1, column + 1);
             if !(1..=10).contains(&input) {
-                broken.add(&QUESTION, || format!("{}: token {input} is no cell", place()));
+                broken.add(&QUESTION, || format!("{}: token {input} is not a cell value", place()));
             }
             match label {
                 0 => {
@@ -132,7 +132,7 @@ impl Domain for Sudoku {
             for ((unit, at), seen) in units.into_iter().zip(&mut seen) {
                 if seen[at] >> label & 1 == 1 {
                     broken.add(&REPEATED, || {
-                        format!("{} stands twice in {unit} {} of the answer", label - 1, at + 1)
+                        format!("{} appears twice in {unit} {} of the answer", label - 1, at + 1)
                     });
                 }
                 seen[at] |= 1 << label;
@@ -174,7 +174,7 @@ fn digits(tokens: &[i32]) -> Result<String, String> {
             1 => Ok('.'),
             2..=10 => Ok(char::from(b'0' + token as u8 - 1)),
             0 => Ok('_'),
-            _ => Err(format!("token {token} is no cell")),
+            _ => Err(format!("token {token} is not a cell value")),
         })
         .collect()
 }
@@ -207,7 +207,7 @@ fn is_unique(inputs: &[i32]) -> bool {
 
 /// One way to make another Sudoku of a Sudoku.
 struct Shuffle {
-    /// What each token becomes; PAD and blank stay.
+    /// The new value of each token; PAD and blank stay.
     tokens: [i32; 11],
     /// The row and column that each row and column is taken from.
     rows: [usize; 9],

@@ -1,7 +1,7 @@
 //! Counts the solutions of a Sudoku, up to a limit: depth first, always in the cell with the
 //! fewest candidates, or where a digit has only one place left in a row, column or box.
 
-/// The digits that may stand in a cell, digit d as bit d - 1.
+/// The digits that may be in a cell, digit d as bit d - 1.
 type Digits = u16;
 
 const ALL: Digits = 0x1ff;
@@ -41,7 +41,7 @@ const UNITS: [[usize; 3]; 81] = {
 
 struct Solver {
     cells: [Digits; 81],
-    /// The digits that rows, columns and boxes hold.
+    /// The digits in rows, columns and boxes.
     used: [Digits; 27],
     blanks: Vec<usize>,
     limit: u32,
@@ -79,7 +79,7 @@ impl Solver {
             found = self.search(found);
             self.clear(cell);
         }
-        // Back to where it was: its place in the list went to the last blank.
+        // Restored: its place in the list went to the last blank.
         self.blanks.push(cell);
         let last = self.blanks.len() - 1;
         self.blanks.swap(at, last);

@@ -1,4 +1,4 @@
-//! Sudoku's tests, and through it those of the CSV sources.
+//! Sudoku's tests, and through it tests of the CSV sources.
 
 use super::*;
 use crate::error::Kind;
@@ -54,7 +54,7 @@ fn encodes_and_decodes() {
     assert!(drawn.starts_with("5 3 . | . 7 . | . . .\n6 . . | 1 9 5 | . . .\n"), "{drawn}");
     assert_eq!(drawn.lines().count(), 11);
     assert_eq!(Sudoku.decode(Side::Inputs, &[1]).unwrap_err(), "1 cells, expected 81");
-    assert_eq!(Sudoku.draw(Side::Inputs, &[11; 81]).unwrap_err(), "token 11 is no cell");
+    assert_eq!(Sudoku.draw(Side::Inputs, &[11; 81]).unwrap_err(), "token 11 is not a cell value");
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn bad_rows_are_named() {
     );
     assert_eq!(
         cause(&format!("x,{QUESTION},{},1", ANSWER.replacen('4', "6", 1))),
-        "train.csv:3: 6 stands twice in row 1 of the answer"
+        "train.csv:3: 6 appears twice in row 1 of the answer"
     );
     assert_eq!(cause("x,y"), "train.csv:3: 2 fields, expected 4: source,question,answer,rating");
     assert_eq!(error(HEADER), "train.csv: has no rows");
@@ -96,7 +96,7 @@ fn missing_and_unreadable_files() {
     assert!(matches!(&error, Error::Outside(error) if error.kind() == Kind::Usage));
     assert!(error.to_string().starts_with("/nowhere/train.csv: No such file"), "{error}");
     let error = open(&train(std::env::temp_dir())).err().unwrap().to_string();
-    assert!(error.ends_with("is no regular file, and is read more than once"), "{error}");
+    assert!(error.ends_with("is not a regular file, and is read more than once"), "{error}");
     assert!(matches!(open(&SudokuArgs::default()), Err(Error::Usage(_))));
 }
 
@@ -152,7 +152,9 @@ fn difficulty_and_uniqueness() {
     std::fs::write(args.files.train.as_ref().unwrap(), format!("{HEADER}{}", row("hard"))).unwrap();
     let error = open(&args).err().unwrap().to_string();
     assert!(
-        error.ends_with("train.csv:2: rating \"hard\" is no integer, which --min-difficulty needs"),
+        error.ends_with(
+            "train.csv:2: rating \"hard\" is not an integer, which --min-difficulty needs"
+        ),
         "{error}"
     );
     args.min_difficulty = None;
@@ -294,7 +296,7 @@ fn rules_name_the_place() {
         found.into_iter().map(|f| format!("{}: {}", f.rule.id, f.message)).collect::<Vec<_>>()
     };
     assert_eq!(find(&|_, _| ()), [""; 0]);
-    assert_eq!(find(&|i, _| i[80] = 0), ["question: row 9 column 9: token 0 is no cell"]);
+    assert_eq!(find(&|i, _| i[80] = 0), ["question: row 9 column 9: token 0 is not a cell value"]);
     assert_eq!(find(&|_, l| l[2] = 0), ["unlabelled: row 1 column 3: the answer is ignored"]);
     assert_eq!(find(&|_, l| l[2] = 1), ["answer: row 1 column 3: the answer is blank"]);
     assert_eq!(find(&|_, l| l[2] = 11), ["answer: row 1 column 3: the answer is token 11"]);
@@ -302,7 +304,7 @@ fn rules_name_the_place() {
         find(&|_, l| l.swap(0, 1)),
         [
             "given: row 1 column 1: the question has 5, the answer 3",
-            "repeated: 5 stands twice in column 2 of the answer"
+            "repeated: 5 appears twice in column 2 of the answer"
         ]
     );
     assert_eq!(find(&|i, _| i.truncate(80)), ["shape: 80 cells and 81 in the answer"]);

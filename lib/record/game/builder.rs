@@ -22,7 +22,7 @@ impl GamesBuilder {
         self.steps.items.rows()
     }
 
-    /// Adds a game. Fails where a batch would pass 2^31 cells or bytes of names (no game does).
+    /// Adds a game. Fails if a batch would pass 2^31 cells or bytes of names (no game does).
     pub fn push(&mut self, game: &Game) -> Result<(), ArrowError> {
         self.run_id.push(Some(game.run_id));
         self.seed.push(game.seed);
@@ -52,7 +52,7 @@ impl StepsBuilder {
         let names = game.steps.len().saturating_mul(longest);
         fits(names.saturating_add(self.valuation_type.bytes.len()))?;
         fits(game.steps.len().saturating_add(self.rows()).saturating_mul(CELLS))?;
-        // By name, so that a column that is new is not forgotten here.
+        // By name, so that a new column is not forgotten here.
         let Steps {
             step_index,
             board,
@@ -81,7 +81,7 @@ impl StepsBuilder {
             return Ok(());
         }
         for (index, known) in branch_evs.known.iter().enumerate() {
-            // A source that knows nothing of values has no list of them.
+            // A source without values has no list of them.
             let known = *known != 0 || ev_legal.is_known(index);
             self.branch_evs.known.push(known.then_some(()));
         }
@@ -105,7 +105,7 @@ fn push_names(column: &mut TextBuilder, game: &Game, numbers: &NullableColumn<u1
         (0..numbers.len()).for_each(|index| column.push(game.valuation_name(index)));
         return;
     };
-    // A whole word is written for each, over what the last one had behind its name.
+    // A whole word is written for each, over the bytes after the last name.
     let TextBuilder { bytes, ends } = column;
     let mut end = bytes.len();
     let longest = words.iter().map(|(_, length)| *length).max().unwrap_or_default();
@@ -121,7 +121,7 @@ fn push_names(column: &mut TextBuilder, game: &Game, numbers: &NullableColumn<u1
     bytes.truncate(end);
 }
 
-/// Names of up to so many bytes are written without a call for each.
+/// Names of up to this many bytes are written without a call for each.
 const WORD: usize = 8;
 
 /// A short name and its length.
@@ -173,7 +173,7 @@ impl ColumnBuilder for BranchesBuilder {
     }
 }
 
-/// The validity of the branches of steps, of which each has four bits.
+/// The validity of the branches of steps: four bits for each step.
 fn branch_validity(steps: &[u8]) -> Option<NullBuffer> {
     const ALL: u8 = (1 << BRANCHES) - 1;
     if steps.iter().all(|&known| known & ALL == ALL) {

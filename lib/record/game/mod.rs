@@ -1,6 +1,6 @@
 //! The `game` record: one game, its sidecar and its steps, whatever pool or log it came from.
 //!
-//! Boards travel as sixteen exponents; packing them is the sink's job. What a source does not know
+//! Boards are sixteen exponents; packing them is the sink's job. What a source does not know
 //! is null.
 
 mod builder;
@@ -10,7 +10,7 @@ use self::builder::{BoardsBuilder, BranchesBuilder};
 use super::declare::prelude::*;
 use crate::game2048::Game;
 
-/// Games: what the sidecar says, and the steps.
+/// Games: the values of the sidecar, and the steps.
 pub const GAME: RecordType = RecordType {
     name: "game",
     version: 1,
@@ -19,8 +19,8 @@ pub const GAME: RecordType = RecordType {
     made_by: "mx-decode",
 };
 
-/// The key of `session` under which the reader of a pool names what it has left out, a list: games
-/// have no place for it. A sink that cannot keep it either has to say so.
+/// The key of `session` under which the reader of a pool lists what it has left out, because games
+/// have no field for it. A sink that cannot keep it either has to say so.
 pub const LEFT_OUT: &str = "gristmill.left_out";
 
 /// Branches of a step: up, down, left, right.
@@ -39,11 +39,11 @@ record_fields! {
         score: Option<u64>,
         /// The largest tile itself (32768).
         max_tile: Option<u64>,
-        /// The exponent of the largest tile (15), as the sidecar has it.
+        /// The exponent of the largest tile (15), as in the sidecar.
         max_rank: Option<u8>,
         /// The number of moves.
         num_moves: Option<u64>,
-        /// The time that the game took.
+        /// How long the game took.
         seconds: Option<f64>,
         /// Where the game came from, for people.
         source: Option<String>,
@@ -67,7 +67,7 @@ record_fields! {
         board_eval: Option<i32>,
         /// The direction of the move: 0 up, 1 down, 2 left, 3 right.
         move_dir: Option<u8>,
-        /// The name of what valued the branches: `search`, `tuple11`, ...
+        /// The name of the valuation of the branches: `search`, `tuple11`, ...
         valuation_type: Option<String>,
         /// The value of the move.
         valuation: Option<f64>,
@@ -75,9 +75,9 @@ record_fields! {
         ev_legal: Option<u8>,
         /// The largest exponent of `board`.
         max_rank: Option<u8>,
-        /// The game's seed, as the source has it at the step.
+        /// The game's seed, as in the source's step.
         seed: Option<u64>,
-        /// The value of each direction, null where it has none.
+        /// The value of each direction, null if it has none.
         branch_evs: Option<BuiltBy<List<Option<f32>>, BranchesBuilder>>,
     }
 }
@@ -107,9 +107,9 @@ impl<'a> Games<'a> {
         self.session_json.get(row)
     }
 
-    /// A row as a [`Game`], which loses what it held and keeps its memory. What no game can have
-    /// (a board of other than sixteen cells, a move of none of the four directions) is an error;
-    /// after it `game` holds nothing of use.
+    /// A row as a [`Game`], which is cleared first and keeps its memory. What no game can have (a
+    /// board without exactly sixteen cells, a move in no known direction) is an error; after it the
+    /// content of `game` is unspecified.
     pub fn read(&self, row: usize, game: &mut Game) -> Result<(), String> {
         game.clear();
         game.run_id = self.run_id.get(row).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The steps of a game, out of the columns of a batch.
+//! The steps of a game, from the columns of a batch.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::{BRANCHES, StepColumns};
 use crate::game2048::{ALL_BRANCHES, Board, CELLS, Game, ItemColumn, known_values};
 
 impl StepColumns<'_> {
-    /// Reads the steps that stand in `range` into a game that has none.
+    /// Reads the steps of `range` into a game without steps.
     pub(super) fn read(&self, range: Range<usize>, game: &mut Game) -> Result<(), String> {
         let step_index = self.step_index.slice(range.clone());
         if step_index.null_count() > 0 {
@@ -32,8 +32,8 @@ impl StepColumns<'_> {
         Ok(())
     }
 
-    /// Takes what is left of the columns a column at a time. `None` where anything is wrong, or
-    /// lies in the batch as no writer of ours has it.
+    /// Reads the other columns, a column at a time. `None` if anything is invalid, or has a layout
+    /// that our writers do not make.
     fn read_together(&self, range: Range<usize>, game: &mut Game) -> Option<()> {
         let offsets = self.board.array.value_offsets().get(range.start..=range.end)?;
         let cells = self.board.items.values().get(strided(offsets, CELLS)?)?;
@@ -51,7 +51,7 @@ impl StepColumns<'_> {
         let offsets = names.value_offsets().get(range.start..=range.end)?;
         let text = names.value_data();
         let nulls = names.nulls().filter(|nulls| nulls.null_count() > 0);
-        // Where the last name stands, and its number.
+        // The place of the last name, and its number.
         let mut last: Option<(Range<usize>, u16)> = None;
         game.steps.valuation_type.reserve(range.len());
         for (step, (&start, &end)) in range.zip(offsets.iter().zip(offsets.iter().skip(1))) {
@@ -76,7 +76,7 @@ impl StepColumns<'_> {
         let nulls = lists.nulls().map(|nulls| nulls.slice(range.start, range.len()));
         match nulls.map_or(0, |nulls| nulls.null_count()) {
             0 => {}
-            // The source knows no values.
+            // The source has no values.
             count if count == range.len() => {
                 branches.values.resize(count, [0.0; BRANCHES]);
                 branches.known.resize(count, 0);
@@ -90,7 +90,7 @@ impl StepColumns<'_> {
         match lists.values().nulls() {
             None => branches.known.resize(values.len(), ALL_BRANCHES),
             Some(nulls) => {
-                // The bits of a step lie in one byte.
+                // The bits of a step are in one byte.
                 let first = nulls.offset() + range.start;
                 let bytes = nulls.validity();
                 if !first.is_multiple_of(BRANCHES) || bytes.len() * 8 < first + range.len() {
@@ -110,7 +110,7 @@ impl StepColumns<'_> {
         finite.then_some(())
     }
 
-    /// Takes what is left of the columns step by step, and names the first that is wrong.
+    /// Reads the other columns step by step, and names the first invalid value.
     fn read_each(&self, range: Range<usize>, game: &mut Game) -> Result<(), String> {
         let mut last: Option<(&str, u16)> = None;
         for (index, step) in range.enumerate() {
@@ -158,14 +158,14 @@ impl StepColumns<'_> {
         for (value, at) in values.iter_mut().zip(range) {
             *value = self.branch_evs.items.get(at);
             if let Some(value) = value.filter(|value| !value.is_finite()) {
-                return Err(format!("branch_evs has {value}, which is no finite number"));
+                return Err(format!("branch_evs has {value}, which is not a finite number"));
             }
         }
         Ok(values)
     }
 }
 
-/// What lists that all have `length` items hold together; `None` if not all have.
+/// The items of consecutive lists of `length` items each; `None` if one has another length.
 fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
     let length = i32::try_from(length).ok()?;
     let pairs = offsets.iter().zip(offsets.iter().skip(1));
@@ -175,8 +175,8 @@ fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
     equal.then_some(range)
 }
 
-/// Whether two pieces of a text are equal. Names are mostly short: a word for each is compared
-/// then, without a call.
+/// Whether two pieces of a text are equal. Names are mostly short: then one word of
+/// each is compared, without a call.
 #[inline]
 fn same_bytes(text: &[u8], a: &Range<usize>, b: &Range<usize>) -> bool {
     let word =

@@ -1,4 +1,4 @@
-//! Games through a batch and back, and what a batch of others may get wrong.
+//! Games through a batch and back, and errors in batches of other writers.
 
 use super::*;
 use crate::game2048::{Board, CELLS, Step};

@@ -4,9 +4,9 @@
 //!     encode vocabulary > o200k_base.tiktoken
 //!
 //! ENCODER is gristmill, gristmill-portable (without the instructions that only some processors
-//! have), tiktoken-rs, bpe-openai, tiktoken or fastokens. Prints a line of JSON: seconds to load the vocabulary, CPU seconds of each pass (the first one
-//! is what a new process pays: nothing is in any cache), bytes, tokens, and a hash of all tokens
-//! with the ends of the texts among them, by which encoders are compared.
+//! have), tiktoken-rs, bpe-openai, tiktoken or fastokens. Prints a line of JSON: seconds to load
+//! the vocabulary, CPU seconds of each pass (in the first one all caches are empty), bytes, tokens,
+//! and a hash of all tokens and text ends, by which encoders are compared.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::read_to_string(file)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let bytes: usize = texts.iter().map(String::len).sum();
 
-    // What an encoder wants for its vocabulary is made before its clock starts.
+    // The input of an encoder's vocabulary is made before its clock starts.
     let vocabulary = if name == "fastokens" { vocabulary()? } else { String::new() };
     let start = Instant::now();
     let mut encode = encoder(name, vocabulary)?;

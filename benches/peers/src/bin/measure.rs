@@ -1,12 +1,12 @@
-//! Runs one pipeline and tells what its processes used, as one line of JSON.
+//! Runs one pipeline and prints what its processes used, as one line of JSON.
 //!
 //!     measure [--stdin FILE] [--first-byte] COMMAND ARG... ::: COMMAND ARG... ::: ...
 //!
 //! `cpu`: seconds, user and system, of all processes; `wall`: seconds until the last of them has
-//! ended, or with `--first-byte` until the last one's first byte has come; `peak`: bytes, the
+//! ended, or with `--first-byte` until the first byte of the last one; `peak`: bytes, the
 //! highest resident set of each process. The output of the last process is thrown away.
-//! A program of its own because a child inherits the peak of the process that starts it, so that
-//! has to be a small one.
+//! A separate program because a child inherits the peak of the process that starts it: that
+//! process has to be small.
 
 use std::error::Error;
 use std::fs::File;
@@ -29,7 +29,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     let mut arguments: Vec<_> = std::env::args_os().skip(1).collect();
     let mut input = Stdio::null();
     if arguments.first().is_some_and(|first| first == "--stdin") {
-        input = File::open(arguments.get(1).ok_or("--stdin wants a file")?)?.into();
+        input = File::open(arguments.get(1).ok_or("--stdin needs a file")?)?.into();
         arguments.drain(..2);
     }
     let first_byte = arguments.first().is_some_and(|first| first == "--first-byte");
@@ -80,8 +80,8 @@ struct Usage {
 
 fn wait(child: Child) -> io::Result<Usage> {
     let mut status = 0;
-    // SAFETY: rusage is plain data, and wait4 fills it in for a child of ours that nobody else
-    // waits for.
+    // SAFETY: rusage is plain data, and wait4 fills it in for our child, for which nobody else
+    // waits.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         if libc::wait4(child.id() as libc::pid_t, &mut status, 0, &mut usage) < 0 {

@@ -1,9 +1,9 @@
-//! A packer of raw 2048 games as one writes it with the usual crates: flate2, a derived serde
+//! A packer of raw 2048 games written with the usual crates: flate2, a derived serde
 //! type for a step, a table of line scores, all rows in memory until they are written.
 //!
 //!     pack_games RAW_DIR OUT.npy
 //!
-//! It takes complete games in the usual order of keys and checks next to nothing; the rows are
+//! It takes complete games in the usual order of keys and checks almost nothing; the rows are
 //! those of gristmill's npy-pack, byte for byte, header included.
 
 use std::error::Error;
@@ -50,7 +50,7 @@ const LINES: [[usize; 4]; 8] = [
     [3, 7, 11, 15],
 ];
 
-/// Of a line of four exponents: its score, and whether it moves towards its first or last cell.
+/// The score of a line of four exponents, and whether it moves towards its first or last cell.
 #[derive(Clone, Copy, Default)]
 struct Line {
     score: i32,
@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             push_row(&mut rows, run as u32, &serde_json::from_str(&text)?, &lines)?;
         }
         if rows.len() - before != 48 * meta.num_moves {
-            return Err(format!("{name}: another number of steps").into());
+            return Err(format!("{name}: the number of steps differs").into());
         }
     }
     let mut file = File::create(out)?;
