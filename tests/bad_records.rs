@@ -176,7 +176,7 @@ fn records_of_files_are_numbered() {
     assert!(skipped.stderr.contains(":4: the id is missing or null; "), "{skipped:?}");
 }
 
-/// What comes behind a limit is not looked at.
+/// What is after a limit is not read.
 #[test]
 fn limits_end_before_what_is_bad() {
     let dir = TempDir::new();

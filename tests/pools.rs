@@ -194,7 +194,7 @@ fn a_pack_without_its_database_is_refused() {
     changed("aligned", gone, 2, &["aligned/metadata.db: no such file"]);
     changed("selfplay", gone, 2, &["selfplay/metadata.db: no such file"]);
     let other = |pool: &Path| fs::write(pool.join("metadata.db"), "x".repeat(5000)).unwrap();
-    changed("aligned", other, 1, &["aligned/metadata.db: not a sound SQLite database"]);
+    changed("aligned", other, 1, &["aligned/metadata.db: not a valid SQLite database"]);
     let steps = |pool: &Path| {
         let other = pool.parent().unwrap().join("aligned/metadata.db");
         fs::copy(other, pool.join("metadata.db")).unwrap();

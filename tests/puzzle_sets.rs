@@ -416,7 +416,7 @@ fn records_that_fit_nowhere() {
         (good.replace("\"all\"", "\"../x\""), "set \"../x\" cannot be part of a file's name"),
         (
             good.replace("\"b\"", "\"c\""),
-            "identifier \"c\" is not that of the examples of puzzle \"p\"",
+            "identifier \"c\" differs from the earlier examples of puzzle \"p\"",
         ),
         (good.replace("[2,1]", "[2,1.5]"), "inputs: 1.5 is not"),
         (good.replace("[2,1]", "null"), "inputs is null"),

@@ -24,7 +24,7 @@ pub struct Check {
     pub depth: Depth,
     /// One line: what is found, and why it matters.
     pub meaning: &'static str,
-    /// What to do about it, where that is known.
+    /// What to do about it, if that is known.
     pub hint: Option<&'static str>,
 }
 
@@ -33,7 +33,7 @@ pub struct Check {
 ///
 /// ```text
 /// checks! {
-///     MAGIC: Error Structure "kd.idx.magic", "the .idx is no Megatron index (MMIDIDX)";
+///     MAGIC: Error Structure "kd.idx.magic", "the .idx is not a Megatron index (MMIDIDX)";
 ///     LAST: Warning Content "kd.mask.last", "what is found, and why it matters", hint "what to do";
 /// }
 /// ```

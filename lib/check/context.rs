@@ -1,4 +1,4 @@
-//! What every check is given: what is wanted, how many threads there are, where to count.
+//! What every check is given: options, number of threads, where to count.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use crate::harmony::Policy;
 pub struct CheckOptions {
     /// The manifest of the inputs that a dataset was made from.
     pub input_manifest: Option<PathBuf>,
-    /// Under which policy conversations were accepted, where nothing else says.
+    /// The policy under which conversations were accepted, if nothing else states it.
     pub policy: Option<Policy>,
-    /// The domain of puzzle sets; else their build says it, or their shape suggests it.
+    /// The domain of puzzle sets; else it is taken from their build, or guessed from their shape.
     pub domain: Option<String>,
 }
 
@@ -30,7 +30,7 @@ pub struct CheckContext<'a> {
     pub progress: &'a mut Progress,
 }
 
-/// What a worker says of a chunk of records, beside its findings.
+/// What a worker returns for a chunk of records, besides its findings.
 pub(super) struct CheckedChunk<T> {
     pub records: u64,
     pub bytes: u64,
@@ -44,8 +44,8 @@ impl<'a> CheckContext<'a> {
         Findings::new(self.selection, self.max_findings)
     }
 
-    /// Checks chunks of records on all threads, each of which has a worker of its own. What they
-    /// found is gathered, and their summaries taken, in the order of the chunks.
+    /// Checks chunks of records on all threads, each with a worker of its own. Their findings are
+    /// merged, and their summaries taken, in the order of the chunks.
     pub(super) fn check_chunks<Chunk: Send, T: Send, Worker>(
         &mut self,
         chunks: impl Iterator<Item = Result<Chunk>> + Send,

@@ -1,4 +1,4 @@
-//! What the checks of one dataset found: all of it counted, the first few of each check kept.
+//! What the checks of one dataset found: all findings counted, the first few of each check kept.
 
 use std::cmp::Reverse;
 use std::fmt::Display;
@@ -91,7 +91,7 @@ impl<'s> Findings<'s> {
         self.add_as(check, check.severity, at, message);
     }
 
-    /// Adds a finding that is worse, or less bad, here than elsewhere.
+    /// Adds a finding with another severity than its check has.
     pub fn add_as<'a>(
         &mut self,
         check: &'static Check,
@@ -116,7 +116,7 @@ impl<'s> Findings<'s> {
         }
     }
 
-    /// Takes the findings of data that comes after all that was seen so far.
+    /// Adds the findings of data that follows all data seen so far.
     pub fn merge(&mut self, later: Findings<'_>) {
         let most = self.most;
         for other in later.groups {
@@ -149,7 +149,7 @@ impl<'s> Findings<'s> {
     }
 }
 
-/// What is known of one dataset after it was looked through.
+/// The result of checking one dataset.
 #[derive(Debug)]
 pub struct Outcome {
     /// As the user named it.
@@ -160,7 +160,7 @@ pub struct Outcome {
     pub records: (&'static str, u64),
     /// Size of its files.
     pub bytes: u64,
-    /// What the user should know that is nothing wrong.
+    /// What the user should know, but is not a defect.
     pub notes: Vec<String>,
     pub groups: Vec<FindingGroup>,
 }

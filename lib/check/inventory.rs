@@ -1,5 +1,5 @@
-//! The files of a dataset: what stands in a directory, and what a manifest says of names, sizes and
-//! hashes against the disk.
+//! The files of a dataset: what is in a directory, and whether the names, sizes and hashes in a
+//! manifest are those on the disk.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::cli::is_temporary;
 use crate::digest::sha256_of;
 use crate::error::{Error, Kind, Result, shown};
 
-/// What stands in a directory, by name.
+/// What is in a directory, by name.
 pub(super) fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -30,13 +30,13 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| Error::io(shown(path), &e))
 }
 
-/// The size of those paths that are files.
+/// The sizes of the paths that are files.
 pub(super) fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> u64 {
     let found = paths.into_iter().filter_map(|path| fs::metadata(path).ok());
     found.filter(|metadata| metadata.is_file()).map(|metadata| metadata.len()).sum()
 }
 
-/// Reports the temporaries of a writer among the files of a directory.
+/// Reports the temporary files of a writer in a directory.
 pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &mut Findings<'_>) {
     for path in paths.iter().filter(|path| is_temporary(&name_of(path))) {
         findings.add(check, path, "was left behind");
@@ -60,7 +60,7 @@ pub(super) struct FileChecks {
 }
 
 /// Whether a manifest that cannot be read as ours is another program's: JSON without any of the
-/// words that ours has. (One changed byte makes none of ours so.)
+/// words that ours has. (One changed byte cannot remove all of them.)
 pub(super) fn is_foreign(path: &Path, ours: &[&str; 2]) -> Result<bool> {
     let text = read(path)?;
     let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(&text).is_ok();
@@ -85,7 +85,7 @@ pub(super) fn readable<T>(
     }
 }
 
-/// Compares files with what is said of them; each claim once, however many manifests make it.
+/// Compares files with what manifests say of them; each claim once, even if several make it.
 pub(super) fn compare<'c>(
     claims: impl IntoIterator<Item = &'c Claimed>,
     checks: &FileChecks,

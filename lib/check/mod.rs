@@ -44,6 +44,6 @@ pub trait Family: Sync {
     /// Whether a path is (or was meant to be) such a dataset: a damaged one counts.
     fn knows(&self, path: &Path) -> bool;
 
-    /// Looks through one dataset.
+    /// Checks one dataset.
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome>;
 }

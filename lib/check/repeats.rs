@@ -1,6 +1,6 @@
-//! Which of very many records are equal, in bounded memory: hashes with their places go to disk in
-//! partitions where they are too many, and each partition is sorted by itself. Equal hashes only
-//! make candidates: whoever asks compares the records themselves, so nothing is reported falsely.
+//! Finds equal records among very many, in bounded memory: if the hashes and places are too many,
+//! they go to disk in partitions, and each partition is sorted by itself. Equal hashes only make
+//! candidates: the caller compares the records themselves, so nothing is reported falsely.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
@@ -18,8 +18,8 @@ const PARTITIONS: usize = 256;
 const BUFFER: usize = 1 << 14;
 const ENTRY: usize = 24;
 
-/// Where a record is: the set or file that it is of, as the caller numbers these, and its number
-/// in that.
+/// Where a record is: the number of its set or file (given by the caller), and its number in
+/// that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RecordPlace {
     pub set: usize,
@@ -42,7 +42,7 @@ struct Partition {
     file: File,
 }
 
-/// The hash of a record's bytes; the same within a run, and no more than a hint that two are equal.
+/// The hash of a record's bytes; the same within a run, and only a hint that two are equal.
 pub(super) fn hash(parts: &[&[u8]]) -> u128 {
     let mut hasher = DefaultHasher::new();
     for part in parts {
@@ -57,7 +57,7 @@ impl Repeats {
         self.insert(hash, (set as u64) << NUMBER_BITS | number).map_err(|e| failed(&e))
     }
 
-    /// The same for records that stand one after another.
+    /// The same for records that follow one another.
     pub fn extend(&mut self, hashes: &[u128], set: usize, first: u64) -> Result<()> {
         (first..).zip(hashes).try_for_each(|(number, hash)| self.add(*hash, set, number))
     }
@@ -73,8 +73,8 @@ impl Repeats {
         self.write(hash, place)
     }
 
-    /// Calls `each` with the places, ascending, of all records that share a hash; in the order of
-    /// the first of them where all hashes are in memory, or in one partition.
+    /// Calls `each` with the places, ascending, of all records that share a hash. If all hashes are
+    /// in memory or in one partition, the calls are in the order of the first places.
     pub fn candidates(mut self, mut each: impl FnMut(&[RecordPlace]) -> Result<()>) -> Result<()> {
         let place = |&(_, place): &(u128, u64)| RecordPlace {
             set: (place >> NUMBER_BITS) as usize,
@@ -103,8 +103,7 @@ impl Repeats {
         Ok(())
     }
 
-    /// Calls `each` with the places, ascending, of records that are the same: `read` gives what
-    /// is compared.
+    /// Calls `each` with the places, ascending, of equal records: `read` gives what is compared.
     pub fn equal<R: PartialEq>(
         self,
         mut read: impl FnMut(RecordPlace) -> Result<R>,
@@ -128,7 +127,7 @@ impl Repeats {
     /// Moves to disk.
     fn spill(&mut self) -> io::Result<()> {
         for _ in 0..PARTITIONS {
-            // Without a name: it goes with the process, however that ends.
+            // Without a name: it is removed when the process ends, however that happens.
             let file = tempfile::tempfile_in(std::env::temp_dir())?;
             self.partitions.push(Partition { buffer: Vec::new(), file });
         }

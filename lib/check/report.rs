@@ -32,7 +32,7 @@ pub struct ReportStyle {
     pub strict: bool,
 }
 
-/// Writes what was found in one dataset after another, and the sum of it.
+/// Writes the findings of one dataset after another, and the sum.
 pub struct Report<W: Write> {
     out: W,
     style: ReportStyle,
@@ -219,7 +219,7 @@ fn place(dataset: &Path, finding: &Finding) -> String {
     if place.is_empty() { place } else { place + ": " }
 }
 
-/// Appends a paragraph; lines after the first of a list's item stand under its text.
+/// Appends a paragraph; later lines of a list item are indented under its text.
 fn indented(out: &mut String, indent: usize, text: &str) {
     let hanging = if text.starts_with("- ") { 2 } else { 0 };
     for (number, line) in wrapped(text, WIDTH - indent - hanging).iter().enumerate() {
@@ -228,7 +228,7 @@ fn indented(out: &mut String, indent: usize, text: &str) {
     }
 }
 
-/// Breaks a text into lines of at most `width` characters; a longer word stands alone.
+/// Breaks a text into lines of at most `width` characters; a longer word has its own line.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 /// The checks that the user wants.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// Every check there is, in the order of reports.
+    /// Every check that exists, in the order of reports.
     catalogue: Vec<&'static Check>,
     only: Vec<String>,
     skip: Vec<String>,
@@ -14,9 +14,9 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// Of the checks of a [`catalogue`](super::catalogue()). Names are ids (`kd.mask.unshifted`) or
-    /// what ids begin with (`kd.mask`, `kd`). An id that no check has is an error: a typing error
-    /// would leave out what it was to find.
+    /// Selects from a [`catalogue`](super::catalogue()). Names are ids (`kd.mask.unshifted`) or
+    /// what ids begin with (`kd.mask`, `kd`). A name that fits no check is an error: a typing error
+    /// would silently leave out a check.
     pub fn new(
         catalogue: Vec<&'static Check>,
         only: Vec<String>,
@@ -42,17 +42,17 @@ impl Selection {
             && !(self.structure && check.depth == Depth::Content)
     }
 
-    /// Where a check stands in the catalogue.
+    /// The position of a check in the catalogue.
     pub fn order(&self, check: &Check) -> Option<usize> {
         self.catalogue.iter().position(|known| std::ptr::eq(*known, check))
     }
 
-    /// Whether values are to be read at all.
+    /// Whether values must be read at all.
     pub fn wants_contents(&self) -> bool {
         !self.structure
     }
 
-    /// Whether one of these is wanted: whether it pays to read what they look at.
+    /// Whether one of these is selected: else what they look at need not be read.
     pub fn wants_any(&self, checks: &[&Check]) -> bool {
         checks.iter().any(|check| self.wants(check))
     }

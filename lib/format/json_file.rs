@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
 
-/// JSON as `T`. What `T` leaves out must be whole too: first it is read as any JSON.
+/// JSON as `T`. What `T` leaves out must be valid too: first it is read as any JSON.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice::<Value>(text)?;
     serde_json::from_slice(text)
@@ -23,7 +23,7 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<T> {
     read_with(path, parse)
 }
 
-/// Reads a file of which `T` takes every value, which may be long.
+/// Reads a file that may be long, and of which `T` takes every value.
 pub fn read_all<T: DeserializeOwned>(path: &Path) -> Result<T> {
     read_with(path, |text| serde_json::from_slice(text))
 }
@@ -33,7 +33,7 @@ fn read_with<T>(path: &Path, parse: fn(&[u8]) -> serde_json::Result<T>) -> Resul
     parse(&text).map_err(|e| Error::data(e).at(path))
 }
 
-/// What `read` makes of a file, or `None` where there is none.
+/// What `read` makes of a file, or `None` if there is no file.
 pub fn if_there<T>(path: &Path, read: fn(&Path) -> Result<T>) -> Result<Option<T>> {
     match fs::exists(path) {
         Ok(false) => Ok(None),
@@ -55,7 +55,7 @@ pub fn pending_text(path: &Path, text: &[u8]) -> Result<PendingFile> {
     Ok(file)
 }
 
-/// Why a manifest is not of the one schema that is known, where it is not.
+/// Why a manifest does not have the known schema, if it does not.
 pub(super) fn other_schema(found: &str, known: &str) -> Option<String> {
     (found != known).then(|| format!("is {found:?}, not {known:?}"))
 }

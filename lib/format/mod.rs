@@ -27,7 +27,7 @@ pub struct RecordCounts {
 }
 
 impl RecordCounts {
-    /// The counts of several parts together, or `None` where a sum is more than a number holds.
+    /// The counts of several parts together, or `None` if a sum is more than a number holds.
     pub fn sum(mut parts: impl Iterator<Item = RecordCounts>) -> Option<RecordCounts> {
         parts.try_fold(RecordCounts::default(), |sum, part| {
             Some(RecordCounts {
@@ -45,7 +45,7 @@ impl fmt::Display for RecordCounts {
     }
 }
 
-/// What stands in the directory of an output, sorted; nothing where there is no directory.
+/// What is in the directory of an output, sorted; nothing if there is no directory.
 fn standing_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let failed = |error: io::Error| Error::write(directory, &error);
     let entries = match fs::read_dir(directory) {
@@ -59,7 +59,7 @@ fn standing_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// A sum over what manifests say, or `None` where no number holds it.
+/// A sum over what manifests say, or `None` if it is more than a number holds.
 pub fn checked_sum(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
     numbers.try_fold(0u64, u64::checked_add)
 }

@@ -1,4 +1,4 @@
-//! Every sequence of a prefix, in chunks that the threads share.
+//! Checks every sequence of a prefix, in chunks on all threads.
 
 use std::os::unix::fs::FileExt;
 
@@ -15,7 +15,7 @@ use crate::format::mmidx::MmidxDataset;
 const CHUNK_TOKENS: u64 = 1 << 18;
 const CHUNK_SEQUENCES: usize = 1 << 14;
 
-/// Some sequences that stand one after another.
+/// Consecutive sequences.
 struct Chunk {
     first: u64,
     /// Where they begin, in values.
@@ -23,8 +23,8 @@ struct Chunk {
     lengths: Vec<i32>,
 }
 
-/// Checks all sequences of a prefix, the `number`th of its set, and keeps their hashes where there
-/// are `repeats`. Gives the positions by their span id.
+/// Checks all sequences of a prefix, the `number`th of its set, and keeps their hashes if there
+/// are `repeats`. Returns the number of positions by span id.
 pub(super) fn check(
     prefix: &ValidPrefix,
     number: usize,
@@ -90,17 +90,17 @@ impl Iterator for Chunks<'_> {
 struct ChunkSummary {
     first: u64,
     hashes: Vec<u128>,
-    /// Positions by their span id.
+    /// Number of positions by span id.
     spans: [u64; 256],
 }
 
-/// Reads chunks, and has each of their sequences checked; a thread has one.
+/// Reads chunks and checks their sequences; each thread has one.
 struct ChunkReader<'a> {
     prefix: &'a ValidPrefix,
     tokens: &'a MmidxDataset,
     checker: SequenceChecker,
     hashed: bool,
-    /// Of the tokens, and of the masks where there are any.
+    /// Those of the tokens, and of the masks if there are any.
     bytes: Vec<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! The files of a prefix as files: what frames the values, and that the three of a triple agree.
+//! Checks the files of a prefix: headers and indices, and that the three of a triple agree.
 
 use std::fmt;
 use std::io;
@@ -13,31 +13,31 @@ use crate::format::mmidx::{
 
 checks! {
     MISSING: Error Structure "kd.triple.missing",
-        "a file of the dataset is not there: training ends where it is opened",
-        hint "write the shard again; a shard counts once its part manifest stands";
-    MAGIC: Error Structure "kd.idx.magic", "the .idx is no Megatron index (MMIDIDX)";
-    VERSION: Error Structure "kd.idx.version", "the .idx is of a version that trainers refuse";
+        "a file of the dataset is missing: training ends when it is opened",
+        hint "write the shard again; a shard counts once its part manifest exists";
+    MAGIC: Error Structure "kd.idx.magic", "the .idx is not a Megatron index (MMIDIDX)";
+    VERSION: Error Structure "kd.idx.version", "the .idx has a version that trainers refuse";
     DTYPE: Error Structure "kd.idx.dtype", "the .idx names a value type that does not exist";
     LENGTH: Error Structure "kd.idx.length",
         "the .idx is shorter or longer than its counts say: cut off, or counted wrongly";
     MODES: Warning Structure "kd.idx.modes",
         "the .idx carries modes of multimodal sequences, which text trainers ignore";
     SEQUENCE_LENGTH: Error Structure "kd.idx.sequence_length",
-        "a sequence has no or a negative length: reading it fails, or gives what is not there";
+        "the length of a sequence is not positive: reading it fails, or gives wrong data";
     POINTER: Error Structure "kd.idx.pointer",
-        "a sequence does not begin where the one before it ends: another text is trained on";
+        "a sequence does not begin where the one before it ends: training uses another text";
     DOCUMENTS: Error Structure "kd.idx.documents",
         "document indices do not run from 0 to the number of sequences: epochs miss documents";
     BIN_LENGTH: Error Structure "kd.bin.length",
-        "the .bin has not the bytes that the lengths add up to: cut off, or of another type";
+        "the .bin does not have the bytes that the lengths add up to: cut off, or of another type";
     TRIPLE_DTYPE: Error Structure "kd.triple.dtype",
-        "tokens are int32, masks and spans uint8: the trainer's tensors have these types";
+        "tokens are not int32, or masks and spans not uint8: the trainer needs these types";
     TRIPLE_COUNT: Error Structure "kd.triple.count",
         "the three datasets differ in their number of sequences: masks belong to other texts";
     TRIPLE_LENGTHS: Error Structure "kd.triple.lengths",
         "a sequence has another length in the mask or span than in the tokens";
     TRIPLE_DOCUMENTS: Error Structure "kd.triple.documents",
-        "the three datasets are cut into other documents: samples are drawn apart";
+        "the three datasets differ in their documents: samples do not match";
 }
 
 /// Entries of an index that are read at a time.
@@ -51,8 +51,8 @@ pub(super) struct ValidPrefix {
     pub values: u64,
 }
 
-/// Checks the files of a prefix. `None` where something is wrong with them: then its sequences
-/// cannot be told apart, and their contents are nobody's.
+/// Checks the files of a prefix. `None` if something is wrong with them: then it is not known where
+/// its sequences begin, and their contents are not checked.
 pub(super) fn check(prefix: &Prefix, findings: &mut Findings<'_>) -> Result<Option<ValidPrefix>> {
     let mut datasets = Vec::new();
     let mut valid = true;
@@ -79,7 +79,7 @@ pub(super) fn check(prefix: &Prefix, findings: &mut Findings<'_>) -> Result<Opti
     Ok(valid.then_some(ValidPrefix { datasets, sequences, values }))
 }
 
-/// Opens one dataset, and says whether its values have the right type. `None` where it cannot be.
+/// Opens one dataset, and says whether its values have the right type. `None` if that fails.
 fn open(
     prefix: &Path,
     dtype: Option<MmidxDtype>,
@@ -122,7 +122,7 @@ fn open(
     }
 }
 
-/// Checks the index of one dataset against itself and its `.bin`.
+/// Checks the index of one dataset, alone and against its `.bin`.
 struct FrameChecker<'a> {
     dataset: &'a MmidxDataset,
     in_triple: bool,
@@ -137,7 +137,7 @@ impl FrameChecker<'_> {
         let least = i32::from(self.in_triple);
         let (mut lengths, mut offsets) = (Vec::new(), Vec::new());
         let mut sum = 0u64;
-        // Where the next sequence must begin, by the one before it.
+        // Where the next sequence must begin: at the end of the one before it.
         let mut next = 0i64;
         for first in (0..index.sequences).step_by(BLOCK) {
             index.read_lengths(first, BLOCK, &mut lengths)?;
@@ -161,7 +161,7 @@ impl FrameChecker<'_> {
         let found = self.dataset.bin_bytes();
         if u128::from(found) != expected {
             self.valid = false;
-            let message = format_args!("has {found} bytes; its lengths ask for {expected}");
+            let message = format_args!("has {found} bytes; its lengths need {expected}");
             findings.add(&BIN_LENGTH, self.dataset.bin_path(), message);
         }
         self.documents(findings)?;
@@ -246,7 +246,7 @@ fn documents_differ(a: &MmidxIndex, b: &MmidxIndex) -> io::Result<Option<String>
         if let Some(place) = ours.iter().zip(&theirs).position(|(x, y)| x != y) {
             let number = first + place as u64;
             let (x, y) = (ours[place], theirs[place]);
-            return Ok(Some(format!("document index {number} is {y}, that of the tokens is {x}")));
+            return Ok(Some(format!("document index {number} is {y}, in the tokens {x}")));
         }
     }
     Ok(None)

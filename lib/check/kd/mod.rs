@@ -6,8 +6,8 @@
 //! | `frames.rs` | `.idx` and `.bin`: headers, lengths, pointers, documents; the three of a triple together |
 //! | `sequences.rs` | the tokens and masks of one sequence |
 //! | `contents.rs` | every sequence of a prefix, on all threads |
-//! | `manifest/mod.rs`, `manifest/compare.rs` | manifests, and what they say against the disk |
-//! | `root.rs` | a root as a whole: splits, repeated sequences, what lies around |
+//! | `manifest/mod.rs`, `manifest/compare.rs` | manifests, compared with the disk |
+//! | `root.rs` | a root as a whole: splits, repeated sequences, leftover files |
 
 mod contents;
 mod frames;
@@ -50,21 +50,21 @@ impl Family for MegatronFamily {
 pub(super) struct Prefix {
     pub path: PathBuf,
     pub layout: PrefixLayout,
-    /// The split that it is of.
+    /// The split that it belongs to.
     pub split: Option<&'static str>,
 }
 
 /// The prefixes that a path names.
 #[derive(Debug)]
 pub(super) struct PrefixSet {
-    /// The directory that manifests speak of.
+    /// The directory that paths in manifests are relative to.
     pub base: PathBuf,
     pub is_root: bool,
     pub prefixes: Vec<Prefix>,
 }
 
 impl PrefixSet {
-    /// Of a root, a directory of prefixes, or one prefix; `None` where there is none of these.
+    /// Opens a root, a directory of prefixes, or one prefix; `None` if it is not one of these.
     fn of(path: &Path) -> Result<Option<PrefixSet>> {
         if !path.is_dir() {
             let path = prefix_of(path);
@@ -86,7 +86,7 @@ impl PrefixSet {
     }
 }
 
-/// The prefixes in a directory, by name. A prefix counts even if but one of its files is there.
+/// The prefixes in a directory, by name. A prefix counts even if only one of its files exists.
 fn prefixes_in(directory: &Path, split: Option<&'static str>) -> Result<Vec<Prefix>> {
     if !directory.is_dir() {
         return Ok(Vec::new());

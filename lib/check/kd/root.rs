@@ -1,5 +1,5 @@
-//! A place of Megatron datasets as a whole: its prefixes one after another, its manifests, what is
-//! repeated, what lies around.
+//! A directory of Megatron datasets as a whole: its prefixes one after another, its manifests,
+//! repeated sequences, leftover files.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 
 checks! {
     OVERLAP: Warning Content "kd.root.overlap",
-        "the same sequence in train and valid: what is validated was trained on",
-        hint "the split is by id: equal texts under two ids are legal, but repeat nothing new";
+        "the same sequence in train and valid: the model is validated on what it was trained on",
+        hint "the split is by id: equal texts under two ids are legal, but teach nothing new";
     REPEATED: Warning Content "kd.root.repeated",
-        "a sequence that stands in its split before: it counts double";
+        "a sequence that is in its split already: it counts double";
     FRACTION: Warning Structure "kd.root.fraction",
-        "the valid split is far larger or smaller than its fraction makes likely";
+        "the valid split is much larger or smaller than its fraction makes likely";
     TEMPORARY: Warning Structure "kd.root.temporary",
         "a temporary file of a writer that is running, or was killed",
-        hint "the next run of the writer sweeps those whose process is gone";
+        hint "the next run of the writer removes those whose process has ended";
 }
 
 pub(super) fn check(
@@ -41,13 +41,13 @@ pub(super) fn check(
     let mut opened: Vec<Option<MmidxDataset>> = Vec::new();
     for (number, prefix) in set.prefixes.iter().enumerate() {
         let Some(valid) = frames::check(prefix, &mut findings)? else {
-            notes.push(format!("{}: contents not looked at", shown(&prefix.path)));
+            notes.push(format!("{}: contents not checked", shown(&prefix.path)));
             opened.push(None);
             continue;
         };
         let mut spans = None;
         if !holds_tokens(prefix, &valid, &manifests) {
-            let cause = "nothing says that these are o200k tokens; values not looked at";
+            let cause = "nothing says that these are o200k tokens; values not checked";
             notes.push(format!("{}: {cause}", shown(&prefix.path)));
         } else if repeats.is_some() || context.selection.wants_any(sequences::CHECKS) {
             let rules = manifests.rules(&prefix.path, context.options.policy);
@@ -87,7 +87,7 @@ fn holds_tokens(prefix: &Prefix, valid: &ValidPrefix, manifests: &Manifests) -> 
     prefix.layout == PrefixLayout::Triple || (is_int32 && manifests.any && manifests.is_harmony())
 }
 
-/// Sequences that are there more than once.
+/// Reports sequences that occur more than once.
 fn report_repeats(
     repeats: Repeats,
     set: &PrefixSet,
@@ -146,7 +146,7 @@ fn fraction(
             let deviation = (total * fraction * (1.0 - fraction)).sqrt();
             if (valid as f64 - expected).abs() > 6.0 * deviation + 1.0 {
                 let share = format_args!("{valid} of {total} sequences are valid");
-                let message = format_args!("{share}; {fraction} of them is asked for");
+                let message = format_args!("{share}; the stated fraction is {fraction}");
                 findings.add(&FRACTION, path, message);
             }
         }

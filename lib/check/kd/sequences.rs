@@ -1,5 +1,5 @@
-//! One sequence: its tokens, and the masks that follow from them. Masks are derived again from the
-//! roles and channels in the tokens; where they differ, the most likely cause is reported, once.
+//! Checks one sequence: its tokens and its masks. Masks are derived again from the roles and
+//! channels in the tokens; if they differ, the most likely cause is reported, once.
 
 use crate::check::{At, Check, Findings, Severity, checks};
 use crate::harmony::{
@@ -14,54 +14,54 @@ checks! {
     RANGE: Error Content "kd.token.range",
         "a token is outside the vocabulary [0, 201088): the embedding reads beyond its table";
     RESERVED: Error Content "kd.token.reserved",
-        "a token that no text and no message encodes to: its embedding was never trained";
+        "a reserved token, which no text or message contains: its embedding was never trained";
     EOD_MISSING: Error Content "kd.eod.missing",
-        "a sequence does not end in <|endoftext|> (199999): two documents run into one";
+        "a sequence does not end in <|endoftext|> (199999): two documents become one";
     EOD_MIDDLE: Error Content "kd.eod.middle",
         "<|endoftext|> within a sequence: the trainer cuts the document there";
     STRUCTURE: Error Content "kd.harmony.structure",
-        "the tokens are no Harmony conversation: a control token is missing or in a wrong place";
+        "the tokens are not a Harmony conversation: a control token is missing or in a wrong place";
     TEXT: Error Content "kd.token.text",
-        "the tokens of a message are not UTF-8 together: no text encodes to them";
+        "the tokens of a message together are not UTF-8: no text encodes to them";
     END: Error Content "kd.harmony.return",
-        "a last final message ends in <|return|>, and no other does: the model learns when to stop";
+        "<|return|> must end a last final message, and no other: it teaches the model when to stop";
     POLICY: Error Content "kd.harmony.policy",
-        "a message is not of the SYNTH policy (its roles, the channels analysis and final)";
+        "a message does not follow the SYNTH policy (its roles, the channels analysis and final)";
     CANONICAL: Warning Content "kd.token.canonical",
-        "text that the tokenizer would encode otherwise: the model sees what it never meets again";
+        "text that the tokenizer would encode differently: the model never meets these again";
     UNSHIFTED: Error Content "kd.mask.unshifted",
-        "the masks speak of their own token, not of the next: training is off by one",
-        hint "masks are for labels: position t speaks of tokens[t+1]; try: span-mask";
+        "masks are aligned to their own token, not to the next: training is off by one",
+        hint "masks are for labels: position t is about tokens[t+1]; try: span-mask";
     DOUBLE_SHIFT: Error Content "kd.mask.double_shift",
         "the masks are shifted twice: training is off by one the other way",
-        hint "span-mask shifts by itself; shift no more in the pipeline or the trainer";
+        hint "span-mask shifts already; do not shift again in the pipeline or the trainer";
     SWAPPED: Error Content "kd.mask.swapped",
-        "loss mask and span ids stand in one another's place: losses are weighted wrongly";
+        "loss mask and span ids are swapped: losses are weighted wrongly";
     MASK_VALUE: Error Content "kd.mask.value",
-        "a loss mask that is neither 0 nor 1: the loss is multiplied by it";
+        "a loss mask value that is neither 0 nor 1: the loss is multiplied by it";
     SPAN_VALUE: Error Content "kd.span.value",
         "a span id that no channel has: its loss is counted nowhere";
     LAST: Error Content "kd.mask.last",
-        "the last position, or the one before <|endoftext|>, is supervised: its label is of no message";
+        "the last position, or the one before <|endoftext|>, is supervised: it labels no message";
     MASK_SPAN: Error Content "kd.mask.span",
         "the loss mask is not 1 exactly where the span id is over 0: one of them is wrong";
     DERIVED: Error Content "kd.mask.derived",
-        "the masks are not those that follow from the roles and channels in the tokens";
+        "the masks do not follow from the roles and channels in the tokens";
 }
 
 /// What is known of how the sequences were made.
 #[derive(Debug, Clone)]
 pub(in crate::check) struct SequenceRules {
-    /// `None` where nobody says: then SYNTH is taken for granted, and its breach a warning.
+    /// `None` if not stated: then SYNTH is assumed, and a violation is a warning.
     pub policy: Option<Policy>,
     /// Which channels are supervised, and as what; `None` where that is not known.
     pub spans: Option<Spans>,
-    /// That of a Megatron dataset is [`Alignment::Label`].
+    /// [`Alignment::Label`] for a Megatron dataset.
     pub alignment: Alignment,
 }
 
 impl SequenceRules {
-    /// Those of a dataset that says nothing of itself; the user may say its policy.
+    /// Those of a dataset without a manifest; the user may state its policy.
     pub fn assumed(policy: Option<Policy>) -> SequenceRules {
         let spans = Some(Spans::synth_kd_v1(&[]));
         SequenceRules { policy, spans, alignment: Alignment::Label }
@@ -76,7 +76,7 @@ impl SequenceRules {
 /// The loss mask and the span ids of a sequence.
 pub(in crate::check) type Masks<'a> = (&'a [u8], &'a [u8]);
 
-/// Checks one sequence after another; a thread has one.
+/// Checks one sequence after another; each thread has one.
 pub(in crate::check) struct SequenceChecker {
     rules: SequenceRules,
     segments: Segments,
@@ -120,7 +120,7 @@ impl SequenceChecker {
         }
     }
 
-    /// Each token by itself, and the end of the sequence; whether all is well.
+    /// Checks each token by itself, and the end of the sequence; whether all is good.
     fn tokens(&self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
         let inside = |&id: &i32| (0..PADDED_VOCABULARY_SIZE).contains(&id);
         // Most sequences are good: one pass without a branch for each token finds that out.
@@ -148,7 +148,7 @@ impl SequenceChecker {
         last == EOD && middle.is_none()
     }
 
-    /// The messages; whether their spans can be derived.
+    /// Checks the messages; whether their spans can be derived.
     fn conversation(&mut self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
         self.segments.clear();
         if let Err(error) = segments_of(tokens, &mut self.segments) {
@@ -179,14 +179,14 @@ impl SequenceChecker {
             let returns = tokens.get(segment.end as usize - 1) == Some(&RETURN);
             let cause = match (number == last && is_final, returns) {
                 (true, false) => ", the last and a final one, does not end in <|return|>",
-                (false, true) => " ends in <|return|> and is no last final one",
+                (false, true) => " ends in <|return|> and is not a last final one",
                 _ => continue,
             };
             findings.add(&END, at, format_args!("message {number}{cause}"));
         }
     }
 
-    /// What is against the SYNTH policy.
+    /// What violates the SYNTH policy.
     fn breach(&self) -> Option<String> {
         let list = &self.segments.list;
         let of = |(number, segment): (usize, &Segment)| match (segment.role, segment.channel) {
@@ -209,7 +209,7 @@ impl SequenceChecker {
         })
     }
 
-    /// The contents of the messages as text, and encoded again.
+    /// Checks the contents of the messages as text, and encoded again.
     fn texts(&mut self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
         for (number, segment) in self.segments.list.iter().enumerate() {
             let message = &tokens[segment.start as usize..segment.end as usize - 1];
@@ -221,7 +221,7 @@ impl SequenceChecker {
                 Err(_) => None,
             };
             let Some(text) = text else {
-                findings.add(&TEXT, at, format_args!("message {number} is no UTF-8"));
+                findings.add(&TEXT, at, format_args!("message {number} is not UTF-8"));
                 return;
             };
             self.encoded.clear();
@@ -229,17 +229,17 @@ impl SequenceChecker {
             if self.encoded != content {
                 let same = self.encoded.iter().zip(content).take_while(|(a, b)| a == b).count();
                 let place = segment.start as usize + header + 1 + same;
-                let cause = format_args!("is encoded otherwise from token {place} on");
+                let cause = format_args!("is encoded differently from token {place} on");
                 findings.add(&CANONICAL, at, format_args!("message {number} {cause}"));
             }
         }
     }
 
-    /// Masks that are the derived ones, but shifted wrongly or in one another's place.
+    /// Masks that are the derived ones, but shifted wrongly or swapped.
     fn misplaced(&self, (mask, span): Masks<'_>) -> Option<(&'static Check, String)> {
         let is = |span_id: &[u8]| span == span_id && mask == loss_mask(span_id);
         if mask == self.derived && span == loss_mask(&self.derived) {
-            return Some((&SWAPPED, "span ids stand in the loss mask".to_string()));
+            return Some((&SWAPPED, "the loss mask holds the span ids".to_string()));
         }
         if self.rules.alignment != Alignment::Label {
             return None;
@@ -255,10 +255,10 @@ impl SequenceChecker {
         };
         let first = span.iter().position(|&id| id > 0).unwrap_or(0);
         let message = "supervised from position";
-        Some((check, format!("{message} {first} on; from {first} {sign} 1 it should be")))
+        Some((check, format!("{message} {first} on; it should be from {first} {sign} 1")))
     }
 
-    /// The first position that is wrong, in masks that are not the derived ones or could not be
+    /// The first wrong position, in masks that differ from the derived ones or could not be
     /// derived.
     fn wrong_value(
         &self,
@@ -294,7 +294,7 @@ impl SequenceChecker {
     }
 }
 
-/// Derives the span ids of a sequence from its messages; whether that can be done.
+/// Derives the span ids of a sequence from its messages; whether that is possible.
 fn derive(
     rules: &SequenceRules,
     segments: &Segments,

@@ -1,4 +1,4 @@
-//! The files of a pool: which there are, whether they can be read, and what frames their rows.
+//! The files of a pool: which exist, whether they can be read, and their headers.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,30 +19,30 @@ use crate::format::{RecordCounts, checked_sum};
 
 checks! {
     BOTH: Error Structure "pool.files.both",
-        "steps.npy beside steps-*.npy: trainers read the shards and forget the other, or read both",
-        hint "take away what is left of an older pack";
+        "steps.npy beside steps-*.npy: trainers read the shards and ignore the other, or read both",
+        hint "remove what is left of an older pack";
     GAP: Error Structure "pool.shard.gap",
-        "the shards are not numbered one after another: one was lost, or is of another pack";
+        "the shards are not numbered one after another: one was lost, or is from another pack";
     NPY: Error Structure "pool.shard.npy",
-        "a shard that is no whole .npy file: its header is broken, or rows are missing or too many";
+        "a shard that is not a complete .npy file: a broken header, or too few or too many rows";
     DTYPE: Error Structure "pool.shard.dtype",
-        "the rows are of a type that no pool has, or not of that of the first shard";
+        "the rows have a type that no pool has, or not the type of the first shard";
     EMBEDDINGS: Error Structure "pool.embeddings",
-        "embeddings that are not float32 [rows, D], row by row beside the steps";
+        "embeddings that are not float32 [rows, D], one row for each step";
     VALUATIONS: Error Structure "pool.valuations.form",
-        "valuation_types.json is no bijection of names and ids: rows get the wrong valuation";
+        "valuation_types.json does not map names and ids one to one: rows get the wrong valuation";
     DIALECT: Warning Structure "pool.valuations.dialect",
-        "valuation_types.json is not name to id, or has a name beyond search, tuple10 and tuple11",
-        hint "some readers fall back to search 0, tuple10 1, tuple11 2 without a word";
+        "valuation_types.json is not name to id, or names others than search, tuple10, tuple11",
+        hint "some readers silently fall back to search 0, tuple10 1, tuple11 2";
     NO_VALUATIONS: Warning Structure "pool.valuations.missing",
         "a pack without valuation_types.json: readers guess what its ids mean";
     MANIFEST: Error Structure "pool.manifest.form", "a manifest.json that cannot be read";
     FOREIGN: Warning Structure "pool.manifest.foreign",
         "a manifest.json of another program: nothing in it is compared";
     FILE: Error Structure "pool.manifest.file", "a file that the manifest names is not there";
-    BYTES: Error Structure "pool.manifest.bytes", "a file has another size than the manifest says";
+    BYTES: Error Structure "pool.manifest.bytes", "a file does not have the size in the manifest";
     SHA256: Error Content "pool.manifest.sha256",
-        "a file has another sha256 than the manifest says: a byte of it was changed";
+        "a file does not have the sha256 in the manifest: a byte of it was changed";
     COUNTS: Error Structure "pool.manifest.counts",
         "rows, runs or their layout are not what the manifest says";
     SURPLUS: Error Structure "pool.manifest.surplus",
@@ -60,7 +60,7 @@ pub(super) struct PoolFiles {
     pub legal_by_board: bool,
     pub notes: Vec<String>,
     pub bytes: u64,
-    /// Set when the database was read.
+    /// Set once the database was read.
     pub runs: u64,
     shards: Vec<PathBuf>,
     manifest: Option<(PathBuf, PackManifest)>,
@@ -93,7 +93,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
     let (whole, mut shards) = step_files(directory)?;
     let single = directory.join("steps.npy");
     if whole && !shards.is_empty() {
-        findings.add(&BOTH, &single, format_args!("stands beside {} shards", shards.len()));
+        findings.add(&BOTH, &single, format_args!("is beside {} shards", shards.len()));
     } else if whole {
         shards.push(single);
     } else {
@@ -135,7 +135,7 @@ fn gaps(shards: &[PathBuf], findings: &mut Findings<'_>) {
         match number(shard) {
             Some(found) if found == next => next += 1,
             found => {
-                findings.add(&GAP, shard, format_args!("number {next} was to come here"));
+                findings.add(&GAP, shard, format_args!("number {next} was expected"));
                 next = found.map_or(next + 1, |found| found + 1);
             }
         }
@@ -158,11 +158,11 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolSh
         let (shape, dtype) = (&mapped.header().shape, &mapped.header().dtype);
         let other = opened.first().filter(|(_, first)| first.header().dtype != *dtype);
         if shape.len() != 1 {
-            findings.add(&DTYPE, shard, format_args!("has the shape {shape:?}; rows are wanted"));
+            findings.add(&DTYPE, shard, format_args!("has the shape {shape:?}, not rows"));
             valid = false;
         } else if let Some((first, other)) = other {
             let (first, other, dtype) = (shown(first), descr(&other.header().dtype), descr(dtype));
-            let message = format_args!("its rows are {dtype}; those of {first} are {other}");
+            let message = format_args!("its rows are {dtype}; in {first} they are {other}");
             findings.add(&DTYPE, shard, message);
             valid = false;
         }
@@ -175,14 +175,14 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolSh
         findings.add(
             &DTYPE,
             first,
-            format_args!("rows of {} are no steps of games", descr(&dtype)),
+            format_args!("rows of {} are not steps of games", descr(&dtype)),
         );
         valid = false;
     }
     Ok(valid.then_some(PoolShards { dtype, shards: opened }))
 }
 
-/// Embeddings stand beside the steps, shard by shard and row by row.
+/// Checks that there are embeddings for the steps, shard by shard and row by row.
 fn embeddings(
     directory: &Path,
     paths: &[PathBuf],

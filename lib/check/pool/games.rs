@@ -1,4 +1,4 @@
-//! Games as records: those of pools whose rows are no Macroxue rows, and those of streams.
+//! Games as records: from pools whose rows are not Macroxue rows, and from streams.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(super) fn check(
             findings.add(&ROW, directory, error);
             return Ok(runs.finish(false, findings));
         }
-        // What is wrong with the database has been reported.
+        // The defects of the database have been reported.
         Err(_) if findings.has(&DATABASE) => return Ok(0),
         Err(error) => return Err(error),
     };
@@ -46,7 +46,7 @@ pub(super) fn check(
     Ok(runs.finish(true, findings))
 }
 
-/// Checks a game that comes by itself: its steps, and what it says of them.
+/// Checks a game by itself: its steps, and what it says of them.
 pub(in crate::check) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, at, findings);
     let claims = RunClaims {

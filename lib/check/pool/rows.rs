@@ -1,5 +1,5 @@
-//! Every row of a Macroxue pack, in chunks that the threads share. A chunk looks at the row before
-//! it too; the runs that its ends cut are joined in the order of the rows.
+//! Checks every row of a Macroxue pack, in chunks on all threads. A chunk reads the row before it
+//! too; runs that are cut by the ends of chunks are joined in the order of the rows.
 
 use std::ops::Range;
 use std::path::Path;
@@ -52,7 +52,7 @@ pub(super) fn check(
     Ok(runs.finish(true, findings))
 }
 
-/// The valuation ids that are named, up to 255.
+/// The valuation ids that have names, up to 255.
 fn known_ids(valuations: &Valuations) -> Box<[bool; 256]> {
     let mut known = Box::new([false; 256]);
     for (id, _) in valuations.names() {
@@ -113,7 +113,7 @@ fn look(
         }
     }
     let records = chunk.rows.end - chunk.rows.start;
-    // What is mapped counts as memory of ours while it is.
+    // Mapped memory counts as ours.
     mapped.release(chunk.rows);
     CheckedChunk { records, bytes: records * size as u64, summary: runs }
 }

@@ -17,28 +17,29 @@ use crate::format::metadata_db::{
 
 checks! {
     pub(super) DATABASE: Error Structure "pool.database.form",
-        "metadata.db is not there, is damaged, or has not its tables: runs cannot be selected";
+        "metadata.db is missing, is damaged, or lacks its tables: runs cannot be selected";
     JOURNAL: Error Structure "pool.database.journal",
-        "metadata.db does not stand alone: a reader that may not write here cannot open it",
+        "metadata.db has a journal or is in WAL mode: readers without write access cannot open it",
         hint "in WAL mode alone, a warning; try: sqlite3 metadata.db 'PRAGMA wal_checkpoint(TRUNCATE); PRAGMA journal_mode=DELETE'";
     SESSION: Warning Structure "pool.session",
-        "a run.<id> of session that is no JSON object, or of a run that is not there";
+        "a run.<id> of session that is not a JSON object, or of a run that does not exist";
     UNKNOWN: Error Content "pool.run.unknown",
         "rows of a run that metadata.db does not know: no query finds them";
     SPLIT: Error Content "pool.run.split",
-        "the rows of a run do not stand together: loaders take the first of them for all";
+        "the rows of a run are not together: loaders take the first of them for all";
     IDS: Error Content "pool.run.ids",
         "the runs of a pack are not numbered 0, 1, 2, ...: runs were lost, or merged by hand";
     STEPS: Error Content "pool.run.steps",
         "runs.steps is not the number of the run's rows: epochs are too long or too short";
-    RUN_SEED: Error Content "pool.run.seed", "the rows have not the low 32 bits of the run's seed";
+    RUN_SEED: Error Content "pool.run.seed",
+        "the rows do not have the low 32 bits of the run's seed";
     HIGHEST: Error Content "pool.run.highest_tile",
         "highest_tile is not the largest tile after the run's last move";
     SCORE: Warning Content "pool.run.score",
         "max_score is not the sum of the run's merged tiles (of games that begin with two tiles)";
 }
 
-/// The steps of a run, as far as they are needed when all were seen.
+/// What is kept of the steps of a run until all were seen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunSummary {
     pub id: u64,
@@ -47,8 +48,8 @@ pub(super) struct RunSummary {
     pub last: Step,
     /// The sum of all merged tiles.
     pub gained: u64,
-    /// Whether the steps run on by their numbers, all boards and moves known. (Whether they begin
-    /// at 0 is the first step's.)
+    /// Whether the step numbers have no gaps, and all boards and moves are known. (That they begin
+    /// at 0 is checked with the first step.)
     unbroken: bool,
 }
 
@@ -78,7 +79,7 @@ impl RunSummary {
         }
     }
 
-    /// The same run with the steps that come after it, which began as a run of their own.
+    /// The same run with the steps after it, which began as a run of their own.
     pub fn join(&mut self, later: &RunSummary) {
         let follows = u64::from(later.first.step_index) == u64::from(self.last.step_index) + 1;
         self.unbroken &= follows && later.unbroken;
@@ -88,7 +89,7 @@ impl RunSummary {
     }
 }
 
-/// What is said of a run beside its rows.
+/// What is stated of a run outside its rows.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct RunClaims {
     pub seed: Option<u64>,
@@ -98,8 +99,8 @@ pub(super) struct RunClaims {
 }
 
 impl RunClaims {
-    /// Compares it with the run's steps; `None`: it has none. `severity` is how bad it is that some
-    /// are not there, which a sampled pool leaves out on purpose.
+    /// Compares it with the run's steps; `None`: it has none. `severity` is that of missing steps,
+    /// which a sampled pool leaves out on purpose.
     pub fn compare(
         &self,
         run: Option<&RunSummary>,
@@ -119,7 +120,7 @@ impl RunClaims {
             let message = format_args!("the seed {seed} is stated, its steps have {rows}");
             findings.add(&RUN_SEED, at, message);
         }
-        // What a truncated run would have ended with, nobody can say.
+        // How a truncated run would have ended is not known.
         if self.steps.is_some_and(|stated| stated != steps) {
             return;
         }
@@ -153,7 +154,8 @@ impl From<&RunRow> for RunClaims {
 pub(super) struct RunChecker {
     path: PathBuf,
     database: Option<DatabaseReader>,
-    /// Rows of a pack stand together and its runs are numbered; other pools are freer.
+    /// The rows of a run in a pack are together, and its runs are numbered; in other pools they
+    /// need not be.
     is_pack: bool,
     seen: HashSet<u64>,
 }
@@ -201,17 +203,17 @@ impl RunChecker {
             findings.add(&JOURNAL, &journal, "was left over");
         }
         if path.is_file() && is_in_wal_mode(&path) {
-            let cause = "is in WAL mode: to read it a file must be made beside it";
+            let cause = "is in WAL mode: a reader must make a file beside it";
             findings.add_as(&JOURNAL, Severity::Warning, &path, cause);
         }
         Ok(RunChecker { path, database, is_pack, seen: HashSet::new() })
     }
 
-    /// Takes a run whose rows have all been seen.
+    /// Adds a run whose rows have all been seen.
     pub fn close(&mut self, run: &RunSummary, at: At<'_>, findings: &mut Findings<'_>) {
         let count = self.seen.len() as u64;
         if !self.seen.insert(run.id) {
-            findings.add(&SPLIT, at, format_args!("run {} was ended before", run.id));
+            findings.add(&SPLIT, at, format_args!("run {} has ended before", run.id));
             return;
         }
         if self.is_pack && run.id != count && self.empty_between(count, run.id) {
@@ -227,7 +229,7 @@ impl RunChecker {
         }
     }
 
-    /// Takes a run whose rows cannot be read: it is there.
+    /// Adds a run whose rows cannot be read: it exists.
     pub fn pass(&mut self, id: u64) {
         self.seen.insert(id);
     }
@@ -236,7 +238,7 @@ impl RunChecker {
         if self.is_pack { Severity::Error } else { Severity::Warning }
     }
 
-    /// Whether run `id` cannot come when `count` runs with rows came before: those between may
+    /// Whether run `id` cannot follow when `count` runs with rows came before: those between may
     /// be games without steps.
     fn empty_between(&self, count: u64, id: u64) -> bool {
         id < count
@@ -260,7 +262,7 @@ impl RunChecker {
             if !known.contains(&id) {
                 findings.add(&SESSION, &self.path, format_args!("{key}: there is no such run"));
             } else if !matches!(object, Some(Ok(_))) {
-                findings.add(&SESSION, &self.path, format_args!("{key}: is no JSON object"));
+                findings.add(&SESSION, &self.path, format_args!("{key}: is not a JSON object"));
             }
             Ok::<_, ()>(())
         });
@@ -269,7 +271,7 @@ impl RunChecker {
         }
     }
 
-    /// The runs that have no rows (where rows were looked at), and the session; gives the number of
+    /// Checks the runs that have no rows (if rows were read), and the session; gives the number of
     /// runs.
     pub fn finish(self, saw_rows: bool, findings: &mut Findings<'_>) -> u64 {
         let Some(database) = &self.database else { return self.seen.len() as u64 };
@@ -293,7 +295,7 @@ impl RunChecker {
     }
 }
 
-/// Bytes 18 and 19 of a database are its file format versions: 2 stands for write-ahead logging
+/// Bytes 18 and 19 of a database are its file format versions: 2 means write-ahead logging
 /// (sqlite.org/fileformat.html, 1.3.3).
 fn is_in_wal_mode(path: &Path) -> bool {
     let mut header = [0u8; 20];

@@ -7,7 +7,7 @@ use crate::game2048::{Board, Direction, Slide, survey};
 
 checks! {
     pub(super) ROW: Error Content "pool.step.row",
-        "a row that is no step of a game: an exponent over 17, a field out of its range";
+        "a row that is not a step of a game: an exponent over 17, or a field out of its range";
     MASK: Error Content "pool.step.mask",
         "tile_65536_mask has the bit of a cell that is not 15: the board cannot be unpacked";
     EVAL: Error Content "pool.step.board_eval",
@@ -15,21 +15,21 @@ checks! {
     MAX_RANK: Error Content "pool.step.max_rank",
         "max_rank is not the largest exponent on the board";
     MOVE: Error Content "pool.step.move",
-        "move_dir is no direction, or one that the board cannot go: the label is impossible";
+        "move_dir is not a direction, or the board cannot move there: the label is impossible";
     EV_LEGAL: Error Content "pool.step.ev_legal",
-        "ev_legal has the bit of a direction that the board cannot go: its value is trained on",
+        "ev_legal has the bit of a direction that the board cannot move: training uses its value",
         hint "in packs of other programs, or of --legality values, this is a warning";
     EV_FINITE: Error Content "pool.step.ev.finite",
-        "a branch EV that is no finite number: the loss becomes NaN";
+        "a branch EV that is not a finite number: the loss becomes NaN";
     EV_ZERO: Error Content "pool.step.ev.zero",
         "a branch EV that is not 0.0 where ev_legal has no bit",
         hint "in packs of other programs this is a warning";
     INDEX: Error Content "pool.step.index",
-        "step_index does not run from 0 without gaps: steps were lost, or stand twice",
+        "step_index does not run from 0 without gaps: steps were lost, or are there twice",
         hint "in sampled and legacy pools this is a warning";
     NEXT: Error Content "pool.step.next",
         "the move, and one new 2 or 4, do not lead to the next board: steps of two games are mixed";
-    SEED: Error Content "pool.step.seed", "a seed that is not the one of its run's steps before";
+    SEED: Error Content "pool.step.seed", "a seed that differs from the earlier steps of its run";
     VALUATION: Error Content "pool.step.valuation",
         "a valuation_type that valuation_types.json does not name";
 }
@@ -37,15 +37,15 @@ checks! {
 /// How strict the rules are in this pool.
 #[derive(Debug, Clone)]
 pub(super) struct StepRules {
-    /// Of what only packs of ours keep.
+    /// For rules that only our packs keep.
     pub ours: Severity,
-    /// Of gaps between steps.
+    /// For gaps between steps.
     pub gaps: Severity,
-    /// The valuation ids that are named, up to 255; `None`: all are.
+    /// The valuation ids that have names, up to 255; `None`: all.
     pub valuations: Option<Box<[bool; 256]>>,
 }
 
-/// Which step a message is about, where the finding's place does not say it.
+/// Which step a message is about, if the finding's place does not say it.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum StepLabel {
     None,
@@ -61,7 +61,7 @@ impl fmt::Display for StepLabel {
     }
 }
 
-/// A step, as far as its source knows it.
+/// A step; what its source does not have is `None`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub step_index: u32,
@@ -94,7 +94,7 @@ impl Step {
 }
 
 impl StepRules {
-    /// Reports a mask that is over cells that are not 15.
+    /// Reports a mask with bits of cells that are not 15.
     pub fn mask(&self, at: At<'_>, mask: u16, findings: &mut Findings<'_>) {
         findings.add(&MASK, at, format_args!("the mask is {mask:#06x}"));
     }
@@ -216,7 +216,7 @@ impl StepRules {
             None if before.move_dir.is_none() => (0..4)
                 .filter_map(Direction::from_index)
                 .any(|direction| step.board.follows(&before.board, direction)),
-            // A move that is none was reported with its step.
+            // An invalid move was reported with its step.
             None => true,
         };
         if !leads {

@@ -14,28 +14,28 @@ use crate::format::puzzle_dir::{SetArray, SplitMetadata};
 
 checks! {
     MISSING: Error Structure "puzzle.file.missing",
-        "a file of a set that dataset.json names is not there: the loader ends";
+        "a file of a set that dataset.json names is missing: the loader ends";
     SURPLUS: Warning Structure "puzzle.file.surplus",
         "a file of a set that dataset.json does not name: nobody reads it";
     NPY: Error Structure "puzzle.npy",
-        "no whole .npy file of integers: pickled, cut, too long, or of another type";
+        "not a complete .npy file of integers: pickled, cut, too long, or of another type";
     DTYPE: Warning Structure "puzzle.dtype",
-        "not int32 in C order and little-endian, as the contract has it: loaders cast, or read slowly";
+        "not int32, C order, little-endian, as the contract requires: loaders cast, or read slowly";
     SHAPE: Error Structure "puzzle.shape",
-        "inputs and labels are [N, seq_len], identifiers and indices have one axis";
+        "wrong shape: inputs and labels are [N, seq_len], identifiers and indices have one axis";
     ROWS: Error Structure "puzzle.rows",
         "inputs and labels differ in their number of examples: answers belong to other questions";
     EMPTY: Warning Structure "puzzle.empty", "a set without examples: an epoch of it has no batch";
     LENGTH: Error Structure "puzzle.indices.length",
-        "puzzle_indices has not one entry more than there are puzzles: all behind is shifted";
+        "puzzle_indices does not have one entry more than there are puzzles: the rest is shifted";
     START: Error Structure "puzzle.indices.start",
-        "an index does not start at 0: what stands before is never drawn";
+        "an index does not start at 0: what is before is never drawn";
     ORDER: Error Structure "puzzle.indices.order",
         "an index decreases: a puzzle or group of negative size";
     END: Error Structure "puzzle.indices.end",
-        "an index does not end at the number of what it cuts: the last are never drawn, or not there";
+        "an index does not end at the number of items: the last are never drawn, or do not exist";
     EMPTY_PUZZLE: Error Structure "puzzle.indices.empty_puzzle",
-        "a puzzle without examples: the loader skips it without a word";
+        "a puzzle without examples: the loader skips it silently";
     EMPTY_GROUP: Error Structure "puzzle.indices.empty_group",
         "a group without puzzles: the loader fails in the middle of training";
     IDENTIFIER: Error Content "puzzle.identifier.range",
@@ -50,7 +50,7 @@ pub(super) struct ValidSet {
     pub examples: u64,
 }
 
-/// Checks the arrays of a set, adds what it holds to `sums`; `None` where inputs and labels do not
+/// Checks the arrays of a set, and adds its counts to `sums`; `None` if inputs and labels do not
 /// belong together.
 pub(super) fn check(
     directory: &Path,
@@ -202,7 +202,7 @@ fn index(
                 findings.add(&START, at, format_args!("starts at {value}, not 0"));
             }
             Some(before) if value == before => {
-                let message = format_args!("{before} stands twice, so it has no {what}");
+                let message = format_args!("{before} is there twice, so it has no {what}");
                 findings.add(empty, at.record("entry", number - 1), message);
             }
             Some(before) if value < before => {

@@ -1,5 +1,5 @@
-//! `dataset.json`: every field there, of its kind, within its bounds. Whether the numbers in it are
-//! those of the arrays is asked where these are known.
+//! `dataset.json`: every field is there, of the right type, within its bounds. The numbers in it
+//! are compared with the arrays once these are known.
 
 use std::path::Path;
 
@@ -14,26 +14,26 @@ checks! {
     MISSING: Error Structure "puzzle.dataset.missing",
         "a split without dataset.json: the loader cannot open it";
     FORM: Error Structure "puzzle.dataset.form",
-        "dataset.json cannot be read, or a field is missing or of the wrong kind";
+        "dataset.json cannot be read, or a field is missing or of the wrong type";
     PAD: Error Structure "puzzle.dataset.pad_id",
         "pad_id is outside the vocabulary: a padded batch reads beyond the embedding's table";
     BLANK: Error Structure "puzzle.dataset.blank_identifier_id",
-        "blank_identifier_id is no identifier: a padded batch reads beyond the table of puzzles";
+        "blank_identifier_id is not an identifier: a padded batch reads beyond the puzzle table";
     IGNORE: Warning Structure "puzzle.dataset.ignore_label_id",
-        "no label is ever ignored (ignore_label_id is null, or no token): padding is trained on";
+        "no label is ever ignored (ignore_label_id is null, or not a token): training uses padding";
     SEQ_LEN: Error Structure "puzzle.dataset.seq_len",
         "seq_len is not the length of the arrays' rows";
     IDENTIFIERS: Error Structure "puzzle.dataset.num_puzzle_identifiers",
         "num_puzzle_identifiers is not the number of names in identifiers.json";
     GROUPS: Error Structure "puzzle.dataset.total_groups",
-        "total_groups is not the number of groups: an epoch has another length than is counted on";
+        "total_groups is not the number of groups: an epoch is longer or shorter than expected";
     MEAN: Warning Structure "puzzle.dataset.mean_puzzle_examples",
         "mean_puzzle_examples is not examples / puzzles: the schedule of steps is wrong";
     AGREE: Error Structure "puzzle.dataset.agree",
-        "train and test name other constants: a model of the one cannot read the other";
+        "train and test have different constants: a model of one cannot read the other";
 }
 
-/// Reads the `dataset.json` of a split's directory; `None` where it has not got all of its fields.
+/// Reads the `dataset.json` of a split's directory; `None` if it does not have all fields.
 pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<SplitMetadata>> {
     let path = directory.join("dataset.json");
     if !path.is_file() {
@@ -67,7 +67,7 @@ pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Opti
     Ok(Some(metadata))
 }
 
-/// The fields, each of which is told that is missing or of the wrong kind.
+/// Reads the fields; `bad` gets each one that is missing or of the wrong type.
 fn read_fields(fields: Map<String, Value>, mut bad: impl FnMut(String)) -> Option<SplitMetadata> {
     let shown = |name: &str| fields.get(name).map_or("missing".to_string(), Value::to_string);
     let mut whole = true;
@@ -89,11 +89,11 @@ fn read_fields(fields: Map<String, Value>, mut bad: impl FnMut(String)) -> Optio
         bad(format!("ignore_label_id is {found}; an integer or null is wanted"));
     }
     if !fields.get("mean_puzzle_examples").is_some_and(Value::is_number) {
-        bad("mean_puzzle_examples is missing, or no number".to_string());
+        bad("mean_puzzle_examples is missing, or not a number".to_string());
     }
     let sets = fields.get("sets").and_then(Value::as_array);
     if sets.is_none_or(|sets| sets.is_empty() || !sets.iter().all(Value::is_string)) {
-        bad("sets is missing, empty, or no list of names".to_string());
+        bad("sets is missing, empty, or not a list of names".to_string());
     }
     serde_json::from_value(Value::Object(fields)).ok().filter(|_| whole)
 }
@@ -104,11 +104,11 @@ pub(super) struct Sums {
     pub examples: u64,
     pub puzzles: u64,
     pub groups: u64,
-    /// Whether an array is missing that must be counted.
+    /// Whether an array that must be counted is missing.
     pub unknown: bool,
 }
 
-/// Compares `dataset.json` with what is there.
+/// Compares `dataset.json` with the arrays.
 pub(super) fn compare(
     directory: &Path,
     metadata: &SplitMetadata,
@@ -146,7 +146,7 @@ pub(super) fn wrong_identifiers(at: At<'_>, told: i64, found: usize, findings: &
     findings.add(&IDENTIFIERS, at, format_args!("is {told}; identifiers.json has {found} names"));
 }
 
-/// Both splits are for one model.
+/// Both splits must be for one model.
 pub(super) fn agree(
     a: (&Path, &SplitMetadata),
     b: (&Path, &SplitMetadata),

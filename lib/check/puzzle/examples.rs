@@ -16,7 +16,7 @@ checks! {
     LABEL: Error Content "puzzle.label.range",
         "a label outside [0, vocab_size) that is not ignore_label_id: the loss reads beyond the logits";
     MINUS_100: Error Content "puzzle.label.minus_100",
-        "a label of -100 in the file: the loader makes it of ignore_label_id, here it is not in any range";
+        "a label of -100 in the file: only the loader may make it, from ignore_label_id";
     IGNORED: Warning Content "puzzle.label.ignored",
         "all labels of an example are ignored: it teaches nothing";
 }
@@ -29,11 +29,11 @@ pub(super) struct ExampleRules {
     pub constants: SetConstants,
     pub domain: Option<&'static dyn Domain>,
     pub split: Split,
-    /// Whether our builders made it: what only they keep is an error then.
+    /// Whether our builders made it: only then is a rule that others do not keep an error.
     pub ours: bool,
 }
 
-/// Checks all examples of a set, the `number`th of its root, and keeps their hashes where there are
+/// Checks all examples of a set, the `number`th of its root, and keeps their hashes if there are
 /// `repeats`.
 pub(super) fn check(
     set: &ValidSet,
@@ -58,7 +58,7 @@ pub(super) fn check(
     })
 }
 
-/// Reads examples, and checks each of them; a thread has one.
+/// Reads and checks examples; each thread has one.
 struct ExampleReader<'a> {
     set: &'a ValidSet,
     rules: &'a ExampleRules,
@@ -111,7 +111,7 @@ impl ExampleReader<'_> {
         if constants.ignore_label_id.is_some() && labels.iter().all(|&label| ignored(label)) {
             findings.add(&IGNORED, at, "every label is ignore_label_id");
         }
-        // Elsewhere than in its vocabulary a domain has no rules.
+        // The rules of a domain only hold within its vocabulary.
         if let (Some(domain), None, None) = (domain, wrong_token, wrong_label) {
             let example = DomainExample { inputs, labels, split: Some(*split), ours: *ours };
             example.check(*domain, at, findings);

@@ -30,7 +30,7 @@ impl Family for PuzzleSetFamily {
     }
 
     fn knows(&self, path: &Path) -> bool {
-        // A set that lost its dataset.json is one still.
+        // A set without its dataset.json is still one.
         let has_array = |directory: &Path| {
             let Ok(paths) = inventory::paths_in(directory) else { return false };
             paths.iter().any(|path| {
@@ -58,7 +58,7 @@ static RULES: LazyLock<Vec<(&'static Rule, Check)>> = LazyLock::new(|| {
             depth: Depth::Content,
             meaning: rule.meaning,
             hint: (rule.severity != rule.foreign)
-                .then_some("published sets are known for it: there it is a warning"),
+                .then_some("published sets have it: there it is a warning"),
         };
         domain.rules().iter().map(move |rule| (*rule, check(rule)))
     };
@@ -70,7 +70,7 @@ pub(super) struct DomainExample<'a> {
     pub inputs: &'a [i32],
     pub labels: &'a [i32],
     pub split: Option<Split>,
-    /// Whether our builders made it: what only they keep is an error then.
+    /// Whether our builders made it: only then is a rule that others do not keep an error.
     pub ours: bool,
 }
 

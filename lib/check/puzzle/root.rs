@@ -1,5 +1,5 @@
-//! A puzzle set as a whole: its splits, the names of its puzzles, how it was built, and whether
-//! what is tested was trained on.
+//! A puzzle set as a whole: its splits, the names of its puzzles, how it was built, and examples
+//! that are in both splits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,29 +18,29 @@ use crate::puzzle::{self, BLANK_IDENTIFIER, Domain, Split};
 
 checks! {
     SPLIT: Warning Structure "puzzle.split.missing",
-        "one of train and test is not there: loaders want both";
+        "train or test is missing: loaders need both";
     NO_NAMES: Warning Structure "puzzle.identifiers.missing",
-        "no identifiers.json: which puzzle an identifier is, nobody knows";
-    NAMES: Error Structure "puzzle.identifiers.form", "identifiers.json is no list of names";
+        "no identifiers.json: the puzzles have no names";
+    NAMES: Error Structure "puzzle.identifiers.form", "identifiers.json is not a list of names";
     BLANK: Warning Structure "puzzle.identifiers.blank",
-        "the name at blank_identifier_id is not <blank>, or a name stands twice";
+        "the name at blank_identifier_id is not <blank>, or a name is there twice";
     BUILD: Error Structure "puzzle.build.form",
         "a build.json that cannot be read: the set cannot be built again";
     FOREIGN: Warning Structure "puzzle.build.foreign",
         "a build.json of another program: nothing in it is compared";
     FILE: Error Structure "puzzle.build.file", "a file that build.json names is not there";
-    BYTES: Error Structure "puzzle.build.bytes", "a file has another size than build.json says";
+    BYTES: Error Structure "puzzle.build.bytes", "a file does not have the size in build.json";
     SHA256: Error Content "puzzle.build.sha256",
-        "a file has another sha256 than build.json says: a byte of it was changed";
+        "a file does not have the sha256 in build.json: a byte of it was changed";
     BUILD_SURPLUS: Error Structure "puzzle.build.surplus",
-        "a file of the set that build.json does not name: it is of another build";
+        "a file of the set that build.json does not name: it is from another build";
     OVERLAP: Warning Content "puzzle.overlap",
-        "the same example in train and test: what is tested was trained on";
+        "the same example in train and test: the model is tested on what it was trained on";
     TEMPORARY: Warning Structure "puzzle.temporary",
         "a temporary file of a writer that is running, or was killed";
 }
 
-/// One set that can be read, of one split.
+/// One readable set of one split.
 struct OpenedSet {
     split: Split,
     set: ValidSet,
@@ -178,11 +178,11 @@ fn names_of(root: &Path, metadata: &SplitMetadata, names: &[String], findings: &
     let mut sorted: Vec<&String> = names.iter().collect();
     sorted.sort();
     if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        findings.add(&BLANK, &path, format_args!("{:?} stands twice", pair[0]));
+        findings.add(&BLANK, &path, format_args!("{:?} is there twice", pair[0]));
     }
 }
 
-/// The domain of a set: as the user says, as its build says, as its shape suggests.
+/// The domain of a set: from the user, else from its build, else guessed from its shape.
 fn domain(
     metadatas: &[(Split, SplitMetadata)],
     build: Option<&PuzzleSetManifest>,
@@ -191,7 +191,7 @@ fn domain(
 ) -> Result<Option<&'static dyn Domain>> {
     if let Some(name) = &context.options.domain {
         let names: Vec<&str> = puzzle::DOMAINS.iter().map(|d| d.constants().name).collect();
-        let unknown = Error::usage(format!("--domain {name}: no domain that is known"));
+        let unknown = Error::usage(format!("--domain {name}: not a known domain"));
         return puzzle::domain(name).map(Some).ok_or_else(|| unknown.hint(names.join(", ")));
     }
     if let Some(domain) = build.and_then(|build| puzzle::domain(build.domain.as_deref()?)) {
@@ -205,10 +205,10 @@ fn domain(
     };
     notes.push(match guessed {
         Some(domain) => format!(
-            "taken for {}, by seq_len {seq_len} and vocab_size {vocab_size}; else say --domain",
+            "assumed: {}, by seq_len {seq_len} and vocab_size {vocab_size}; else give --domain",
             domain.constants().name
         ),
-        None => format!("seq_len {seq_len}, vocab_size {vocab_size}: no domain that is known"),
+        None => format!("seq_len {seq_len}, vocab_size {vocab_size}: not those of a known domain"),
     });
     Ok(guessed)
 }
@@ -234,7 +234,7 @@ fn contents(
     overlap(repeats.unwrap_or_default(), opened, findings)
 }
 
-/// Examples of test that stand in train too.
+/// Examples of test that are in train too.
 fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) -> Result<()> {
     let read = |place: RecordPlace| {
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
@@ -287,7 +287,7 @@ fn files(
     Ok(())
 }
 
-/// The size of all files but temporaries, which are reported.
+/// The size of all files except temporary ones, which are reported.
 fn files_below(root: &Path, splits: &[Split], findings: &mut Findings<'_>) -> Result<u64> {
     let mut sum = 0;
     let below = splits.iter().map(|split| root.join(split.name()));

@@ -8,11 +8,11 @@ use crate::record::conversation::Conversations;
 
 checks! {
     NO_ID: Error Content "stream.conversation.id",
-        "a conversation without an id: it can be put into no split";
+        "a conversation without an id: it cannot be put into a split";
     NO_MESSAGES: Error Content "stream.conversation.messages", "a conversation without messages";
     REFUSED: Error Content "stream.conversation.refused",
         "messages that the official renderer, or the SYNTH policy, refuses: harmony-tok stops here",
-        hint "try: harmony-tok --on-error skip --rejects FILE; or --policy chat, here and there";
+        hint "try: harmony-tok --on-error skip --rejects FILE; or --policy chat, in both commands";
 }
 
 pub(super) struct ConversationChecker {
@@ -21,7 +21,7 @@ pub(super) struct ConversationChecker {
 }
 
 impl ConversationChecker {
-    /// SYNTH's policy where no other is said.
+    /// SYNTH's policy if no other is stated.
     pub fn new(policy: Option<Policy>) -> ConversationChecker {
         let renderer = Renderer::new(policy.unwrap_or(Policy::SynthKdV1));
         ConversationChecker { renderer, rendered: Rendered::default() }

@@ -1,5 +1,5 @@
 //! Records, in streams and files: NDJSON, Arrow, Parquet; and directories of Parquet shards with
-//! the manifest of SYNTH. What a record type's records must hold stands in a file of its own:
+//! the manifest of SYNTH. Each record type has its rules in a file of its own:
 //!
 //! | file | records |
 //! |---|---|
@@ -34,20 +34,20 @@ pub use shards::ParquetShardsFamily;
 
 checks! {
     END: Error Structure "stream.end",
-        "the stream or file ends too early: what comes behind is lost, and nothing else says so";
+        "the stream or file ends too early: the rest is lost, and nothing else reports it";
     FORM: Error Structure "stream.form",
-        "it cannot be read as records: damaged, or of another type than it says";
+        "it cannot be read as records: damaged, or not of the type that it states";
     RECORD: Error Content "stream.record",
-        "a line is no record of its type: the filters behind refuse it";
+        "a line is not a record of its type: the next filters refuse it";
     TYPE: Warning Structure "stream.type",
-        "the records are of no type known here: only their encoding is checked";
+        "the type of the records is not known: only their encoding is checked";
     REJECTED: Warning Structure "stream.rejected",
         "records were dropped on the way (--on-error skip): the stream is not the whole input";
     REPEATED_ID: Warning Content "stream.id.repeated",
-        "an id that stood before: it goes to the same split, twice";
+        "an id that occurred before: it goes to the same split, twice";
 }
 
-/// Records that come in no directory: stdin, and files.
+/// Records from stdin and from files.
 pub struct StreamFamily;
 
 impl Family for StreamFamily {
@@ -88,7 +88,7 @@ struct StreamSummary {
     refused: BTreeMap<String, u64>,
 }
 
-/// So many different reasons are reported.
+/// The most different reasons that are reported.
 const REASONS: usize = 10;
 
 impl StreamSummary {
@@ -107,8 +107,8 @@ impl StreamSummary {
         notes
     }
 
-    /// Reports ids that came more than once. Their keys are 128 bits of sha256: two ids that share
-    /// one by chance will not be seen.
+    /// Reports ids that came more than once. Their keys are 128 bits of sha256: two ids will not
+    /// share one by chance.
     fn repeated_ids(&mut self, inputs: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
         std::mem::take(&mut self.ids).candidates(|places| {
             let [first, others @ ..] = places else { return Ok(()) };
@@ -181,7 +181,7 @@ fn records(
     Ok(())
 }
 
-/// Checks what an input says of its records before they come; gives their type.
+/// Checks what an input says of its records before the first; gives their type.
 fn header(
     path: &Path,
     reader: &mut Reader,
@@ -200,10 +200,10 @@ fn header(
         && *version != record.version
     {
         let known = record.version;
-        let message = format_args!("{name} records of version {version}; {known} is known");
+        let message = format_args!("{name} records of version {version}; only {known} is known");
         findings.add(&FORM, path, message);
     }
-    // Columns beside those of the type are nobody's business.
+    // Columns beyond those of the type are not checked.
     reader.select(record.schema());
     if record.name == "tokens" {
         tokens::header(path, reader.header(), findings);
@@ -234,17 +234,16 @@ fn record_type(reader: &Reader) -> Option<&'static RecordType> {
     })
 }
 
-/// What is known of the records of a batch, beside what is wrong with them.
+/// What is known of the records of a batch, besides findings.
 #[derive(Default)]
 struct BatchSummary {
-    /// A key for the id of each record that has one, with the record's place among those of its
-    /// batch.
+    /// A key for the id of each record that has one, with the record's place in its batch.
     ids: Vec<(u64, u128)>,
     /// Why conversations are refused.
     refused: Vec<String>,
 }
 
-/// A batch that is checked, and what comes of it.
+/// A batch that is being checked, and its results.
 struct BatchCheck<'a, 's> {
     path: &'a Path,
     batch: &'a Batch,
@@ -265,7 +264,7 @@ impl<'a> BatchCheck<'a, '_> {
         self.summary.ids.push((row as u64 + 1, key));
     }
 
-    /// Reports what is no record.
+    /// Reports what is not a record.
     fn rejected(&mut self) {
         for rejection in &self.batch.rejected {
             let at = At::file(self.path).position(rejection.place.position);
@@ -274,12 +273,12 @@ impl<'a> BatchCheck<'a, '_> {
     }
 }
 
-/// Checks the records of one type; a thread has one.
+/// Checks the records of one type; each thread has one.
 trait RecordChecker: Send {
     fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()>;
 }
 
-/// `None` where a type has no rules of its own.
+/// `None` if a type has no rules of its own.
 fn record_checker(
     record: &RecordType,
     header: &Header,

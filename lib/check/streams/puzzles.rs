@@ -1,5 +1,5 @@
-//! Puzzle records: lengths, and the rules of their domain. Where the stream says nothing of how it
-//! was made, what only our builders keep is a warning.
+//! Puzzle records: lengths, and the rules of their domain. Rules that only our builders keep are
+//! warnings if the stream does not say that they made it.
 
 use super::{BatchCheck, RecordChecker};
 use crate::batch::Header;
@@ -11,7 +11,7 @@ use crate::record::puzzle::Puzzles;
 
 checks! {
     LENGTH: Error Content "stream.puzzle.length",
-        "labels of another length than inputs, or than the stream's seq_len: no set can hold them";
+        "labels do not have the length of inputs, or of the stream's seq_len: no set can hold them";
     SPLIT: Error Content "stream.puzzle.split", "a split that is neither train nor test";
 }
 
@@ -41,7 +41,7 @@ impl RecordChecker for PuzzleChecker {
             if lengths != [seq_len; 2] {
                 let [inputs, labels] = lengths;
                 let message =
-                    format_args!("{inputs} inputs, {labels} labels; {seq_len} are wanted");
+                    format_args!("{inputs} inputs, {labels} labels; seq_len is {seq_len}");
                 batch.findings.add(&LENGTH, at, message);
                 continue;
             }

@@ -15,7 +15,7 @@ use crate::format::parquet::{ParquetFile, files_in};
 
 checks! {
     MANIFEST: Error Structure "shards.manifest.missing",
-        "no manifest.json beside the shards: the KD dataset must record it, and cannot";
+        "no manifest.json beside the shards: the KD dataset cannot record it, as it must";
     FORM: Error Structure "shards.manifest.form",
         "a manifest.json that cannot be read, or is of another schema";
     FILE: Error Structure "shards.manifest.file", "a shard that the manifest names is not there";
@@ -78,7 +78,7 @@ impl Family for ParquetShardsFamily {
     }
 }
 
-/// A manifest, or why it is none of the schema that is known here.
+/// A manifest, or why it does not have the schema that is known here.
 fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
     let value: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     let schema = &value["schema_version"];
@@ -105,7 +105,7 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
     let mut named = BTreeSet::new();
     let (mut rows, mut bytes) = (0u64, 0u64);
     for shard in &storage.shards {
-        // Paths are relative to where the set was made; the name is what stays.
+        // Paths are relative to where the set was made; only the name stays the same.
         let name = Path::new(&shard.path).file_name().unwrap_or_default();
         let file = directory.join(name);
         named.insert(file.clone());

@@ -14,12 +14,12 @@ checks! {
     NULL: Error Content "stream.tokens.null",
         "a sequence without tokens, or with one mask of the two";
     LENGTHS: Error Content "stream.tokens.lengths",
-        "a mask that is longer or shorter than its tokens: all behind it would be shifted";
+        "a mask that is longer or shorter than its tokens: all after it would be shifted";
     ALIGNMENT: Error Structure "stream.tokens.alignment",
-        "masks that speak of their own token: a Megatron dataset wants those of the next",
+        "masks that are aligned to their own token: a Megatron dataset needs them for the next one",
         hint "try: span-mask without --align token";
     SEGMENTS: Error Content "stream.tokens.segments",
-        "segments that are not those of the messages in the tokens: masks are made from them";
+        "segments that are not the messages in the tokens: masks are made from segments";
 }
 
 /// What is wrong with the header itself.
@@ -39,7 +39,7 @@ pub(super) struct TokensChecker {
 }
 
 impl TokensChecker {
-    /// `said` is the policy where the header has none.
+    /// `said` is the policy if the header has none.
     pub fn new(header: &Header, said: Option<Policy>) -> TokensChecker {
         let policy = header.text("policy").and_then(Policy::from_name).or(said);
         let spans = header.parameters.get("spans");
@@ -51,7 +51,7 @@ impl TokensChecker {
         }
     }
 
-    /// Whether the segments of a record are those of its messages; true where these are not known.
+    /// Whether the segments of a record are its messages; true if these are not known.
     fn has_own_segments(&mut self, view: &Tokens<'_>, row: usize) -> bool {
         self.segments.clear();
         let known = segments_of(view.tokens(row), &mut self.segments).is_ok();

@@ -85,7 +85,7 @@ pub struct KdChain {
     pub filters: Vec<Value>,
 }
 
-/// What the command line says of the whole, which no part knows.
+/// What the command line says of the whole dataset; the parts do not have it.
 #[derive(Debug, Default)]
 pub struct RootSettings {
     /// Directory of the inputs, as the user names it.
@@ -94,11 +94,11 @@ pub struct RootSettings {
     /// Limits of the whole build; those of the parts are shares of it.
     pub rows: Option<u64>,
     pub tokens: Option<u64>,
-    /// The shards that must be there; empty: whichever are.
+    /// The shards that must be there; empty: any.
     pub shards: Vec<String>,
 }
 
-/// A part and where its manifest stands.
+/// A part and where its manifest is.
 struct FoundPart {
     path: PathBuf,
     part: KdPart,
@@ -106,7 +106,7 @@ struct FoundPart {
 
 impl KdRootManifest {
     /// Collects the parts of a root and checks them against one another and against the disk
-    /// (names and sizes; the bytes themselves are ds-check's business).
+    /// (names and sizes; ds-check checks the bytes themselves).
     pub fn collect(root: &Path, settings: &RootSettings, run: BuildRun) -> Result<KdRootManifest> {
         let parts = find_parts(root)?;
         let Some(first) = parts.first() else {
@@ -149,7 +149,7 @@ impl KdRootManifest {
         })
     }
 
-    /// Why this is no manifest of the one schema that is known, where it is none.
+    /// Why this is not a manifest of the known schema, if it is not.
     pub fn other_schema(&self) -> Option<String> {
         json_file::other_schema(&self.schema_version, ROOT_SCHEMA)
     }
@@ -224,7 +224,7 @@ fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
     Ok(parts)
 }
 
-/// The parts are exactly those expected.
+/// Checks that the parts are exactly those expected.
 fn check_complete(root: &Path, settings: &RootSettings, parts: &[FoundPart]) -> Result<()> {
     let expected = &settings.shards;
     if expected.is_empty() {
@@ -235,14 +235,14 @@ fn check_complete(root: &Path, settings: &RootSettings, parts: &[FoundPart]) -> 
         return Err(Error::data(format!("the part {missing} is missing")).at(root));
     }
     match parts.iter().find(|found| !expected.contains(&found.part.name)) {
-        Some(other) => Err(Error::data("is none of the shards expected")
+        Some(other) => Err(Error::data("is not one of the shards expected")
             .at(other.path.as_path())
-            .hint("another root, or take it away")),
+            .hint("another root, or remove it")),
         None => Ok(()),
     }
 }
 
-/// A part was made as the first was.
+/// Checks that a part was made as the first was.
 fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
     let (part, other) = (&found.part, &first.part);
     let difference = first_difference(&[
@@ -298,7 +298,7 @@ fn input(
     }
 }
 
-/// Appends those values that are not there yet.
+/// Appends the values that are not there yet.
 pub(super) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, values: &[T]) {
     for value in values {
         if !list.contains(value) {
@@ -317,7 +317,7 @@ fn common<T: PartialEq>(
     limits.all(|other| other.as_ref() == Some(&first)).then_some(first)
 }
 
-/// The chain of the filters, one for each different one among the parts.
+/// The provenance chain of each part.
 fn chains(parts: &[FoundPart]) -> Vec<KdChain> {
     let mut chains = Vec::new();
     for KdPart { name, provenance, .. } in parts.iter().map(|found| &found.part) {

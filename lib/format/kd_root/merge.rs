@@ -1,4 +1,4 @@
-//! Concatenating parts: only what belongs together, whole, and as its manifest says.
+//! Concatenates parts: only if they belong together, are complete, and agree with their manifests.
 
 use std::path::{Path, PathBuf};
 
@@ -123,8 +123,8 @@ fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
     Ok(MergeInput { prefix: prefix.to_path_buf(), manifest })
 }
 
-/// Parts of one dataset: config, split, policy, tokenizer agree, and of slices all are there, in
-/// order.
+/// Checks that the parts are of one dataset: config, split, policy, tokenizer agree, and slices are
+/// all there, in order.
 fn check_together(inputs: &[&InputPart]) -> Result<()> {
     let Some(first) = inputs.first() else { return Ok(()) };
     for InputPart { path, part, name, .. } in inputs {
@@ -155,10 +155,10 @@ fn check_slices(inputs: &[&InputPart]) -> Result<()> {
                 continue;
             }
             Some(Ok(slice)) => format!(
-                "is slice {slice}, in place {position} of {total}: all slices are wanted, in order"
+                "is slice {slice}, in place {position} of {total}: all slices are needed, in order"
             ),
             Some(Err(cause)) => format!("its slice: {cause}"),
-            None => "is no slice, others are".to_string(),
+            None => "is not a slice, others are".to_string(),
         };
         return Err(Error::data(cause).at(input.path.as_path()));
     }
@@ -176,7 +176,7 @@ fn open(inputs: &[&MergeInput], layout: PrefixLayout) -> Result<Vec<Vec<MmidxDat
     Ok(members)
 }
 
-/// What was read is what the part manifests say was written.
+/// Checks that what was read is what the part manifests say was written.
 fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[Appended]) -> Result<()> {
     for (input, appended) in inputs.iter().zip(appended) {
         let Some(split) = input.split() else { continue };
@@ -206,7 +206,7 @@ fn describe(
     let parts = || inputs.iter().map(|input| &input.part);
     let first = parts().next();
     let mut source = first.map_or(KdSource::default(), |part| part.source.clone());
-    // All slices together are no slice; limits of rows or tokens stay only where all share them.
+    // All slices together are not a slice; limits of rows or tokens stay only if all share them.
     source.limits.slice = None;
     let limits = |part: &KdPart| (part.source.limits.rows, part.source.limits.tokens);
     if !parts().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
@@ -217,7 +217,7 @@ fn describe(
         add_new(&mut source.inputs, &part.source.inputs);
         add_new(&mut provenance, &part.provenance);
     }
-    // What a part read and rejected is said for all of its splits together.
+    // A part states its records read and rejected for all its splits together.
     let rows = split.rows;
     let records = match inputs {
         [] => RecordCounts { read: rows, written: rows, rejected: 0 },

@@ -1,4 +1,4 @@
-//! Part manifests: what a sink knows of what it wrote. A part counts once its manifest stands;
+//! Part manifests: what a sink knows of what it wrote. A part counts once its manifest exists;
 //! merges and the root's manifest are made from these alone.
 
 use std::collections::BTreeMap;
@@ -32,10 +32,10 @@ pub struct KdPart {
     pub dtype: String,
     pub source: KdSource,
     pub records: RecordCounts,
-    /// By the split's name; `all` where there is no split.
+    /// By the split's name; `all` if there is no split.
     pub splits: BTreeMap<String, KdSplit>,
     pub provenance: Vec<Value>,
-    /// What changes from run to run, and nothing else does.
+    /// The only part that changes from run to run.
     pub run: BuildRun,
 }
 
@@ -74,18 +74,18 @@ impl KdConfig {
     }
 }
 
-/// Where the records came from and how they were made: from the stream's header, or as asserted.
+/// Where the records came from and how they were made: from the stream's header, or from flags.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KdSource {
     /// Name, size, rows and footer hash of each input file.
     pub inputs: Vec<Value>,
-    /// The manifest beside the inputs, where there is one.
+    /// The manifest beside the inputs, if there is one.
     pub manifest: Option<InputManifest>,
     pub policy: Option<String>,
     pub limits: SourceLimits,
     /// Type, path, hash and padded size of the vocabulary.
     pub tokenizer: Option<Value>,
-    /// The span id of each supervised channel, where span-mask told it.
+    /// The span id of each supervised channel, if span-mask stated it.
     pub spans: Option<Value>,
 }
 
@@ -180,13 +180,13 @@ impl KdPart {
         }
     }
 
-    /// Why this is no part manifest of the one schema that is known, where it is none.
+    /// Why this is not a part manifest of the known schema, if it is not.
     pub fn other_schema(&self) -> Option<String> {
         json_file::other_schema(&self.schema_version, PART_SCHEMA)
     }
 
-    /// What keeps this part from being the finished result of a run with these settings; `None`
-    /// where it is just that and its files stand.
+    /// Why this part is not the finished result of a run with these settings; `None` if it is, and
+    /// its files exist.
     pub fn differs(&self, root: &Path, config_hash: &str, source: &KdSource) -> Option<String> {
         let model = |source: &KdSource| source.tokenizer.as_ref()?.get("model_sha256").cloned();
         let difference = first_difference(&[
@@ -214,7 +214,7 @@ pub(super) fn first_difference(same: &[(&'static str, bool)]) -> Option<&'static
     same.iter().find(|(_, same)| !same).map(|(what, _)| *what)
 }
 
-/// Where the part manifest of a prefix is written that belongs to no root.
+/// Where the part manifest of a prefix outside a root is written.
 pub fn manifest_beside(prefix: &Path) -> PathBuf {
     with_suffix(prefix, ".part.json")
 }
@@ -225,7 +225,7 @@ pub fn manifest_in_root(root: &Path, name: &str) -> PathBuf {
 }
 
 /// The manifest of a prefix, and which of its splits the prefix is: beside the prefix, or in the
-/// `parts` of the root that it lies in.
+/// `parts` of its root.
 pub fn find_manifest(prefix: &Path) -> Option<(PathBuf, String)> {
     let beside = manifest_beside(prefix);
     if beside.is_file() {

@@ -19,8 +19,8 @@ use crate::format::{RecordCounts, parquet};
 use crate::record::tokens::Tokens;
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
-/// What an Arrow stream's header says of its records; NDJSON has none, so there it may be
-/// asserted.
+/// What an Arrow stream's header says of its records; NDJSON has no header, so there flags may say
+/// it.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "What the header of an Arrow stream says, for NDJSON and --status")]
 pub struct AssertedSource {
@@ -46,7 +46,7 @@ pub struct AssertedSource {
 }
 
 impl AssertedSource {
-    /// Where the records came from: what the header says, else what is asserted. The two may not
+    /// Where the records came from: what the header says, else what the flags say. The two may not
     /// contradict each other.
     pub fn or_header(&self, header: &Header) -> Result<KdSource> {
         let described: Result<Vec<Value>> =
@@ -135,14 +135,14 @@ pub struct PartSink {
     overwrite: bool,
     sequences: KdSink,
     written: u64,
-    /// Its chain is that of the manifest.
+    /// The chain in it goes into the manifest.
     header: Header,
     source: KdSource,
     start: Instant,
 }
 
 impl PartSink {
-    /// `header` is that of the records, with the chain that the manifest is to tell.
+    /// `header` is that of the records, with the provenance chain for the manifest.
     pub fn create(
         target: KdTarget,
         (layout, dtype): (PrefixLayout, MmidxDtype),
@@ -196,7 +196,7 @@ impl Sink for PartSink {
     }
 }
 
-/// Publishes files, the manifest last; what an earlier run left goes first.
+/// Publishes files, the manifest last; what an earlier run left is removed first.
 pub fn replace(target: &KdTarget, files: Vec<PendingFile>, overwrite: bool) -> Result<()> {
     if overwrite {
         let replaced: Vec<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();

@@ -1,6 +1,6 @@
 //! Reading datasets back into tokens records: prefixes, or all shards of a root. Ids are not
-//! stored, so they are null; segments are derived from the tokens, and null where these are no
-//! Harmony conversation.
+//! stored, so they are null; segments are derived from the tokens, and null if these are not
+//! a Harmony conversation.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -27,7 +27,7 @@ use crate::record::{RecordType, TOKENS};
 /// A batch holds about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
 
-/// The prefix that a user means who names one of its files.
+/// The prefix of a path, which may also name one of its files.
 pub fn prefix_of(path: &Path) -> PathBuf {
     let text = path.to_string_lossy();
     let stem = text.strip_suffix(".idx").or_else(|| text.strip_suffix(".bin"));
@@ -148,7 +148,7 @@ impl DatasetReader for KdReader {
         })
     }
 
-    /// What the part manifest of the first prefix says, where there is one.
+    /// What the part manifest of the first prefix says, if there is one.
     fn header(&self) -> Header {
         let mut header = Header::of_record(&TOKENS);
         header.set("alignment", "label");
@@ -266,7 +266,7 @@ fn append_tokens(dataset: &MmidxDataset, bytes: &[u8], tokens: &mut Vec<i32>) ->
         MmidxDtype::Int64 => {
             for value in bytes.chunks_exact(size).map(LittleEndian::read_i64) {
                 let token = i32::try_from(value).map_err(|_| {
-                    let cause = format!("the value {value} is no int32 token");
+                    let cause = format!("the value {value} is not an int32 token");
                     Error::data(cause).at(dataset.bin_path())
                 })?;
                 tokens.push(token);

@@ -36,7 +36,7 @@ impl KdTarget {
         }
     }
 
-    /// The directory that the part manifest speaks of, where it is a root.
+    /// The root that paths in the part manifest are relative to, if there is one.
     pub fn root(&self) -> &Path {
         match self {
             KdTarget::Root { root, .. } => root,
@@ -78,13 +78,13 @@ impl KdTarget {
         files
     }
 
-    /// Refuses outputs that stand already, unless they may be overwritten.
+    /// Refuses outputs that exist already, unless they may be overwritten.
     pub fn refuse_existing(&self, layout: PrefixLayout, overwrite: bool) -> Result<()> {
         self.files(layout).iter().try_for_each(|file| refuse_existing(file, overwrite))
     }
 
-    /// Takes away what an earlier run has published, the manifest first: at no moment does it
-    /// vouch for files that are being replaced. The root's manifest goes too.
+    /// Removes what an earlier run has published, the manifest first: it must never describe files
+    /// that are being replaced. The root's manifest is removed too.
     pub fn withdraw(&self, keep: &[PathBuf]) -> Result<()> {
         if let KdTarget::Root { root, .. } = self {
             remove_if_there(&root.join(MANIFEST))?;
@@ -113,7 +113,7 @@ struct SplitOutput {
 }
 
 impl KdSink {
-    /// `dtype` is that of the tokens where they come alone (int32 or uint16).
+    /// `dtype` is that of tokens without masks (int32 or uint16).
     pub fn new(target: &KdTarget, layout: PrefixLayout, dtype: MmidxDtype) -> KdSink {
         let output = |(split, prefix): (&'static str, PathBuf)| SplitOutput {
             split,
@@ -129,15 +129,15 @@ impl KdSink {
         }
     }
 
-    /// Writes the rows of a batch that may be written, and hands the others with the cause to
-    /// `refuse`. Gives the number of rows written.
+    /// Writes the valid rows of a batch, and gives the others with the cause to `refuse`. Returns
+    /// the number of rows written.
     pub fn write(
         &mut self,
         view: &Tokens<'_>,
         mut refuse: impl FnMut(usize, String),
     ) -> Result<u64> {
         let mut written = 0;
-        // Rows of one split that lie one behind another go to its files at once.
+        // Consecutive rows of one split go to its files at once.
         let mut run = RowRun { output: 0, rows: 0..0 };
         for row in 0..view.len() {
             if let Err(cause) = self.check(view, row) {
@@ -172,7 +172,7 @@ impl KdSink {
             MmidxDtype::UInt16 => 1 << 16,
             _ => PADDED_VOCABULARY_SIZE,
         };
-        // Negative ids are beyond every limit as unsigned numbers.
+        // As unsigned numbers, negative ids are over every limit.
         let beyond = |token: &i32| *token as u32 >= limit as u32;
         if any(tokens, beyond)
             && let Some(at) = tokens.iter().position(beyond)
@@ -265,9 +265,9 @@ fn any<T>(values: &[T], is_so: impl Fn(&T) -> bool) -> bool {
     values.iter().fold(false, |found, value| found | is_so(value))
 }
 
-/// Adds up how often each span id stands in `span`.
+/// Adds up how often each span id is in `span`.
 fn count(span: &[u8], counts: &mut [u64; 256]) {
-    // All but a few sequences have the contract's ids alone, which are quickly counted.
+    // Nearly all sequences have only the contract's ids, which are counted quickly.
     const USUAL: [u8; 3] = [0, 1, 2];
     let usual = USUAL.map(|id| memchr::memchr_iter(id, span).count());
     if usual.iter().sum::<usize>() == span.len() {
@@ -277,8 +277,8 @@ fn count(span: &[u8], counts: &mut [u64; 256]) {
     }
 }
 
-/// Masks that speak of tokens instead of labels end one position too late: the last supervised
-/// position is then the last of a message, not the one before it.
+/// Token-aligned masks end one position too late: the last supervised position is then the last of
+/// a message, not the one before it.
 fn check_alignment(view: &Tokens<'_>, row: usize, span: &[u8]) -> Result<(), String> {
     let Some(last) = span.iter().rposition(|&id| id > 0) else { return Ok(()) };
     let shifted = last + 1 < span.len();

@@ -29,12 +29,12 @@ impl ValidFraction {
 }
 
 /// blake2b with a digest of 8 bytes, as a big-endian number. (The digest size is a parameter of
-/// the hash: this is no truncated longer digest.)
+/// the hash: this is not a truncated longer digest.)
 fn blake2b_8(bytes: &[u8]) -> u64 {
     u64::from_be_bytes(Blake2b::<U8>::digest(bytes).into())
 }
 
-/// Why a text is no fraction.
+/// Why a text is not a fraction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("expected a decimal number from 0 to 1, as in 0.001")]
 pub struct FractionError;

@@ -6,8 +6,8 @@
 //! session(meta_key TEXT PRIMARY KEY, meta_value TEXT)
 //! ```
 //!
-//! A seed of 2^63 or more is stored as the same 64 bits, negative. Nothing here knows about
-//! rows of steps or chooses what goes into `session`.
+//! A seed of 2^63 or more is stored as the same 64 bits, negative. This module does not
+//! know rows of steps, and does not choose what goes into `session`.
 
 mod read;
 mod write;
@@ -19,7 +19,7 @@ pub use write::DatabaseWriter;
 
 use crate::error::Error;
 
-/// One row of `runs`. In a pool of others any column but `id` may be null.
+/// One row of `runs`. In a pool of another program any column but `id` may be null.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunRow {
     pub id: u64,
@@ -59,7 +59,7 @@ pub enum DatabaseCause {
     Exists,
     #[error("no such file")]
     Missing,
-    #[error("not a sound SQLite database")]
+    #[error("not a valid SQLite database")]
     NotADatabase,
     #[error("no table `runs` with a column `id`")]
     NoRuns,

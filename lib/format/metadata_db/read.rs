@@ -1,4 +1,4 @@
-//! Reading, without write permission and without leaving anything behind.
+//! Reads without write permission, and leaves no files.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ impl DatabaseReader {
             .and_then(|connection| DatabaseReader::over(connection, path));
         match plain {
             // A database left in WAL mode cannot be opened where SQLite may not create its
-            // files. With no log beside it nothing is missing, so it is read as it stands.
+            // files. With no log beside it nothing is missing, so it is read as it is.
             Err(DatabaseError { cause: DatabaseCause::Sqlite(_), .. })
                 if journals(path).is_empty() =>
             {
@@ -75,7 +75,7 @@ impl DatabaseReader {
         Ok(DatabaseReader { connection, path: path.to_owned(), run_columns, missing, has_session })
     }
 
-    /// The columns that `runs` has not got.
+    /// The columns that `runs` does not have.
     pub fn missing_columns(&self) -> &[&'static str] {
         &self.missing
     }
@@ -85,7 +85,7 @@ impl DatabaseReader {
         self.has_session
     }
 
-    /// What SQLite finds wrong with the file as such, the first of it.
+    /// The first defect that SQLite finds in the file itself.
     pub fn damage(&self) -> Result<Option<String>, DatabaseError> {
         let sql = "PRAGMA quick_check(1)";
         let found: String =
@@ -99,8 +99,8 @@ impl DatabaseReader {
         count.map(|count: i64| count as u64).map_err(|error| self.sqlite(error))
     }
 
-    /// Calls `f` with every run, by ascending id. Memory does not grow with them. The inner
-    /// error is that of `f`, which ends the reading.
+    /// Calls `f` with every run, by ascending id, in constant memory. The inner error is from `f`,
+    /// and ends the reading.
     pub fn runs<E>(
         &self,
         mut f: impl FnMut(RunRow) -> Result<(), E>,

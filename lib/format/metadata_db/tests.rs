@@ -5,7 +5,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::*;
 
-/// A folder that goes when the test ends.
+/// A folder that is removed when the test ends.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -215,7 +215,7 @@ fn what_is_no_such_database_is_refused() {
     let folder = Folder::new("refused");
     assert_eq!(error_text(&folder.db()), "DB: no such file");
     fs::write(folder.db(), "not a database, but long enough to have a header".repeat(50)).unwrap();
-    assert_eq!(error_text(&folder.db()), "DB: not a sound SQLite database");
+    assert_eq!(error_text(&folder.db()), "DB: not a valid SQLite database");
     fs::write(folder.db(), "").unwrap();
     assert_eq!(error_text(&folder.db()), "DB: no table `runs` with a column `id`");
     let connection = Connection::open(folder.db()).unwrap();

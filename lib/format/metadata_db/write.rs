@@ -1,4 +1,4 @@
-//! Writing: rows in any order, the last one of a key wins; memory does not grow with them.
+//! Writing: rows in any order, the last one of a key wins; memory is constant.
 
 use std::path::{Path, PathBuf};
 
@@ -23,8 +23,8 @@ const PUT_SESSION: &str = "
     INSERT INTO session (meta_key, meta_value) VALUES (?1, ?2)
     ON CONFLICT (meta_key) DO UPDATE SET meta_value = excluded.meta_value";
 
-/// Writes a new database. What is not finished is not to be published: until
-/// [`DatabaseWriter::finish`] rows may stand in files beside it.
+/// Writes a new database. It must not be published before [`DatabaseWriter::finish`]: until
+/// then rows may be in files beside it.
 ///
 /// The same calls give the same bytes.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct DatabaseWriter {
 }
 
 impl DatabaseWriter {
-    /// Creates the database at `path`, where no file may be.
+    /// Creates the database at `path`, where no file may exist.
     pub fn create(path: &Path) -> Result<DatabaseWriter, DatabaseError> {
         // SQLite would open what is there, also a file of no bytes.
         match path.try_exists() {

@@ -1,5 +1,5 @@
 //! Concatenating datasets: the `.bin` bytes as they are, lengths one after another, offsets and
-//! document indices renumbered. Streams; nothing is held.
+//! document indices renumbered. It streams: only buffers are in memory.
 
 use std::io::Read;
 use std::path::Path;
@@ -27,8 +27,8 @@ pub struct Concatenation<'a> {
 }
 
 impl<'a> Concatenation<'a> {
-    /// Checks that the parts may stand one after another: one dtype, no modes (they would need a
-    /// place for each sequence), and every `.bin` exactly what its `.idx` describes.
+    /// Checks that the parts can be concatenated: one dtype, no modes (one would be needed for each
+    /// sequence), and every `.bin` exactly what its `.idx` describes.
     pub fn new(parts: &'a [MmidxDataset]) -> Result<Option<Concatenation<'a>>> {
         let Some(first) = parts.first() else { return Ok(None) };
         let dtype = first.index.dtype;
@@ -46,7 +46,7 @@ impl<'a> Concatenation<'a> {
         Ok(Some(Concatenation { parts, dtype }))
     }
 
-    /// Writes the `.bin`, and says what each part gave.
+    /// Writes the `.bin`, and returns what each part contributed.
     pub fn write_bin(&self, path: &Path) -> Result<(FinishedFile, Vec<Appended>)> {
         let mut out = HashedFile::create(path)?;
         let mut appended = Vec::new();
@@ -107,7 +107,7 @@ impl<'a> Concatenation<'a> {
 }
 
 /// Offsets are the running sum of the lengths, the `.bin` is exactly their end, and the document
-/// indices rise from 0 to the number of sequences: only then do bytes and numbers go together.
+/// indices rise from 0 to the number of sequences: only then do bytes and numbers match.
 fn check_layout(part: &MmidxDataset) -> Result<()> {
     let index = &part.index;
     let bad = |cause: String| Err(Error::data(cause).at(part.idx_path()));

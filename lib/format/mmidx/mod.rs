@@ -1,5 +1,5 @@
 //! Megatron indexed datasets (`.bin` and `.idx`): writing, reading, concatenating. The format is
-//! described in FORMAT.md beside this file; what the values mean is not this module's business.
+//! described in FORMAT.md beside this file. This module does not know what the values mean.
 
 mod concat;
 mod reader;
@@ -22,8 +22,8 @@ const VERSION: u64 = 1;
 /// Magic, version (u64), dtype code (u8), sequences (u64), document indices (u64).
 const HEADER_BYTES: u64 = 9 + 8 + 1 + 8 + 8;
 
-/// The type of a dataset's values, as its `.idx` names it. On the command line stand those in which
-/// tokens are written.
+/// The type of a dataset's values, as its `.idx` names it. The command line offers those in
+/// which tokens are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MmidxDtype {
     #[value(skip)]
@@ -76,14 +76,14 @@ impl MmidxDtype {
     }
 }
 
-/// `PREFIX` with text put behind it (`shard_00` and `_tokens.bin`); dots in it are kept.
+/// `PREFIX` with text appended (`shard_00` and `_tokens.bin`); dots in it are kept.
 pub fn with_suffix(prefix: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(prefix);
     name.push(suffix);
     PathBuf::from(name)
 }
 
-/// What is behind a prefix.
+/// Which datasets a prefix has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefixLayout {
     /// `P_tokens`, `P_lossmask`, `P_span`: int32, uint8, uint8.
@@ -119,13 +119,13 @@ impl PrefixLayout {
         ["bin", "idx"].map(of).concat()
     }
 
-    /// What stands on the disk under a prefix; any file of a layout tells it.
+    /// The layout on disk under a prefix; any file of a layout decides it.
     pub fn found(prefix: &Path) -> Option<PrefixLayout> {
         let is_there = |layout: &PrefixLayout| layout.files(prefix).iter().any(|f| f.is_file());
         [PrefixLayout::Triple, PrefixLayout::Single].into_iter().find(is_there)
     }
 
-    /// Opens the datasets of a prefix, each of the dtype that the layout wants.
+    /// Opens the datasets of a prefix, each of the dtype that the layout requires.
     pub fn open(self, prefix: &Path) -> Result<Vec<MmidxDataset>> {
         let open = |(suffix, _, wanted): &LayoutMember| {
             let dataset = MmidxDataset::open(&with_suffix(prefix, suffix))?;

@@ -1,5 +1,5 @@
-//! Reading datasets. Nothing an `.idx` claims is believed before its length has been compared
-//! with it, and nothing is held but buffers.
+//! Reads datasets. The counts of an `.idx` are trusted only after they were compared with its
+//! length, and only buffers are in memory.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -9,23 +9,23 @@ use std::path::{Path, PathBuf};
 use super::{HEADER_BYTES, MAGIC, MmidxDtype, VERSION};
 use crate::error::{Error, Result, shown};
 
-/// Why an `.idx` is none, or not a whole one.
+/// Why a file is not an `.idx`, or not a complete one.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
     #[error("{0}")]
     Io(io::Error),
     #[error("ends within its header")]
     Cut,
-    #[error("is no Megatron index (MMIDIDX)")]
+    #[error("is not a Megatron index (MMIDIDX)")]
     Magic,
     #[error("has version {0}; 1 is known")]
     Version(u64),
     #[error("has the unknown dtype code {0}")]
     Dtype(u8),
     /// The file's length is not what its counts say.
-    #[error("has {found} bytes; its counts ask for {expected}")]
+    #[error("has {found} bytes; its counts need {expected}")]
     Length { found: u64, expected: u64 },
-    /// The counts are beyond any file.
+    /// The counts are larger than any file.
     #[error("has impossible counts")]
     Counts,
 }
@@ -39,7 +39,7 @@ impl From<io::Error> for IndexError {
     }
 }
 
-/// The place is missing: the path of the `.idx`.
+/// The caller adds the place: the path of the `.idx`.
 impl From<IndexError> for Error {
     fn from(error: IndexError) -> Error {
         match error {
@@ -58,7 +58,7 @@ pub struct MmidxIndex {
     pub sequences: u64,
     /// Number of document indices: documents + 1.
     pub document_indices: u64,
-    /// Whether one i8 mode for each sequence stands behind the document indices (multimodal).
+    /// Whether one i8 mode for each sequence follows the document indices (multimodal).
     pub has_modes: bool,
 }
 
@@ -131,7 +131,7 @@ fn block<const N: usize, T>(
     Ok(())
 }
 
-/// Reads from a place of its own, so that several can read one file.
+/// A reader with its own position, so that several can read one file.
 struct Positioned<'a> {
     file: &'a File,
     at: u64,
@@ -249,7 +249,7 @@ impl MmidxDataset {
     }
 }
 
-/// Every length and document index of the datasets agree.
+/// Checks that all lengths and document indices of the datasets agree.
 pub fn check_aligned(datasets: &[MmidxDataset]) -> Result<()> {
     let Some((a, others)) = datasets.split_first() else { return Ok(()) };
     for b in others {

@@ -15,7 +15,7 @@ use crate::cli::PendingFile;
 use crate::digest::hex;
 use crate::error::{Error, Result, shown};
 
-/// Small values are gathered in a buffer of this size; longer ones go to the file as they lie.
+/// Small values are gathered in a buffer of this size; longer ones go straight to the file.
 const BUFFER: usize = 1 << 17;
 /// The most that is written and hashed at a time, and how many such blocks may wait to be hashed.
 const BLOCK: usize = 1 << 20;
@@ -26,7 +26,7 @@ pub(super) struct HashedFile {
     out: BufWriter<Hashing>,
 }
 
-/// Hashes on a thread of its own: sha2 hashes 1.8 GB/s, and writing waits for no one that way (520 MB
+/// Hashes on a thread of its own: sha2 hashes 1.8 GB/s, and so writing does not wait (520 MB
 /// of triples: 0.62 s, with the hashes in line 0.82 s; 0.63 and 0.62 s of CPU).
 struct Hashing {
     file: PendingFile,
@@ -124,7 +124,7 @@ impl SplitWriter {
     }
 
     /// Adds sequences: their lengths, and for each dataset of the layout the values of all, one
-    /// sequence behind another, as little-endian bytes.
+    /// sequence after another, as little-endian bytes.
     pub fn push(&mut self, lengths: impl Iterator<Item = usize>, values: &[&[u8]]) -> Result<()> {
         if self.bins.is_empty() {
             for (suffix, ..) in self.layout.members() {

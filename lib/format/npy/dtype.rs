@@ -1,5 +1,5 @@
-//! What gristmill asks of npyz's types: fields with their offsets, single numbers, and the types of
-//! our own rows.
+//! What gristmill needs of npyz's types: fields with their offsets, single numbers, and the types
+//! of our own rows.
 
 use std::collections::HashSet;
 
@@ -51,7 +51,7 @@ impl Scalar {
         }
     }
 
-    /// The value of an integer. Above 2^63 - 1 is no index, token or score: it comes as 2^63 - 1.
+    /// The value of an integer. No index, token or score is above 2^63 - 1: more is read as that.
     #[inline]
     pub fn integer(&self, bytes: &[u8]) -> i64 {
         let value = self.bits(bytes);
@@ -92,7 +92,7 @@ pub fn field<'a>(dtype: &'a DType, name: &str) -> Option<(usize, &'a DType)> {
     None
 }
 
-/// The text that `numpy.save` writes as `descr`: npyz's own, but for a comma at the end of lists.
+/// The text that `numpy.save` writes as `descr`: npyz's own, except a comma at the end of lists.
 pub fn descr(dtype: &DType) -> String {
     dtype.descr().replace("), ]", ")]")
 }

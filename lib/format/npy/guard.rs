@@ -1,11 +1,11 @@
-//! What stands between a file and npyz. npyz's parser is recursive, and tries the last item of every
-//! bracket twice: each structure inside another takes four times as long (54 ms for seven, hours
-//! for sixteen). It makes one allocation inside another for every axis, and multiplies a shape
-//! unchecked (so it gets a shape of zeros, and the lengths are kept here). So a header's text is gone through here first: once, without recursion, within the
-//! limits below. What comes out says the same in the one form for which npyz needs one attempt: no
-//! white space, a comma after every item.
+//! Checks a header before npyz reads it. npyz's parser is recursive, and tries the last item of
+//! every bracket twice: each structure inside another takes four times as long (54 ms for seven,
+//! hours for sixteen). It makes one allocation in another for every axis, and multiplies a shape
+//! unchecked (so it gets a shape of zeros, and the lengths are kept here). So the text of a header
+//! is read here first: once, without recursion, within the limits below. The result says the same
+//! in the form for which npyz needs one attempt: no white space, a comma after every item.
 //!
-//! On the way go the forms that npyz does not read: titles of fields, Python 2's `u'name'` and `3L`,
+//! Forms that npyz does not read are replaced: titles of fields, Python 2's `u'name'` and `3L`,
 //! a field's length without a tuple, types without or with a needless byte order.
 
 use npyz::TypeStr;
@@ -56,7 +56,7 @@ impl<'a> Guard<'a> {
         Error::Syntax { offset: self.at, expected }
     }
 
-    /// The next character that is no white space.
+    /// The next character that is not white space.
     fn next(&mut self) -> Option<char> {
         let rest = self.text[self.at..].trim_start_matches([' ', '\n', '\r', '\t']);
         self.at = self.text.len() - rest.len();
@@ -81,7 +81,7 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    /// One item, or what stands between items.
+    /// One item, or what is between items.
     fn item(&mut self, next: char) -> Result<(), Error> {
         let after_item = !self.out.ends_with(['{', '(', '[', ',', ':']);
         let Some((bracket, commas)) = self.open.last_mut() else {
@@ -98,7 +98,7 @@ impl<'a> Guard<'a> {
                 Ok(())
             }
             ('}', '{') | (')', '(') | (']', '[') if !self.out.ends_with(':') => {
-                // Without a comma `(3)` is no tuple, but an integer.
+                // Without a comma `(3)` is not a tuple, but an integer.
                 if after_item && *bracket == '(' && *commas == 0 {
                     return Err(self.expected("`,`"));
                 }
@@ -168,7 +168,7 @@ impl<'a> Guard<'a> {
         Ok(())
     }
 
-    /// A string with its quotes. Its escapes stand.
+    /// A string with its quotes. Its escapes are kept.
     fn string(&mut self) -> Result<&'a str, Error> {
         self.next();
         // Python 2 wrote u'...' for some names.
@@ -224,7 +224,7 @@ impl<'a> Guard<'a> {
 }
 
 /// A scalar's text, such as `<u4` or `|V2`: with the machine's byte order for `=`, and without one
-/// where there is none to speak of.
+/// if the type has none.
 fn scalar(text: &str) -> Result<TypeStr, Error> {
     let machine = if cfg!(target_endian = "little") { "<" } else { ">" };
     let (order, rest) = match text.as_bytes().first() {

@@ -34,8 +34,8 @@ impl ArrayHeader {
         ArrayHeader { dtype, fortran_order: false, shape }
     }
 
-    /// The bytes that `numpy.save` writes before the data. They are as many for every first
-    /// axis of up to 20 digits.
+    /// The bytes that `numpy.save` writes before the data. Their number is the same for every
+    /// first axis of up to 20 digits.
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
         let order = if self.fortran_order { "True" } else { "False" };
         let descr = descr(&self.dtype);
@@ -49,7 +49,7 @@ impl ArrayHeader {
         if let Some(length) = growing {
             text.extend(std::iter::repeat_n(' ', GROWTH_DIGITS.saturating_sub(length.len())));
         }
-        // Never no padding: a whole one where the text ends at the boundary.
+        // Padding is never empty: a whole block if the text ends at the boundary.
         let padding = ALIGNMENT - (PREFIX + text.len() + 1) % ALIGNMENT;
         text.extend(std::iter::repeat_n(' ', padding));
         text.push('\n');

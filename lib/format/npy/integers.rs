@@ -20,8 +20,8 @@ pub struct Integers {
 }
 
 impl Integers {
-    /// Maps a file after checking its length; see [`Mapped::open`]. Elements that are no integers
-    /// are refused, and Fortran order with more than two axes, which nobody writes.
+    /// Maps a file after checking its length; see [`Mapped::open`]. Refuses elements that are
+    /// not integers, and Fortran order with more than two axes, which nobody writes.
     pub fn open(file: &File) -> Result<Integers, Error> {
         let mapped = Mapped::open_in_any_order(file)?;
         let header = mapped.header();
@@ -56,8 +56,8 @@ impl Integers {
         self.row_len
     }
 
-    /// One element; `None` past an end. Values above 2^63 - 1 are wider than any index or token,
-    /// and come as 2^63 - 1.
+    /// One element; `None` past an end. Values above 2^63 - 1 are larger than any index or token,
+    /// and are read as 2^63 - 1.
     pub fn get(&self, row: u64, column: usize) -> Option<i64> {
         if row >= self.rows() || column >= self.row_len {
             return None;
@@ -73,8 +73,8 @@ impl Integers {
         (0..self.row_len).map_while(move |column| self.get(row, column))
     }
 
-    /// One row in place of what `out` holds; none past the end. Values that are no i32 become the
-    /// nearest one.
+    /// One row in place of what `out` holds; none past the end. Values that do not fit i32 become
+    /// the nearest i32.
     pub fn read_row(&self, row: u64, out: &mut Vec<i32>) {
         out.clear();
         let is_little = !self.scalar.is_big_endian;
@@ -96,9 +96,9 @@ impl Integers {
         }
     }
 
-    /// Lets go of the memory behind some rows, see [`Mapped::release`].
+    /// Releases the memory of some rows, see [`Mapped::release`].
     pub fn release(&self, rows: std::ops::Range<u64>) {
-        // In Fortran order rows lie everywhere.
+        // In Fortran order the values of a row are scattered.
         if !self.header().fortran_order {
             self.mapped.release(rows);
         }

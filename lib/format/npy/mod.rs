@@ -2,8 +2,8 @@
 //!
 //! Types and headers are read by the crate `npyz`, after [`guard`] went through them. Headers are
 //! written here, byte for byte as `numpy.save` does (npyz writes other text), so that the number of
-//! rows can be patched at the end; files are mapped here. Rows are bytes; what they mean is their
-//! reader's concern. Pickled arrays are refused.
+//! rows can be patched at the end; files are mapped here. Rows are bytes; their
+//! readers know what they mean. Pickled arrays are refused.
 //! Format: <https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html>
 
 mod dtype;
@@ -37,13 +37,13 @@ pub enum Error {
     /// Longer than any header of an array that is read here.
     #[error("a .npy header of {0} bytes")]
     LongHeader(usize),
-    /// The header is no literal of a dictionary; the offset is one of its bytes.
+    /// The header is not a literal of a dictionary; the offset is one of its bytes.
     #[error("broken .npy header: {expected} expected at byte {offset}")]
     Syntax { offset: usize, expected: &'static str },
-    /// What the dictionary says makes no header.
+    /// The dictionary does not make a header.
     #[error("broken .npy header: {0}")]
     Header(String),
-    /// The type is none that is read here.
+    /// The type is not one that is read here.
     #[error("the .npy type '{0}' is not known")]
     Type(String),
     #[error("the .npy file holds pickled objects")]
@@ -55,7 +55,7 @@ pub enum Error {
     Cut { length: u64, expected: u64 },
     #[error("the .npy file is too long: {length} bytes, its header needs {expected}")]
     Surplus { length: u64, expected: u64 },
-    /// Which only matters with two axes and more.
+    /// It only matters with two axes and more.
     #[error("the .npy array is in Fortran order")]
     FortranOrder,
     #[error("the .npy array is of {0}, not of integers")]
@@ -65,7 +65,7 @@ pub enum Error {
     NoRows,
     #[error("the type does not fit a .npy header of version 1.0")]
     DescrTooLong,
-    #[error("{bytes} bytes are no whole rows of {row}")]
+    #[error("{bytes} bytes are not whole rows of {row}")]
     PartialRow { bytes: usize, row: usize },
     #[error(transparent)]
     Read(#[from] io::Error),
@@ -73,7 +73,7 @@ pub enum Error {
     Write(io::Error),
 }
 
-/// The place is added by whoever knows the file.
+/// The caller, who knows the file, adds the place.
 impl From<Error> for crate::error::Error {
     fn from(error: Error) -> Self {
         match error {

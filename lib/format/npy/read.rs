@@ -34,14 +34,14 @@ impl Mapped {
         Ok(mapped)
     }
 
-    /// The same, in C or Fortran order: there a "row" is no row of the array.
+    /// The same, in C or Fortran order: there a "row" is not a row of the array.
     pub(super) fn open_in_any_order(file: &File) -> Result<Self, Error> {
         let mut start = file;
         start.rewind()?;
         let (header, header_bytes) = ArrayHeader::read(&mut start)?;
         let (rows, row_bytes) = (header.rows()?, header.row_bytes()?);
         // SAFETY: the map is only read, and only as bytes, for which any content is valid.
-        // That the file is not changed meanwhile is the condition stated above.
+        // The condition stated above is that the file is not changed meanwhile.
         let map = unsafe { Mmap::map(file)? };
         header.check_length(header_bytes, map.len() as u64)?;
         let data = usize::try_from(header_bytes).map_err(|_| Error::Overflow)?;
@@ -65,7 +65,7 @@ impl Mapped {
         self.map.get(self.data..).unwrap_or_default()
     }
 
-    /// Lets go of the memory behind some rows, which were read and will hardly be read again:
+    /// Releases the memory of some rows, which were read and will hardly be read again:
     /// reading a whole file then takes no more memory than its current part. Only a hint.
     pub fn release(&self, rows: std::ops::Range<u64>) {
         let at = |row: u64| {
@@ -73,10 +73,10 @@ impl Mapped {
             row.saturating_mul(self.row_bytes).saturating_add(self.data).min(self.map.len())
         };
         let end = at(rows.end);
-        // A page fault maps the pages around it too, also those before, which were let go already.
+        // A page fault maps the pages around it too, also those before, which were released.
         let start = at(rows.start).saturating_sub(FAULT_AROUND);
         if start < end {
-            // SAFETY: the map is of a file, shared and only read: a page that is let go is read
+            // SAFETY: the map is of a file, shared and only read: a released page is read
             // from the file again, with the same bytes (see `open`).
             let _ = unsafe {
                 let advice = memmap2::UncheckedAdvice::DontNeed;

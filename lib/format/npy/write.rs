@@ -1,4 +1,4 @@
-//! Writing rows whose number is not known before the last.
+//! Writes rows whose number is known only at the end.
 
 use std::io::{Seek, SeekFrom, Write};
 
@@ -59,7 +59,7 @@ impl<W: Write + Seek> Writer<W> {
         self.rows * self.row_bytes as u64
     }
 
-    /// Puts the number of rows into the header, flushes, and gives `out` back, at its end.
+    /// Puts the number of rows into the header, flushes, and returns `out`, at its end.
     pub fn finish(mut self) -> Result<W, Error> {
         if let Some(rows) = self.header.shape.first_mut() {
             *rows = self.rows;

@@ -53,13 +53,13 @@ impl PackDatabase {
         }
     }
 
-    /// Writes a pool's own keys, and gives back what its reader says that it has left out. A key
-    /// that stands already with another value is kept under the number of its pool.
+    /// Writes a pool's own keys, and returns what its reader says it left out. A key that
+    /// exists already with another value is kept under the number of its pool.
     pub(super) fn put_pool(&mut self, session: &str) -> Result<Vec<String>> {
         let pool = self.pools;
         self.pools += 1;
         let mut keys: Map<String, Value> = serde_json::from_str(session)
-            .map_err(|error| Error::data(format!("session is no object: {error}")))?;
+            .map_err(|error| Error::data(format!("session is not an object: {error}")))?;
         let left_out = match keys.shift_remove(LEFT_OUT) {
             Some(Value::Array(names)) => names,
             other => other.into_iter().collect(),

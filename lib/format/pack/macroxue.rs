@@ -1,5 +1,5 @@
-//! The layout of Macroxue packs: 48 bytes a step, and `valuation_types.json` for the numbers that
-//! stand in them for valuation names.
+//! The layout of Macroxue packs: 48 bytes a step, and `valuation_types.json` with the names of the
+//! valuation numbers in them.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ const MAX_NAMES: usize = 255;
 pub(super) struct Macroxue {
     /// Valuation names by their numbers.
     names: Vec<String>,
-    /// Those that are new with the game whose rows were made last.
+    /// The names that the latest prepared game added.
     game_names: Vec<String>,
 }
 
@@ -80,7 +80,7 @@ impl RowMaker for Macroxue {
     }
 
     /// Nothing: what the row leaves out (`valuation`, values of illegal branches, exponents of
-    /// several cells over 15) is the layout's own contract, the same for whoever writes a pack.
+    /// several cells over 15) is the layout's own contract, the same for every writer of packs.
     fn lost(&self, _game: &Game) -> Vec<&'static str> {
         Vec::new()
     }

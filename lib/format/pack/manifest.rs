@@ -27,11 +27,11 @@ pub struct PackManifest {
     pub layout: String,
     pub runs: u64,
     pub rows: u64,
-    /// How `ev_legal` was decided; null where nothing says.
+    /// How `ev_legal` was decided; null if not known.
     pub legality: Option<Legality>,
     /// Games of the whole pipeline.
     pub records: RecordCounts,
-    /// What `--lossy` has let go.
+    /// What was lost with `--lossy`.
     pub lost: Vec<String>,
     /// In the order in which they were published.
     pub files: Vec<PackFile>,
@@ -44,7 +44,7 @@ pub struct PackManifest {
 pub struct PackFile {
     /// Relative to the pack.
     pub path: String,
-    /// Where it holds rows.
+    /// If it holds rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     pub bytes: u64,
@@ -53,8 +53,8 @@ pub struct PackFile {
 }
 
 /// A complete file that is being hashed, on a thread of its own: it can be forced to the disk, and
-/// the next can be written, meanwhile. It is read once more for that: the number of rows stands at
-/// its beginning, and is known when all of them are written.
+/// the next can be written, meanwhile. It is read once more for that: the number of rows is at
+/// its beginning, and is known only when all of them are written.
 pub(super) struct Hashing {
     path: PathBuf,
     rows: Option<u64>,

@@ -1,10 +1,10 @@
 //! Writing games as a pool on disk: rows of steps in `.npy` files and their `metadata.db`, in one
 //! directory, all of it or nothing. FORMAT.md beside this file describes what is written.
 //!
-//! A layout is one file here that makes rows out of games: [`macroxue`], [`selfplay_v1`]. Shared
-//! are the shards, the database, the manifest, and that what a layout cannot hold is refused.
-//! Rows of a game stand together and runs are numbered 0, 1, 2, ... as they come; nothing is
-//! recomputed. Reading pools is the business of `format::pools`.
+//! A layout is one file here that makes rows out of games: [`macroxue`], [`selfplay_v1`]. They
+//! share the shards, the database, the manifest, and the rule that what a layout cannot hold is
+//! refused. Rows of a game are together and runs are numbered 0, 1, 2, ... as they come; nothing
+//! is recomputed. `format::pools` reads pools.
 
 mod database;
 mod macroxue;
@@ -50,7 +50,7 @@ pub enum PackLayout {
 }
 
 impl PackLayout {
-    /// As it is called on the command line and in manifests.
+    /// Its name on the command line and in manifests.
     pub fn name(self) -> &'static str {
         match self {
             PackLayout::Macroxue => "macroxue",
@@ -87,24 +87,24 @@ trait RowMaker {
     /// The file of the shard `number`, from 0; `None` past the last that readers can sort by name.
     fn shard_name(&self, number: u64) -> Option<String>;
 
-    /// Appends the rows of a game as run `run_id`; the cause where it has a step that is no row.
-    /// The outer error is of the pack as a whole.
+    /// Appends the rows of a game as run `run_id`; the cause if a step cannot be a row. The outer
+    /// error is about the pack as a whole.
     fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>>;
 
-    /// The game whose rows were made last stands in the pack.
+    /// The latest prepared game has been written to the pack.
     fn taken(&mut self) {}
 
-    /// What the game says of its steps and rows do not.
+    /// The fields of a game's steps that rows do not hold.
     fn lost(&self, game: &Game) -> Vec<&'static str>;
 
-    /// The names that rows give numbers to, where they do.
+    /// The names that rows hold as numbers, if they do.
     fn names(&self) -> Option<&[String]> {
         None
     }
 }
 
 impl PackOptions {
-    /// The first flag that is given, for telling that it is out of place.
+    /// The first flag that is given, for the error that it is out of place.
     pub fn first_given(&self) -> Option<&'static str> {
         let given = [
             (self.shard_rows.is_some(), "--shard-rows"),
@@ -122,7 +122,7 @@ pub struct PackWriter {
     layout: PackLayout,
     maker: Box<dyn RowMaker>,
     lossy: bool,
-    /// What the games so far had and the pack has not, each once.
+    /// What the games so far had and the pack does not, each once.
     lost: Vec<String>,
     shards: RowShards,
     database: PackDatabase,
@@ -132,7 +132,7 @@ pub struct PackWriter {
 }
 
 impl PackWriter {
-    /// Begins a pack in `directory`. What stands there is refused unless it may be overwritten.
+    /// Begins a pack in `directory`. An existing pack is refused unless it may be overwritten.
     pub fn create(directory: &Path, options: &PackOptions, overwrite: bool) -> Result<PackWriter> {
         for path in present(directory)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -165,7 +165,7 @@ impl PackWriter {
         })
     }
 
-    /// Notes what the source of the games has and games have not: that is lost.
+    /// Notes what the source of the games has and games do not: that is lost.
     pub fn left_out<S: AsRef<str>>(&mut self, names: &[S]) {
         for name in names.iter().map(AsRef::as_ref) {
             if !self.lost.iter().any(|known| known == name) {
@@ -174,9 +174,9 @@ impl PackWriter {
         }
     }
 
-    /// Makes the rows of a game, to be written by [`PackWriter::push`]; the cause where it has a
-    /// step that is no row. The outer error is of the pack as a whole: too many names, or a loss
-    /// that nobody has agreed to.
+    /// Makes the rows of a game, to be written by [`PackWriter::push`]; the cause if a step
+    /// cannot be a row. The outer error is about the pack as a whole: too many names, or a loss
+    /// without `--lossy`.
     pub fn prepare(&mut self, game: &Game) -> Result<Result<(), String>> {
         self.left_out(&self.maker.lost(game));
         self.refuse_loss()?;
@@ -201,7 +201,7 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Takes the own keys of a pool, which come with its first game (that one need not be taken).
+    /// Adds the own keys of a pool, which come with its first game (which may be rejected).
     pub fn put_session(&mut self, session: &str) -> Result<()> {
         let left_out = self.database.put_pool(session)?;
         self.left_out(&left_out);
@@ -218,7 +218,7 @@ impl PackWriter {
         self.shards.bytes()
     }
 
-    /// Valuation names that readers of packs do not know by themselves.
+    /// Valuation names that readers of packs do not know without the file.
     pub fn new_names(&self) -> &[String] {
         let names = self.maker.names().unwrap_or_default();
         names.get(crate::game2048::KNOWN_VALUATIONS.len()..).unwrap_or_default()
@@ -230,8 +230,8 @@ impl PackWriter {
     }
 
     /// Publishes everything: rows, then the database, and the manifest last. What an earlier pack
-    /// has left in the directory goes before. `provenance` is the chain of the filters so far.
-    /// `legality` is how the games' `ev_legal` was decided, where that is known.
+    /// has left in the directory is removed before. `provenance` is the chain of the filters.
+    /// `legality` is how the games' `ev_legal` was decided, if that is known.
     pub fn finish(
         self,
         records: RecordCounts,
@@ -263,7 +263,7 @@ impl PackWriter {
             provenance,
         };
         files.push(manifest.pending(&self.directory)?);
-        // The index goes first and comes back last: rows without it are no pack.
+        // The index is removed first and written last: rows without it are not a pack.
         let mut gone = present(&self.directory)?;
         gone.sort_by_key(|path| !(path.ends_with(MANIFEST) || path.ends_with(DATABASE)));
         gone.iter().try_for_each(|path| remove_if_there(path))?;
@@ -271,7 +271,7 @@ impl PackWriter {
     }
 }
 
-/// The files of a pack or pool that stand in a directory, sorted.
+/// The files of a pack or pool in a directory, sorted.
 fn present(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = super::standing_in(directory)?;
     paths.retain(|path| {

@@ -1,12 +1,12 @@
-//! The layout of self-play v1 pools: run, step, and the sixteen exponents of its board. Boards are
-//! all that it holds of a step; what else games say of theirs would be lost.
+//! The layout of self-play v1 pools: run, step, and the sixteen exponents of its board. It holds
+//! only the board of a step; all other fields of steps would be lost.
 
 use super::RowMaker;
 use crate::error::Result;
 use crate::format::npy;
 use crate::game2048::{Game, SELFPLAY_ROW, SelfplayRow};
 
-/// Rows of a shard unless something else is said, as the engine that made this layout has it.
+/// Default rows of a shard, as in the engine that made this layout.
 pub(super) const SHARD_ROWS: u64 = 1_000_000;
 /// Readers sort the shards by name, which is their order as long as all numbers have six digits.
 const MAX_SHARDS: u64 = 999_999;
@@ -33,7 +33,7 @@ impl RowMaker for SelfplayV1 {
 
     fn lost(&self, game: &Game) -> Vec<&'static str> {
         let seeds = &game.steps.seed;
-        // A seed is the run's, which the database has; only another one would be lost.
+        // The database has the run's seed; only a different one would be lost.
         let run_seed = game.known_seed();
         let own_seeds = || (0..seeds.len()).any(|i| seeds.is_known(i) && seeds.get(i) != run_seed);
         let is_lost = |name: &&str| match *name {

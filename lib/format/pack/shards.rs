@@ -1,4 +1,4 @@
-//! The files of rows: one, or shards of so many rows each.
+//! The files of rows: one, or shards with a fixed number of rows.
 
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -52,7 +52,7 @@ impl RowShards {
         self.rows * self.row_bytes as u64
     }
 
-    /// Writes rows given as their bytes, and says how many they are.
+    /// Writes rows given as their bytes, and returns their number.
     pub(super) fn write(&mut self, layout: &dyn RowMaker, rows: &[u8]) -> Result<u64> {
         let mut left = rows;
         while !left.is_empty() {

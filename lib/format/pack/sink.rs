@@ -13,7 +13,7 @@ use crate::format::raw_games::Legality;
 use crate::game2048::Game;
 use crate::record::game::Games;
 
-/// Writes the games that come as one pack.
+/// Writes all games as one pack.
 pub struct PackSink {
     pack: PackWriter,
     /// The game being read.
@@ -24,7 +24,7 @@ pub struct PackSink {
 }
 
 impl PackSink {
-    /// `header` is that of the games, with the chain that the manifest is to tell.
+    /// `header` is that of the games, with the provenance chain for the manifest.
     pub fn create(
         directory: &Path,
         options: &PackOptions,

@@ -1,4 +1,4 @@
-//! Parquet files, read by row ranges. The format itself is the business of the crate `parquet`.
+//! Parquet files, read by row ranges. The crate `parquet` decodes the format.
 
 use std::fs::{self, File};
 use std::ops::Range;
@@ -36,7 +36,7 @@ pub struct ParquetFile {
 }
 
 impl ParquetFile {
-    /// Reads the footer. Errors are those of a file that is truncated or no Parquet.
+    /// Reads the footer. It fails if the file is truncated or not Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
         // The crate allocates what a column chunk claims, and panics where that is negative.
@@ -70,7 +70,7 @@ impl ParquetFile {
     }
 
     /// sha256 (hex) of the footer. It holds place, size and statistics of every column chunk, so
-    /// that it tells two files apart without reading them whole.
+    /// it tells two files apart without reading them whole.
     pub fn footer_sha256(&self) -> std::io::Result<String> {
         let length = self.bytes()?;
         let mut trailer = [0u8; 4];
@@ -82,8 +82,8 @@ impl ParquetFile {
     }
 
     /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
-    /// With `columns` only those (they must be top-level columns of the schema); those of utf8
-    /// that are in `views` come as views into the decoded pages.
+    /// With `columns` only those (they must be top-level columns of the schema); utf8 columns
+    /// in `views` are read as views into the decoded pages.
     pub fn read(
         &self,
         rows: Range<u64>,
@@ -217,7 +217,7 @@ impl ParquetSink {
     pub fn publish(mut self) -> Result<()> {
         self.writer.flush().map_err(|e| write_error(&self.path, e))?;
         self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
-        // Only the footer is left, and nothing but the disk can be wrong with it.
+        // Only the footer is left, and only the disk can make that fail.
         let file = self.writer.into_inner();
         let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
         publish(vec![file])

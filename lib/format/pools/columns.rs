@@ -1,10 +1,10 @@
-//! What the bytes of a row say: the fields that games have, found in the row's type by their
-//! names, whatever the pool and wherever they stand. Fields of other names are left alone.
+//! What the bytes of a row say: the fields that games have, found by their names in the row's
+//! type, in any pool and at any offset. Fields of other names are ignored.
 
 use crate::format::npy::{DType, Field, Scalar, TypeChar, descr, elements, field, is_padding};
 use crate::game2048::{Board, CELLS, Direction, MAX_EXPONENT, Packed, Step, unpack};
 
-/// Where the fields of a row stand.
+/// Where the fields of a row are.
 #[derive(Debug)]
 pub(super) struct Columns {
     pub run_id: Option<Number>,
@@ -24,7 +24,7 @@ pub(super) struct Columns {
 
 #[derive(Debug)]
 enum Cells {
-    /// Nibbles, and where the pool has it `tile_65536_mask`.
+    /// Nibbles, and `tile_65536_mask` if the pool has it.
     Packed(Number, Option<Number>),
     /// Sixteen exponents.
     Exponents(Number),
@@ -38,24 +38,24 @@ enum Move {
     Name(Number),
 }
 
-/// A field of numbers: where it stands, and how one is read.
+/// A field of numbers: where it is, and how one is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Number {
     offset: usize,
     scalar: Scalar,
 }
 
-/// What a row says, and the parts that its run has to complete.
+/// What a row says, and the parts that its run must complete.
 #[derive(Debug)]
 pub(super) struct Row {
-    /// All but its step, if the row has none, and its valuation name.
+    /// All but its valuation name, and its step if the row has none.
     pub step: Step,
     pub valuation_type: Option<u64>,
     /// The seed's field has only the low 32 bits.
     pub seed_is_low: bool,
 }
 
-/// The names under which fields are known, as they stand in the three pools.
+/// The names of the known fields in the three kinds of pools.
 const KNOWN: [&str; 15] = [
     "run_id",
     "step_index",
@@ -80,10 +80,10 @@ impl Columns {
     pub fn of(dtype: &DType) -> Result<Columns, String> {
         let fields = match dtype {
             DType::Record(fields) => fields.as_slice(),
-            // The oldest pools are nothing but packed boards.
+            // The oldest pools hold only packed boards.
             _ => match Scalar::of(dtype).filter(is_packed) {
                 Some(scalar) => return Ok(Columns::boards(Number { offset: 0, scalar })),
-                None => return Err(format!("rows of {} are no steps of games", descr(dtype))),
+                None => return Err(format!("rows of {} are not steps of games", descr(dtype))),
             },
         };
         let integer = |name| number(dtype, name, 1, Scalar::is_integer);
@@ -100,7 +100,7 @@ impl Columns {
             }
         };
         let Some(cells) = cells else {
-            return Err("no field `board` or `exps`: these are no steps of games".to_string());
+            return Err("no field `board` or `exps`: these are not steps of games".to_string());
         };
         let step = match integer("step_index")? {
             None => integer("step_idx")?,
@@ -158,10 +158,10 @@ impl Columns {
         let mut step = Step { board: self.board(row, max_rank)?, max_rank, ..Step::default() };
         if let Some(number) = self.step {
             let index = number.unsigned(row).and_then(|index| u32::try_from(index).ok());
-            step.step_index = index.ok_or("its step is no u32")?;
+            step.step_index = index.ok_or("its step is not u32")?;
         }
         if let Some(number) = self.board_eval {
-            let score = i32::try_from(number.integer(row)).map_err(|_| "board_eval is no i32")?;
+            let score = i32::try_from(number.integer(row)).map_err(|_| "board_eval is not i32")?;
             step.board_eval = Some(score);
         }
         step.move_dir = self.direction(row)?;
@@ -175,7 +175,7 @@ impl Columns {
             let mut values = [None; 4];
             for (i, name) in Direction::NAMES.into_iter().enumerate() {
                 let value = number.float(row, i) as f32;
-                // Packs store 0.0 where there is no value; what stands there else is kept.
+                // Packs store 0.0 where there is no value; any other value is kept.
                 let legal = step.ev_legal.map(|bits| bits >> i & 1 == 1);
                 if legal == Some(true) && !value.is_finite() {
                     return Err(format!("branch_evs has {value} for {name}"));
@@ -227,12 +227,12 @@ impl Columns {
                 Ok(Some(direction as u8))
             }
             Some(Move::Name(number)) => {
-                let name = number.text(row).ok_or("move is no text")?;
+                let name = number.text(row).ok_or("move is not text")?;
                 if name.is_empty() {
                     return Ok(None);
                 }
                 let known = Direction::from_name(&name.to_lowercase());
-                Ok(Some(known.ok_or_else(|| format!("move {name:?} is no direction"))? as u8))
+                Ok(Some(known.ok_or_else(|| format!("move {name:?} is not a direction"))? as u8))
             }
         }
     }
@@ -252,7 +252,7 @@ fn number(
         Some(scalar) if count == Some(items as u64) && fits(&scalar) => {
             Ok(Some(Number { offset, scalar }))
         }
-        // A numeric `move` is of no known order of directions.
+        // The order of directions of a numeric `move` is not known.
         Some(_) if name == "move" => Ok(None),
         _ => Err(format!("the field `{name}` of {}, {shape:?}, is not read", descr(element))),
     }

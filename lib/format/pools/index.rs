@@ -1,6 +1,6 @@
 //! Which rows belong to which run. Rows are counted once, a few bytes a run; where rows of
-//! several runs are interleaved, those of a group of runs are gathered by another pass over
-//! the part of the pool that they lie in.
+//! several runs are interleaved, another pass over their part of the pool gathers the rows
+//! of a group of runs.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -114,7 +114,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Lets go of the memory behind some rows, see [`Mapped::release`].
+    /// Releases the memory of some rows, see [`Mapped::release`].
     pub fn release(&self, range: Range<u64>) {
         for shard in &self.shards {
             let end = shard.start + shard.mapped.rows();
@@ -131,7 +131,7 @@ fn map(path: &Path) -> Result<Mapped> {
     Mapped::open(&file).map_err(|error| Error::from(error).at(path))
 }
 
-/// A run: how many rows it has and where the first and the last of them stand.
+/// A run: how many rows it has and where the first and the last of them are.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub id: u64,
@@ -145,7 +145,7 @@ impl Run {
         Run { id, rows: 0, first: 0, last: 0 }
     }
 
-    /// A run whose rows stand together.
+    /// A run whose rows are together.
     pub fn together(id: u64, first: u64, rows: u64) -> Run {
         Run { id, rows, first, last: (first + rows).saturating_sub(1) }
     }
@@ -155,7 +155,7 @@ impl Run {
         if self.rows == 0 { Vec::new() } else { (self.first..=self.last).collect() }
     }
 
-    /// Its rows, if no others stand between them.
+    /// Its rows, if no others are between them.
     pub fn range(&self) -> Option<RangeInclusive<u64>> {
         (self.rows > 0 && self.last - self.first + 1 == self.rows).then_some(self.first..=self.last)
     }
@@ -187,7 +187,7 @@ pub(super) fn count(rows: &Rows, run_id: Number) -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// Gathers the rows of runs that are asked for in their order.
+/// Gathers the rows of runs that are requested in order.
 #[derive(Debug, Default)]
 pub(super) struct Gather {
     /// The position of the first run in `waiting`.
@@ -196,7 +196,7 @@ pub(super) struct Gather {
 }
 
 impl Gather {
-    /// The rows of the run at `position`, in the order in which they stand in the pool.
+    /// The rows of the run at `position`, in their order in the pool.
     pub fn rows_of(&mut self, rows: &Rows, id: Number, runs: &[Run], position: usize) -> Vec<u64> {
         let Some(run) = runs.get(position) else { return Vec::new() };
         if run.rows == 0 {

@@ -1,6 +1,6 @@
-//! The rows of Macroxue packs, 48 or 46 bytes, whose fields stand where they are known to: read a
-//! block of them at a time, a column after another. What is wrong with a row, and what is read of
-//! other rows, is the business of `columns`.
+//! The rows of Macroxue packs, 48 or 46 bytes, whose fields are at known offsets: a block of rows
+//! is read at a time, one column after another. `columns` finds the defects of a row, and reads
+//! other rows.
 
 use crate::format::npy::{DType, aligned_step_row, packed_step_row};
 use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, StepRow, known_values};
@@ -8,7 +8,7 @@ use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, StepRow, known_values};
 /// Rows of a block: few enough that it stays in the nearest cache while its columns are read.
 const BLOCK: usize = 128;
 
-/// The rows of which of the two layouts.
+/// One of the two layouts of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layout {
     Aligned,
@@ -24,8 +24,8 @@ impl Layout {
     }
 
     /// Appends the steps that rows given as their bytes hold. `name_of` gives the game's number
-    /// of the name that an id of the pool has. `None` where a row is not sound, where steps do not
-    /// ascend, or where an id has no name.
+    /// of the name that an id of the pool has. `None` if a row is not valid, steps do not ascend,
+    /// or an id has no name.
     pub fn append(
         self,
         rows: &[u8],
@@ -51,7 +51,7 @@ fn append<const N: usize>(
     let run_seed = game.seed;
     let mut sound = rest.is_empty();
     for block in rows.chunks(BLOCK) {
-        // Each column takes of a row what it needs: the rest of `row_of` is no work.
+        // Each column uses only its field: the compiler drops the rest of `row_of`.
         let rows = || block.iter().map(row_of);
         for row in rows() {
             let name = match last_name {
@@ -67,7 +67,7 @@ fn append<const N: usize>(
         for row in rows() {
             let legal = row.ev_legal;
             let finite = bits(&row.branch_evs, f32::is_finite);
-            // Packs store 0.0 where there is no value; what stands there else is kept.
+            // Packs store 0.0 where there is no value; any other value is kept.
             let known = finite & (legal | bits(&row.branch_evs, |value| value.to_bits() != 0));
             sound &= legal & !finite == 0 && legal <= 15 && row.move_dir <= 3;
             sound &= row.packed_board().mask_is_sound();
@@ -89,13 +89,13 @@ fn append<const N: usize>(
     sound.then_some(())
 }
 
-/// Bit i tells about value i.
+/// Bit i is about value i.
 #[inline(always)]
 fn bits(values: &[f32; 4], test: impl Fn(f32) -> bool) -> u8 {
     (0..4).fold(0, |bits, i| bits | u8::from(test(values[i])) << i)
 }
 
-/// A row has the low half of the seed that its run has whole.
+/// A row has the low half of the seed; its run has all of it.
 #[inline]
 fn whole_seed(low: u32, run: Option<u64>) -> u64 {
     match run {

@@ -1,9 +1,9 @@
 //! Pools of game steps, read back into games: Macroxue packs (rows of 48 or 46 bytes), self-play
-//! v1, and legacy pools with whatever fields they have. FORMAT.md beside this file describes them.
+//! v1, and legacy pools with the fields that they have. FORMAT.md beside this file describes them.
 //!
 //! A pool is a directory with `steps.npy` or shards `steps-*.npy`, read in the order of their
-//! names. Rows of a run may stand anywhere; they come out by ascending step, runs by ascending
-//! id. Boards come as exponents, what a pool does not know is null. Nothing here writes.
+//! names. Rows of a run may be anywhere; they are read by ascending step, runs by ascending id.
+//! Boards are read as exponents; what a pool does not have is null. Nothing here writes.
 
 mod columns;
 mod index;
@@ -55,7 +55,7 @@ fn row_files(directory: &Path) -> Result<Vec<PathBuf>> {
         (false, shards) => Ok(shards),
         (true, shards) if shards.is_empty() => Ok(vec![directory.join("steps.npy")]),
         (true, _) => {
-            Err(Error::data("both steps.npy and steps-*.npy, of which only one can be the pool")
+            Err(Error::data("both steps.npy and steps-*.npy, but only one can be the pool")
                 .at(shown(directory)))
         }
     }

@@ -17,8 +17,8 @@ pub(super) struct PoolOrigin {
 }
 
 impl PoolOrigin {
-    /// Reads a pool's manifest. One that cannot be read, or is none of ours, says nothing: games
-    /// are read without it, and what is wrong with it is ds-check's business.
+    /// Reads a pool's manifest. One that cannot be read, or is not ours, is ignored: games
+    /// are read without it, and ds-check reports what is wrong with it.
     pub fn of_pool(directory: &Path) -> PoolOrigin {
         match PackManifest::read(directory) {
             Ok(PackManifest { legality, provenance, .. }) => {

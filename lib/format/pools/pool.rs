@@ -19,7 +19,7 @@ use crate::format::raw_games::Legality;
 use crate::game2048::Game;
 use crate::record::game::LEFT_OUT;
 
-/// The name under which features that lie along the rows are left out.
+/// The name under which features of rows are listed as left out.
 const EMBEDDINGS: &str = "embeddings-*.npy";
 
 /// A pool that is open for reading.
@@ -37,11 +37,11 @@ pub struct Pool {
     gather: Gather,
     left_out: Vec<String>,
     origin: PoolOrigin,
-    /// Scattered rows that were read since their memory was let go.
+    /// Scattered rows that were read since their memory was released.
     scattered: usize,
 }
 
-/// So many scattered rows are held in memory, each with a page of its own at the worst.
+/// The most scattered rows in memory, each with a page of its own at the worst.
 const SCATTERED: usize = 1 << 12;
 
 impl Pool {
@@ -92,7 +92,7 @@ impl Pool {
         })
     }
 
-    /// The directory as it stands in messages.
+    /// The directory as messages show it.
     pub fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -102,12 +102,12 @@ impl Pool {
         self.runs.len() as u64
     }
 
-    /// What the pool has and games have not: fields of its rows, `embeddings-*.npy`.
+    /// What the pool has and games do not: fields of its rows, `embeddings-*.npy`.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// How `ev_legal` was decided, where the pool says so.
+    /// How `ev_legal` was decided, if the pool says so.
     pub fn legality(&self) -> Option<Legality> {
         self.origin.legality
     }
@@ -125,7 +125,7 @@ impl Pool {
             .then(|| format!("{place}: left out, games have no place for it: {names}"))
     }
 
-    /// Reads the game at a position among the runs by ascending id, best in order; `game` loses
+    /// Reads the game at a position among the runs by ascending id (fastest in order); `game` loses
     /// what it held.
     pub fn read(&mut self, position: u64, game: &mut Game) -> Result<()> {
         game.clear();
@@ -159,7 +159,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The pool's own keys, and under one more what of it is left out: the text of a JSON object.
+    /// The pool's own keys, and one more for what is left out: the text of a JSON object.
     fn session(&self) -> Result<String> {
         let mut own = Map::new();
         if let Some(database) = &self.database {
@@ -188,7 +188,7 @@ impl Pool {
                 self.rows.release(*range.start()..range.end() + 1);
                 return Ok(());
             }
-            // Row by row, which tells what is wrong if anything is.
+            // Row by row, which finds what is wrong, if anything is.
             game.steps.clear();
             game.valuation_names.clear();
         }
@@ -213,7 +213,7 @@ impl Pool {
                 step.step_index = u32::try_from(index)
                     .map_err(|_| bad("a run of more than 2^32 rows".to_string()))?;
             }
-            // The row has the low half of the seed that the run has whole.
+            // The row has the low half of the seed; the run has all of it.
             step.seed = match (step.seed, game.seed) {
                 (Some(low), Some(seed)) if row.seed_is_low && low == seed & 0xffff_ffff => {
                     Some(seed)
@@ -260,7 +260,7 @@ impl Pool {
     }
 }
 
-/// Whether there are rows of features that lie along the rows of steps.
+/// Whether there are rows of features for the rows of steps.
 fn has_embeddings(directory: &Path) -> bool {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name()).any(|name| {
@@ -281,7 +281,7 @@ fn with_empty(mut runs: Vec<Run>, known: Vec<(u64, Option<u64>)>) -> Vec<Run> {
     runs
 }
 
-/// The runs of rows that do not say theirs: as `metadata.db` counts them, one after another by
+/// The runs of rows without a `run_id`: as `metadata.db` counts them, one after another by
 /// ascending id; without one, all rows are of run 0.
 fn cut(rows: &Rows, database: bool, known: &[(u64, Option<u64>)]) -> Result<Vec<Run>> {
     if !database {

@@ -40,7 +40,7 @@ impl PoolReader {
         Ok(PoolReader { pools, current: 0, start: 0, wanted, game, builder })
     }
 
-    /// What any of the pools has and games have not, each once.
+    /// What any of the pools has and games do not, each once.
     fn left_out(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         for name in self.pools.iter().flat_map(Pool::left_out) {
@@ -69,7 +69,7 @@ impl PoolReader {
         chains.concat()
     }
 
-    /// Moves on by a game: the number of its pool, and its position there.
+    /// Moves on to the next game: the number of its pool, and its position there.
     fn next_position(&mut self) -> Option<(usize, u64)> {
         while !self.wanted.is_empty() {
             let pool = self.pools.get(self.current)?;
@@ -130,7 +130,7 @@ impl DatasetReader for PoolReader {
         })
     }
 
-    /// What the pools have and games have not.
+    /// What the pools have and games do not.
     fn notes(&self) -> Vec<String> {
         self.pools.iter().filter_map(Pool::note).collect()
     }

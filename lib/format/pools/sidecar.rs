@@ -18,7 +18,7 @@ pub(super) fn fill(game: &mut Game, text: &str) -> Result<(), json::Error> {
             game.max_rank = small(value).and_then(|n| n.try_into().ok());
             game.max_rank.is_some()
         } else if key.eq_str("num_moves") && small(value).is_some() {
-            // Stands here only where it is not the number of rows, which `runs` has.
+            // Is here only if it is not the number of rows, which `runs` has.
             game.num_moves = small(value);
             true
         } else if key.eq_str("seconds") && game.seconds.is_none() {
@@ -30,7 +30,7 @@ pub(super) fn fill(game: &mut Game, text: &str) -> Result<(), json::Error> {
         if !taken {
             meta.push(if meta.is_empty() { '{' } else { ',' });
             meta.extend(["\"", key.raw(), "\":"]);
-            // Line breaks can only stand between the tokens of JSON; a record is one line.
+            // Line breaks can only be between the tokens of JSON; a record is one line.
             meta.extend(value.chars().filter(|c| !matches!(c, '\n' | '\r')));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! `valuation_types.json`: what a pack's valuation ids mean. Three forms are in the wild: name to
+//! `valuation_types.json`: what a pack's valuation ids mean. Three forms are in use: name to
 //! id, id to name, and a list of names.
 
 use std::fs;

@@ -10,14 +10,14 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::format::json_file;
 
-/// `build.json` as it is written. That of another builder may be any object: readers carry it on.
+/// `build.json` as we write it. That of another builder may be any object: readers pass it on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PuzzleSetManifest {
-    /// Null where nothing says.
+    /// Null if not known.
     #[serde(deserialize_with = "json_file::present")]
     pub domain: Option<String>,
     /// What made the records: the fields of the one source (`seed`, `parameters`, `inputs`), or
-    /// `builds`, a list of these where there were several.
+    /// `builds`, a list of these if there were several.
     #[serde(flatten)]
     pub source: Map<String, Value>,
     /// In the order in which they were published.

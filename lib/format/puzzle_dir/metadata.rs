@@ -1,5 +1,5 @@
-//! `dataset.json`: read strictly, written as the published builders write it; and where the
-//! constants in it come from.
+//! `dataset.json`: read strictly, written as the published builders write it; and the source of
+//! the constants in it.
 
 use std::str::FromStr;
 
@@ -11,14 +11,14 @@ use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::puzzle::{self, Constants, SeqLen};
 
-/// A split's `dataset.json`, in the published builders' order. Fields are there and of their kind;
-/// whether they are true is the business of whoever judges the set.
+/// A split's `dataset.json`, in the published builders' order. Fields are there and of the right
+/// type; whether the values are right is not checked here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SplitMetadata {
     #[serde(flatten)]
     pub constants: SetConstants,
     pub num_puzzle_identifiers: i64,
-    /// Over all sets of the split, as the next.
+    /// Over all sets of the split, like the next field.
     pub total_groups: i64,
     /// Examples for each puzzle.
     pub mean_puzzle_examples: f64,
@@ -75,8 +75,8 @@ impl SetConstants {
     }
 }
 
-/// Constants that the user or a stream's header names. They are wanted for a puzzle domain that is
-/// not known; those of a known one must be its own.
+/// Constants that the user or a stream's header names. They are needed for an unknown puzzle
+/// domain; for a known one they must be its own.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Puzzles of a domain that is not known")]
 pub struct AssertedConstants {
@@ -101,7 +101,7 @@ pub struct AssertedConstants {
     pub blank_identifier_id: Option<i64>,
 }
 
-/// The label that is ignored; `None` where no label is.
+/// The label that is ignored; `None` if no label is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IgnoredLabel(pub Option<i64>);
 
@@ -128,12 +128,12 @@ impl AssertedConstants {
         ]
     }
 
-    /// The first flag that is given, for telling that it is out of place.
+    /// The first flag that is given, for the error that it is out of place.
     pub fn first_given(&self) -> Option<&'static str> {
         self.flags().into_iter().find_map(|(flag, value)| value.map(|_| flag))
     }
 
-    /// With what a header says where nothing is named.
+    /// Fills what is not given from a header.
     pub fn or_header(self, parameters: &Map<String, Value>) -> AssertedConstants {
         let number = |name: &str| parameters.get(name).and_then(Value::as_i64);
         let ignored = match parameters.get("ignore_label_id") {
@@ -150,8 +150,8 @@ impl AssertedConstants {
     }
 
     /// The constants of a set of this domain, whose first example has `length` tokens. Those of a
-    /// known domain come from its table, and what is asserted must agree with it; all others must
-    /// be asserted.
+    /// known domain come from its table, and flags must agree with it; all others need
+    /// the flags.
     pub fn resolve(&self, domain: Option<&str>, length: usize) -> Result<SetConstants> {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
         match domain.and_then(puzzle::domain) {
@@ -169,7 +169,7 @@ impl AssertedConstants {
                 SeqLen::Square => "n x n".to_string(),
             };
             return Err(Error::data(format!(
-                "the first example has {length} tokens, those of {name} have {expected}"
+                "the first example has {length} tokens, {name} has {expected}"
             )));
         }
         for ((flag, given), (_, table)) in self.flags().into_iter().zip(found.parameters()) {
@@ -214,14 +214,14 @@ impl AssertedConstants {
             false => Err(Error::usage(format!("{flag} {id}: not below --vocab-size {vocab_size}"))),
         };
         if !(1..=i64::from(i32::MAX)).contains(&vocab_size) {
-            return Err(Error::usage(format!("--vocab-size {vocab_size}: no number of tokens")));
+            return Err(Error::usage(format!("--vocab-size {vocab_size}: not a number of tokens")));
         }
         in_vocabulary("--pad-id", pad_id)?;
         if let Some(id) = ignore_label_id {
             in_vocabulary("--ignore-label-id", id)?;
         }
         if !(0..i64::from(i32::MAX)).contains(&blank) {
-            return Err(Error::usage(format!("--blank-identifier-id {blank}: no identifier")));
+            return Err(Error::usage(format!("--blank-identifier-id {blank}: not an identifier")));
         }
         Ok(SetConstants {
             pad_id,

@@ -5,11 +5,11 @@
 //! |---|---|
 //! | `manifest.rs` | `build.json` |
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
-//! | `root.rs` | opening the parts of a set, as they are: nothing is judged there |
+//! | `root.rs` | opening the parts of a set as they are, without checks |
 //! | `reader.rs` | examples as `puzzle` records |
 //! | `writer.rs`, `part_writer.rs`, `names.rs` | `puzzle` records into a set |
 //!
-//! The rules of the games are no concern of this module, see `puzzle`.
+//! The rules of the games are not here, see `puzzle`.
 
 mod manifest;
 mod metadata;
@@ -33,7 +33,7 @@ pub const DATASET: &str = "dataset.json";
 pub const IDENTIFIERS: &str = "identifiers.json";
 pub const BUILD: &str = "build.json";
 
-/// Train before test, wherever the two are in order.
+/// Train before test, wherever there is an order.
 pub const SPLITS: [Split; 2] = [Split::Train, Split::Test];
 
 /// One of the five arrays of a set.
@@ -75,7 +75,7 @@ impl SetArray {
         directory.join(format!("{set}__{}.npy", self.name()))
     }
 
-    /// The set that a file of this name is of, where it is of this array.
+    /// The set of a file of this name, if it is this array.
     pub fn set_of(self, name: &str) -> Option<&str> {
         name.strip_suffix(".npy")?.strip_suffix(self.name())?.strip_suffix("__")
     }

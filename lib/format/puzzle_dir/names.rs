@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::puzzle::BLANK_IDENTIFIER;
 
 /// Names by their place in the stream; 0 is the blank one. Their numbers in the set are given at
-/// the end, so that those of train come before those of test however the records came.
+/// the end, so that those of train come before those of test whatever the order of the records.
 #[derive(Debug)]
 pub(super) struct Names {
     places: HashMap<Arc<str>, i32>,
@@ -31,7 +31,7 @@ impl Names {
         self.places.get(name).copied()
     }
 
-    /// The place of a name, which is the next where it is new.
+    /// The place of a name; a new one gets the next.
     pub fn place(&mut self, name: &str) -> Result<i32> {
         if let Some(place) = self.find(name) {
             return Ok(place);
@@ -44,7 +44,7 @@ impl Names {
         Ok(place)
     }
 
-    /// How many names there are, the blank one with them.
+    /// How many names there are, with the blank one.
     pub fn len(&self) -> usize {
         self.names.len()
     }

@@ -1,5 +1,5 @@
-//! The five arrays of one set of one split, written as examples come. Nothing but the current
-//! group and puzzle stays in memory.
+//! The five arrays of one set of one split, written as examples come. Only the current
+//! group and puzzle are in memory.
 
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::num::NonZeroUsize;
@@ -16,7 +16,7 @@ use crate::record::puzzle::Puzzle;
 pub(super) struct SetWriter {
     pub set: String,
     columns: [ArrayFile; 5],
-    /// The names of the group and the puzzle to which the last example belongs; `None` where the
+    /// The names of the group and the puzzle to which the last example belongs; `None` if the
     /// next example begins new ones.
     current: Option<(String, String)>,
     /// The place of that puzzle's identifier.
@@ -84,8 +84,8 @@ impl SetWriter {
         self.current = None;
     }
 
-    /// The place of the identifier of the puzzle that goes on with this example; `None` where the
-    /// example begins a puzzle.
+    /// The place of the identifier of the puzzle that this example continues; `None` if the example
+    /// begins a puzzle.
     pub fn identifier_of(&self, example: &Puzzle<'_>) -> Option<i32> {
         let (group, puzzle) = self.current.as_ref()?;
         (group == example.group && puzzle == example.puzzle).then_some(self.identifier)

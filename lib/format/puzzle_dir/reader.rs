@@ -1,6 +1,6 @@
 //! Puzzle sets read back into puzzle records: train before test, sets in the order of
-//! `dataset.json`. Identifiers come by name. Names of groups and puzzles are not stored: they are
-//! those of the identifiers where these tell them apart, else numbers.
+//! `dataset.json`. Identifiers come by name. Names of groups and puzzles are not stored:
+//! they are taken from the identifiers if these tell them apart, else they are numbers.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub struct PuzzleReader {
     /// The part being read.
     current: usize,
     builder: PuzzlesBuilder,
-    /// The constants, where all parts have the same, and their domain.
+    /// The constants, if all parts have the same, and their domain.
     constants: Option<(SetConstants, Option<String>)>,
     notes: Vec<String>,
 }
@@ -45,7 +45,7 @@ struct OpenSet {
     /// Whether the identifiers tell groups and puzzles apart.
     named: bool,
     examples: Range<u64>,
-    /// Examples whose memory was let go.
+    /// Examples whose memory was released.
     released: u64,
     /// The group and the puzzle of the next example.
     group: u64,
@@ -75,7 +75,7 @@ impl PuzzleReader {
         Ok(PuzzleReader { parts, current: 0, builder: PuzzlesBuilder::default(), constants, notes })
     }
 
-    /// The constants of the sets by name, and their domain's name; none where the sets differ.
+    /// The constants of the sets by name, and their domain's name; none if the sets differ.
     fn parameters(&self) -> Vec<(&'static str, Value)> {
         let Some((constants, domain)) = &self.constants else { return Vec::new() };
         let domain = domain.clone().map(|name| ("domain", name.into()));
@@ -121,7 +121,7 @@ impl DatasetReader for PuzzleReader {
         }
     }
 
-    /// What the sets have and records have not.
+    /// What the sets have and records do not.
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
@@ -132,7 +132,7 @@ fn open_root(root: &PuzzleRoot, parts: &mut Vec<OpenSet>, notes: &mut Vec<String
     let build = root.build()?;
     let names = root.identifiers()?;
     let mut named_blank = None;
-    // A source of which nothing is known is an empty object: it tells where a set begins.
+    // An unknown source is an empty object: it marks where a set begins.
     let mut text = Some(build_text(build.as_ref()));
     let mut identifiers: Option<Arc<Identifiers>> = None;
     for split in &root.splits {
@@ -194,13 +194,13 @@ impl Identifiers {
         Identifiers { names, blank, repeated }
     }
 
-    /// What the file calls the blank identifier, where that is not its name.
+    /// What the file calls the blank identifier, if that is not its name.
     fn foreign_blank(&self) -> Option<String> {
         let name = self.names.as_ref()?.get(usize::try_from(self.blank).ok()?)?;
         (name != BLANK_IDENTIFIER).then(|| name.clone())
     }
 
-    /// The name of an identifier: its number where there is no `identifiers.json`.
+    /// The name of an identifier: its number if there is no `identifiers.json`.
     fn name(&self, identifier: i64) -> Option<String> {
         if identifier == self.blank {
             return Some(BLANK_IDENTIFIER.to_string());
@@ -264,7 +264,7 @@ impl OpenSet {
         }
     }
 
-    /// Lets go of the memory of what was read.
+    /// Releases the memory of what was read.
     fn release(&mut self) {
         let read = self.released..self.examples.start;
         if !read.is_empty() {
@@ -275,7 +275,7 @@ impl OpenSet {
     }
 
     /// Whether the identifiers alone tell puzzles and groups apart: no puzzle is blank, neighbours
-    /// have different ones, and so have the first puzzles of neighbouring groups.
+    /// differ, and so do the first puzzles of neighbouring groups.
     fn is_named(&self) -> bool {
         let SetArrays { puzzle_identifiers, group_indices, .. } = &self.arrays;
         let differ = |mut identifiers: Box<dyn Iterator<Item = i64> + '_>| {
@@ -349,8 +349,8 @@ impl OpenSet {
     }
 }
 
-/// The domain that `build.json` names, where the constants do not speak against it, or the one
-/// that has these constants.
+/// The domain that `build.json` names, if the constants do not contradict it, or the one that has
+/// these constants.
 fn domain_name(constants: &SetConstants, build: Option<&Map<String, Value>>) -> Option<String> {
     let named = build.and_then(|build| build.get("domain")).and_then(Value::as_str);
     let agrees =
@@ -359,8 +359,8 @@ fn domain_name(constants: &SetConstants, build: Option<&Map<String, Value>>) -> 
     named.filter(agrees).or_else(guessed).map(str::to_string)
 }
 
-/// Whether arrays fit together as groups of puzzles of examples, with identifiers that are known;
-/// the array that does not, and the cause.
+/// Checks that arrays fit together as groups of puzzles of examples, with known identifiers; else
+/// gives the array that does not, and the cause.
 fn check_arrays(
     arrays: &SetArrays,
     seq_len: i64,
@@ -370,7 +370,7 @@ fn check_arrays(
     let shape = [inputs.rows(), seq_len.try_into().unwrap_or(0)];
     for (array, side) in [(SetArray::Inputs, inputs), (SetArray::Labels, labels)] {
         if side.shape() != shape {
-            return Err((array, format!("shape {:?} where {shape:?} should be", side.shape())));
+            return Err((array, format!("shape {:?}, not {shape:?}", side.shape())));
         }
     }
     let puzzles = puzzle_identifiers.rows();
@@ -380,7 +380,7 @@ fn check_arrays(
         (SetArray::GroupIndices, group_indices),
     ] {
         if values.shape().len() != 1 {
-            return Err((array, format!("shape {:?} has not one axis", values.shape())));
+            return Err((array, format!("shape {:?} does not have one axis", values.shape())));
         }
     }
     check_indices(puzzle_indices, puzzles, inputs.rows(), "examples")
@@ -393,7 +393,7 @@ fn check_arrays(
     };
     match puzzle_identifiers.values().zip(0u64..).find(is_unknown) {
         Some((identifier, at)) => {
-            let cause = format!("entry {at} is {identifier}, which identifiers.json has not");
+            let cause = format!("entry {at} is {identifier}, which is not in identifiers.json");
             Err((SetArray::PuzzleIdentifiers, cause))
         }
         None => Ok(()),
@@ -404,7 +404,7 @@ fn check_arrays(
 fn check_indices(indices: &Integers, count: u64, total: u64, what: &str) -> Result<(), String> {
     let expected = count + 1;
     if indices.rows() != expected {
-        return Err(format!("{} entries where {expected} should be", indices.rows()));
+        return Err(format!("{} entries, not {expected}", indices.rows()));
     }
     let mut before = -1;
     for (index, at) in indices.values().zip(0u64..) {

@@ -1,4 +1,4 @@
-//! Opening the parts of a puzzle set as they are on the disk. Each part opens or has its error;
+//! Opens the parts of a puzzle set as they are on the disk. Each part opens or has its error;
 //! that they fit together is checked elsewhere (`reader.rs` for reading, ds-check for all rules).
 
 use std::fs::{self, File};
@@ -21,9 +21,9 @@ pub fn is_puzzle_dir(path: &Path) -> bool {
 /// A puzzle set: where its parts are.
 #[derive(Debug)]
 pub struct PuzzleRoot {
-    /// As the user named it; where one split was named, the directory above it.
+    /// As the user named it; if one split was named, the directory above it.
     pub path: PathBuf,
-    /// The splits that there are, or the one that was named.
+    /// The splits that exist, or the one that was named.
     pub splits: Vec<SplitDir>,
 }
 
@@ -60,12 +60,12 @@ impl PuzzleRoot {
         Ok(PuzzleRoot { path: above, splits: vec![split] })
     }
 
-    /// `identifiers.json`: the name of each identifier; `None` where the file is not there.
+    /// `identifiers.json`: the name of each identifier; `None` if the file is not there.
     pub fn identifiers(&self) -> Result<Option<Vec<String>>> {
         json_file::if_there(&self.path.join(IDENTIFIERS), json_file::read_all)
     }
 
-    /// `build.json`, of whatever builder; `None` where the file is not there.
+    /// `build.json`, of any builder; `None` if the file is not there.
     pub fn build(&self) -> Result<Option<Map<String, Value>>> {
         json_file::if_there(&self.path.join(BUILD), json_file::read_all)
     }
@@ -81,7 +81,7 @@ impl SplitDir {
     }
 }
 
-/// The arrays of one set of one split, of whatever shapes.
+/// The arrays of one set of one split, of any shapes.
 #[derive(Debug)]
 pub struct SetArrays {
     pub inputs: Integers,

@@ -28,7 +28,7 @@ const MAX_SETS: usize = 32;
 pub struct PuzzleWriter {
     root: PathBuf,
     asserted: AssertedConstants,
-    /// Told by the first record.
+    /// Given by the first record.
     shape: Option<SetShape>,
     /// The sets of train and of test, in the order of their first examples.
     parts: [Vec<SetWriter>; 2],
@@ -66,7 +66,7 @@ struct SetShape {
 }
 
 impl PuzzleWriter {
-    /// Begins a set in `root`. What stands there is refused unless it may be overwritten.
+    /// Begins a set in `root`. An existing set is refused unless it may be overwritten.
     pub fn create(
         root: &Path,
         asserted: AssertedConstants,
@@ -77,7 +77,7 @@ impl PuzzleWriter {
         Ok(PuzzleWriter { root: root.to_path_buf(), asserted, shape: None, parts, builds: vec![] })
     }
 
-    /// Writes an example; the cause where it cannot belong to the set. The outer error is of the
+    /// Writes an example; the cause if it cannot belong to the set. The outer error is about the
     /// set as a whole.
     pub fn push(&mut self, example: &Puzzle<'_>) -> Result<Result<(), String>> {
         if let Some(build) = example.build {
@@ -107,7 +107,7 @@ impl PuzzleWriter {
         let index = match parts.iter().position(|part| part.set == set) {
             Some(index) => index,
             None if parts.len() == MAX_SETS => {
-                return Err(Error::data(format!("set {set:?} is one more than {MAX_SETS}")));
+                return Err(Error::data(format!("set {set:?} is over the limit of {MAX_SETS}")));
             }
             None => {
                 let directory = self.root.join(split.name());
@@ -121,7 +121,7 @@ impl PuzzleWriter {
             && shape.names.find(identifier) != Some(own)
         {
             return Ok(Err(format!(
-                "identifier {identifier:?} is not that of the examples of puzzle {:?} before it",
+                "identifier {identifier:?} differs from the earlier examples of puzzle {:?}",
                 example.puzzle
             )));
         }
@@ -130,24 +130,24 @@ impl PuzzleWriter {
         Ok(Ok(()))
     }
 
-    /// A record with a build is the first of its source: it begins a new group, whatever the
-    /// names of the source before.
+    /// A record with a build is the first of its source: it begins a new group, even if its names
+    /// are those of the record before.
     fn begin_source(&mut self, text: &str) -> Result<()> {
         let mut build: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| Error::data(format!("build is no object: {error}")))?;
+            .map_err(|error| Error::data(format!("build is not an object: {error}")))?;
         self.parts.iter_mut().flatten().for_each(SetWriter::end_source);
-        // A set of several sources comes back with all of them.
+        // A set that was built from several sources names them all.
         let Some(sources) = build.shift_remove("builds") else {
             self.builds.push(build);
             return Ok(());
         };
         let sources: Vec<Map<String, Value>> = serde_json::from_value(sources)
-            .map_err(|error| Error::data(format!("builds is no list of objects: {error}")))?;
+            .map_err(|error| Error::data(format!("builds is not a list of objects: {error}")))?;
         self.builds.extend(sources);
         Ok(())
     }
 
-    /// What the user should know of what came.
+    /// What the user should know about the input.
     fn warnings(&self) -> Vec<String> {
         let missing = SPLITS.into_iter().filter(|&split| self.parts[split as usize].is_empty());
         missing
@@ -158,8 +158,8 @@ impl PuzzleWriter {
             .collect()
     }
 
-    /// Publishes everything, `build.json` last. What an earlier set has left goes before. Fails
-    /// where no example came: a loader cannot open an empty set.
+    /// Publishes everything, `build.json` last. What an earlier set has left is removed before.
+    /// Fails without examples: a loader cannot open an empty set.
     fn publish(self) -> Result<()> {
         let PuzzleWriter { root, shape, parts, builds, .. } = self;
         let Some(mut shape) = shape.filter(|_| parts.iter().any(|sets| !sets.is_empty())) else {
@@ -179,13 +179,13 @@ impl PuzzleWriter {
         files.push(python_file(&root, IDENTIFIERS.to_string(), &names, &mut entries)?);
         let manifest = PuzzleSetManifest::new(shape.domain, builds, entries);
         files.push(json_file::pending(&root.join(BUILD), &manifest)?);
-        // What makes it a set goes first and comes back last.
+        // What makes it a set is removed first and written last.
         let mut gone = present(&root)?;
         gone.sort_by_key(|path| path.extension().is_none_or(|extension| extension != "json"));
         gone.iter().try_for_each(|path| remove_if_there(path))?;
         publish(files)?;
         for split in SPLITS {
-            // Only one that is empty goes: the old set had this split, the new one has not.
+            // Only an empty one is removed: the old set had this split, the new one does not.
             let _ = fs::remove_dir(root.join(split.name()));
         }
         Ok(())
@@ -255,7 +255,7 @@ fn python_file(
     Ok(file)
 }
 
-/// The files of a set that stand in a directory, sorted.
+/// The files of a set that are in a directory, sorted.
 fn present(root: &Path) -> Result<Vec<PathBuf>> {
     let mut found: Vec<PathBuf> = [BUILD, IDENTIFIERS].map(|name| root.join(name)).to_vec();
     found.retain(|path| path.exists());

@@ -1,5 +1,5 @@
 //! Short decimal numbers: the text of eight digits to their value, and a number to the nearest float.
-//! Where one begins and ends is its caller's concern.
+//! The caller knows where one begins and ends.
 
 /// A decimal number: `mantissa / 10^decimals`, negative or not. At most 14 digits.
 #[derive(Clone, Copy)]

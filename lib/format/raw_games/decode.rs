@@ -15,12 +15,12 @@ use crate::game2048::{Board, Game, KNOWN_VALUATIONS, MAX_EXPONENT, Step, survey}
 const MAX_META: usize = 16 << 20;
 /// Bytes a line of a steps file may have.
 const MAX_LINE: usize = 64 << 20;
-/// Bytes that a stream is read in.
+/// Bytes of a stream that are read at a time.
 const CHUNK: usize = 1 << 18;
 /// Bytes of the shortest step: more than these are there for each step in a file.
 const SHORTEST_STEP: usize = 60;
 
-/// Decodes games one after another, keeping its buffers. Each thread has its own.
+/// Decodes games one after another and keeps its buffers. Each thread has its own.
 pub struct Decoder {
     legality: Legality,
     inflater: Inflater,
@@ -35,8 +35,8 @@ impl Decoder {
     /// Decodes `file` into `game`, which loses what it held and keeps its memory. After an
     /// error `game` holds nothing of use.
     ///
-    /// Memory is bounded by the game's own columns: a file that is small is inflated whole,
-    /// one that is not is streamed.
+    /// Memory is bounded by the game's own columns: a small file is inflated whole, a larger one
+    /// is streamed.
     pub fn decode(&mut self, file: &GameFile, game: &mut Game) -> Result<(), Error> {
         file.check()?;
         let meta = self.read_meta(file.meta())?;
@@ -64,7 +64,7 @@ impl Decoder {
                 self.buffer.clear();
                 loop {
                     let more = read_some(&mut stream, &mut self.buffer);
-                    // What came before the damage tells its line.
+                    // The text before the damage gives its line.
                     let ends = matches!(more, Ok(false));
                     let read = steps.read(&self.buffer, ends);
                     let taken = read.map_err(|defect| named(steps.line, defect))?;

@@ -8,10 +8,10 @@ use crate::json;
 /// Why a game is a bad record.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Defect {
-    /// The sidecar stands alone.
+    /// A sidecar without a steps file.
     #[error("its steps file {} is missing", .missing.display())]
     NoSteps { missing: PathBuf },
-    /// The steps file stands alone.
+    /// A steps file without a sidecar.
     #[error("its metadata {} (or .gz) is missing", .missing.display())]
     NoMeta { missing: PathBuf },
     #[error("the game has a second metadata file, {}", .other.display())]

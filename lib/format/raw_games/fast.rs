@@ -3,12 +3,12 @@
 //! It takes the known keys in their usual order, where any but `move` and `board` may be
 //! missing, with no white space or with one space after each comma and colon. Everything
 //! else (other keys, another order, escapes, exponents, every defect, a line close to the
-//! end of the text) is left to `step`, by giving `None`. Whatever it does take it reads as
-//! `step` would.
+//! end of the text) is left to `step`, by giving `None`. What it takes, it reads as `step`
+//! would.
 //!
-//! What makes it fast is that where a value ends is mostly guessed, by a branch that the
-//! processor predicts, and then checked: were it computed from the text, each value would
-//! wait for the one before it.
+//! It is fast because the end of a value is mostly guessed, by a branch that the processor
+//! predicts, and then checked: if it were computed from the text, each value would wait for
+//! the one before it.
 
 use super::decimal::{Decimal, POWERS, micros, value_of};
 use super::piece::{PIECE, Piece};
@@ -25,13 +25,13 @@ const LONGEST_LINE: usize = 512;
 /// What the last line was like, which the next one is likely to be too.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Guess<'a> {
-    /// All before the value of `step_index`, and the seed in it.
+    /// The text before the value of `step_index`, and the seed in it.
     head: Piece,
     seed: Option<u64>,
-    /// All between `step_index` and the value of `move`, and the rank in it.
+    /// The text between `step_index` and the value of `move`, and the rank in it.
     middle: Piece,
     max_rank: Option<u64>,
-    /// All between `move` and the value of `valuation`, and the name in it.
+    /// The text between `move` and the value of `valuation`, and the name in it.
     tail: Piece,
     valuation_type: ValuationType<'a>,
     /// Digits of the step's index.
@@ -78,7 +78,7 @@ pub(super) fn spaced<'a>(
     Some((step, at + length))
 }
 
-/// Reads one line; `SPACED` tells whether commas and colons have a space after them.
+/// Reads one line; `SPACED` says whether commas and colons have a space after them.
 #[inline(always)]
 fn line<'a, const SPACED: bool>(
     text: &'a [u8; LONGEST_LINE],
@@ -238,7 +238,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
     }
 
     /// The next eight bytes, with digits as 0 to 9; and a word with the high bit set of the
-    /// first byte that is no digit (later bytes may have any).
+    /// first byte that is not a digit (later bytes may have any).
     #[inline(always)]
     fn word(&self) -> Option<(u64, u64)> {
         let word = u64::from_le_bytes(*self.next()?) ^ 0x3030_3030_3030_3030;
@@ -329,7 +329,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         self.other_decimal(negative)
     }
 
-    /// A decimal that has not exactly six digits after its point, or many before.
+    /// A decimal that does not have exactly six digits after its point, or has many before it.
     #[inline(never)]
     fn other_decimal(&mut self, negative: bool) -> Option<Decimal> {
         let integer = self.short_integer()? as i64;
@@ -395,7 +395,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
 
     /// A board without spaces.
     ///
-    /// Bit i of a mask is byte i of the text. Once the bytes that are no digits are known, a
+    /// Bit i of a mask is byte i of the text. Once the bytes that are not digits are known, a
     /// cell is found without waiting for the cell before it.
     #[inline(always)]
     fn compact_board(&mut self, guess: &mut usize) -> Option<[u8; CELLS]> {
@@ -410,7 +410,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         }
         self.advance(end + 1);
         let BoardMasks { digits, commas, ones } = board_masks(window);
-        // What stands before the closing bracket. Byte 0 is the opening one.
+        // What is before the closing bracket. Byte 0 is the opening one.
         let inside = (1 << end) - 2;
         let separators = commas & inside;
         let tens = digits & digits >> 1;
@@ -424,12 +424,12 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         let mut ends = separators | 1 << end;
         let mut pairs = [0; CELLS];
         for pair in &mut pairs {
-            // Two bytes at least stand before the end of a cell.
+            // At least two bytes are before the end of a cell.
             let at = (ends.trailing_zeros() as usize).wrapping_sub(2) % WINDOW;
             *pair = u16::from_le_bytes([text[at], text[at + 1]]);
             ends &= ends.wrapping_sub(1);
         }
-        // What stands before the last digit of a cell is a ten, a comma or the bracket.
+        // Before the last digit of a cell is a ten, a comma or the bracket.
         let mut cells = [0; CELLS];
         for (cell, pair) in cells.iter_mut().zip(pairs) {
             let ten = if pair & 0xff == u16::from(b'1') { 10 } else { 0 };

@@ -17,7 +17,7 @@ const WHOLE_INFLATED: usize = 64 << 20;
 const MAX_RATIO: usize = 1032;
 /// Header and trailer of the smallest member.
 const SMALLEST: usize = 18;
-/// The first bytes of every member: magic and the only method there is.
+/// The first bytes of every member: magic and the only method.
 const MEMBER: &[u8] = b"\x1f\x8b\x08";
 
 /// What a file turned out to be.
@@ -40,7 +40,7 @@ impl Inflater {
         Inflater { decompressor: Decompressor::new(), compressed: Vec::new(), inflated: Vec::new() }
     }
 
-    /// Opens `path`. What a damaged file is damaged by, the stream tells.
+    /// Opens `path`. Reading the stream says how a damaged file is damaged.
     pub(super) fn open(&mut self, path: &Path) -> Result<Content<'_>, Error> {
         let io = |error| Error::io(path, error);
         let file = File::open(path).map_err(io)?;
@@ -52,7 +52,7 @@ impl Inflater {
         let limit = WHOLE_COMPRESSED + 1;
         (&file).take(limit).read_to_end(&mut self.compressed).map_err(io)?;
         if self.compressed.len() as u64 == limit {
-            // It has grown since its length was asked for.
+            // It has grown since its length was read.
             let start = io::Cursor::new(&self.compressed);
             return Ok(Content::Stream(stream(BufReader::new(start.chain(file)))));
         }
@@ -62,12 +62,12 @@ impl Inflater {
         }
     }
 
-    /// Inflates `compressed`, if it is one sound member of modest size and nothing else.
+    /// Inflates `compressed`, if it is one valid member of moderate size and nothing else.
     ///
     /// libdeflate stops after the first member without saying where. A second one would
     /// start with [`MEMBER`], so a file that has these bytes anywhere else is left to the
-    /// stream; so is one with other bytes at the end, as the length that its last four bytes
-    /// give is then not the length inflated.
+    /// stream. So is a file with other bytes at the end: its last four bytes do not give the
+    /// length inflated.
     fn inflate_whole(&mut self) -> Option<usize> {
         let data = &self.compressed[..];
         if data.len() < SMALLEST || memchr::memmem::find(&data[1..], MEMBER).is_some() {

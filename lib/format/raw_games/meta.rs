@@ -105,7 +105,7 @@ fn parse_text(text: &str) -> Result<Meta, Found> {
 
 /// The value of a JSON number, if it is one and finite.
 fn finite(value: &str) -> Option<f64> {
-    // Of JSON's values only numbers are also numbers to Rust.
+    // Of the JSON values, Rust parses only numbers as numbers.
     value.parse().ok().filter(|number: &f64| number.is_finite())
 }
 

@@ -40,7 +40,7 @@ pub enum Legality {
 }
 
 impl Legality {
-    /// As it stands in headers and manifests.
+    /// Its name in headers and manifests.
     pub fn name(self) -> &'static str {
         match self {
             Legality::Board => "board",
@@ -54,12 +54,12 @@ impl Legality {
 #[error("{}", self.to_error())]
 pub struct Error {
     pub path: PathBuf,
-    /// Line of the file, from 1, where there is one to name.
+    /// Line of the file, from 1, if there is one.
     pub line: Option<u64>,
     pub cause: Cause,
 }
 
-/// What went wrong, and by that what may be done about it.
+/// What went wrong, which decides what can be done about it.
 #[derive(Debug, thiserror::Error)]
 pub enum Cause {
     #[error("no such folder")]
@@ -102,7 +102,7 @@ impl Error {
 }
 
 impl Error {
-    /// File and line, where there is a line to name.
+    /// File and line, if there is a line.
     fn place(&self) -> Place {
         let position = self.line.map_or(Position::Whole, Position::Line);
         Place { source: shown(&self.path).into(), position }
@@ -119,7 +119,7 @@ impl Error {
     }
 }
 
-/// What is no fault of a game ends the run.
+/// An error that is not the fault of a game ends the run.
 impl From<Error> for error::Error {
     fn from(error: Error) -> error::Error {
         error.to_error()

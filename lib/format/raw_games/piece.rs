@@ -7,7 +7,7 @@ pub(super) const PIECE: usize = 48;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     bytes: [u8; PIECE],
-    /// 0xff for each byte of the piece, 0 behind it.
+    /// 0xff for each byte of the piece, 0 after it.
     mask: [u8; PIECE],
     /// 0 for none.
     pub length: usize,

@@ -1,8 +1,7 @@
 //! Finds the games under folders and pairs their files.
 //!
-//! The order is that of the sidecars' paths relative to their root, compared component by
-//! component as bytes, roots in the order given. How folders are walked is the business of
-//! `crate::walk`.
+//! Roots are in the order given, games by the sidecars' paths relative to their root, compared
+//! component by component as bytes. `crate::walk` walks the folders.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -44,7 +43,7 @@ impl GameFile {
         &self.meta
     }
 
-    /// The sidecar's path relative to its root: the same wherever the root stands.
+    /// The sidecar's path relative to its root: the same wherever the root is.
     pub fn name(&self) -> &Path {
         let relative = self.meta.as_os_str().as_bytes().get(self.root_length..);
         Path::new(std::ffi::OsStr::from_bytes(relative.unwrap_or_default()))
@@ -56,7 +55,7 @@ impl GameFile {
         path_of([stem, STEPS].concat())
     }
 
-    /// The error of a game that has not exactly one sidecar and one steps file.
+    /// The error of a game that does not have exactly one sidecar and one steps file.
     pub fn check(&self) -> Result<(), Error> {
         let meta = self.meta.clone();
         match self.pairing {
@@ -76,8 +75,8 @@ impl GameFile {
     }
 }
 
-/// Lists the games under `roots`. Games whose files do not pair are listed too, their error
-/// is that of [`GameFile::check`]. A root without games is an error.
+/// Lists the games under `roots`. Games whose files do not pair are listed too;
+/// [`GameFile::check`] gives their error. A root without games is an error.
 pub fn list<P: AsRef<Path>>(roots: &[P]) -> Result<Vec<GameFile>, Error> {
     let mut games = Vec::new();
     for root in roots {

@@ -1,4 +1,4 @@
-//! What manifests say against the disk, against one another, and against what was seen.
+//! Compares manifests with the disk, with one another, and with what was read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -20,21 +20,21 @@ checks! {
     FILE: Error Structure "kd.manifest.file",
         "a file that the manifest names is not there: a part of the dataset was lost";
     BYTES: Error Structure "kd.manifest.bytes",
-        "a file has another size than the manifest says: it was cut, or written again";
+        "a file does not have the size in the manifest: it was cut, or written again";
     SHA256: Error Content "kd.manifest.sha256",
-        "a file has another sha256 than the manifest says: a byte of it was changed";
+        "a file does not have the sha256 in the manifest: a byte of it was changed";
     COUNTS: Error Structure "kd.manifest.counts",
         "rows, tokens or supervised tokens are not what the manifest says";
     SURPLUS: Error Structure "kd.manifest.surplus",
-        "a dataset that no manifest names: it may be unfinished, or of another run",
-        hint "a shard counts once its part manifest stands; take it away, or write it again";
+        "a dataset that no manifest names: it may be unfinished, or from another run",
+        hint "a shard counts once its part manifest exists; remove it, or write it again";
     CONFIG: Error Structure "kd.manifest.config",
         "config_hash is not the hash of the config, or the tokenizer is not the one of the config";
     PARTS: Error Structure "kd.manifest.parts",
         "manifest.json and the part manifests contradict one another",
         hint "make manifest.json again from the parts; try: ds-manifest";
     INPUT: Error Structure "kd.manifest.input",
-        "the dataset was made from another input than the manifest given by --input-manifest";
+        "the dataset was not made from the input of the manifest given by --input-manifest";
 }
 
 impl Manifests {
@@ -79,7 +79,7 @@ impl Manifests {
         }
         for (path, part) in &self.parts {
             if part.config.is_some() != part.config_hash.is_some() {
-                findings.add(&CONFIG, path, "of config and config_hash only one is there");
+                findings.add(&CONFIG, path, "has only one of config and config_hash");
             }
             if let Some(cause) = part.config.as_ref().and_then(|config| contradiction(config, part))
             {
@@ -112,7 +112,7 @@ impl Manifests {
         inventory::compare(claims, &checks, context, findings)
     }
 
-    /// Whether a part is a concatenation: then what was read went to other splits too.
+    /// Whether a part is a concatenation: then some of what was read went to other splits.
     fn has_concatenation(&self) -> bool {
         self.parts.iter().any(|(_, part)| part.splits.contains_key(ALL))
     }
@@ -163,7 +163,7 @@ impl Manifests {
         }
     }
 
-    /// The root's manifest and those of the parts.
+    /// Compares the root's manifest with those of the parts.
     fn parts(&self, findings: &mut Findings<'_>) {
         let Some((root_path, root)) = &self.root else { return };
         let manifest = root.input.manifest_sha256.as_deref();
@@ -205,7 +205,7 @@ impl Manifests {
         }
     }
 
-    /// What the root's manifest and those of the parts say of each prefix.
+    /// Compares what the root's manifest and the part manifests say of each prefix.
     fn shards(&self, root_path: &Path, findings: &mut Findings<'_>) {
         let mut by_prefix: BTreeMap<&Path, Vec<&Claim>> = BTreeMap::new();
         for claim in &self.claims {
@@ -254,12 +254,12 @@ impl Claim {
     }
 }
 
-/// Where the policy and spans of a part are not of its config.
+/// The cause if the policy or spans of a part do not agree with its config.
 fn contradiction(config: &KdConfig, part: &KdPart) -> Option<String> {
     let policy = part.source.policy.as_deref();
     if !matches!(policy, Some("synth-kd-v1" | "chat")) {
         let policy = policy.unwrap_or("missing");
-        return Some(format!("source.policy is {policy}, none that is known"));
+        return Some(format!("source.policy is {policy}, which is not known"));
     }
     let spans = part.source.spans.as_ref()?;
     let mut channels = config.assistant_channels.iter();
@@ -267,7 +267,7 @@ fn contradiction(config: &KdConfig, part: &KdPart) -> Option<String> {
     Some(format!("source.spans has no {channel:?}, which the config supervises"))
 }
 
-/// A config against its hash, and a tokenizer against the one that is known here.
+/// Compares a config with its hash, and a tokenizer with the one that is known here.
 fn config(
     path: &Path,
     config: &KdConfig,
@@ -284,7 +284,7 @@ fn config(
         findings.add(
             &CONFIG,
             path,
-            format_args!("config_hash is {hash}; that of the config is {computed}"),
+            format_args!("config_hash is {hash}; the config's hash is {computed}"),
         );
     }
     let ours = [
@@ -302,7 +302,7 @@ fn config(
     }
 }
 
-/// Where a number is not the sum that it should be; `None` is a sum beyond all numbers.
+/// The cause if a number is not the sum that it should be; the sum `None` is over 2^64.
 fn sum_differs(what: &str, told: u64, sum: Option<u64>) -> Option<String> {
     match sum {
         Some(sum) => (told != sum).then(|| format!("{what} is {told}, not {sum}")),
@@ -310,8 +310,8 @@ fn sum_differs(what: &str, told: u64, sum: Option<u64>) -> Option<String> {
     }
 }
 
-/// Where not all that was read was written or rejected. Of a concatenation of one split the others
-/// may have got the rest.
+/// The cause if not every record read was written or rejected. In a concatenation of one split the
+/// rest may have gone to the others.
 fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String> {
     let RecordCounts { read, written, rejected } = *records;
     match written.checked_add(rejected) {
@@ -320,7 +320,7 @@ fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String
     }
 }
 
-/// Where supervised tokens by span id are not those told.
+/// The causes where supervised tokens by span id are not those stated.
 fn spans_differ(told: &BTreeMap<String, u64>, spans: &[u64; 256]) -> Vec<String> {
     let ids = (1..=255u8).map(|id| (id.to_string(), spans[usize::from(id)]));
     let counts = ids.map(|(id, found)| (told.get(&id).copied().unwrap_or(0), found, id));

@@ -1,5 +1,5 @@
-//! The manifests of a dataset: reading them, and what they say of how it was made. What else they
-//! say is compared in `compare.rs`.
+//! The manifests of a dataset: reads them, and what they say of how it was made. `compare.rs`
+//! compares the rest.
 
 pub(super) mod compare;
 
@@ -20,7 +20,7 @@ use crate::harmony::{Alignment, Policy, Spans};
 
 checks! {
     FORM: Error Structure "kd.manifest.form",
-        "a manifest that cannot be read: nobody can say what the dataset was made of";
+        "a manifest that cannot be read: what the dataset was made from is not known";
     FOREIGN: Warning Structure "kd.manifest.foreign",
         "a manifest.json of another program: nothing in it is compared";
 }
@@ -33,7 +33,7 @@ struct Claim {
     prefix: PathBuf,
     rows: u64,
     tokens: u64,
-    /// Of the tokens; a root's manifest has none.
+    /// That of the tokens; a root's manifest has none.
     dtype: Option<String>,
     /// By span id; a root's manifest has them for whole splits only.
     supervised: Option<BTreeMap<String, u64>>,
@@ -46,9 +46,9 @@ pub(super) struct Manifests {
     claims: Vec<Claim>,
     root: Option<(PathBuf, KdRootManifest)>,
     parts: Vec<(PathBuf, KdPart)>,
-    /// Whether there are manifests at all (not, whether they can be read).
+    /// Whether there are any manifests, readable or not.
     pub any: bool,
-    /// Whether one of them cannot be read: then it is not known what they leave out.
+    /// Whether one of them cannot be read: then what they leave out is not known.
     unread: bool,
 }
 
@@ -126,7 +126,7 @@ impl Manifests {
         Ok(())
     }
 
-    /// A part manifest; of all its splits, or of the one named.
+    /// Reads a part manifest: all its splits, or the one named.
     fn read_part(
         &mut self,
         path: &Path,
@@ -160,8 +160,8 @@ impl Manifests {
         Ok(())
     }
 
-    /// What the manifests say of how the sequences of a prefix were made; where they say no policy,
-    /// it is the one that the user has said.
+    /// What the manifests say of how the sequences of a prefix were made. Without a policy in them
+    /// it is the user's.
     pub fn rules(&self, prefix: &Path, said: Option<Policy>) -> SequenceRules {
         let names_it = |path: &Path| {
             self.claims.iter().any(|claim| claim.prefix == prefix && claim.manifest == path)
@@ -187,7 +187,7 @@ impl Manifests {
         tokenizers.all(|known| known.is_some_and(|known| known["type"] == "o200k_harmony"))
     }
 
-    /// The fraction of the valid split, where one is told.
+    /// The fraction of the valid split, if one is stated.
     pub fn valid_fraction(&self) -> Option<f64> {
         let of_part = |(_, part): &(PathBuf, KdPart)| part.config.as_ref()?.valid_fraction;
         let of_root = self.root.as_ref().and_then(|(_, root)| root.config.valid_fraction);
@@ -204,7 +204,7 @@ fn claimed(base: &Path, files: &KdFiles) -> Vec<Claimed> {
     files.paths.iter().map(of).collect()
 }
 
-/// The files of a directory whose names end so, in their order; none where there is no directory.
+/// The files of a directory with this ending, by name; none if there is no directory.
 fn json_files(directory: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
     if !directory.is_dir() {
         return Ok(Vec::new());

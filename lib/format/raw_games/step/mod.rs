@@ -26,7 +26,7 @@ pub(super) struct RawStep<'a> {
 /// The name of the kind of valuation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValuationType<'a> {
-    /// The name of this number in [`KNOWN_VALUATIONS`]; `search` where the line has none.
+    /// The name of this number in [`KNOWN_VALUATIONS`]; `search` if the line has none.
     Known(u8),
     Other(&'a str),
 }
@@ -137,7 +137,7 @@ fn optional<'a, T>(
     read(reader).map(Some)
 }
 
-/// The defect of a value that is not what its key needs, or of text that is no value.
+/// The defect of a value that is not what its key needs, or of text that is not a value.
 fn unexpected(reader: &mut Reader<'_>, key: &'static str, expected: &'static str) -> Defect {
     match reader.raw() {
         Ok(value) => Defect::Kind { key, expected, found: excerpt(value) },
@@ -203,7 +203,7 @@ fn board(reader: &mut Reader<'_>) -> Result<[u8; CELLS], Defect> {
         }
         let text = reader.number()?;
         let is_integer = text.bytes().all(|byte| byte.is_ascii_digit());
-        // An integer too long for u64 is an exponent too large, no other kind of value.
+        // An integer too long for u64 is an exponent too large, not another kind of value.
         let value = json::integer_u64(text).or(is_integer.then_some(u64::MAX));
         let exponent = value.ok_or_else(|| Defect::Kind {
             key: "board",

@@ -64,7 +64,7 @@ fn plain(step: &RawStep<'_>) -> Plain {
 }
 
 fn number<T: std::str::FromStr>(value: &RawValue) -> Option<T> {
-    // RawValue is any JSON value; `1e5` is no integer and `"1"` no number to the parsers.
+    // RawValue is any JSON value; for the parsers `1e5` is not an integer and `"1"` not a number.
     value.get().parse().ok()
 }
 
@@ -284,7 +284,7 @@ fn either(text: &[u8]) -> Option<(RawStep<'_>, usize)> {
     new
 }
 
-/// Parses with both parsers, which must agree where the fast one says anything.
+/// Parses with both parsers, which must agree if the fast one takes the line.
 fn parsed(line: &str) -> (Option<Plain>, bool) {
     let mut scratch = String::new();
     let slow = parse(line.as_bytes(), &mut scratch).ok().map(|step| plain(&step));
@@ -294,7 +294,7 @@ fn parsed(line: &str) -> (Option<Plain>, bool) {
         plain(&step)
     });
     if let Some(fast) = &fast {
-        // The fast path leaves it to its caller to find exponents that are too large.
+        // The fast path does not check that exponents are too large; its caller does.
         let large = fast.4.iter().any(|&exponent| exponent > MAX_EXPONENT);
         assert!(large || Some(fast) == slow.as_ref(), "{line}\n{fast:?}\n{slow:?}");
     }
