@@ -1,7 +1,7 @@
 //! What the allocator does with memory that is given back.
 
 /// Lets the allocator keep what is freed, up to 64 MiB, for the next game or batch. glibc would give
-/// columns of that size back to the system and have each page cleared anew: mx-decode takes 15 %
+/// columns of that size back to the system, which clears each page again: mx-decode takes 15 %
 /// less time this way (2.7 M steps, 0.93 s and 0.79 s), and 4 MB more memory. Other C libraries are
 /// left as they are.
 pub fn keep_freed_memory() {
