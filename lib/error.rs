@@ -1,7 +1,7 @@
-//! The one error that leaves the library. What it says is kept apart: what it means for whoever
-//! runs the command ([`Kind`]), where it is ([`Place`], id), why (cause), what to do (hint).
+//! The one error that leaves the library. Its parts are separate: what it means for whoever runs
+//! the command ([`Kind`]), where it is ([`Place`], id), why (cause), what to do (hint).
 //!
-//! Modules that know no files have error types of their own, each with one conversion into this
+//! Modules that do not know files have their own error types, each with one conversion into this
 //! one; the place is added where it is known.
 
 use std::fmt;
@@ -22,7 +22,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The exit codes of every filter, in this one table.
+    /// The exit codes of all filters, in one table.
     pub fn exit_code(self) -> u8 {
         match self {
             Kind::Data => 1,
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// How bad it is that a rule or a check is broken.
+/// The severity of a broken rule or a failed check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     Warning,
@@ -48,7 +48,7 @@ impl Severity {
     }
 }
 
-/// Where something stands in its input.
+/// Where something is in its input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// The path as the user gave it, or `stdin`.
@@ -149,12 +149,12 @@ impl Error {
     }
 
     /// An I/O error at a place. A file that is missing or may not be opened is a usage error, a
-    /// decoder's complaint about the bytes is bad data, all else may be tried again.
+    /// decoder's complaint about the bytes is bad data; any other error may be tried again.
     pub fn io(place: impl Into<Place>, error: &io::Error) -> Error {
         Error::reading(error).at(place)
     }
 
-    /// The same where the place is added later.
+    /// The same, if the place is added later.
     pub fn reading(error: &io::Error) -> Error {
         Error::new(Kind::of_reading(error), os_cause(error))
     }
@@ -167,7 +167,7 @@ impl Error {
     /// The same before its place is known.
     pub fn writing(error: &io::Error) -> Error {
         let kind = match error.kind() {
-            // The directory of an output cannot be made where a file stands.
+            // The directory of an output cannot be made because a file has its name.
             io::ErrorKind::NotFound
             | io::ErrorKind::PermissionDenied
             | io::ErrorKind::AlreadyExists
@@ -177,8 +177,8 @@ impl Error {
         Error::new(kind, os_cause(error))
     }
 
-    /// The same error with its place. Where it has one already, the new one is that of the whole
-    /// in which the old one lies.
+    /// The same error with its place. If it has a place already, the new one is the place of the
+    /// whole that contains the old one.
     pub fn at(mut self, place: impl Into<Place>) -> Error {
         let outer = place.into();
         self.0.place = Some(match self.0.place.take() {
@@ -190,13 +190,13 @@ impl Error {
         self
     }
 
-    /// The same error without its place and id, for whoever shows these by themselves.
+    /// The same error without its place and id, for callers that show these themselves.
     pub fn without_place(mut self) -> Error {
         (self.0.place, self.0.id) = (None, None);
         self
     }
 
-    /// The same error, of the record with this id.
+    /// The same error, for the record with this id.
     pub fn id(mut self, id: Option<&str>) -> Error {
         self.0.id = id.map(str::to_string);
         self
@@ -208,7 +208,7 @@ impl Error {
         self
     }
 
-    /// The same error, of an input that ends too early.
+    /// The same error, for an input that ends too early.
     pub fn truncation(mut self) -> Error {
         self.0.is_truncation = true;
         self
@@ -256,7 +256,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Arrow refuses what does not fit together: columns of different lengths, batches past 2^31.
+/// Arrow refuses data that does not fit together: columns of different lengths, batches past 2^31.
 impl From<arrow_schema::ArrowError> for Error {
     fn from(error: arrow_schema::ArrowError) -> Error {
         Error::data(error)
@@ -264,7 +264,7 @@ impl From<arrow_schema::ArrowError> for Error {
 }
 
 impl Kind {
-    /// What an I/O error means that reading met.
+    /// What an I/O error while reading means.
     pub fn of_reading(error: &io::Error) -> Kind {
         match error.kind() {
             io::ErrorKind::NotFound
@@ -280,7 +280,7 @@ impl Kind {
     }
 }
 
-/// The system's own words, without Rust's "(os error 28)".
+/// The system's message, without Rust's "(os error 28)".
 fn os_cause(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error ") {
@@ -289,7 +289,7 @@ fn os_cause(error: &io::Error) -> String {
     }
 }
 
-/// A path as it stands in messages.
+/// A path as shown in messages.
 pub fn shown(path: &Path) -> String {
     path.display().to_string()
 }

@@ -16,11 +16,11 @@
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
 //! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs | `error` |
-//! | [`batch`] | what crosses from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
+//! | [`batch`] | what passes from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
 //! | [`format`] | a folder for each format on disk: reader, writer, types, and its page `FORMAT.md` | `batch`, domain modules |
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
 //! | [`check`] | a folder for each family of checks; a check is declared where it is used | all above |
-//! | [`dataset`] | the table of formats, and [`dataset::open`], which opens whatever holds records | all above |
+//! | [`dataset`] | the table of formats, and [`dataset::open`], which opens everything that holds records | all above |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!

@@ -1,5 +1,5 @@
-//! The loop of every filter, once: take what comes, work on it (on several threads), write it;
-//! count, drop what is rejected, show progress, and finish the output only when all went well.
+//! The one loop of all filters: read a batch, work on it (on several threads), write it; count,
+//! drop rejected records, show progress, and finish the output only when all went well.
 
 use std::num::NonZeroUsize;
 
@@ -10,14 +10,14 @@ use crate::cli::{
 use crate::error::Result;
 use crate::stream::Reader;
 
-/// Where the items come from that a filter works on.
+/// The source of the items that a filter works on.
 pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
     type Input: Send;
 
-    /// How many records there will be, where that is known.
+    /// How many records there will be, if known.
     fn total(&self) -> Option<u64>;
 
-    /// Records that the filters before have dropped; known after the last item.
+    /// Records that earlier filters have dropped; known after the last item.
     fn rejected(&self) -> u64 {
         0
     }
@@ -35,7 +35,7 @@ impl Feed for Reader {
     }
 }
 
-/// Items that no reader reads: files, puzzles to be made.
+/// Items that are not read by a reader: files, puzzles to be made.
 pub struct Items<I> {
     pub items: I,
     pub total: u64,
@@ -80,22 +80,22 @@ impl<'a> Runner<'a> {
         Runner { on_error: on_error.clone(), ..self }
     }
 
-    /// Goes on with rejects that are open already: opening the input has filled them.
+    /// Continues with rejects that are open already: opening the input has added to them.
     pub fn rejects(self, rejects: Rejects) -> Runner<'a> {
         Runner { rejects: Some(rejects), ..self }
     }
 
-    /// Work is done on so many threads; the output is the same.
+    /// The number of threads; the output is the same for every number.
     pub fn jobs(self, jobs: NonZeroUsize) -> Runner<'a> {
         Runner { jobs, ..self }
     }
 
-    /// So many records must come, if a number is given.
+    /// The number of records that must be read, if given.
     pub fn expect(self, records: Option<u64>) -> Runner<'a> {
         Runner { expected: records, ..self }
     }
 
-    /// Writes what comes as it is.
+    /// Writes the batches unchanged.
     pub fn copy(self, reader: Reader, sink: impl Sink) -> Result<()> {
         self.run(reader, || |batch| Ok(batch), sink)
     }

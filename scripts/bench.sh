@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures every filter beside its peers and says which goals are reached.
+# Compares every filter with its peers and says which goals are reached.
 #
 #     GRISTMILL_DATA=DIR scripts/bench.sh [--quick] [--only NAME...] [-o FILE]
 #

@@ -14,11 +14,11 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
   --legality board|values   branches that count as legal: those that the board can move and that
                             have a value, or all that have a value (board)
   --on-error fail|skip      what to do with a bad game (fail)
-  --overwrite               replace the pack that stands in PACK_DIR
+  --overwrite               replace the pack in PACK_DIR
   --no-check                do not run ds-check on PACK_DIR
   -h, --help
 
-  Exit codes: 0 done, 1 bad data (PACK_DIR stands where ds-check has found it), 2 usage or a missing
+  Exit codes: 0 done, 1 bad data (if PACK_DIR fails ds-check, it is kept), 2 usage or a missing
   input, 75 not now, try again.
 EOT
 }
@@ -29,7 +29,7 @@ die() {
 }
 
 number() {
-    [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1 wants a number of at least 1, not '$2'"
+    [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1 needs a number of at least 1, not '$2'"
 }
 
 jobs=$(nproc) check=1 decode=() pack=()
@@ -41,7 +41,7 @@ while (($#)); do
     --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --shard-rows | --jobs | --legality | --on-error)
-        (($# > 1)) || die "$1 wants a value"
+        (($# > 1)) || die "$1 needs a value"
         ;;&
     --shard-rows) number "$1" "$2" && pack+=(--shard-rows "$2") ;;
     --jobs) number "$1" "$2" && jobs=$2 ;;
@@ -51,7 +51,7 @@ while (($#)); do
     esac
     shift 2
 done
-((${#positional[@]} == 2)) || die "RAW_DIR and PACK_DIR are wanted; see --help"
+((${#positional[@]} == 2)) || die "RAW_DIR and PACK_DIR are required; see --help"
 raw=${positional[0]} out=${positional[1]}
 
 # The filters built here come first; installed ones otherwise.
@@ -59,8 +59,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [[ ! -x $here/target/release/mx-decode ]] || PATH=$here/target/release:$PATH
 command -v mx-decode >/dev/null || die "mx-decode is not there; try: cargo build --release"
 
-# Arrow ends with a marker: npy-pack publishes nothing where mx-decode has failed, not even where it
-# has written nothing at all.
+# Arrow ends with a marker: npy-pack publishes nothing if mx-decode has failed, even if that has
+# written nothing at all.
 export GRISTMILL_TO=arrow
 status=(0)
 mx-decode "$raw" --jobs "$jobs" "${decode[@]}" |

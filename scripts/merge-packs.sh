@@ -8,16 +8,16 @@ usage() {
 Usage: scripts/merge-packs.sh OUT IN... [options]
 
   OUT receives the games of every IN in that order: steps.npy (or steps-00000.npy, ...),
-  valuation_types.json, metadata.db and manifest.json. It may overlap with no IN.
+  valuation_types.json, metadata.db and manifest.json. It must not overlap with any IN.
 
   --shard-rows N    rows in each file but the last (all in one)
-  --overwrite       replace the pack that stands in OUT
+  --overwrite       replace the pack in OUT
   --delete-inputs   delete the files of every IN once OUT has passed ds-check
   --no-check        do not run ds-check on OUT
   -h, --help
 
-  Exit codes: 0 done, 1 bad data (OUT stands and inputs are kept where ds-check has found it), 2
-  usage, a missing input or an overlap, 75 not now, try again.
+  Exit codes: 0 done, 1 bad data (if OUT fails ds-check, it and the inputs are kept), 2 usage, a
+  missing input or an overlap, 75 not now, try again.
 EOT
 }
 
@@ -27,7 +27,7 @@ die() {
 }
 
 number() {
-    [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1 wants a number of at least 1, not '$2'"
+    [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1 needs a number of at least 1, not '$2'"
 }
 
 delete='' check=1 pack=()
@@ -41,7 +41,7 @@ while (($#)); do
     --) shift && positional+=("$@") && break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --shard-rows)
-        (($# > 1)) || die "$1 wants a value"
+        (($# > 1)) || die "$1 needs a value"
         number "$1" "$2" && pack+=(--shard-rows "$2")
         ;;
     -*) die "unknown option $1; see --help" ;;
@@ -49,10 +49,10 @@ while (($#)); do
     esac
     shift 2
 done
-((${#positional[@]} >= 2)) || die "OUT and at least one IN are wanted; see --help"
+((${#positional[@]} >= 2)) || die "OUT and at least one IN are required; see --help"
 [[ -z $delete || -n $check ]] || die "--delete-inputs and --no-check exclude each other"
 out=${positional[0]} inputs=("${positional[@]:1}")
-# A name that begins with a dash is none of an option.
+# A name that begins with a dash is not an option.
 [[ $out != -* ]] || out=./$out
 for i in "${!inputs[@]}"; do
     [[ ${inputs[i]} != -* ]] || inputs[i]=./${inputs[i]}
@@ -65,7 +65,7 @@ command -v npy-pack >/dev/null || die "npy-pack is not there; try: cargo build -
 [[ -z $check ]] || command -v ds-check >/dev/null ||
     die "ds-check is not there; try: cargo build --release${delete:+ (nothing is deleted unchecked)}"
 
-# Whether the first path is the second directory or lies in it, whatever links and mounts lead there.
+# Whether the first path is the second directory or lies in it, also through links and mounts.
 inside() {
     local path
     path=$(realpath -m -- "$1")
@@ -99,7 +99,7 @@ report=$(ds-check --quiet "$out" 2>&1) || code=$?
 }
 
 [[ -n $delete ]] || exit 0
-# What vouches for the rows goes first. Files that are no part of a pack stay, with their directory.
+# The manifest is deleted first. Files that are not part of a pack stay, with their directory.
 for in in "${inputs[@]}"; do
     rm -f -- "$in"/{manifest.json,metadata.db{,-wal,-shm,-journal},valuation_types.json,steps.npy}
     find -H "$in" -maxdepth 1 -name 'steps-*.npy' -delete

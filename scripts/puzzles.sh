@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puzzle sets for the HRM loader: one for each domain that inputs are given of.
+# Puzzle sets for the HRM loader: one for each domain for which inputs are given.
 set -euo pipefail
 
 usage() {
@@ -12,17 +12,17 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--
   --sudoku DIR     train.csv and test.csv with the fields source,question,answer,rating
   --maze DIR       the same
   --arc DIR        tasks; may be given several times
-  --domino N       states in each split, of games that are played here
-  --num-aug K      augmentations of each puzzle; of mazes 7, of Domino states 6 at most (3)
-  --seed S         decides every draw (42)
+  --domino N       states in each split; the games are played by the filter
+  --num-aug K      augmentations of each puzzle; at most 7 for mazes, 6 for Domino states (3)
+  --seed S         seed of all random choices (42)
   --jobs N         threads (all processors)
   --on-error fail|skip   what to do with a bad row or task (fail)
-  --overwrite      replace the sets that stand in OUT_DIR
+  --overwrite      replace the sets in OUT_DIR
   --no-check       do not run ds-check on the sets
   -h, --help
 
-  Exit codes: 0 done, 1 bad data (a set stands where ds-check has found it), 2 usage or a missing
-  input, 75 not now, try again.
+  Exit codes: 0 done, 1 bad data (a set that fails ds-check is kept), 2 usage or a missing input,
+  75 not now, try again.
 EOT
 }
 
@@ -32,7 +32,7 @@ die() {
 }
 
 number() {
-    [[ $2 =~ ^[0-9]+$ ]] || die "$1 wants a number, not '$2'"
+    [[ $2 =~ ^[0-9]+$ ]] || die "$1 needs a number, not '$2'"
 }
 
 at_most() {
@@ -48,7 +48,7 @@ while (($#)); do
     --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --sudoku | --maze | --arc | --domino | --num-aug | --seed | --jobs | --on-error)
-        (($# > 1)) || die "$1 wants a value"
+        (($# > 1)) || die "$1 needs a value"
         ;;&
     --sudoku) sudoku=$2 ;;
     --maze) maze=$2 ;;
@@ -63,7 +63,7 @@ while (($#)); do
     esac
     shift 2
 done
-((${#positional[@]} == 1)) || die "OUT_DIR is wanted; see --help"
+((${#positional[@]} == 1)) || die "OUT_DIR is required; see --help"
 [[ -n $sudoku$maze$domino${arc[*]-} ]] || die "nothing to build: give --sudoku, --maze, --arc or --domino"
 out=${positional[0]}
 
@@ -72,8 +72,8 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 [[ ! -x $here/target/release/puzzle-encode ]] || PATH=$here/target/release:$PATH
 command -v puzzle-encode >/dev/null || die "puzzle-encode is not there; try: cargo build --release"
 
-# Arrow ends with a marker: npy-pack publishes nothing where puzzle-encode has failed, not even
-# where it has written nothing at all.
+# Arrow ends with a marker: npy-pack publishes nothing if puzzle-encode has failed, even if that
+# has written nothing at all.
 export GRISTMILL_TO=arrow
 
 # build DOMAIN ARGUMENTS...: one set, checked.

@@ -6,7 +6,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 cargo build --release --bins
 PATH=$PWD/target/release:$PATH
 
-# The example as a shard of the kind that the pipeline reads, with the manifest beside it.
+# The example as a shard in the form that the pipeline reads, with the manifest beside it.
 out=${1:-target/quickstart}
 rm -rf "$out"
 mkdir -p "$out/input"

@@ -10,21 +10,21 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   INPUT_DIR holds manifest.json and synth_harmony_shard_NN.parquet; ROOT receives
   {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and manifest.json.
 
-  --valid-fraction F        share of the ids that is valid (0.001)
+  --valid-fraction F        share of the ids that goes to valid (0.001)
   --jobs N                  shards side by side (all processors)
   --max-rows N              the first N rows of all shards together
   --max-rows-per-shard N    the first N rows of each shard
-  --max-tokens N            about N tokens: each shard stops behind the row that reaches its share
-  --overwrite               replace what stands in ROOT
-  --resume                  keep the shards that are finished with these very settings
+  --max-tokens N            about N tokens: each shard stops after the row that reaches its share
+  --overwrite               replace what is in ROOT
+  --resume                  keep the shards that are finished with the same settings
   --on-error fail|skip      what to do with a bad record (fail)
   --no-check                do not run ds-check on ROOT
   -h, --help
 
   GRISTMILL_TO=ndjson sends NDJSON instead of Arrow through the pipes.
 
-  Exit codes: 0 done, 1 bad data (ROOT stands where ds-check has found it), 2 usage or a
-  missing input, 75 not now, try again.
+  Exit codes: 0 done, 1 bad data (if ROOT fails ds-check, it is kept), 2 usage or a missing input,
+  75 not now, try again.
 EOT
 }
 
@@ -34,7 +34,7 @@ die() {
 }
 
 number() {
-    [[ $2 =~ ^[0-9]+$ ]] || die "$1 wants a number, not '$2'"
+    [[ $2 =~ ^[0-9]+$ ]] || die "$1 needs a number, not '$2'"
 }
 
 fraction=0.001 jobs=$(nproc) max_rows='' max_rows_per_shard='' max_tokens=''
@@ -48,7 +48,7 @@ while (($#)); do
     --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --max-rows | --max-rows-per-shard | --max-tokens | --on-error)
-        (($# > 1)) || die "$1 wants a value"
+        (($# > 1)) || die "$1 needs a value"
         ;;&
     --valid-fraction) fraction=$2 ;;
     --on-error) on_error=$2 ;;
@@ -61,8 +61,8 @@ while (($#)); do
     esac
     shift 2
 done
-((${#positional[@]} == 2)) || die "INPUT_DIR and ROOT are wanted; see --help"
-((jobs > 0)) || die "--jobs wants at least 1"
+((${#positional[@]} == 2)) || die "INPUT_DIR and ROOT are required; see --help"
+((jobs > 0)) || die "--jobs needs at least 1"
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} root=${positional[1]}
 
@@ -80,7 +80,7 @@ shopt -u nullglob
 [[ -z $(ls -A "$root" 2>/dev/null) || -n $overwrite || -n $resume ]] ||
     die "$root is not empty; try: --resume, or --overwrite"
 
-# One line for each shard: its name, its file, its limits. Rows are shared out in name order.
+# One line for each shard: its name, its file, its limits. Rows are divided in name order.
 plan=() names=() left=$max_rows
 for file in "${files[@]}"; do
     name=${file##*/synth_harmony_} && name=${name%.parquet}
@@ -96,7 +96,7 @@ for file in "${files[@]}"; do
     names+=(--expect "$name")
 done
 
-# One shard. Every stage's failure counts, the earliest first.
+# One shard. Every stage's failure counts; the earliest gives the exit code.
 run_shard() {
     set -o pipefail
     local name file rows tokens limits=() source=() quiet=()
@@ -110,7 +110,7 @@ run_shard() {
     fi
     [[ -t 2 ]] || quiet=(-q)
     [[ -z $OVERWRITE$RESUME ]] || part+=(--overwrite)
-    # NDJSON has no end marker: where the number of records is known, it stands for one.
+    # NDJSON has no end marker: the number of records replaces it, if known.
     if [[ $GRISTMILL_TO == ndjson && $ON_ERROR == fail && -z ${tokens:-} ]]; then
         local expected
         expected=$(ds-cat --count "$file" "${limits[@]}") || return
@@ -121,7 +121,7 @@ run_shard() {
         span-mask --progress never |
         "${part[@]}" "${source[@]}" --progress never && return 0
     status=("${PIPESTATUS[@]}")
-    # Elsewhere a cut NDJSON stream looks whole to mmidx-write: its part must not count.
+    # Otherwise a cut NDJSON stream looks whole to mmidx-write: its part must not count.
     ((status[2])) || rm -f "$ROOT/parts/$name.json"
     # A stage that only lost its reader (SIGPIPE, 141) or its writer (75) is not the cause.
     for code in "${status[@]}"; do
@@ -133,12 +133,12 @@ export -f run_shard
 export GRISTMILL_TO=${GRISTMILL_TO:-arrow}
 export ROOT=$root FRACTION=$fraction OVERWRITE=$overwrite RESUME=$resume ON_ERROR=$on_error
 
-# The root's manifest vouches for the whole: it goes before anything changes, and comes back last.
+# The root's manifest says that all is complete: it is removed first and written last.
 rm -f "$root/manifest.json"
 
 failed=0
 if command -v parallel >/dev/null && ((jobs > 1 && ${#plan[@]} > 1)); then
-    # GNU parallel's own exit code counts failures; the codes of the shards stand in its job log.
+    # GNU parallel's own exit code counts failures; the codes of the shards are in its job log.
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
     printf '%s\n' "${plan[@]}" |

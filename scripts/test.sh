@@ -2,8 +2,8 @@
 # Installs what the tests need (a Python venv with the independent implementations) and runs them
 # all: format, lints, unit tests, and the binaries on real input.
 #
-# GRISTMILL_DATA names the directory of reference data; tests that need it are skipped, with a
-# line that says so, where it is unset. Arguments go to cargo test.
+# GRISTMILL_DATA names the directory of reference data; if it is unset, tests that need it are
+# skipped, with a line that says so. Arguments go to cargo test.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -12,6 +12,6 @@ export GRISTMILL_PYTHON=$PWD/target/venv/bin/python
 
 cargo fmt --check
 cargo clippy --release --all-targets -- -D warnings
-# One profile for the tests and for daily use: what is tested is what runs.
+# One profile for the tests and for daily use: the tested build is the one that is used.
 cargo test --release "$@"
 scripts/quickstart.sh target/quickstart-test >/dev/null

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes target/venv, which has the independent implementations that tests and benchmarks compare
-# with, unless it is there.
+# Makes target/venv unless it is there: the independent implementations that tests and benchmarks
+# compare with.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

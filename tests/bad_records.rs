@@ -5,7 +5,7 @@ mod common;
 use common::{TempDir, bash, bash_with, conversation, conversations, tool};
 use serde_json::{Value, json};
 
-/// Every bad conversation of the contract, and what is said of it.
+/// Every bad conversation of the contract, and its message.
 const BAD: [(&str, &str); 21] = [
     (r#"{"messages":[]}"#, "the id is missing or null"),
     (
@@ -176,7 +176,7 @@ fn records_of_files_are_numbered() {
     assert!(skipped.stderr.contains(":4: the id is missing or null; "), "{skipped:?}");
 }
 
-/// What is after a limit is not read.
+/// Records after a limit are not looked at.
 #[test]
 fn limits_end_before_what_is_bad() {
     let dir = TempDir::new();
@@ -270,7 +270,7 @@ fn the_number_of_records_may_be_expected() {
     write(3).silent();
 }
 
-/// The sink tells what the whole pipeline dropped: an Arrow stream carries the count behind its
+/// The sink reports what the whole pipeline dropped: an Arrow stream carries the count after its
 /// records, where other readers have stopped.
 #[test]
 fn a_part_manifest_counts_what_was_dropped_before_the_sink() {

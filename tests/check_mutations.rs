@@ -22,7 +22,7 @@ const THREADS: usize = 2;
 struct Set {
     name: &'static str,
     make: fn(&Good) -> TempDir,
-    /// What ds-check is given; the first is the path. Names of files below the copy stand in `{}`.
+    /// The arguments of ds-check; the first is the path. Names of files below the copy are in `{}`.
     arguments: &'static [&'static str],
     /// Which of its files are changed, by how their names begin.
     below: &'static str,
@@ -263,7 +263,7 @@ fn no_changed_byte_escapes() {
 }
 
 /// A token of a text that became another one, in a text that encodes to just these tokens: a good
-/// dataset of another text. Only a hash could tell.
+/// dataset of another text. Only a hash could show it.
 fn free_token(change: &Change) -> Option<String> {
     let prefix = change.file.strip_suffix("_tokens.bin")?;
     let triple = Triple::read(change.dir, prefix);
@@ -341,7 +341,7 @@ fn free_in_shard_manifest(change: &Change) -> Option<String> {
     same.then(|| free_json(change, &["storage.shards.*.path"])).flatten()
 }
 
-/// Members of a manifest that say how a dataset was made, and bind nothing in it.
+/// Members of a manifest that say how a dataset was made, without effect on its content.
 fn free_json(change: &Change, members: &[&str]) -> Option<String> {
     let places = json_places(change)?;
     if places.is_empty() {
@@ -358,7 +358,7 @@ fn free_json(change: &Change, members: &[&str]) -> Option<String> {
     places.iter().map(member).collect::<Option<Vec<_>>>()?.pop()
 }
 
-/// A conversation with its messages as values, as it comes where they are told to be JSON.
+/// A conversation with its messages as JSON values.
 fn parsed_messages(mut record: Value) -> Value {
     if let Some(Value::String(text)) = record.get("messages_json")
         && let Ok(mut value) = serde_json::from_str::<Value>(text)
@@ -412,7 +412,7 @@ fn free_record(change: &Change) -> Option<String> {
     why.map(str::to_string)
 }
 
-/// How a pack was made; values of moves, whose truth nobody knows; names that bind nothing.
+/// How a pack was made; values of moves, which nobody can verify; names without effect.
 fn free_in_pack(change: &Change) -> Option<String> {
     match change.file.strip_prefix("pack/")? {
         "manifest.json" => free_json(change, &["git_sha", "run", "provenance"]),
@@ -450,7 +450,7 @@ fn free_in_pack(change: &Change) -> Option<String> {
     }
 }
 
-/// A clue more or less, as the answer has it.
+/// One clue more or less, in agreement with the answer.
 fn free_in_puzzles(change: &Change) -> Option<String> {
     let name = change.file.strip_prefix("sudoku/")?;
     if name == "build.json" {

@@ -1,5 +1,5 @@
-//! Every filter opens every dataset that holds its records, with no ds-cat in front: what it makes
-//! is what the pipe makes.
+//! Every filter opens every dataset that holds its records, without ds-cat: the output is the same
+//! as with the pipe.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn place() -> TempDir {
     dir
 }
 
-/// What a command prints in both encodings is what it prints when ds-cat reads its inputs.
+/// A command prints the same in both encodings as when ds-cat reads its inputs.
 #[track_caller]
 fn same_as_piped(filter: &str, flags: &str, inputs: &str) {
     for to in ["ndjson", "arrow"] {
@@ -62,7 +62,7 @@ fn a_root_and_its_prefixes_are_tokens() {
     same_as_piped("span-mask", "--align token", &tokens);
 }
 
-/// The masks of a triple are made anew; a stream that has masks is refused as before.
+/// The masks of a triple are made again; a stream that has masks is refused as before.
 #[test]
 fn span_mask_makes_the_masks_of_a_triple_anew() {
     let dir = place();

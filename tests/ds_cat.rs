@@ -83,7 +83,7 @@ fn to_parquet_and_back() {
         .fails(2, &["exists already; try: --overwrite"]);
     ds_cat(&[&shard, "--limit", "1", "--to", "parquet", "-o", &copy, "--overwrite"]).silent();
     assert_eq!(ds_cat(&[&copy, "--count"]).silent().text(), "1\n");
-    ds_cat(&[&shard, "--to", "parquet"]).says(2, "ds-cat: --to parquet wants -o FILE");
+    ds_cat(&[&shard, "--to", "parquet"]).says(2, "ds-cat: --to parquet needs -o FILE");
     assert_no_temporaries(dir.path());
 }
 

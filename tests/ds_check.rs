@@ -1,4 +1,4 @@
-//! ds-check: every check finds its defect, and nothing is found in what is good.
+//! ds-check: every check finds its defect, and nothing is found in good datasets.
 
 mod checks;
 mod common;
@@ -10,8 +10,8 @@ use checks::{Good, catalogue, ds_check, found, found_on_stdin};
 use common::{TempDir, bash, conversation, data, files_in, tool};
 use serde_json::Value;
 
-/// Each check has a defect that it alone finds. Where others cannot but find it too, the table of
-/// the defects says so.
+/// Each check has a defect that it alone finds. If others must find it too, the table of the
+/// defects says so.
 #[test]
 fn every_check_finds_its_defect_alone() {
     let good = Good::new();
@@ -75,7 +75,7 @@ fn streams_in_every_guise() {
         found(&[&dir.at(name)]).nothing();
         found_on_stdin(&[], &dir.read(name)).nothing();
     }
-    // What is cut short is told, however it is packed.
+    // A cut file is reported, however it is compressed.
     for name in ["m.arrows", "m.arrows.gz", "m.ndjson.gz", "c.ndjson.zst"] {
         let bytes = dir.read(name);
         let found = found_on_stdin(&[], &bytes[..bytes.len() * 2 / 3]);
@@ -210,7 +210,7 @@ fn malformed_puzzle_sets_get_their_verdicts() {
     }
 }
 
-/// Sets that other builders made are not as ours, and can be trained on.
+/// Sets of other builders differ from ours, and can be trained on.
 #[test]
 fn wild_puzzle_sets_have_warnings_only() {
     let Some(data) = data("hrm/wild") else { return };
@@ -283,7 +283,7 @@ fn prefixes_of_different_policies_side_by_side() {
     found(&[&dir.at("d")]).nothing();
 }
 
-/// Slices put together split by split: what was read is told for both splits in each.
+/// Slices joined split by split: each states what was read for both splits.
 #[test]
 fn concatenated_roots_are_good() {
     let good = Good::new();

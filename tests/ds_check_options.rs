@@ -95,7 +95,7 @@ fn structure_reads_no_values() {
     found(&[&dir.at("kd/p"), "--structure"]).nothing();
     edit(&dir, "kd/p_tokens.idx", |idx| idx.truncate(idx.len() - 8));
     assert_eq!(found(&[&dir.at("kd/p"), "--structure"]).ids(), ["kd.idx.length"]);
-    // Not one content check is left to be made, not one structure check left out.
+    // No content check is run, and no structure check is left out.
     let list = ds_check(&["--list", "--format", "json"]).run().silent().records();
     for defect in DEFECTS.iter().copied().flatten() {
         let check = list.iter().find(|check| check["check"] == defect.id).unwrap();
@@ -143,7 +143,7 @@ fn json_has_one_form() {
         }
         let of_level =
             |level: &str| found.findings.iter().filter(|finding| finding["level"] == level).count();
-        // No defect here is found more often than is shown, but those of all sequences.
+        // Only the defects of all sequences are found more often than is shown.
         if found.counts().values().all(|&count| count <= 20) {
             assert_eq!(found.summary["errors"], of_level("error"), "{:?}", found.run);
             assert_eq!(found.summary["warnings"], of_level("warning"), "{:?}", found.run);
@@ -184,7 +184,7 @@ fn several_paths_are_one_report() {
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with('/')).collect();
     let verdicts = lines.iter().map(|line| line.rsplit_once(": ").unwrap().1);
     assert_eq!(verdicts.collect::<Vec<_>>(), ["40 errors", "ok", "ok", "ok"], "{text}");
-    // What cannot be looked at ends the run, whatever was found before.
+    // An input that cannot be read ends the run, whatever was found before.
     ds_check(&[paths[0], "/nonexistent", "--format", "json"])
         .run()
         .fails(2, &["ds-check: /nonexistent: No such file or directory"]);
@@ -293,7 +293,7 @@ fn a_report_that_cannot_be_written() {
     assert_eq!((run.text().lines().count(), run.stderr.as_str()), (1, ""), "{run:?}");
 }
 
-/// Nothing for people is wider than a terminal, but a word that is.
+/// No line for people is wider than a terminal, except a single long word.
 #[test]
 fn text_fits_a_terminal() {
     let good = Good::new();

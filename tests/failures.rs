@@ -63,7 +63,7 @@ fn a_cut_stream_is_never_published() {
         }
         assert!(!Path::new(&dir.at("out")).exists(), "cut at {cut}");
     }
-    // Nor is one with something behind its end.
+    // Nor is one with something after its end.
     for more in [&b"\0"[..], b"{\"id\":1}\n", b"\xff\xff\xff\xff", b"\xff\xff\xff\xff\0\0\0\0"] {
         let longer = [&stream[..], more].concat();
         let run = tool("mmidx-write").args(&["--prefix", &out]).input(longer).run();
@@ -232,7 +232,7 @@ fn an_output_that_cannot_be_made_is_a_usage_error() {
         let run = tool("mmidx-write").args(&["--prefix", prefix]).input(&line).run();
         run.fails(2, &["mmidx-write: /"]);
     }
-    // What is no regular file is never replaced by one.
+    // Something that is not a regular file is never replaced by one.
     bash(&format!("mkfifo {}; mkdir {}", dir.at("fifo"), dir.at("q_tokens.bin"))).silent();
     let rejects = dir.at("fifo");
     let refused = format!("{rejects}: is not a regular file");

@@ -15,7 +15,7 @@ use gristmill::json::Reader;
 use gristmill::tokenizer::{EOD, token_bytes};
 use serde_json::Value;
 
-/// One conversation rendered alone, or the error's text. It is rendered a second time behind
+/// One conversation rendered alone, or the error's text. It is rendered a second time after
 /// the first, when the renderer knows its messages.
 fn render(renderer: &mut Renderer, json: &str) -> Result<Rendered, String> {
     let mut out = Rendered::default();

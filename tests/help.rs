@@ -1,4 +1,4 @@
-//! What every filter says of itself, and that it says so in the same way.
+//! The help, version and other texts of every filter, in the same form for all.
 
 mod common;
 
@@ -64,7 +64,7 @@ fn examples_use_flags_that_exist() {
                 let listed = own.contains(&format!("{flag} "))
                     || own.contains(&format!("{flag},"))
                     || own.contains(&format!("{flag}\n"));
-                assert!(listed, "{command:?}: {flag} is none of its flags");
+                assert!(listed, "{command:?}: {flag} is not one of its flags");
             }
         }
     }
@@ -135,7 +135,7 @@ fn a_full_disk_is_noticed_even_by_the_help() {
     }
 }
 
-/// Typed alone at a terminal, a filter that waits for records says so instead.
+/// A filter that is started at a terminal without input says so instead of waiting.
 #[test]
 fn no_input_at_a_terminal() {
     if !installed("script") {

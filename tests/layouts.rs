@@ -163,8 +163,8 @@ fn what_games_have_no_place_for_is_told_through_the_pipe() {
         .says(1, &format!("{would} embeddings-*.npy; try: --lossy"));
     let run = pipe(&format!("{legacy} {selfplay}"), &format!("{v1} --lossy")).ok();
     assert_eq!(run.stderr, "npy-pack: warning: lost: score, move_dir, embeddings-*.npy\n");
-    assert_eq!(database(&python, &out)["session"], json!({}), "the list is no key of the pool");
-    // A move in numbers is of no known order, so it is left out too.
+    assert_eq!(database(&python, &out)["session"], json!({}), "the list is not a key of the pool");
+    // The order of moves given as numbers is not known, so they are left out too.
     let script = "import sys, numpy as np; rows = np.zeros(2, [('board', '<u8'), ('move', 'u1')]); \
                   np.save(sys.argv[1], rows)";
     let numeric = directory.write("numeric/x", "");
@@ -172,7 +172,7 @@ fn what_games_have_no_place_for_is_told_through_the_pipe() {
         .silent();
     pipe(&directory.at("numeric"), &format!("{v1} --overwrite"))
         .fails(1, &["would lose move; try: --lossy"]);
-    // Raw logs say more of a step than boards.
+    // Raw logs have more for a step than its board.
     let folder = Folder::new();
     GameText::played(3).write(&folder, "g");
     let line = tool("mx-decode").args(&[folder.path.to_str().unwrap()]).run().silent().stdout;
@@ -251,7 +251,7 @@ fn a_manifest_says_what_was_written() {
         let chain: Vec<&Value> =
             manifest["provenance"].as_array().unwrap().iter().map(|p| &p["name"]).collect();
         assert_eq!(chain, ["ds-cat", "npy-pack"]);
-        // Nothing in it is of this run alone.
+        // Nothing in it depends on this run.
         let first = directory.read("out/manifest.json");
         pipe(&from, &format!("-q -o {out} --overwrite {flags}")).silent();
         assert!(directory.read("out/manifest.json") == first);

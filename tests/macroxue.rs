@@ -145,8 +145,8 @@ fn the_script_is_the_pipeline() {
     let missing = run(&format!("{} {}", out.at("none"), out.at("other")));
     assert_eq!(missing.code(), Some(2), "{missing:?}");
     assert!(missing.stderr.contains("no such folder"), "{missing:?}");
-    assert!(!Path::new(&out.at("other")).exists(), "a stream that never began is no empty pack");
-    run(&raw).fails(2, &["RAW_DIR and PACK_DIR are wanted"]);
+    assert!(!Path::new(&out.at("other")).exists(), "a stream that never began is not a pack");
+    run(&raw).fails(2, &["RAW_DIR and PACK_DIR are required"]);
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn full_disks_and_closed_pipes() {
         ));
         assert_eq!((closed.code(), closed.stderr.as_str()), (Some(141), ""), "{closed:?}");
     }
-    // A file that is too large: the limit of 64 KiB stands for a full disk.
+    // A file that is too large: the limit of 64 KiB acts as a full disk.
     let out = TempDir::new();
     let to = out.at("pack");
     let limited = bash(&format!(

@@ -49,7 +49,7 @@ fn assert_game_b_is_refused(folder: &Folder, said: &str) {
     assert_eq!(rows[rows.len() - 48], 1, "the second run");
 }
 
-/// Every defect of a game's text: how it comes about, its line, and what is said.
+/// Every defect of a game's text: how it is made, its line, and the message.
 #[test]
 fn defects_are_named_by_file_and_line() {
     type Edit = fn(&mut GameText);

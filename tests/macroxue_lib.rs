@@ -126,7 +126,7 @@ fn of_change(change: impl FnOnce(&mut GameText)) -> String {
     error_text(&folder)
 }
 
-/// The error after `from` became `to` in the third step.
+/// The error after `from` is replaced by `to` in the third step.
 fn of_step(from: &str, to: &str) -> String {
     of_change(|text| {
         assert!(text.steps[2].contains(from), "{}", text.steps[2]);

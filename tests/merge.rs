@@ -158,8 +158,8 @@ fn own_keys_of_the_packs_are_kept_and_runs_renumbered() {
     }
 }
 
-/// A checkout of its own for the script, whose filters are those of these tests, with a ds-check
-/// that is what `check` says.
+/// A separate checkout for the script, with the filters of these tests, but with `check` as its
+/// ds-check.
 struct Checkout(TempDir);
 
 impl Checkout {
@@ -224,16 +224,16 @@ fn the_script_merges_checks_and_deletes() {
     let before = place.content();
     place.run("out a b --delete-inputs").fails(2, &["exists already"]);
     assert!(place.content() == before);
-    // What is no part of a pack stays.
+    // Files that are not part of a pack stay.
     place.0.write("b/notes.txt", "mine");
     place.0.write("b/sub/steps-00000.npy", "mine");
     place.run("out a b --overwrite --delete-inputs").ok();
     assert_same_packs(&place.0, "out", "expected");
     assert!(!Path::new(&place.at("a")).exists());
     assert_eq!(files_in(Path::new(&place.at("b"))), ["notes.txt", "sub/steps-00000.npy"]);
-    place.run("--overwrite").fails(2, &["OUT and at least one IN are wanted"]);
+    place.run("--overwrite").fails(2, &["OUT and at least one IN are required"]);
     place.run("out none").fails(2, &["none: no such folder"]);
-    place.run("out2 out --shard-rows 0").fails(2, &["--shard-rows wants a number"]);
+    place.run("out2 out --shard-rows 0").fails(2, &["--shard-rows needs a number"]);
     place.run("out2 out --fast").fails(2, &["unknown option --fast"]);
     let run = place.run("out2 b");
     assert_eq!(run.code(), Some(2), "{run:?}");
@@ -357,7 +357,7 @@ fn a_damaged_input_is_found_by_ds_check_and_kept() {
     place.run("out a b --overwrite --delete-inputs").silent();
     assert_same_packs(&place.0, "out", "expected");
     assert!(!Path::new(&place.at("a")).exists() && !Path::new(&place.at("b")).exists());
-    // What the manifests of the inputs said has not gone with them.
+    // The content of the inputs' manifests is not lost with them.
     let manifest = place.0.json("out/manifest.json");
     assert_eq!(manifest["legality"], "board");
     let chain: Vec<&Value> =

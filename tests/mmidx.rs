@@ -207,7 +207,7 @@ fn what_does_not_belong_together_is_not_concatenated() {
         .fails(1, &["long.part.json: its dtype is not that of"]);
     nothing();
 
-    // A part that is unfinished, or not the one of its manifest.
+    // A part that is unfinished, or does not match its manifest.
     let manifest = dir.read("part1.part.json");
     fs::remove_file(dir.at("part1.part.json")).unwrap();
     concat(&[&first, &second]).fails(2, &["part1: no part manifest"]);
@@ -241,7 +241,7 @@ fn what_does_not_belong_together_is_not_concatenated() {
     dir.write("part1_span.idx", &good);
     nothing();
 
-    // The output is none of the inputs, by whatever name.
+    // The output must not be one of the inputs, under any name.
     let beside = dir.path().join("./part0").display().to_string();
     let before = dir.read("part0_tokens.bin");
     for out in [&first, &beside] {
@@ -302,7 +302,7 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
         "{files:?}"
     );
 
-    // Triples and tokens alone have one manifest: they do not stand side by side either.
+    // A triple and tokens alone share a manifest name: they cannot be side by side either.
     let prefix = dir.at("p");
     let write = |flags: &[&str], lines: &str| {
         tool("mmidx-write").args(&["--prefix", &prefix]).args(flags).input(lines).run()

@@ -1,5 +1,4 @@
-//! NDJSON to the letter: exact integers, odd but legal lines, lines that are none, and inputs that
-//! are compressed.
+//! NDJSON in detail: exact integers, odd but legal lines, illegal lines, and compressed inputs.
 
 mod common;
 
@@ -200,7 +199,7 @@ fn compressed_inputs_are_seen_through() {
         }
         assert_eq!(tool("ds-cat").args(&[at("arrows")]).run().silent().text(), expected);
 
-        // Cut anywhere behind the magic number.
+        // Cut anywhere after the magic number.
         let whole = dir.read("packed");
         let mut cuts: Vec<usize> = (4..40).chain((40..whole.len()).step_by(101)).collect();
         cuts.extend(whole.len() - 12..whole.len());
@@ -219,11 +218,11 @@ fn compressed_inputs_are_seen_through() {
         let cut = &members[..members.len() - 5];
         harmony_tok(cut).fails(75, &["the compressed data ends too early"]);
 
-        // Damaged, or with garbage behind it.
+        // Damaged, or with garbage after it.
         let mut bad = whole.clone();
         let middle = bad.len() / 2;
         bad[middle..middle + 8].fill(0x5a);
-        // (Where damage makes the rest look like one unfinished block, it cannot be told from a cut.)
+        // (Where damage makes the rest look like one unfinished block, it looks like a cut.)
         let damaged = harmony_tok(&bad);
         assert!(matches!(damaged.code(), Some(1 | 75)), "{damaged:?}");
         let behind = harmony_tok([&whole[..], b"garbage, and more of it"].concat());

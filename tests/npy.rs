@@ -60,7 +60,7 @@ fn headers_equal_numpys_and_its_headers_are_read() {
             assert_eq!((found, dtype.num_bytes()), (offset, Some(bytes)), "{line}");
         }
         if let DType::Record(fields) = &header.dtype {
-            // A field with a title stands under both in numpy's table.
+            // A field with a title is in numpy's table under both names.
             let named = fields.iter().filter(|field| !is_padding(field)).count();
             assert!(named <= case.fields.len(), "{line}");
         }

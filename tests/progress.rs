@@ -1,4 +1,4 @@
-//! The progress line in real terminals: when it comes, how wide it is, and that it goes.
+//! The progress line in real terminals: when it appears, how wide it is, and that it disappears.
 
 mod common;
 
@@ -11,8 +11,8 @@ struct Sent {
     silence: f64,
 }
 
-/// Runs a pipeline in a terminal of so many columns. It reads `input`, a named pipe into which
-/// conversations come for so many seconds.
+/// Runs a pipeline in a terminal of that many columns. It reads `input`, a named pipe into which
+/// conversations are written for that many seconds.
 fn terminal(columns: usize, seconds: f64, pipeline: &str) -> Option<Sent> {
     if !installed("script") {
         return None;

@@ -384,7 +384,7 @@ fn several_sets_become_one() {
     let games = "puzzle-encode domino --num-games 1 --to arrow";
     pipe(&format!("({games} --seed 1; {games} --seed 2) | npy-pack -o {}", dir.at("cat")));
     assert_same(Path::new(&dir.at("cat")), Path::new(&both));
-    // A set of which nothing is known has its beginning too.
+    // A set about which nothing is known has its beginning too.
     for seed in [1, 2] {
         fs::remove_file(dir.at(&format!("{seed}/build.json"))).unwrap();
     }
@@ -428,7 +428,7 @@ fn records_that_fit_nowhere() {
         run.fails(1, &["npy-pack: stdin:2: ", reason]);
         assert!(!Path::new(&root).exists(), "{reason}");
     }
-    // Skipped, the rest is the set; a name that only a skipped record had is none of it.
+    // With a skip the rest is the set; a name that only a skipped record had is not in it.
     let identifier = cases[6].0.as_str();
     let bad = cases.iter().map(|(bad, _)| bad.as_str()).filter(|bad| *bad != identifier);
     let lines: String = bad.collect();
@@ -442,7 +442,7 @@ fn records_that_fit_nowhere() {
     assert_eq!(dir.json("set/train/dataset.json")["mean_puzzle_examples"], 2.0);
     assert!(run.stderr.contains("no test example came"), "{run:?}");
     fs::remove_dir_all(&root).unwrap();
-    // Nothing at all is no set.
+    // No records at all are not a set.
     tool("npy-pack")
         .args(&skip)
         .input(lines)
@@ -628,7 +628,7 @@ fn cut_streams_full_disks_and_closed_pipes() {
             assert_eq!((closed.text().trim(), closed.stderr.as_str()), ("141", ""), "{script}");
         }
     }
-    // A disk that fills up: what stood stays as it was.
+    // A disk that fills up: existing files stay as they were.
     let before = dir.read("set/build.json");
     let limited = bash(&format!(
         "trap '' XFSZ; ulimit -f 64; npy-pack -o {to} --overwrite {}",
@@ -733,9 +733,9 @@ fn the_script_builds_a_set_of_each_domain() {
     pipe(&format!("{script} {out} --domino 20 --overwrite"));
     assert_eq!(dir.json("out/domino/train/dataset.json")["total_groups"], 20);
     for (arguments, code, message) in [
-        ("", 2, "OUT_DIR is wanted"),
+        ("", 2, "OUT_DIR is required"),
         (out.as_str(), 2, "nothing to build"),
-        (&format!("{out} --domino x"), 2, "--domino wants a number"),
+        (&format!("{out} --domino x"), 2, "--domino needs a number"),
         (&format!("{out}/x --arc /nonexistent"), 2, "/nonexistent: No such file"),
         (&format!("{out}/x --arc {out}/domino/train"), 1, "dataset.json"),
     ] {

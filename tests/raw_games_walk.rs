@@ -1,4 +1,4 @@
-//! Which games are found under a folder, in which order, and what does not pair.
+//! Which games are found under a folder, in which order, and which files have no partner.
 
 mod games;
 

@@ -1,11 +1,11 @@
-//! The README's pipelines are run as they stand.
+//! The README's pipelines are run as printed.
 
 mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-/// The code blocks behind `<!-- run -->`.
+/// The code blocks after `<!-- run -->`.
 fn blocks(readme: &str) -> Vec<&str> {
     readme
         .split("<!-- run -->\n```bash\n")

@@ -1,5 +1,5 @@
 //! The streams between filters: the two encodings are twins, streams of other programs are read,
-//! what is no stream is told so, and slices and concatenations are the whole.
+//! other input is refused with a reason, and slices and concatenations equal the whole.
 
 mod common;
 
@@ -238,7 +238,7 @@ fn concatenated_streams_are_one() {
             );
         }
     }
-    // What leaves for others is one stream.
+    // The output for other programs is one stream.
     let one = tool("ds-cat")
         .args(&[at("masked.arrows"), at("masked.arrows")])
         .args(&["--to", "arrow"])
@@ -314,7 +314,7 @@ fn wrong_pipes_name_what_came_and_who_makes_it() {
     tool("harmony-tok").args(&[at("empty")]).run().fails(2, &["is a directory without a dataset"]);
 }
 
-/// Runs a filter on all slices of a file and puts the outputs one behind another.
+/// Runs a filter on all slices of a file and puts the outputs one after another.
 fn sliced(dir: &TempDir, filter: &str, file: &str, slices: usize, to: &str) -> Outcome {
     let script = format!(
         "set -e; for i in $(seq 0 {}); do {filter} {} --slice $i/{slices} --to {to}; done",
@@ -345,7 +345,7 @@ fn slices_of_every_file_are_the_whole() {
         let back = tool("ds-cat").input(stream).run().silent();
         assert_eq!(back.text(), expected, "{filter} {file} in 4 over Arrow");
     }
-    // Several files are cut together, and a place is that of its own file.
+    // Several files are cut together, and a place is counted in its own file.
     let (a, b) = (dir.at("in.ndjson"), dir.at("in.arrows"));
     let script = format!("for i in 0 1 2; do harmony-tok {a} {a} --slice $i/3; done");
     assert_eq!(bash(&script).silent().text(), dir.text("tokens.ndjson").repeat(2));

@@ -105,7 +105,7 @@ fn slices_concatenated_are_the_whole() {
         ] {
             build_slices(&dir, input, slices, flag);
             assert_same_datasets(&dir.path().join("whole"), &data.join("synth_kd").join(name));
-            // No slice is the whole, and all have a manifest.
+            // A slice is never the whole, and each has a manifest.
             let rows: Vec<u64> = (0..slices)
                 .map(|i| dir.json(&format!("part{i}/parts/shard_00.json")))
                 .map(|part| part["records"]["written"].as_u64().unwrap())
@@ -170,7 +170,7 @@ fn every_parquet_variant_gives_what_is_expected() {
                 let ours: Vec<&str> = ours.collect();
                 assert_eq!(ours.len(), 1, "{run:?}");
                 assert!(ours[0].contains(&file.display().to_string()), "{run:?}");
-                // Arrow tells the sink that its producer has died; NDJSON cannot.
+                // Arrow shows the sink that its producer has died; NDJSON cannot.
                 if to == "arrow" {
                     assert_eq!(codes, "1 75 75\n", "{run:?}");
                     assert!(dir.files().is_empty(), "{:?}", dir.files());

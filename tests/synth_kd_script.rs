@@ -269,7 +269,7 @@ fn resume_keeps_what_is_finished_with_these_settings() {
     assert_eq!(renewed(&first, &second), ["shard_00", "shard_02"]);
     assert_eq!(fs::read(&short).unwrap(), bytes);
 
-    // Other settings: all parts are redone, and are as those of a fresh run.
+    // Other settings: all parts are redone, and equal the parts of a fresh run.
     for (number, flags) in
         ["--valid-fraction 0.25", "--max-rows-per-shard 2", "--max-tokens 900", ""]
             .iter()
@@ -292,7 +292,7 @@ fn resume_keeps_what_is_finished_with_these_settings() {
     .unwrap();
     let again = bench.run("in out --resume").ok();
     assert_eq!(renewed(&before, &identities(&root)), ["shard_01"]);
-    assert!(again.stderr.contains("kd.root.repeated"), "ds-check tells it: {again:?}");
+    assert!(again.stderr.contains("kd.root.repeated"), "ds-check reports it: {again:?}");
 }
 
 #[test]
@@ -317,12 +317,12 @@ fn wrong_calls_exit_2_and_write_nothing() {
         .says(2, "synth-kd.sh: in/manifest.json is missing: the input's manifest must be recorded");
     bench.dir.write("in/manifest.json", "{}");
     for (arguments, message) in [
-        ("in", "INPUT_DIR and ROOT are wanted"),
-        ("in out more", "INPUT_DIR and ROOT are wanted"),
+        ("in", "INPUT_DIR and ROOT are required"),
+        ("in out more", "INPUT_DIR and ROOT are required"),
         ("in out --fast", "unknown option --fast"),
-        ("in out --jobs x", "--jobs wants a number"),
-        ("in out --jobs 0", "--jobs wants at least 1"),
-        ("in out --max-rows", "--max-rows wants a value"),
+        ("in out --jobs x", "--jobs needs a number"),
+        ("in out --jobs 0", "--jobs needs at least 1"),
+        ("in out --max-rows", "--max-rows needs a value"),
         ("missing out", "missing/manifest.json is missing"),
     ] {
         bench.run(arguments).fails(2, &[message]);
@@ -334,7 +334,7 @@ fn wrong_calls_exit_2_and_write_nothing() {
     bench.run("empty out").fails(2, &["no synth_harmony_shard_*.parquet in empty"]);
 }
 
-/// A bad shard: its code comes through, the others are kept, and there is no manifest.
+/// A bad shard: the script exits with its code, the others are kept, and there is no manifest.
 #[test]
 fn a_bad_shard_fails_the_build() {
     let bench = Bench::new();
@@ -360,7 +360,7 @@ fn a_bad_shard_fails_the_build() {
         assert!(!files.iter().any(|name| name.contains("shard_01")), "{files:?}");
         assert!(!files.contains(&"manifest.json".to_string()), "{files:?}");
         assert_no_temporaries(&bench.root(&root));
-        // Mended, the build goes on.
+        // After the repair the build goes on.
         fs::write(&bad, &good).unwrap();
         bench.run_with(&format!("in {root} --resume"), &variables).silent();
         assert_eq!(files_in(&bench.root(&root).join("parts")).len(), 3);

@@ -1,4 +1,4 @@
-//! What a stream says of itself beside its records: the schema metadata of the Arrow form.
+//! What a stream states besides its records: the schema metadata of the Arrow form.
 //!
 //! NDJSON has no header; there a [`Header`] is empty, and what a sink needs to know is a flag.
 
@@ -21,19 +21,19 @@ const REJECTED: &str = "gristmill.rejected";
 /// Record type, the parameters that matter downstream, and the chain of filters so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Header {
-    /// Name and version of the record type; `None` where the stream does not say.
+    /// Name and version of the record type; `None` if the stream does not state it.
     pub record: Option<(String, u64)>,
     /// Vocabulary hash, policy, alignment, limits, inputs: see SPEC.md.
     pub parameters: Map<String, Value>,
     /// One entry for each filter that the records came through, the first filter first.
     pub provenance: Vec<Value>,
-    /// Records that the filters so far have dropped. Known only at the end, so that it stands in
-    /// the header of an empty stream behind the records' own, see [`Writer::finish`](crate::stream::Writer::finish).
+    /// Records that the filters so far have dropped. Known only at the end, so it is in the header
+    /// of an empty stream after the records' stream, see [`Writer::finish`](crate::stream::Writer::finish).
     pub rejected: u64,
 }
 
 impl Header {
-    /// The header of records that nothing more is known of.
+    /// The header of records about which nothing more is known.
     pub fn of_record(record: &RecordType) -> Header {
         Header::default().through(record, None)
     }
@@ -50,7 +50,7 @@ impl Header {
         let number = |key: &str, default: u64| match metadata.get(key) {
             Some(text) => text
                 .parse()
-                .map_err(|_| Error::data(format!("schema metadata {key}: {text:?} is no number"))),
+                .map_err(|_| Error::data(format!("schema metadata {key}: not a number: {text:?}"))),
             None => Ok(default),
         };
         let version = number(VERSION, 1)?;
@@ -89,7 +89,7 @@ impl Header {
         SchemaRef::new(schema.clone().with_metadata(metadata))
     }
 
-    /// The header of what a filter makes of this stream: its own record type, and its entry at
+    /// The header of a filter's output for this stream: the filter's record type, and its entry at
     /// the end of the chain (or no chain at all).
     pub fn through(&self, record: &RecordType, entry: Option<Value>) -> Header {
         let provenance = match entry {
@@ -114,8 +114,8 @@ impl Header {
     }
 }
 
-/// The manifest that stands beside the input files, all in one directory: its path and sha256;
-/// null where there is none.
+/// The manifest beside the input files, if they are all in one directory: its path and sha256;
+/// null if there is none.
 pub fn input_manifest(files: &[PathBuf]) -> Result<Value> {
     let mut directories = files.iter().map(|file| file.parent());
     let Some(Some(directory)) = directories.next() else { return Ok(Value::Null) };

@@ -1,5 +1,5 @@
-//! What crosses from readers to filters: batches of records with their places, the header of a
-//! stream, and the interfaces of whatever can be read as records.
+//! What readers pass to filters: batches of records with their places, the header of a stream,
+//! and the interfaces of everything that can be read as records.
 
 mod header;
 mod sink;
@@ -24,21 +24,21 @@ pub use sink::{Counts, Sink};
 #[derive(Debug)]
 pub struct Batch {
     pub records: RecordBatch,
-    /// The records as games, where they came from a pool and [`Wanted::games`] asks for that:
-    /// then `records` is empty.
+    /// The records as games, if they are from a pool and [`Wanted::games`] asks for that: then
+    /// `records` is empty.
     pub games: Option<Vec<Game>>,
     pub origin: Origin,
-    /// Lines that are no records of the type, in their order.
+    /// Lines that are not records of the type, in their order.
     pub rejected: Vec<Rejection>,
     /// Size of the input that the batch was made of.
     pub bytes: u64,
-    /// Progress that it is, where that is not counted in records.
+    /// Progress to count for it, if that is not counted in records.
     pub progress: Option<u64>,
 }
 
 impl Batch {
     pub fn of_records(records: RecordBatch, origin: Origin) -> Batch {
-        // What the rows take, not the buffers that they share with others.
+        // The memory of the rows, not of the buffers that they share with others.
         let size = |column: &ArrayRef| match column.as_string_view_opt() {
             Some(views) => views.total_bytes_len(),
             None => column.to_data().get_slice_memory_size().unwrap_or(0),
@@ -110,8 +110,8 @@ impl Batch {
         (rows + rejected) as u64
     }
 
-    /// Ends a batch without its rejected rows after the row `last`: what was rejected there did not
-    /// come.
+    /// Ends a batch without its rejected rows after the row `last`: rejected records after it do
+    /// not count.
     pub fn end_after(&mut self, last: usize) {
         let refused: HashSet<Position> =
             self.rejected.iter().map(|rejection| rejection.place.position).collect();
@@ -125,9 +125,9 @@ impl Batch {
 /// The places of a batch's records.
 #[derive(Debug, Default)]
 pub struct Origin {
-    /// Records of one source that are numbered one after another: the row of the first.
+    /// Records of one source with consecutive numbers: the row of the first.
     runs: Vec<(usize, Place)>,
-    /// The line of each row, where the source has lines.
+    /// The line of each row, if the source has lines.
     lines: Vec<u64>,
 }
 
@@ -138,13 +138,13 @@ impl Origin {
         Origin { runs: vec![(0, Place { source, position })], lines: Vec::new() }
     }
 
-    /// Rows that stand on these lines.
+    /// Rows from these lines.
     pub fn lines(source: Arc<str>, lines: Vec<u64>) -> Origin {
         Origin { lines, ..Origin::numbered(source, 0) }
     }
 
-    /// The record of a row, which comes after all so far: where it is of the source of the row
-    /// before it, it follows it there.
+    /// Adds the place of a row after all others. If it has the same source as the row before, it is
+    /// the next record there.
     pub fn goes_on(&mut self, row: usize, source: &Arc<str>, record: u64) {
         if !self.runs.last().is_some_and(|(_, place)| Arc::ptr_eq(&place.source, source)) {
             let position = Position::Record(record);
@@ -174,7 +174,7 @@ pub struct Wanted {
     pub schema: SchemaRef,
     /// Whether Parquet files hold such records.
     pub parquet: bool,
-    /// Whether the games of a pool may come as [`Batch::games`], without columns between.
+    /// Whether the games of a pool may be given as [`Batch::games`], without columns.
     pub games: bool,
 }
 
@@ -183,7 +183,7 @@ impl Wanted {
         Wanted { record, schema: record.schema(), parquet: false, games: false }
     }
 
-    /// The error of a wrong pipe: what came, what is wanted, and who makes it.
+    /// The error of a wrong pipe: what was read, what is expected, and which filter makes it.
     pub fn instead_of(&self, name: &str, came: &str) -> Error {
         let RecordType { name: wanted, made_by, .. } = self.record;
         Error::usage(format!(
@@ -195,8 +195,8 @@ impl Wanted {
 
 /// One input that is open: a file or stream in one of the encodings, or datasets of one format.
 pub trait RecordSource: Send {
-    /// The type of the records, by the first of them or the header, or `default` where these do
-    /// not say; `None` where there is neither. Before `begin`.
+    /// The type of the records, by the first of them or the header, or `default` if these do not
+    /// show it; `None` if there is neither. Call it before `begin`.
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         Ok(Some(default))
     }
@@ -205,7 +205,7 @@ pub trait RecordSource: Send {
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)>;
 
     /// The next batch in the schema given; `None` at the end. No more than `most` records of it
-    /// are of use.
+    /// are used.
     fn next(
         &mut self,
         wanted: Option<&Wanted>,
@@ -213,7 +213,7 @@ pub trait RecordSource: Send {
         most: u64,
     ) -> Result<Option<Batch>>;
 
-    /// Records that the filters before have dropped, as far as is known by now.
+    /// Records that earlier filters have dropped, as far as known by now.
     fn rejected(&self) -> u64 {
         0
     }
@@ -228,17 +228,17 @@ pub trait DatasetReader: Send {
         self.record().schema()
     }
 
-    /// What the datasets say of themselves: parameters and the chain of filters.
+    /// What the datasets state: parameters and the chain of filters.
     fn header(&self) -> Header;
 
     /// Records that have not been read yet.
     fn records(&self) -> u64;
 
-    /// The next records; no more than `most` of them are of use. Games may come as such where
-    /// `games` says so.
+    /// The next records; no more than `most` of them are used. With `games` they may be given as
+    /// games.
     fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>>;
 
-    /// What is on disk and not in the records, for people.
+    /// Notes for people: what is on disk and not in the records.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }

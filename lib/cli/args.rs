@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::progress::{Progress, When};
 use super::tool::{Tool, WithoutEffect};
 
-/// What every filter takes.
+/// The arguments of every filter.
 #[derive(Debug, Clone, Args)]
 pub struct CommonArgs {
-    /// Say nothing but errors
+    /// Print only errors
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
@@ -39,7 +39,7 @@ impl CommonArgs {
 /// Where records come from.
 #[derive(Debug, Clone, Args)]
 pub struct InputArgs {
-    /// Inputs, read in this order; none, or `-`, is stdin. gzip and zstd are seen through
+    /// Inputs, read in this order; none, or `-`, is stdin. gzip and zstd are decompressed
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
@@ -101,7 +101,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// The tool's entry in the provenance chain, unless there is to be none.
+    /// The tool's entry in the provenance chain, unless it is switched off.
     pub fn entry(&self, tool: &Tool) -> Option<Value> {
         (!self.no_provenance).then(|| tool.entry())
     }
@@ -115,14 +115,14 @@ pub struct LimitArgs {
     pub limit: Option<u64>,
 }
 
-/// What every filter takes that writes a dataset.
+/// The arguments of every filter that writes a dataset.
 #[derive(Debug, Clone, Args)]
 pub struct SinkArgs {
-    /// Replace what stands under the output's names
+    /// Replace existing outputs
     #[arg(long, add = WithoutEffect)]
     pub overwrite: bool,
 
-    /// Fail unless exactly N records come (NDJSON has no end marker)
+    /// Fail unless exactly N records are read (NDJSON has no end marker)
     #[arg(long, value_name = "N", add = WithoutEffect)]
     pub expect_records: Option<u64>,
 }

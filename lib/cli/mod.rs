@@ -101,8 +101,8 @@ pub fn refuse_terminal(to: Encoding, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// `--expect-records N`: what stands for an end marker in NDJSON. Too few may be more another
-/// time (the producer died), too many never are right.
+/// `--expect-records N`: replaces the end marker in NDJSON. With too few records another try may
+/// help (the producer died); too many are always wrong.
 pub fn expect_records(expected: Option<u64>, came: u64) -> Result<()> {
     match expected {
         Some(expected) if came < expected => {

@@ -1,4 +1,4 @@
-//! The progress line on stderr: the tool, records, bytes, rate, and the time left where the total
+//! The progress line on stderr: the tool, records, bytes, rate, and the time left if the total
 //! is known. indicatif cuts it to the terminal's width, draws it, and clears it.
 
 use std::io::{IsTerminal, Write};
@@ -13,15 +13,14 @@ use rustix::fs::{FileType, fstat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// When stderr is a terminal, stdout is none, and stdin is no pipe: of the filters of a
-    /// pipeline the first alone shows its progress.
+    /// When stderr is a terminal, and stdout is not a terminal, and stdin is not a pipe: only
+    /// the first filter of a pipeline shows its progress.
     Auto,
     Always,
     Never,
 }
 
-/// Counts what is done. A terminal shows it from the first second on, and no more once this is
-/// dropped.
+/// Counts what is done. A terminal shows it from the first second until this is dropped.
 #[derive(Debug)]
 pub struct Progress {
     what: &'static str,
@@ -29,7 +28,7 @@ pub struct Progress {
     records: u64,
     bytes: u64,
     start: Instant,
-    /// When the line is drawn next, where a terminal shows it.
+    /// When the line is drawn next, if a terminal shows it.
     due: Option<Instant>,
     /// The line, once it was drawn.
     bar: Option<ProgressBar>,
@@ -64,7 +63,7 @@ impl Progress {
         }
     }
 
-    /// Counts a batch; where a terminal shows the count, it costs a look at the clock.
+    /// Counts a batch; if a terminal shows the count, this reads the clock.
     pub fn add(&mut self, records: u64, bytes: u64) {
         self.records += records;
         self.bytes += bytes;
@@ -110,7 +109,7 @@ impl Progress {
     }
 }
 
-/// A line that goes when it is dropped, so that an error message starts at the margin.
+/// A line that is cleared when dropped, so that an error message starts at the margin.
 fn line_on_stderr() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
     let bar = bar.with_finish(ProgressFinish::AndClear);

@@ -1,7 +1,7 @@
 //! Atomic outputs: written under a temporary name in the same directory, synced, renamed.
 //!
-//! A temporary is named `.NAME.gristmill-tmp.HOST.PID.RANDOM`. It goes when its owner is dropped,
-//! when the process is told to stop, and, after a SIGKILL, when the next run sweeps.
+//! A temporary is named `.NAME.gristmill-tmp.HOST.PID.RANDOM`. It is removed when its owner is
+//! dropped, when a signal stops the process, and, after a SIGKILL, when the next run sweeps.
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -19,17 +19,17 @@ const MARK: &str = ".gristmill-tmp.";
 /// A file being written, invisible under its final name until [`PendingFile::publish`].
 #[derive(Debug)]
 pub struct PendingFile {
-    /// `None` where it is written by name, or closed.
+    /// `None` if it is written by name, or closed.
     file: Option<File>,
     temporary: PathBuf,
     path: PathBuf,
-    /// Files beside the temporary that whoever writes it by name may leave.
+    /// Files beside the temporary that a library writing it by name may leave.
     companions: Vec<PathBuf>,
     published: bool,
 }
 
 impl PendingFile {
-    /// Creates the temporary beside `path`; the directory is made where it is missing.
+    /// Creates the temporary beside `path`; the directory is created if it is missing.
     pub fn create(path: &Path) -> Result<PendingFile> {
         let mut pending = PendingFile::reserve(path, &[])?;
         let mut options = OpenOptions::new();
@@ -38,8 +38,9 @@ impl PendingFile {
         Ok(pending)
     }
 
-    /// A temporary for a library that writes its file by name, [`PendingFile::temporary`]: nothing
-    /// stands there yet. Files that it may leave beside it have these endings, and go with it.
+    /// A temporary for a library that writes its file by name, [`PendingFile::temporary`]: no
+    /// file is there yet. Files that the library may leave beside it have these endings, and are
+    /// removed with it.
     pub fn reserve(path: &Path, endings: &[&str]) -> Result<PendingFile> {
         let directory = directory_of(path);
         // A rename would put a file where a device or a pipe was (and cannot replace a directory).
@@ -80,8 +81,8 @@ impl PendingFile {
         &self.temporary
     }
 
-    /// Forces the bytes to the disk and closes the file, so that any number may wait to be
-    /// published.
+    /// Forces the bytes to the disk and closes the file, so that any number of files may wait to
+    /// be published.
     pub fn close(&mut self) -> Result<()> {
         self.sync()?;
         self.file = None;
@@ -167,7 +168,7 @@ pub fn publish(files: Vec<PendingFile>) -> Result<()> {
     }
     for directory in directories {
         // The rename itself is durable once its directory is. Some file systems cannot sync a
-        // directory; the names stand all the same.
+        // directory; the names exist all the same.
         if let Ok(handle) = File::open(&directory) {
             let _ = handle.sync_all();
         }
@@ -175,9 +176,9 @@ pub fn publish(files: Vec<PendingFile>) -> Result<()> {
     Ok(())
 }
 
-/// Has the bytes of all files on their way before the first is waited for: a journal then takes
-/// them in together, not each with a commit of its own. (13 small files on ext4: 6.8 ms for
-/// 8.2, median of 40 interleaved runs of `mmidx-write --root` on 100 records, 2026-11-22.)
+/// Starts writing the bytes of all files before waiting for the first: a journal then takes them
+/// together, not each with its own commit. (13 small files on ext4: 6.8 ms and 8.2 ms, median of
+/// 40 interleaved runs of `mmidx-write --root` on 100 records, 2026-11-22.)
 #[cfg(target_os = "linux")]
 fn start_writing(files: &[PendingFile]) -> Result<()> {
     use std::os::fd::AsRawFd;
@@ -190,7 +191,7 @@ fn start_writing(files: &[PendingFile]) -> Result<()> {
         let error = io::Error::last_os_error();
         let lost =
             [libc::EIO, libc::ENOSPC, libc::EDQUOT].map(Some).contains(&error.raw_os_error());
-        // Where a file system does not know the call, the sync does all.
+        // If a file system does not know the call, the sync does everything.
         if answer != 0 && lost {
             return Err(Error::write(shown(&pending.path), &error));
         }
@@ -203,7 +204,7 @@ fn start_writing(_: &[PendingFile]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an output that stands already, unless it may be overwritten.
+/// Refuses an output that exists already, unless it may be overwritten.
 pub fn refuse_existing(path: &Path, overwrite: bool) -> Result<()> {
     if !overwrite && path.symlink_metadata().is_ok() {
         return Err(Error::usage("exists already").at(shown(path)).hint("--overwrite"));
@@ -211,7 +212,7 @@ pub fn refuse_existing(path: &Path, overwrite: bool) -> Result<()> {
     Ok(())
 }
 
-/// Removes a file that may or may not be there.
+/// Removes a file if it exists.
 pub fn remove_if_there(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -221,7 +222,7 @@ pub fn remove_if_there(path: &Path) -> Result<()> {
     }
 }
 
-/// Whether a file name is that of a temporary of ours.
+/// Whether a file name is the name of one of our temporaries.
 pub fn is_temporary(name: &str) -> bool {
     name.starts_with('.') && name.contains(MARK)
 }
@@ -267,7 +268,7 @@ fn owner(name: &str) -> Option<(&str, Pid)> {
     Some((host_name, Pid::from_raw(pid)?))
 }
 
-/// This machine's name, as it stands in temporaries' names and in manifests' `run` object.
+/// This machine's name, as used in temporaries' names and in manifests' `run` object.
 pub fn host() -> String {
     match rustix::system::uname().nodename().to_str() {
         Ok(name) if !name.is_empty() => name.replace('/', "_"),

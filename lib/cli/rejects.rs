@@ -8,13 +8,13 @@ use super::args::{OnError, OnErrorArgs};
 use super::publish::{PendingFile, publish};
 use crate::error::{Error, Place, Position, Result};
 
-/// A record that is not taken, and why.
+/// A record that is rejected, and why.
 #[derive(Debug, Clone)]
 pub struct Rejection {
     pub place: Place,
     pub id: Option<String>,
     pub reason: String,
-    /// What came: the record as JSON, or its text where it is no JSON.
+    /// The record as JSON, or its text if it is not JSON.
     pub input: Option<Value>,
 }
 
@@ -46,10 +46,10 @@ impl Rejects {
             Some(path)
                 if path.as_os_str() == "/dev/stderr" || path.as_os_str() == "/dev/stdout" =>
             {
-                return Err(Error::usage("--rejects wants a file of its own"));
+                return Err(Error::usage("--rejects needs its own file"));
             }
             Some(path) => {
-                // What an earlier run rejected is replaced: the file tells of one run.
+                // The rejects of an earlier run are replaced: the file is about one run.
                 Some(BufWriter::new(PendingFile::create(path)?))
             }
             None => None,
@@ -95,7 +95,7 @@ impl Rejects {
         self.count
     }
 
-    /// Publishes the file of rejects and tells the user what was dropped, if anything was.
+    /// Publishes the file of rejects and reports to the user what was dropped, if anything.
     pub fn finish(self, tool: &str) -> Result<()> {
         if let Some(file) = self.file {
             let path = file.get_ref().path().display().to_string();

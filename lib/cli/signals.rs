@@ -6,10 +6,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What goes where the run ends before its files are published.
+/// What is removed if the run ends before its files are published.
 struct Leftovers {
     temporaries: BTreeSet<PathBuf>,
-    /// Directories made for them; they go unless something has come to stand in them.
+    /// Directories made for them; removed if they are empty.
     directories: BTreeSet<PathBuf>,
 }
 
@@ -22,14 +22,14 @@ fn leftovers() -> MutexGuard<'static, Leftovers> {
 
 impl Leftovers {
     fn remove_empty_directories(&self) {
-        // A directory comes behind the one that it lies in.
+        // A directory comes after its parent.
         for directory in self.directories.iter().rev() {
             let _ = std::fs::remove_dir(directory);
         }
     }
 }
 
-/// Remembers a temporary file that must go when the process is told to stop.
+/// Remembers a temporary file that must be removed when a signal stops the process.
 pub(super) fn remember(path: &Path) {
     leftovers().temporaries.insert(path.to_path_buf());
 }
@@ -39,7 +39,7 @@ pub(super) fn remember_directories(directories: Vec<PathBuf>) {
     leftovers().directories.extend(directories);
 }
 
-/// Removes those of the remembered directories in which nothing stands.
+/// Removes the remembered directories that are empty.
 pub(super) fn remove_empty_directories() {
     leftovers().remove_empty_directories();
 }
@@ -57,9 +57,9 @@ pub(super) fn die_of_closed_pipes() {
     }
 }
 
-/// On SIGINT, SIGTERM and SIGHUP: removes the temporaries, then dies of that very signal, so that
-/// the caller sees 130, 143 or 129. A signal that the parent has set to be ignored (`nohup`) stays
-/// ignored. Started by the first temporary file.
+/// On SIGINT, SIGTERM and SIGHUP: removes the temporaries, then dies of the same signal, so that
+/// the caller sees 130, 143 or 129. A signal that the parent has set to ignored (`nohup`) stays
+/// ignored. The first temporary file starts this.
 pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     static STARTED: Mutex<bool> = Mutex::new(false);

@@ -1,12 +1,12 @@
-//! The filter that runs: its name, and the arguments that stand in the provenance of what it makes.
+//! The filter that runs: its name, and its arguments as recorded in the provenance.
 
 use clap::builder::ArgExt;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::{Value, json};
 
-/// Marks an argument that changes nothing about the records: it stays out of the provenance, so
-/// that any number of threads, and any place of the output, gives the same bytes.
+/// Marks an argument that does not change the records: it is not in the provenance, so that any
+/// number of threads, and any place of the output, gives the same bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct WithoutEffect;
 
@@ -20,7 +20,7 @@ pub struct Tool {
 }
 
 impl Tool {
-    /// The tool of a command line that was parsed.
+    /// The tool of a parsed command line.
     pub(super) fn of(command: &Command, matches: &ArgMatches) -> Tool {
         Tool { name: command.get_name().to_string(), arguments: with_effect(command, matches) }
     }

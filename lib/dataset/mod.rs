@@ -1,5 +1,5 @@
-//! Whatever holds records, opened: datasets on disk by the table of formats, all else as files and
-//! streams. Every filter reads through [`open`].
+//! Opens everything that holds records: datasets on disk by the table of formats, all else as files
+//! and streams. Every filter reads through [`open`].
 //!
 //! A format is one entry in [`FORMATS`]: how it is recognised, opened as records, and checked.
 
@@ -22,7 +22,7 @@ use crate::stream::{Conform, Reader, Request};
 pub struct Format {
     /// In the plural, for messages.
     pub name: &'static str,
-    /// What a directory of this format has: named where nothing is recognised.
+    /// What a directory of this format has: named in the error if nothing is recognised.
     pub signs: &'static str,
     /// How it is recognised (a damaged dataset counts), and what must hold in it.
     pub family: &'static dyn Family,
@@ -33,13 +33,13 @@ type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn DatasetReader
 
 /// How a format is opened.
 pub enum Open {
-    /// All datasets together, or a slice of them, by a reader of its own.
+    /// All datasets together, or a slice of them, by the format's own reader.
     Records(OpenRecords),
     /// The files of a directory, which are read one by one.
     Files(fn(&Path) -> Result<Vec<PathBuf>>),
 }
 
-/// Every format of datasets; a path is of the first that knows it.
+/// Every format of datasets; a path belongs to the first that recognises it.
 pub static FORMATS: [Format; 4] = [
     Format {
         name: "Megatron datasets",
@@ -67,16 +67,16 @@ pub static FORMATS: [Format; 4] = [
     },
 ];
 
-/// Every family of checks, in the order of reports: those of the formats, then records in files
+/// Every family of checks, in the order of reports: first the formats, then records in files
 /// and streams.
 pub fn families() -> Vec<&'static dyn Family> {
     let streams: &dyn Family = &check::StreamFamily;
     FORMATS.iter().map(|format| format.family).chain([streams]).collect()
 }
 
-/// Looks through whatever a path names.
+/// Checks whatever a path names.
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
-    // A prefix names files without being one.
+    // A prefix names files but is not a file itself.
     if let Some(family) = families().into_iter().find(|family| family.knows(path)) {
         return family.check(path, context);
     }

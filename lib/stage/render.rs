@@ -7,7 +7,7 @@ use crate::harmony::{Rendered, Renderer};
 use crate::record::conversation::Conversations;
 use crate::record::tokens::{Tokens, TokensBuilder};
 
-/// No batch is expected to have more tokens.
+/// A batch is not expected to have more tokens.
 const MOST_RESERVED: usize = 1 << 20;
 
 /// One batch of conversations as tokens records.
@@ -16,7 +16,7 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     let conversations = Conversations::of(&records);
     let mut rendered = Rendered::default();
     let mut builder = TokensBuilder::default();
-    // A token mostly stands for more than four bytes: growing would copy, and what is reserved and
+    // Most tokens are more than four bytes of text: growing would copy, and reserved memory that is
     // not used costs nothing.
     builder.tokens.reserve((batch.bytes as usize / 4).min(MOST_RESERVED));
     for row in 0..conversations.len() {
@@ -25,7 +25,7 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
             (None, _) => Err("the id is missing or null".to_string()),
             (_, None) => Err("messages is missing or null".to_string()),
             (Some(_), Some(messages)) => {
-                // The tokens are appended where the batch will have them.
+                // The tokens are appended directly to the batch's column.
                 std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
                 let outcome = renderer.render(messages, &mut rendered);
                 std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
@@ -48,8 +48,7 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     Ok(batch)
 }
 
-/// A sink of tokens records that ends the run after the record with which a number of tokens is
-/// reached.
+/// A sink of tokens records that ends the run after the record that reaches a number of tokens.
 pub struct Budget<S> {
     pub sink: S,
     pub tokens: u64,

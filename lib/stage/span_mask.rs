@@ -16,7 +16,7 @@ pub struct Masking {
 }
 
 impl Masking {
-    /// Says in a header how the masks are made.
+    /// Records in a header how the masks are made.
     pub fn describe(&self, header: &mut Header) {
         let channels = self.spans.channels().iter();
         let ids: Map<String, Value> =
@@ -25,7 +25,7 @@ impl Masking {
         header.set("spans", ids);
     }
 
-    /// The batch with its masks, without the rows that are rejected.
+    /// The batch with its masks, without the rejected rows.
     pub fn mask(&self, mut batch: Batch) -> Result<Batch> {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;

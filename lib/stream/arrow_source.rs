@@ -22,7 +22,7 @@ pub(super) struct ArrowSource {
     next_record: u64,
     /// The records wanted, counted from 0.
     rows: Range<u64>,
-    /// The first schema, once it was looked at before its stream is read.
+    /// The first schema, if it was looked at before its stream is read.
     begun: Option<SchemaRef>,
     rejected: u64,
 }
@@ -46,7 +46,7 @@ impl ArrowSource {
         }
     }
 
-    /// The first schema, which comes again.
+    /// The first schema, which is returned again.
     fn peek(&mut self) -> Result<SchemaRef> {
         if let Some(schema) = &self.begun {
             return Ok(schema.clone());
@@ -148,8 +148,8 @@ fn overlap(batch: RecordBatch, first: u64, rows: &Range<u64>) -> Option<(RecordB
     Some((batch.slice((from - start) as usize, (to - from) as usize), from + 1))
 }
 
-/// An Arrow stream that says what it holds must hold what is wanted. One that does not say (it
-/// comes from elsewhere) is judged by its columns.
+/// An Arrow stream that states its record type must have the wanted one. A stream of another
+/// program, which does not state it, is judged by its columns.
 fn check_record(name: &str, header: &Header, wanted: Option<&Wanted>) -> Result<()> {
     let (Some(wanted), Some((came, version))) = (wanted, &header.record) else { return Ok(()) };
     if came != wanted.record.name {

@@ -1,14 +1,14 @@
 //! What an Arrow message claims of its buffers, checked before a decoder believes it: the crate
-//! `arrow-ipc` panics where a buffer leaves its message or ends within a value, and allocates what
-//! a compressed one claims. What the values are, the crate checks itself.
+//! `arrow-ipc` panics if a buffer leaves its message or ends within a value, and allocates what
+//! a compressed one claims. The crate checks the values itself.
 
 use arrow_buffer::Buffer;
 use arrow_ipc::RecordBatch;
 use arrow_schema::{DataType, Schema};
 
-/// No decompressed buffer of ours comes near; a length past this is taken for garbage.
+/// Our decompressed buffers are far smaller; a larger length is treated as garbage.
 const MOST_BYTES: u64 = 1 << 32;
-/// No codec packs more: a zstd block of 4 bytes stands for at most 128 KiB.
+/// No codec packs more: a zstd block of 4 bytes expands to at most 128 KiB.
 const MOST_RATIO: u64 = 1 << 15;
 
 /// Checks the buffers of a batch whose columns have these types; the cause if one is wrong.
@@ -19,7 +19,7 @@ pub fn check_buffers<'a>(
 ) -> Result<(), String> {
     let mut variadic = batch.variadicBufferCounts().into_iter().flatten();
     let mut widths = Vec::new();
-    // Behind a type that is not known here, no buffer's width is.
+    // After a type that is not known here, no buffer's width is known.
     let _ = types.into_iter().try_for_each(|data_type| {
         append_widths(data_type, &mut variadic, batch.buffers().map_or(0, |b| b.len()), &mut widths)
     });
@@ -41,7 +41,7 @@ pub fn check_buffers<'a>(
     Ok(())
 }
 
-/// A compressed buffer begins with its real length; -1 stands before bytes left as they are.
+/// A compressed buffer begins with its real length; -1 means that the bytes are not compressed.
 fn decompressed_length(bytes: &[u8]) -> Result<u64, String> {
     let Some((claimed, packed)) = bytes.split_first_chunk() else { return Ok(bytes.len() as u64) };
     let packed = packed.len() as u64;
@@ -55,7 +55,7 @@ fn decompressed_length(bytes: &[u8]) -> Result<u64, String> {
     })
 }
 
-/// The types of the values that a dictionary holds (those of the fields that refer to it).
+/// The types of the values that a dictionary holds (by the fields that refer to it).
 pub fn dictionary_types(schema: &Schema, id: i64) -> Vec<&DataType> {
     #[allow(deprecated)] // the crate's own decoder finds the fields so
     let fields = schema.fields_with_dict_id(id);
@@ -67,8 +67,8 @@ pub fn dictionary_types(schema: &Schema, id: i64) -> Vec<&DataType> {
 }
 
 /// Appends, for each buffer that a column of this type has, the width that its length is a
-/// multiple of, in the format's order (the validity first, children behind their parent). `None`
-/// where the type is not known here. `most` bounds what `variadic` claims.
+/// multiple of, in the format's order (the validity first, children after their parent). `None`
+/// if the type is not known here. `most` bounds what `variadic` claims.
 fn append_widths(
     data_type: &DataType,
     variadic: &mut impl Iterator<Item = i64>,

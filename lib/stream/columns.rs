@@ -26,7 +26,7 @@ impl MemberColumn {
     }
 }
 
-/// Why a line is no record of the type.
+/// Why a line is not a record of the type.
 pub(super) struct Problem(pub(super) String);
 
 impl From<crate::json::Error> for Problem {
@@ -105,7 +105,7 @@ pub(super) trait JsonColumn: Send {
     /// Reads a value that is not null.
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem>;
 
-    /// Reads the value of a JSON column that stands there as its text.
+    /// Reads the value of a JSON column that is given as text.
     fn read_text(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
         self.read(reader)
     }
@@ -131,7 +131,7 @@ pub(super) trait JsonColumn: Send {
     fn len(&self) -> usize;
     /// Keeps the first rows.
     fn truncate(&mut self, rows: usize);
-    /// The column; nothing is left in here.
+    /// Takes the column out; the builder is empty again.
     fn finish(&mut self) -> Result<ArrayRef, ArrowError>;
 }
 
@@ -241,7 +241,7 @@ impl JsonColumn for TextColumn {
                 let text = reader.string()?.decode(&mut self.scratch)?;
                 self.column.bytes.extend_from_slice(text.as_bytes());
             }
-            // Ids come as integers too; they are their decimal text.
+            // An id may be an integer; it is read as its decimal text.
             Kind::Number => {
                 let text = reader.number()?;
                 let digits = text.strip_prefix('-').unwrap_or(text);

@@ -1,4 +1,4 @@
-//! Bringing a batch that somebody else wrote into a record type's schema: columns by name, types
+//! Converting a batch that another program wrote to a record type's schema: columns by name, types
 //! that mean the same (any utf8, any list, any integer that fits), nothing else.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_arr
 use arrow_cast::cast::{CastOptions, cast_with_options};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-/// How the columns of one input become those of the record type; made once for a schema.
+/// How the columns of one input become the record type's columns; made once per schema.
 #[derive(Debug)]
 pub struct Conform {
     target: SchemaRef,
@@ -17,7 +17,7 @@ pub struct Conform {
 }
 
 impl Conform {
-    /// Fails, with the cause, where a field is missing or of another kind.
+    /// Fails, with the cause, if a field is missing or of another kind.
     pub fn new(from: &Schema, target: &SchemaRef) -> Result<Conform, String> {
         let mut columns = Vec::with_capacity(target.fields().len());
         for field in target.fields() {
@@ -74,7 +74,7 @@ impl Conform {
     }
 }
 
-/// Casts where the types differ; what does not fit is an error, never a null or a wrap.
+/// Casts if the types differ; what does not fit is an error, never a null or a wrap.
 fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
@@ -88,8 +88,8 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
     Ok(cast)
 }
 
-/// Whether a value of one type is a value of the other (an integer is also the text of itself,
-/// for ids).
+/// Whether a value of one type is a value of the other (for ids, an integer is also its decimal
+/// text).
 fn means_the_same(source: &DataType, target: &DataType) -> bool {
     use DataType::*;
     match (source, target) {

@@ -1,7 +1,7 @@
 //! The framing of Arrow IPC streams: messages, the end-of-stream marker, and its absence.
 //!
-//! The crate `arrow-ipc` decodes the messages. The framing is ours because its readers take an
-//! end of file at a batch boundary for a good end, and because a length is checked here before
+//! The crate `arrow-ipc` decodes the messages. The framing is ours because its readers treat an
+//! end of file at a batch boundary as a good end, and because a length is checked here before
 //! anything is allocated. Source: the Arrow columnar format, "IPC Streaming Format".
 
 use std::collections::HashMap;
@@ -16,11 +16,11 @@ use arrow_schema::SchemaRef;
 
 use super::buffers::{check_buffers, dictionary_types};
 
-/// Begins every message, and with a length of 0 ends the stream.
+/// Begins every message; followed by a length of 0 it ends the stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
 /// A message's metadata is a few hundred bytes for each column; this is far beyond any schema.
 const MOST_METADATA: usize = 64 << 20;
-/// No batch of ours comes near; a length past this is taken for garbage.
+/// Our batches are far smaller; a larger length is treated as garbage.
 const MOST_BODY: u64 = 1 << 40;
 
 /// Reads one or more Arrow streams, one after another, out of one sequence of bytes.
@@ -30,7 +30,7 @@ pub struct Frames<R> {
     dictionaries: HashMap<i64, ArrayRef>,
 }
 
-/// What comes out of the bytes.
+/// What is read from the bytes.
 pub enum Frame {
     /// A stream begins: every batch up to its end has this schema.
     Schema(SchemaRef),
@@ -57,7 +57,7 @@ impl<R: Read> Frames<R> {
         Frames { bytes, schema: None, dictionaries: HashMap::new() }
     }
 
-    /// The next schema or batch; `None` at the end of the bytes, which must be behind an
+    /// The next schema or batch; `None` at the end of the bytes, which must come directly after an
     /// end-of-stream marker.
     pub fn next(&mut self) -> Result<Option<Frame>, FrameError> {
         loop {
@@ -146,14 +146,14 @@ impl<R: Read> Frames<R> {
     }
 
     fn read_exactly(&mut self, into: &mut Vec<u8>, length: u64) -> Result<(), FrameError> {
-        // A claimed length is no reason to allocate it: the buffer grows with what really comes.
+        // A claimed length is not allocated: the buffer grows with what is really read.
         into.reserve(length.min(4 << 20) as usize);
         let read = self.bytes.by_ref().take(length).read_to_end(into).map_err(FrameError::Io)?;
         if (read as u64) < length { Err(FrameError::Cut) } else { Ok(()) }
     }
 }
 
-/// Fills the buffer as far as the bytes go.
+/// Fills the buffer as far as there are bytes.
 fn read_up_to(reader: &mut impl Read, buffer: &mut [u8]) -> Result<usize, FrameError> {
     let mut filled = 0;
     while filled < buffer.len() {

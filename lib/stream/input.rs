@@ -1,5 +1,5 @@
-//! Opening inputs: what they are is found from their first bytes, never from a name; gzip and
-//! zstd are seen through.
+//! Opening inputs: their encoding is found from their first bytes, never from a name; gzip and
+//! zstd are decompressed.
 
 use std::fs::File;
 use std::io::{self, Chain, Cursor, IsTerminal, Read};
@@ -11,9 +11,9 @@ use crate::error::{Error, Place, Result, shown};
 
 /// An opened input and what it holds.
 pub struct Input {
-    /// As it stands in messages: the path, or `stdin`.
+    /// The name in messages: the path, or `stdin`.
     pub name: Arc<str>,
-    /// The file, where it is one that can be opened again and cut (not compressed, not stdin).
+    /// The file, if it can be opened again and cut (not compressed, not stdin).
     pub path: Option<PathBuf>,
     pub is_stdin: bool,
     pub content: Content,
@@ -21,7 +21,7 @@ pub struct Input {
 
 /// What an input holds.
 pub enum Content {
-    /// JSON objects, one a line; also an input of no bytes at all.
+    /// JSON objects, one per line; also an empty input.
     Ndjson(Bytes),
     /// An Arrow IPC stream, or several.
     Arrow(Bytes),
@@ -29,7 +29,7 @@ pub enum Content {
     Parquet(File),
 }
 
-/// A stream of bytes; what was read to find out its kind comes first again.
+/// A stream of bytes; the bytes read to find out its kind are returned again first.
 pub type Bytes = Box<dyn Read + Send>;
 
 /// How far the sniffer looks: enough for every magic number.
@@ -70,7 +70,7 @@ impl Input {
         if stdin.is_terminal() {
             return Err(Error::usage("no input: give a FILE or pipe records in; see --help"));
         }
-        // A handle of our own: large reads go straight into our buffers.
+        // Our own handle: large reads go directly into our buffers.
         let owned = stdin.as_fd().try_clone_to_owned().map_err(|e| Error::io("stdin", &e))?;
         let file = File::from(owned);
         super::widen_pipe(&file);
@@ -99,7 +99,7 @@ impl Input {
             && is_stdin
             && std::env::var_os("GRISTMILL_TO").is_some_and(|to| to == "arrow")
         {
-            // Where pipes carry Arrow, even no record at all is a stream with its end marker.
+            // If pipes carry Arrow, even a stream without records has its end marker.
             return Err(cut(&name, true, "no bytes where an Arrow stream should be"));
         }
         let content = if first.starts_with(PARQUET) {
@@ -121,7 +121,7 @@ impl Input {
     }
 }
 
-/// The bytes of a file, whatever they are; gzip and zstd are seen through.
+/// The bytes of a file of any kind; gzip and zstd are decompressed.
 pub fn open_bytes(path: &Path) -> io::Result<Bytes> {
     let (first, bytes) = peek(File::open(path)?)?;
     Ok(if first.starts_with(GZIP) {
@@ -154,10 +154,10 @@ fn printable(first: &[u8]) -> String {
     format!("\"{shown}\"")
 }
 
-/// A reader whose first bytes were read, and come again.
+/// A reader whose first bytes were read, and are returned again.
 type Again<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// Reads the first bytes; they come again from the reader returned.
+/// Reads the first bytes; the reader returned gives them again.
 fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Again<R>)> {
     let mut first = Vec::with_capacity(SNIFFED);
     reader.by_ref().take(SNIFFED as u64).read_to_end(&mut first)?;
@@ -165,7 +165,7 @@ fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Again<R>)> {
 }
 
 /// An error of reading an input. A stdin that ends too early means that its producer died, which
-/// another try may mend; a file that does is broken.
+/// another try may mend; a file that ends too early is broken.
 pub fn read_error(name: &str, is_stdin: bool, error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return cut(name, is_stdin, "the compressed data ends too early");

@@ -5,12 +5,12 @@ use std::io::{self, Read};
 /// Lines are handed on in blocks of at least this many bytes (about one batch).
 const BLOCK: usize = 1 << 20;
 
-/// Cuts bytes into blocks of whole lines. Where the cuts fall depends on the bytes alone, never
-/// on how they arrive.
+/// Cuts bytes into blocks of whole lines. The cuts depend only on the bytes, never on how they
+/// arrive.
 pub struct Lines<R> {
     bytes: R,
     buffer: Vec<u8>,
-    /// Where the bytes begin that no block has held yet.
+    /// Start of the bytes that are in no block yet.
     start: usize,
     ended: bool,
 }
@@ -20,8 +20,8 @@ impl<R: Read> Lines<R> {
         Lines { bytes, buffer: Vec::new(), start: 0, ended: false }
     }
 
-    /// The next block; `None` at the end. Every line but the very last of the input is sure to
-    /// end in a newline.
+    /// The next block; `None` at the end. Every line ends in a newline, except perhaps the last
+    /// of the input.
     pub fn next_block(&mut self) -> io::Result<Option<&[u8]>> {
         self.buffer.drain(..self.start);
         self.start = 0;

@@ -1,6 +1,6 @@
-//! NDJSON into columns: one record a line, read straight into the builders of the record type's
-//! schema. Integers are exact (1.5 is no int32, 2^53 + 1 is itself), unknown fields are skipped,
-//! of a repeated field the last counts, errors name the line.
+//! NDJSON into columns: one record per line, read directly into the builders of the record type's
+//! schema. Integers are exact (1.5 is not an int32, 2^53 + 1 is kept), unknown fields are skipped,
+//! the last of a repeated field counts, errors name the line.
 
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl NdjsonDecoder {
         let finish = |(column, field): (&mut MemberColumn, &FieldRef)| {
             let column = column.column.finish()?;
             match (column.as_string_opt::<i32>(), field.data_type()) {
-                // The text stays where it is.
+                // The text is not copied.
                 (Some(text), DataType::Utf8View) => {
                     Ok(Arc::new(StringViewArray::from(text)) as ArrayRef)
                 }
@@ -68,7 +68,7 @@ fn text_of(line: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(line).map_err(|e| format!("not UTF-8 at byte {}", e.valid_up_to() + 1))
 }
 
-/// The names of an object's members, for telling what a record is.
+/// The names of an object's members, to find out the type of a record.
 pub fn member_names(line: &[u8]) -> Result<Vec<String>, String> {
     let text = text_of(line)?;
     let mut reader = Reader::lenient(text);
@@ -81,7 +81,7 @@ pub fn member_names(line: &[u8]) -> Result<Vec<String>, String> {
     read.map(|()| names).map_err(|Problem(cause)| cause)
 }
 
-/// The schema of a decoder that only some columns are wanted of.
+/// The schema of a decoder that reads only some columns.
 pub fn project(schema: &Schema, names: &[String]) -> Result<Schema, String> {
     let fields: Result<Vec<FieldRef>, String> = names
         .iter()

@@ -1,4 +1,4 @@
-//! NDJSON as a source of batches: blocks of lines, decoded; lines that are no records stand in the
+//! NDJSON as a source of batches: blocks of lines, decoded; lines that are not records go to the
 //! batch's `rejected`.
 
 use std::ops::Range;
@@ -24,7 +24,7 @@ pub(super) struct NdjsonSource {
     name: Arc<str>,
     is_stdin: bool,
     lines: Lines<Bytes>,
-    /// Made when the schema is known, which may be told by the first line.
+    /// Made when the schema is known; the first line may decide it.
     decoder: Option<NdjsonDecoder>,
     next_line: u64,
     /// A block that was read to look at its first line.
@@ -32,7 +32,7 @@ pub(super) struct NdjsonSource {
 }
 
 impl NdjsonSource {
-    /// With a range of bytes only the lines that begin in it.
+    /// With a range of bytes: only the lines that begin in it.
     pub(super) fn open(
         name: Arc<str>,
         is_stdin: bool,
@@ -48,7 +48,7 @@ impl NdjsonSource {
         Ok(NdjsonSource { name, is_stdin, lines, decoder: None, next_line, pending: None })
     }
 
-    /// The first block, which comes again.
+    /// The first block, which is returned again.
     fn peek(&mut self) -> Result<&[u8]> {
         if self.pending.is_none() {
             let block = self.lines.next_block();
@@ -154,7 +154,7 @@ fn first_line(block: &[u8]) -> Option<(u64, &[u8])> {
     (0..).zip(block.lines()).find(|(_, line)| !line.trim_ascii().is_empty())
 }
 
-/// Whether a field is among those of an NDJSON record.
+/// Whether a field belongs to an NDJSON record.
 fn among(names: &[String]) -> impl Fn(&str) -> bool {
     |name| names.iter().any(|there| there == name)
 }

@@ -1,7 +1,7 @@
-//! Columns into NDJSON: one compact object a line, every field of the schema, nulls written out.
+//! Columns into NDJSON: one compact object per line, every field of the schema, nulls written out.
 //!
-//! IntegerPrinter are printed as they are (a u64 seed too), floats in the shortest form that reads back
-//! the same, non-finite floats as null. Text keeps its UTF-8.
+//! Integers are printed exactly (a u64 seed too), floats in the shortest form that reads back the
+//! same, non-finite floats as null. Text stays UTF-8.
 
 use std::ops::Range;
 
@@ -194,7 +194,7 @@ impl Printer for JsonPrinter<'_> {
         };
         match value {
             Some(value) => write_line(out, value),
-            // Not the object that it should be: the text itself loses nothing.
+            // Not an object, as it should be: printing the text itself loses nothing.
             None => json::write_string(out, text),
         }
         Ok(())
@@ -213,8 +213,8 @@ impl<T: itoa::Integer + Copy> Printer for IntegerPrinter<'_, T> {
 struct FloatPrinter<'a, T>(&'a [T]);
 
 impl<T: Into<f64> + Copy + serde::Serialize> Printer for FloatPrinter<'_, T> {
-    /// The shortest form that reads back the same; JSON has no other for what is not finite than
-    /// null.
+    /// The shortest form that reads back the same; null for non-finite values, which JSON does not
+    /// have.
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         let value = self.0[row];
         if !value.into().is_finite() {
@@ -262,7 +262,7 @@ impl Printer for NullPrinter {
     }
 }
 
-/// An array that was made for printing, with the field that says how.
+/// An array made for printing, with its field.
 struct ConvertedPrinter {
     field: FieldRef,
     array: ArrayRef,
@@ -274,7 +274,7 @@ impl Printer for ConvertedPrinter {
     }
 }
 
-/// The type that a column of a type of its own is printed as.
+/// The type that a column of a special type is converted to for printing.
 fn printable(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Dictionary(_, values) => values.as_ref().clone(),

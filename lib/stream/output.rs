@@ -67,7 +67,7 @@ impl FileOutputArgs {
         }
         Ok(match (self.to, &self.output) {
             (FileEncoding::Parquet, None) => {
-                return Err(Error::usage("--to parquet wants -o FILE"));
+                return Err(Error::usage("--to parquet needs -o FILE"));
             }
             (FileEncoding::Parquet, Some(path)) => {
                 Output::Parquet(Box::new(ParquetSink::create(path, header.put_into(schema))?))

@@ -18,7 +18,7 @@ pub(super) struct ParquetSource {
     name: Arc<str>,
     file: ParquetFile,
     rows: Range<u64>,
-    /// Made with the first batch, when it is known which columns are wanted.
+    /// Made with the first batch, when it is known which columns to read.
     batches: Option<(ParquetRecordBatchReader, Conform)>,
     /// Counted from 1.
     next_record: u64,

@@ -24,8 +24,8 @@ pub enum Request {
     /// Records of any type, and Parquet files of any schema. All inputs must have the schema of
     /// the first.
     Any,
-    /// Records of one of these types: that of the first input; the first of the types where the
-    /// input does not say (its first lines are bad).
+    /// Records of one of these types: the type of the first input, or the first in this list if
+    /// the input does not show its type (its first lines are bad).
     OneOf(Vec<Wanted>),
 }
 
@@ -37,7 +37,7 @@ impl From<Wanted> for Request {
 
 /// Reads the records of all inputs, in order.
 pub struct Reader {
-    /// `None`: whatever comes is taken as it is.
+    /// `None`: records of any type are read as they are.
     wanted: Option<Wanted>,
     record: Option<&'static RecordType>,
     waiting: VecDeque<(PathBuf, Option<Range<u64>>)>,
@@ -48,7 +48,7 @@ pub struct Reader {
     total: Option<u64>,
     /// How many more records may be handed out.
     left: u64,
-    /// Records that were dropped before those of the inputs that are done with.
+    /// Records that earlier filters dropped, counted over the inputs already read.
     rejected: u64,
     is_dataset: bool,
     files: Vec<PathBuf>,
@@ -56,8 +56,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens files and streams, the first at once, so that the header and what is wrong with the
-    /// pipe are known early. (Datasets on disk: [`crate::dataset::open`].)
+    /// Opens files and streams, the first at once, so that its header and a wrong pipe are known
+    /// early. (Datasets on disk: [`crate::dataset::open`].)
     pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
         let files =
             if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files.clone() };
@@ -105,7 +105,7 @@ impl Reader {
         }
     }
 
-    /// Decides by the first input what is read.
+    /// Decides what is read, by the first input.
     fn begin(mut self, request: Request) -> Result<Reader> {
         self.wanted = match request {
             Request::Any => None,
@@ -132,13 +132,13 @@ impl Reader {
         Ok(self)
     }
 
-    /// The type of the records among those asked for; `None` where the input is empty and does
-    /// not say.
+    /// The type of the records, one of those asked for; `None` if the input is empty and does not
+    /// state it.
     pub fn record(&self) -> Option<&'static RecordType> {
         self.record
     }
 
-    /// The same with what is on disk and not in the records, for people.
+    /// The same with notes for people: what is on disk and not in the records.
     pub fn with_notes(mut self, notes: Vec<String>) -> Reader {
         self.notes = notes;
         self
@@ -170,7 +170,7 @@ impl Reader {
         &self.schema
     }
 
-    /// How many records there are, where that is known beforehand (Parquet, datasets).
+    /// How many records there are, if that is known beforehand (Parquet, datasets).
     pub fn total(&self) -> Option<u64> {
         self.total
     }
@@ -185,13 +185,13 @@ impl Reader {
         self.is_dataset
     }
 
-    /// The files that are read; none where stdin is.
+    /// The files that are read; empty if stdin is read.
     pub fn files(&self) -> &[PathBuf] {
         &self.files
     }
 
     /// How many records the filters before this one have dropped; known after the last batch, and
-    /// only where the inputs are Arrow streams.
+    /// only if the inputs are Arrow streams.
     pub fn rejected(&self) -> u64 {
         self.rejected + self.current.as_ref().map_or(0, |current| current.rejected())
     }
@@ -243,7 +243,7 @@ fn open(path: &Path, range: Option<Range<u64>>) -> Result<Box<dyn RecordSource>>
     })
 }
 
-/// The descriptions of those inputs that are Parquet files. One that cannot be opened has its
+/// The descriptions of the Parquet files among the inputs. A file that cannot be opened gives its
 /// error when it is read.
 fn describe_parquet_files(files: &[PathBuf]) -> Vec<Value> {
     let regular = |path: &&PathBuf| path.as_os_str() != "-" && path.is_file();

@@ -1,4 +1,4 @@
-//! Sharing inputs out: which part of each belongs to `--slice I/N`.
+//! Dividing inputs: which part of each belongs to `--slice I/N`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,8 +11,8 @@ use super::input::{Bytes, Content, Input};
 use super::parquet_source::open_parquet;
 use crate::cli::{Error, Result, Slice};
 
-/// Shares all inputs out: the range of each that lies in the slice, in records (Parquet, Arrow) or
-/// bytes (NDJSON). `total` receives the number of records where it is known.
+/// Divides all inputs: the range of each that lies in the slice, in records (Parquet, Arrow) or
+/// bytes (NDJSON). `total` receives the number of records if it is known.
 pub(super) fn cut_inputs(
     files: &[PathBuf],
     slice: Slice,
@@ -74,7 +74,7 @@ pub(super) fn lines_between(path: &Path, range: Range<u64>) -> Result<(Bytes, u6
     Ok((Box::new(file.take(end - start)), line))
 }
 
-/// The first line start at or behind `target`, walking from a known line start; with its number.
+/// The first line start at or after `target`, walking from a known line start; with its number.
 fn line_start(file: &mut File, from: u64, line: u64, target: u64) -> std::io::Result<(u64, u64)> {
     if target <= from {
         return Ok((from, line));

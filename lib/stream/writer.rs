@@ -13,12 +13,12 @@ use crate::batch::{Batch, Counts, Header, Sink};
 use crate::cli::{self, Encoding, Flow, OutputArgs, Rejects};
 use crate::error::{Error, Result};
 
-/// NDJSON leaves in pieces of about this size.
+/// NDJSON is written in pieces of about this size.
 const BUFFER: usize = 1 << 20;
-/// The small buffers of an Arrow batch leave together, those past this size as they lie.
+/// The small buffers of an Arrow batch are written together, larger ones directly.
 const GATHERED: usize = 1 << 16;
 
-/// A sink of batches. Only [`Writer::finish`] makes the stream whole: an Arrow stream that is
+/// A sink of batches. Only [`Writer::finish`] completes the stream: an Arrow stream that is
 /// dropped before has no end marker, and every reader of ours refuses it.
 pub struct Writer<W: Write> {
     form: Form<W>,
@@ -109,10 +109,10 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Ends the stream: the end marker of Arrow, and everything handed to the system.
+    /// Ends the stream: writes the end marker of Arrow and flushes.
     ///
-    /// Where records were `rejected` on the way, an empty Arrow stream follows whose header says
-    /// how many: other readers stop before it, the next filter adds its own, and a sink records
+    /// If records were `rejected` on the way, an empty Arrow stream follows whose header says how
+    /// many: other readers stop before it, the next filter adds its own, and a sink records
     /// the sum. NDJSON has no place for it.
     pub fn finish(self, rejected: u64) -> Result<W> {
         let name = self.name.as_str();

@@ -7,7 +7,7 @@
         values = rows["branch_evs"]           # float32 [2048, 4]: up, down, left, right
         legal = legal_moves(rows)             # bool [2048, 4]
 
-Packs have 48-byte rows, or the 46 bytes of the packer without padding; both come out as
+Packs have 48-byte rows, or rows of 46 bytes without padding; both are returned as
 STEP_ROW_DTYPE. Other pools (self-play v1, legacy) are refused: `ds-cat` reads those.
 """
 
@@ -43,7 +43,7 @@ assert PACKED_STEP_ROW_DTYPE.itemsize == 46
 #: What the ids mean in a pack without valuation_types.json.
 KNOWN_VALUATIONS = {0: "search", 1: "tuple10", 2: "tuple11"}
 
-#: Rows that a scan looks at in one go.
+#: Rows that a scan reads at once.
 _CHUNK = 1 << 20
 
 
@@ -56,7 +56,7 @@ class Pack:
         if not paths:
             paths = [self.directory / "steps.npy"]
         self.shards = [_open_shard(path) for path in paths]
-        #: Number of the first row of each shard, and behind the last the number of all rows.
+        #: Number of the first row of each shard; at the end, the number of all rows.
         self.offsets = np.cumsum([0] + [len(shard) for shard in self.shards], dtype=np.int64)
         #: id -> name; ids are per pack.
         self.valuation_names = read_valuation_names(self.directory)
@@ -151,7 +151,7 @@ def legal_moves(rows):
 def read_valuation_names(directory):
     """id -> name, from valuation_types.json: {name: id}, {id: name} or a list of names.
 
-    Without the file the three known names.
+    Without the file: the three known names.
     """
     path = Path(directory) / "valuation_types.json"
     try:

@@ -19,9 +19,9 @@ use gristmill::stream::{FileOutputArgs, Reader, Request, project};
 ///
 /// PATHs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, directories of
 /// pools of 2048 games, puzzle sets, folders of Parquet shards, NDJSON files and Arrow streams.
-/// Several are read one after another into one stream. A triple comes back as tokens records with masks; its ids are not stored, so they
-/// are null, and its segments are derived from the tokens. A pool (Macroxue pack, self-play v1,
-/// legacy) comes back as game records; what it does not know is null.
+/// Several are read one after another into one stream. A triple becomes tokens records with masks;
+/// ids are null because a triple does not store them, and segments are derived from the tokens. A
+/// pool (Macroxue pack, self-play v1, legacy) becomes game records; what it does not store is null.
 #[derive(Parser)]
 #[command(name = "ds-cat", version, after_long_help = HELP)]
 struct Args {
@@ -78,7 +78,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     let mut header = reader.header().clone();
     if args.grid {
         if schema != PUZZLE.schema() {
-            return Err(Error::usage("--grid: these are no puzzle records"));
+            return Err(Error::usage("--grid: these are not puzzle records"));
         }
         schema = grid_schema();
         header.record = None;

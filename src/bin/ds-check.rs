@@ -1,4 +1,4 @@
-//! ds-check: datasets in, what is wrong with them out.
+//! ds-check: datasets in, findings out.
 
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result};
 use gristmill::dataset;
 use gristmill::harmony::Policy;
 
-/// Find what is wrong with datasets, before a trainer does not
+/// Find the defects of datasets that a trainer would not notice
 ///
 /// PATHs are Megatron roots, directories and prefixes, packs and other pools of 2048 games, puzzle
-/// sets, folders of Parquet shards, and files and streams of records; what each is, is found out. Every rule of
-/// its format is checked, and every rule of what it holds: masks are derived again from the tokens,
-/// texts encoded again, manifests compared. The findings are grouped by check, the first few of each
-/// shown; --list prints every check and why it matters.
+/// sets, folders of Parquet shards, and files and streams of records; the format is recognised.
+/// Every rule of the format and of the content is checked: masks are derived again from the tokens,
+/// texts are encoded again, manifests are compared. The findings are grouped by check, and the
+/// first few of each are shown; --list prints every check and why it matters.
 #[derive(Parser)]
 #[command(name = "ds-check", version, after_long_help = HELP)]
 struct Args {
@@ -31,19 +31,19 @@ struct Args {
     #[arg(long, help_heading = "Checks")]
     structure: bool,
 
-    /// Make only these checks: ids, or what ids begin with (kd.mask)
+    /// Run only these checks: ids, or beginnings of ids (kd.mask)
     #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
     only: Vec<String>,
 
-    /// Leave these checks out
+    /// Do not run these checks
     #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
     skip: Vec<String>,
 
-    /// Print every check, its severity and what it finds, and end
+    /// Print every check, its severity and what it finds, then exit
     #[arg(long, help_heading = "Checks")]
     list: bool,
 
-    /// Take warnings as errors
+    /// Treat warnings as errors
     #[arg(long, help_heading = "Checks")]
     strict: bool,
 
@@ -51,12 +51,12 @@ struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Checks")]
     input_manifest: Option<PathBuf>,
 
-    /// Policy under which conversations are accepted, where nothing else says: synth-kd-v1, chat
+    /// Policy for conversations if the dataset does not state it: synth-kd-v1, chat
     #[arg(long, value_name = "NAME", value_enum, help_heading = "Checks")]
     #[arg(hide_possible_values = true)]
     policy: Option<Policy>,
 
-    /// Domain of puzzle sets that do not say theirs: sudoku, arc, maze, domino
+    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino
     #[arg(long, value_name = "NAME", help_heading = "Checks")]
     domain: Option<String>,
 

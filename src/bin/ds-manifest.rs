@@ -12,9 +12,9 @@ use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
 
 /// Write ROOT/manifest.json from the part manifests
 ///
-/// Every part must have the config, policy, tokenizer and input manifest of the others, and every
-/// file it names must stand with its size. The manifest is written last of all: a root that has
-/// one is whole. A summary goes to stdout.
+/// All parts must have the same config, policy, tokenizer and input manifest, and every file that
+/// they name must exist with the stated size. The manifest is written last: a root that has one is
+/// complete. A summary goes to stdout.
 #[derive(Parser)]
 #[command(name = "ds-manifest", version, after_long_help = HELP)]
 struct Args {

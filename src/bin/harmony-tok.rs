@@ -30,12 +30,12 @@ struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Go back: tokens records in, {id, text, messages} out
+    /// Decode: tokens records in, {id, text, messages} out
     #[arg(long, conflicts_with_all = ["policy", "id_field", "vocab", "max_tokens"])]
     decode: bool,
 
-    /// Which conversations are accepted: those of the SYNTH dataset, or all that the official
-    /// renderer accepts
+    /// Which conversations are accepted: by the rules of the SYNTH dataset, or all that the
+    /// official renderer accepts
     #[arg(long, value_enum, default_value = "synth-kd-v1")]
     policy: Policy,
 
@@ -44,14 +44,14 @@ struct Args {
     id_field: Option<String>,
 
     /// Check this vocabulary file against the embedded one (else $TIKTOKEN_ENCODINGS_BASE/
-    /// o200k_base.tiktoken, else $O200K_HARMONY_VOCAB_PATH, where they are set)
+    /// o200k_base.tiktoken, else $O200K_HARMONY_VOCAB_PATH, if set)
     #[arg(long, value_name = "FILE")]
     vocab: Option<PathBuf>,
 
     #[command(flatten)]
     limit: LimitArgs,
 
-    /// Stop after the record with which N tokens are reached
+    /// Stop after the record that reaches N tokens in total
     #[arg(long, value_name = "N", help_heading = "Input")]
     max_tokens: Option<u64>,
 
@@ -108,7 +108,7 @@ fn to_text(args: Args, tool: &Tool) -> Result<()> {
     runner.jobs(args.jobs.jobs).run(reader, || decode, writer)
 }
 
-/// What everyone downstream needs to know.
+/// The header for the filters that follow.
 fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result<Header> {
     let manifest = input_manifest(reader.files())?;
     let entry = args.output.entry(tool).map(|mut entry| {
@@ -129,7 +129,7 @@ fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result
     Ok(header)
 }
 
-/// Proves the vocabulary that the user names; without one the embedded stands for itself.
+/// Checks the vocabulary that the user names, if any, against the embedded one.
 fn tokenizer(named: Option<&Path>) -> Result<Value> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let path = named

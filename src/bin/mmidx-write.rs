@@ -23,8 +23,8 @@ use gristmill::runner::Runner;
 ///
 /// Every record becomes one sequence (and one document) of three aligned datasets: P_tokens
 /// (int32), P_lossmask and P_span (uint8). With --root the hash of the id decides between train
-/// and valid. Nothing appears under its final name before everything is written; the part
-/// manifest comes last.
+/// and valid. No file gets its final name before all are written; the part manifest is
+/// published last.
 #[derive(Parser)]
 #[command(name = "mmidx-write", version, after_long_help = HELP)]
 struct Args {
@@ -46,7 +46,7 @@ struct Args {
     #[command(flatten)]
     sink: SinkArgs,
 
-    /// Write nothing; say whether this very part is finished: done (exit 0), missing or stale (1)
+    /// Write nothing; say whether this exact part is finished: done (exit 0), missing or stale (1)
     #[arg(long, requires = "root")]
     status: bool,
 
@@ -70,7 +70,7 @@ struct TargetArgs {
     #[arg(long, value_name = "SHARD", requires = "root")]
     shard: Option<String>,
 
-    /// Which share of the ids is valid
+    /// Share of the ids that goes to valid
     #[arg(long, value_name = "F", default_value = "0.001")]
     valid_fraction: ValidFraction,
 
@@ -124,7 +124,7 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
 fn concat(args: &Args) -> Result<()> {
     let start = Instant::now();
     let Some(prefix) = &args.target.prefix else {
-        return Err(Error::usage("--concat wants --prefix P"));
+        return Err(Error::usage("--concat needs --prefix P"));
     };
     let target = KdTarget::Prefix(prefix.clone());
     for layout in [PrefixLayout::Triple, PrefixLayout::Single] {
@@ -154,7 +154,7 @@ impl TargetArgs {
         match (&self.root, &self.shard, &self.prefix) {
             (Some(root), Some(name), _) => {
                 if name.is_empty() || name.starts_with('.') || name.contains('/') {
-                    return Err(Error::usage(format!("--shard {name:?}: no name of a file")));
+                    return Err(Error::usage(format!("--shard {name:?}: not a file name")));
                 }
                 let (root, name) = (root.clone(), name.clone());
                 Ok(KdTarget::Root { root, name, valid_fraction: self.valid_fraction })

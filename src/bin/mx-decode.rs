@@ -17,10 +17,10 @@ use gristmill::stream::Writer;
 
 /// Decode raw Macroxue self-play logs into game records
 ///
-/// Every X.meta.json (or .meta.json.gz) pairs with X.jsonl.gz in its folder. Games come in the
+/// Every X.meta.json (or .meta.json.gz) pairs with X.jsonl.gz in its folder. Games are in the
 /// order of their paths below RAW_DIR, folders in the order given; run_id is the place in that
 /// listing. Every step is checked against its board, the step before it and the metadata, and
-/// board_eval is computed anew. What is wrong anywhere in a game makes the whole game a bad record.
+/// board_eval is recomputed. An error anywhere in a game makes the whole game a bad record.
 #[derive(Parser)]
 #[command(name = "mx-decode", version, after_long_help = HELP)]
 struct Args {
@@ -59,7 +59,7 @@ Examples:
   mx-decode raw --slice 0/2 --on-error skip --rejects bad.ndjson | npy-pack -o half0
 
 In: folders of X.meta.json[.gz] and X.jsonl.gz. Out: game records {run_id, seed, score, steps, ...}.
-Exit codes: 0 done, 1 bad data (no games too), 2 usage or a missing folder, 75 not now (I/O error).";
+Exit codes: 0 done, 1 bad data (or no games), 2 usage or a missing folder, 75 not now (I/O error).";
 
 fn main() -> ExitCode {
     cli::keep_freed_memory();
@@ -89,7 +89,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     runner.jobs(args.jobs.jobs).run(feed, stage, writer)
 }
 
-/// The games of the slice, as far as the limit goes.
+/// The games of the slice, up to the limit.
 fn listed(args: &Args) -> Result<Vec<GameFile>> {
     let mut games = raw_games::list(&args.directories)?;
     if let Some(slice) = args.slice {

@@ -19,25 +19,25 @@ use gristmill::stream::{Reader, Request};
 
 /// Write game records as a pack, puzzle records as a puzzle set
 ///
-/// What the first record is decides. Everything appears at the end or not at all.
+/// The type of the first record decides. All files appear at the end, or none do.
 ///
 /// Games: DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one
-/// 48-byte row a step, valuation_types.json, metadata.db and, last, manifest.json. Runs are numbered
-/// 0, 1, 2, ... in the order in which the games come. The layout selfplay-v1 has boards and nothing
-/// else: steps-000001.npy, ..., no lookup. Inputs may also be pools on disk, directories with rows
-/// of steps: they are merged, as from ds-cat, and faster.
+/// 48-byte row per step, valuation_types.json, metadata.db and, last, manifest.json. Runs are
+/// numbered 0, 1, 2, ... in the order in which the games are read. The layout selfplay-v1 has only
+/// boards: steps-000001.npy, ..., no lookup. Inputs may also be pools on disk, directories with
+/// rows of steps: they are merged, as from ds-cat, and faster.
 ///
 /// Puzzles: DIR receives train/ and test/ with dataset.json and five int32 arrays for each set,
 /// identifiers.json and, last, build.json. Groups, puzzles and identifiers are numbered in the
-/// order in which they come, train before test; a group and a puzzle are records of one name that
-/// stand together.
+/// order in which they are read, train before test; consecutive records with the same name are one
+/// group or one puzzle.
 #[derive(Parser)]
 #[command(name = "npy-pack", version, after_long_help = HELP)]
 struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Directory of the dataset; made where it is missing
+    /// Directory of the dataset; created if it is missing
     #[arg(short, long, value_name = "DIR", add = WithoutEffect)]
     output: PathBuf,
 
@@ -81,7 +81,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let (for_games, for_puzzles) = (args.games.first_given(), args.puzzles.first_given());
     let are_puzzles = match reader.record() {
         Some(record) => record.name == PUZZLE.name,
-        // No record at all: only a flag says what they would have been.
+        // No records at all: only a flag can say of which type they would have been.
         None if for_games.or(for_puzzles).is_none() => {
             return Err(Error::data("no record came, so that it is not known what to write"));
         }

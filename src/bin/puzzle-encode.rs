@@ -24,8 +24,8 @@ use gristmill::stream::{Writer, open_bytes};
 /// Encode puzzles as sequences of tokens, with reproducible augmentation
 ///
 /// Every original puzzle becomes one group: itself, then its augmentations. Train comes before test.
-/// Inputs are checked whole before anything is written, also against the rules of their game. The
-/// same inputs, options and seed give the same records, whatever the threads and slices.
+/// All inputs are checked before anything is written, also against the rules of their game. The
+/// same inputs, options and seed give the same records with any number of threads and slices.
 #[derive(Parser)]
 #[command(name = "puzzle-encode", version, after_long_help = HELP)]
 #[command(subcommand_required = true, disable_help_subcommand = true)]
@@ -45,7 +45,7 @@ In: CSV files with the header source,question,answer,rating; folders of ARC task
 Out: puzzle records {domain, split, set, group, puzzle, identifier, inputs, labels, build}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error).";
 
-/// A domain, its own arguments as they came, and those that every domain has.
+/// A domain, its own arguments as given, and the arguments that every domain has.
 struct DomainArgs {
     domain: &'static dyn Domain,
     own: ArgMatches,
@@ -96,7 +96,7 @@ impl FromArgMatches for DomainArgs {
 
 #[derive(Arguments)]
 struct RunArgs {
-    /// Decides every draw
+    /// Seed of all random choices
     #[arg(long, value_name = "S", default_value = "42")]
     seed: u64,
 
@@ -170,7 +170,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     Ok(())
 }
 
-/// The constants of the set stand in the header, as for a set of any other domain.
+/// Puts the constants of the set into the header, as for every domain.
 fn header(source: &PuzzleSource, run: &RunArgs, tool: &Tool) -> Result<Header> {
     let mut header = Header::default().through(&PUZZLE, run.output.entry(tool));
     let domain = source.domain.constants().name;

@@ -19,14 +19,14 @@ use gristmill::stream::Writer;
 ///
 /// span_id is 1 in an assistant's analysis message, 2 in a final one (wrapper tokens included),
 /// else 0; loss_mask is 1 exactly where span_id is not 0. Both are label-aligned: position t
-/// speaks of tokens[t+1]. Tokens pass through untouched.
+/// is about tokens[t+1]. Tokens pass through unchanged.
 #[derive(Parser)]
 #[command(name = "span-mask", version, after_long_help = HELP)]
 struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Of which token position t speaks: the label tokens[t+1], or tokens[t]
+    /// What position t of the masks is about: the label tokens[t+1], or tokens[t]
     #[arg(long, value_enum, default_value = "label", value_name = "label|token")]
     #[arg(hide_possible_values = true)]
     align: Alignment,
@@ -61,7 +61,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let masking = Masking { spans: Spans::synth_kd_v1(&args.span), alignment: args.align };
     let mut reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
     if reader.is_dataset() {
-        // The masks of a triple are made anew.
+        // The masks of a triple are made again.
         reader.select(unmasked_schema().into());
     }
     let mut header = reader.header().through(&TOKENS, args.output.entry(tool));

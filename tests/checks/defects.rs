@@ -1,5 +1,5 @@
-//! One defect for each check of Megatron datasets and streams: what it does to the good sets, and
-//! the arguments that ds-check gets then.
+//! One defect for each check of Megatron datasets and streams: how it changes the good sets, and
+//! the arguments of ds-check for it.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::puzzles::{DOMAINS, PUZZLES_AND_SETS};
 use super::shards;
 use crate::common::{TempDir, bash, conversation, conversations};
 
-/// The check that finds it; those that cannot but find it too; and the defect.
+/// The check that finds it; other checks that must find it too; and the defect.
 pub struct Defect {
     pub id: &'static str,
     pub also: &'static [&'static str],
@@ -166,7 +166,7 @@ const SEQUENCES: &[Defect] = &[
     }),
     defect("kd.eod.middle", |dir| token(dir, 199_999)),
     defect("kd.harmony.structure", |dir| token(dir, MESSAGE)),
-    // A byte that begins no character.
+    // A byte that cannot begin a character.
     defect("kd.token.text", |dir| token(dir, 94)),
     defect("kd.harmony.return", |dir| {
         Triple::change(dir, "kd/p", |triple| {
@@ -189,7 +189,7 @@ const SEQUENCES: &[Defect] = &[
     }),
     defect("kd.token.canonical", |dir| {
         Triple::change(dir, "kd/p", |triple| {
-            // "a" and "a", which are one token where they stand together.
+            // "a" and "a", which are one token when side by side.
             let place = triple.content(3, 1);
             triple.tokens[3][place + 1..place + 3].fill(64);
         });
@@ -236,7 +236,7 @@ fn root(dir: &TempDir) -> Vec<String> {
     path(dir, "root")
 }
 
-/// Changes what the root's and the part's manifest say of the train split of shard_00.
+/// Changes what the root's and the part's manifest state for the train split of shard_00.
 fn claims(dir: &TempDir, change: fn(&mut serde_json::Value)) -> Vec<String> {
     edit_json(dir, ROOT, |root| change(&mut root["splits"]["train"]["shards"][0]));
     edit_json(dir, PART, |part| change(&mut part["splits"]["train"]));

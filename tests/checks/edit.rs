@@ -54,7 +54,7 @@ pub fn lengths(idx: &[u8]) -> Vec<i32> {
         .collect()
 }
 
-/// An index of its own making: `code` and `size` are those of the values' type.
+/// An index made here: `code` and `size` describe the values' type.
 pub fn index((code, size): (u8, i64), lengths: &[i32], documents: &[i64]) -> Vec<u8> {
     let mut idx = b"MMIDIDX\0\0".to_vec();
     idx.extend(1u64.to_le_bytes());

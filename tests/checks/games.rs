@@ -11,7 +11,7 @@ use super::defects::{Defect, defect, path};
 use super::edit::{edit, edit_json, patch};
 use crate::common::{TempDir, bash};
 
-/// Bytes before the rows, and those of a row.
+/// Bytes before the rows, and bytes of a row.
 const HEADER: usize = 384;
 const ROW: usize = 48;
 const SHARD_ROWS: usize = 32;
@@ -52,7 +52,7 @@ fn play(seed: u64, moves: usize) -> (String, String) {
     let (mut score, mut steps, mut highest) = (0, String::new(), 0);
     for index in 0..moves {
         let board = Board::new(cells).unwrap();
-        // Into the corner: then some directions cannot be gone.
+        // Into the corner: then some directions are illegal.
         let legal = |direction: &Direction| board.legal() & direction.bit() != 0;
         let direction = Direction::ALL.into_iter().find(legal).unwrap();
         let evs: serde_json::Map<String, Value> = (Direction::ALL.iter())
@@ -84,7 +84,7 @@ fn play(seed: u64, moves: usize) -> (String, String) {
     (meta.to_string(), steps)
 }
 
-/// Makes the manifest of a pack true again: sizes and hashes of what it names.
+/// Makes the manifest of a pack correct again: sizes and hashes of what it names.
 fn resum(dir: &TempDir, pack: &str) -> Vec<String> {
     edit_json(dir, &format!("{pack}/manifest.json"), |manifest| {
         for file in manifest["files"].as_array_mut().unwrap() {
@@ -121,7 +121,7 @@ fn row(dir: &TempDir, row: usize, field: usize, bytes: &[u8]) -> Vec<String> {
     resum(dir, "pack")
 }
 
-/// A row whose board cannot go in some direction, which that is, and whether it can in another.
+/// A row whose board cannot move in some direction, that direction, and its legal moves.
 fn blocked(dir: &TempDir) -> (usize, usize, u8) {
     let rows = rows(dir);
     let found = rows.iter().enumerate().find_map(|(number, row)| {
@@ -245,7 +245,7 @@ pub const POOLS: &[Defect] = &[
         sql(dir, "DELETE FROM runs WHERE id = 1; DELETE FROM session WHERE meta_key = 'run.1'")
     }),
     defect("pool.run.split", |dir| {
-        // The last steps of the first run behind the second.
+        // The last steps of the first run after the second.
         let mut all = rows(dir);
         all[MOVES[0] - 5..].rotate_left(5);
         for (number, bytes) in all.iter().enumerate() {
@@ -274,7 +274,7 @@ pub const POOLS: &[Defect] = &[
         sql(dir, "UPDATE runs SET max_score = max_score + 4 WHERE id = 1")
     }),
     defect("pool.step.row", |dir| {
-        // The cells of a v1 row begin behind its ids.
+        // The cells of a v1 row begin after its ids.
         let is_shard = |name: &String| name.starts_with("v1/steps-");
         let shard = dir.files().into_iter().find(is_shard).unwrap();
         edit(dir, &shard, |npy| {

@@ -1,5 +1,5 @@
-//! Good datasets of every kind, made by our own filters of the tests' conversations, and how
-//! ds-check is asked what it finds in them.
+//! Good datasets of every kind, made by our own filters from the tests' conversations, and helpers
+//! to run ds-check on them.
 
 #![allow(dead_code)] // every test file uses a part of it
 
@@ -160,7 +160,7 @@ impl Found {
     }
 }
 
-/// The ids of all checks, each with its level.
+/// The ids of all checks, each with its severity.
 pub fn catalogue() -> Vec<(String, String)> {
     let list = ds_check(&["--list", "--format", "json"]).run().silent().records();
     let text = |check: &Value, name: &str| check[name].as_str().unwrap().to_string();

@@ -50,7 +50,7 @@ pub fn make(dir: &TempDir) {
     .ok();
 }
 
-/// Makes `build.json` true again: sizes and hashes of what it names and is there.
+/// Makes `build.json` correct again: sizes and hashes of the files that it names and that exist.
 fn resum(dir: &TempDir, set: &str) -> Vec<String> {
     edit_json(dir, &format!("{set}/build.json"), |build| {
         let files = build["files"].as_array_mut().unwrap();
@@ -260,7 +260,7 @@ const SUDOKU: [&str; 2] = ["sudoku/test/all__inputs.npy", "sudoku/test/all__labe
 const MAZES: [&str; 2] = ["maze/train/all__inputs.npy", "maze/train/all__labels.npy"];
 const ARC: [&str; 2] = ["arc/test/all__inputs.npy", "arc/test/all__labels.npy"];
 
-/// The set again with the sides of another domain: of a length that is none of its own.
+/// The set again with the sides of another domain, whose length is wrong for this one.
 fn as_domain(dir: &TempDir, set: &str, domain: &str) -> Vec<String> {
     edit_json(dir, &format!("{set}/build.json"), |build| build["domain"] = json!(domain));
     path(dir, set)

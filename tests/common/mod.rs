@@ -21,7 +21,7 @@ fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped {name}: {why}");
 }
 
-/// A folder of the test data; `None`, with a line on stderr, where there is none.
+/// A folder of the test data; `None`, with a line on stderr, if there is none.
 pub fn data(name: &str) -> Option<PathBuf> {
     let Some(root) = std::env::var_os("GRISTMILL_DATA") else {
         skip("GRISTMILL_DATA is not set");
@@ -32,7 +32,7 @@ pub fn data(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// The Python of the oracles (numpy, pyarrow); `None`, with a line on stderr, where none is named.
+/// The Python of the oracles (numpy, pyarrow); `None`, with a line on stderr, if none is named.
 pub fn python() -> Option<PathBuf> {
     let python = std::env::var_os("GRISTMILL_PYTHON").map(PathBuf::from);
     if python.is_none() {
@@ -50,7 +50,7 @@ pub fn installed(program: &str) -> bool {
     there
 }
 
-/// A directory that is removed with everything in it.
+/// A directory that is removed with its content.
 pub struct TempDir(tempfile::TempDir);
 
 impl TempDir {

@@ -176,7 +176,7 @@ impl Outcome {
         self
     }
 
-    /// It has done its job and has nothing to say.
+    /// It has done its job and printed nothing on stderr.
     #[track_caller]
     pub fn silent(self) -> Outcome {
         let outcome = self.ok();

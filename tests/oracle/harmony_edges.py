@@ -47,7 +47,7 @@ SCHEMAS = [
     '"description":"obj\\nx","properties":{"o":{"type":"object","description":"inner"}},"required":["o",1]',
 ]
 
-# ANSWER stands for a whole message.
+# ANSWER is replaced by a whole message.
 TEXTS = [
     '{"messages":{}}',
     '{"messages":"","messages":[ANSWER]}',

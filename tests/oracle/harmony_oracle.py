@@ -27,7 +27,7 @@ RETURN = 200002
 
 
 class Raw(str):
-    """JSON text that is written as it stands."""
+    """JSON text that is written unchanged."""
 
 
 class Obj(list):
@@ -106,7 +106,7 @@ NUMBERS = [
 ]
 
 
-# System and developer messages that come again and again, to the byte.
+# System and developer messages that are repeated exactly.
 COMMON = [
     Raw('{"role": "system", "content": [{"type": "system_content", "model_identity": "You are M.", '
         '"reasoning_effort": "High", "channel_config": {"valid_channels": ["analysis", "final"], '

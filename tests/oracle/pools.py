@@ -33,7 +33,7 @@ random = np.random.default_rng(2048)
 
 
 def f32(value):
-    """A number as JSON has it if it is an f32: with as few digits as tell it from others."""
+    """A number as JSON has it if it is an f32: with just enough digits to identify it."""
     return float(str(np.float32(value)))
 
 
@@ -118,7 +118,7 @@ def macroxue_rows(games, dtype, ids):
 
 
 def database(directory, games, own=None, session=True):
-    """runs, and what a sidecar had more under run.<id>, and the pool's own keys."""
+    """runs, the other fields of a sidecar under run.<id>, and the pool's own keys."""
     connection = sqlite3.connect(directory / "metadata.db")
     connection.execute(
         "CREATE TABLE runs (id INTEGER PRIMARY KEY, seed BIGINT, steps INT, max_score INT, "

@@ -66,7 +66,7 @@ def encode(domain, raw):
 
 
 def crop(sequence):
-    """The grid on a canvas, and where it stands."""
+    """The grid on a canvas, and its position."""
     board = np.array(sequence).reshape(30, 30)
     at = np.argwhere(board >= 2)
     (top, left), (bottom, right) = at.min(0), at.max(0)
@@ -182,7 +182,7 @@ def check_domino(records, raw):
 
 
 def published(folder, tasks):
-    """The records of a set, those of known tasks."""
+    """The records of a set that belong to known tasks."""
     names = json.loads((folder / "identifiers.json").read_text())
     for split in ("train", "test"):
         part = {

@@ -115,7 +115,7 @@ def load(root):
 
 
 def encoding(domain, raw, root):
-    """Sudoku and Maze whole, ARC in test; ARC's train grids up to where they stand."""
+    """Sudoku and Maze whole, ARC in test; ARC's train grids up to their position."""
     expected = {"train": [], "test": []}
     for split, name, inputs, labels in puzzle.encode(domain, raw):
         expected[split].append((name, inputs, labels))

@@ -12,7 +12,7 @@ OPTIONS = ipc.IpcWriteOptions
 
 
 def table_of(path):
-    """The rows of a Parquet file, or of the streams that stand one after another in a file."""
+    """The rows of a Parquet file, or of the streams one after another in a file."""
     if open(path, "rb").read(4) == b"PAR1":
         return pq.read_table(path)
     tables = []
@@ -114,7 +114,7 @@ def variants(source, directory):
 
 
 def wrong(directory):
-    """Streams that are no tokens records; prints what each should be told."""
+    """Streams that are not tokens records; prints the message expected for each."""
     i32 = pa.list_(pa.int32())
     ids = pa.array(["a", "b"])
     cases = {
