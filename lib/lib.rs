@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON as Python writes it | |
+//! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
 //! | [`digest`] | SHA-256 of files, hexadecimal | |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
@@ -31,7 +32,7 @@
 //! | a filter | `src/bin/X.rs` | the table of filters in README.md |
 //! | a record type | `lib/record/X.rs` | `RECORD_TYPES` in `lib/record/mod.rs` |
 //! | a puzzle domain | `lib/puzzle/X/mod.rs` | `DOMAINS` in `lib/puzzle/mod.rs` |
-//! | a format on disk | `lib/format/X/mod.rs`, `FORMAT.md` beside it | `FORMATS` in `lib/dataset/mod.rs` |
+//! | a format on disk | `lib/dataset/X/mod.rs` with its reader and its checks, `FORMAT.md` beside it; what grows goes to `format` and `check` | `FORMATS` in `lib/dataset/mod.rs` |
 //! | a check | its declaration where it is used, a fixture in `tests/checks/` | |
 
 pub mod batch;

@@ -4,9 +4,7 @@
 use std::num::NonZeroUsize;
 
 use crate::batch::{Batch, Counts, Sink};
-use crate::cli::{
-    self, CommonArgs, Flow, OnErrorArgs, Rejects, Tool, ordered_flat_map, ordered_map,
-};
+use crate::cli::{self, CommonArgs, Flow, OnErrorArgs, Rejects, Tool, ordered_flat_map};
 use crate::error::Result;
 use crate::stream::Reader;
 
@@ -102,17 +100,21 @@ impl<'a> Runner<'a> {
 
     /// Makes one batch of each item. `make_stage` makes a worker for each thread.
     pub fn run<F: Feed, Stage>(
-        mut self,
-        mut feed: F,
+        self,
+        feed: F,
         make_stage: impl Fn() -> Stage,
         sink: impl Sink,
     ) -> Result<()>
     where
         Stage: FnMut(F::Input) -> Result<Batch> + Send,
     {
-        let mut state = State::open(&mut self, feed.total(), sink)?;
-        ordered_map(self.jobs, &mut feed, make_stage, |batch| state.take(batch))?;
-        state.finish(&self, feed.rejected())
+        let make_stage = || {
+            let mut stage = make_stage();
+            move |item: F::Input, send: &mut dyn FnMut(Result<Batch>) -> Flow| {
+                send(stage(item));
+            }
+        };
+        self.run_many(feed, make_stage, sink)
     }
 
     /// Makes any number of batches of each item.
@@ -145,7 +147,7 @@ impl<S: Sink> State<S> {
             Some(rejects) => rejects,
             None => Rejects::open(&runner.on_error)?,
         };
-        let progress = runner.common.progress(runner.unit, total);
+        let progress = runner.common.progress(runner.tool, runner.unit, total, sink.uses_stdout());
         Ok(State { sink, rejects, progress, read: 0 })
     }
 

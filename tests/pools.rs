@@ -214,7 +214,7 @@ fn pools_and_other_inputs_are_not_mixed() {
     tool("ds-cat")
         .args(&[&nothing])
         .run()
-        .fails(2, &["nothing: is a directory without a dataset (no dataset.json"]);
+        .fails(2, &["nothing: is a directory without a dataset (no train/"]);
 }
 
 /// Packs a pool's games.

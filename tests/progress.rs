@@ -20,8 +20,9 @@ fn terminal(columns: usize, seconds: f64, pipeline: &str) -> Option<Sent> {
     let dir = TempDir::new();
     // More than a batch each, so that they are counted as they come.
     let content = "word ".repeat(1 << 18);
+    // A conversation, and a tokens record for those who want one.
     let line = format!(
-        r#"{{"id":"a","messages":[{{"role":"assistant","channel":"final","content":"{content}"}}]}}"#
+        r#"{{"id":"a","tokens":[1,2],"messages":[{{"role":"assistant","channel":"final","content":"{content}"}}]}}"#
     );
     dir.write("line", line + "\n");
     dir.write("inside", format!("stty cols {columns} rows 24; set -o pipefail; {pipeline}"));
@@ -85,6 +86,16 @@ fn short_and_quiet_runs_show_nothing() {
 fn results_on_a_terminal_stand_alone() {
     let Some(sent) = terminal(80, 1.8, "harmony-tok input") else { return };
     assert!(sent.text.starts_with("{\"id\"") && !sent.text.contains("harmony-tok: "));
+}
+
+/// What writes files leaves stdout free.
+#[test]
+fn a_sink_shows_it_on_a_terminal() {
+    let pipeline = "mmidx-write input --prefix out --tokens-only";
+    let Some(sent) = terminal(80, 1.8, pipeline) else { return };
+    let states = sent.states();
+    assert!(states.iter().any(|state| state.starts_with("mmidx-write: ")), "{states:?}");
+    assert_eq!(states.last(), Some(&""));
 }
 
 #[test]

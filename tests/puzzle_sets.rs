@@ -657,7 +657,7 @@ fn broken_sets_are_told() {
     let Some(malformed) = data("malformed/hrm") else { return };
     for (set, parts) in [
         ("labels_fewer_rows", ["all__labels.npy: shape", ""]),
-        ("inputs_3d", ["all__inputs.npy: shape [", "where ["]),
+        ("inputs_3d", ["all__inputs.npy: shape [", "], not ["]),
         ("pidx_last_long", ["all__puzzle_indices.npy: the last entry is", " examples"]),
         ("pidx_empty_puzzle", ["all__puzzle_indices.npy: entry ", "they must rise from 0"]),
         ("pidx_first_not0", ["all__puzzle_indices.npy: entry 0 is 1, first", ""]),

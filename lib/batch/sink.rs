@@ -16,6 +16,11 @@ pub struct Counts {
 /// A stream or a dataset that is being written. What is dropped before [`Sink::finish`] leaves
 /// nothing that looks finished.
 pub trait Sink {
+    /// Whether it writes to stdout.
+    fn uses_stdout(&self) -> bool {
+        false
+    }
+
     /// Takes the records of a batch. Records that it refuses go to `rejects`, and so do those that
     /// the batch has rejected already, in the order of the input.
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow>;

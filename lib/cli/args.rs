@@ -31,8 +31,19 @@ pub struct CommonArgs {
 }
 
 impl CommonArgs {
-    pub fn progress(&self, what: &'static str, total: Option<u64>) -> Progress {
-        Progress::new(self.progress, self.quiet, what, total)
+    /// Counts `total` of what is named in the plural. `uses_stdout`: the results go there.
+    pub fn progress(
+        &self,
+        tool: &Tool,
+        what: &'static str,
+        total: Option<u64>,
+        uses_stdout: bool,
+    ) -> Progress {
+        let when = match self.progress {
+            When::Auto if self.quiet => When::Never,
+            when => when,
+        };
+        Progress::new(tool.name(), when, (what, total), uses_stdout)
     }
 }
 

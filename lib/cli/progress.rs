@@ -2,7 +2,6 @@
 //! is known. indicatif cuts it to the terminal's width, draws it, and clears it.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -13,7 +12,7 @@ use rustix::fs::{FileType, fstat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// When stderr is a terminal, and stdout is not a terminal, and stdin is not a pipe: only
+    /// When stderr is a terminal, results do not go to a terminal, and stdin is not a pipe: only
     /// the first filter of a pipeline shows its progress.
     Auto,
     Always,
@@ -23,6 +22,7 @@ pub enum When {
 /// Counts what is done. A terminal shows it from the first second until this is dropped.
 #[derive(Debug)]
 pub struct Progress {
+    tool: String,
     what: &'static str,
     total: Option<u64>,
     records: u64,
@@ -41,17 +41,25 @@ const INTERVAL: Duration = Duration::from_millis(200);
 
 impl Progress {
     /// `what` is the plural of what is counted ("conversations"); `total` in the same unit.
-    pub fn new(when: When, quiet: bool, what: &'static str, total: Option<u64>) -> Progress {
+    /// `uses_stdout`: results go there.
+    pub(super) fn new(
+        tool: &str,
+        when: When,
+        (what, total): (&'static str, Option<u64>),
+        uses_stdout: bool,
+    ) -> Progress {
         let is_terminal = std::io::stderr().is_terminal();
         let shown = match when {
             When::Always => true,
             When::Never => false,
             When::Auto => {
-                !quiet && is_terminal && !std::io::stdout().is_terminal() && !stdin_is_pipe()
+                let is_covered = uses_stdout && std::io::stdout().is_terminal();
+                is_terminal && !is_covered && !stdin_is_pipe()
             }
         };
         let start = Instant::now();
         Progress {
+            tool: tool.to_string(),
             what,
             total,
             records: 0,
@@ -71,7 +79,7 @@ impl Progress {
         let now = Instant::now();
         if now >= due {
             self.due = Some(now + INTERVAL);
-            let line = self.line(&tool(), now - self.start);
+            let line = self.line(now - self.start);
             self.bar.get_or_insert_with(line_on_stderr).set_message(line);
         }
     }
@@ -81,15 +89,15 @@ impl Progress {
         self.due = None;
         self.bar = None;
         if std::mem::take(&mut self.is_logged) {
-            let line = self.line(&tool(), self.start.elapsed()) + "\n";
+            let line = self.line(self.start.elapsed()) + "\n";
             let _ = std::io::stderr().write_all(line.as_bytes());
         }
     }
 
-    fn line(&self, tool: &str, elapsed: Duration) -> String {
+    fn line(&self, elapsed: Duration) -> String {
         let seconds = elapsed.as_secs_f64().max(1e-3);
         let rate = self.records as f64 / seconds;
-        let mut line = format!("{tool}: {} {}", grouped(self.records), self.what);
+        let mut line = format!("{}: {} {}", self.tool, grouped(self.records), self.what);
         if let Some(total) = self.total.filter(|&total| total > 0) {
             let share = 100.0 * self.records as f64 / total as f64;
             line += &format!(" of {} ({share:.0}%)", grouped(total));
@@ -117,12 +125,6 @@ fn line_on_stderr() -> ProgressBar {
         Ok(style) => bar.with_style(style),
         Err(_) => bar,
     }
-}
-
-/// The name under which the filter was started.
-fn tool() -> String {
-    let path = PathBuf::from(std::env::args_os().next().unwrap_or_default());
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn stdin_is_pipe() -> bool {
@@ -156,10 +158,10 @@ mod tests {
 
     #[test]
     fn the_line_reads_well() {
-        let mut progress = Progress::new(When::Never, false, "records", Some(2_000_000));
+        let mut progress = Progress::new("ds-cat", When::Never, ("records", Some(2_000_000)), true);
         progress.add(500_000, 3_000_000_000);
         assert_eq!(
-            progress.line("ds-cat", Duration::from_secs(10)),
+            progress.line(Duration::from_secs(10)),
             "ds-cat: 500,000 records of 2,000,000 (25%), 3.0 GB (300.0 MB/s), 50,000/s, \
              00:00:30 left"
         );

@@ -55,6 +55,10 @@ pub struct Budget<S> {
 }
 
 impl<S: Sink> Sink for Budget<S> {
+    fn uses_stdout(&self) -> bool {
+        self.sink.uses_stdout()
+    }
+
     fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;

@@ -97,6 +97,10 @@ impl FileOutputArgs {
 }
 
 impl Sink for Output {
+    fn uses_stdout(&self) -> bool {
+        matches!(self, Output::Stdout(_))
+    }
+
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         rejects.take(batch.rejected)?;
         match self {

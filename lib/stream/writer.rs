@@ -139,6 +139,10 @@ impl<W: Write> Writer<W> {
 }
 
 impl<W: Write> Sink for Writer<W> {
+    fn uses_stdout(&self) -> bool {
+        true
+    }
+
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         rejects.take(batch.rejected)?;
         Writer::write(self, &batch.records)?;

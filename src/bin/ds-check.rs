@@ -9,7 +9,7 @@ use clap::Parser;
 use gristmill::check::{
     self, CheckContext, CheckOptions, Report, ReportFormat, ReportStyle, Selection,
 };
-use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result};
+use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result, Tool};
 use gristmill::dataset;
 use gristmill::harmony::Policy;
 
@@ -86,7 +86,7 @@ In: datasets on disk. Out: findings {check, level, file, record, message, hint},
 Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 not now (I/O error).";
 
 fn main() -> ExitCode {
-    cli::main(|args: Args, _| if args.list { list(&args) } else { run(args) })
+    cli::main(|args: Args, tool| if args.list { list(&args) } else { run(args, tool) })
 }
 
 fn list(args: &Args) -> Result<()> {
@@ -95,7 +95,7 @@ fn list(args: &Args) -> Result<()> {
     std::io::stdout().write_all(table.as_bytes()).map_err(|e| Error::write("stdout", &e))
 }
 
-fn run(args: Args) -> Result<()> {
+fn run(args: Args, tool: &Tool) -> Result<()> {
     let catalogue = check::catalogue(&dataset::families());
     let selection = Selection::new(catalogue, args.only, args.skip, args.structure)?;
     let options = CheckOptions {
@@ -108,7 +108,7 @@ fn run(args: Args) -> Result<()> {
     let (format, quiet, strict) = (args.format, args.common.quiet, args.strict);
     let style = ReportStyle { format, colour, quiet, strict };
     let mut report = Report::new(BufWriter::new(stdout), style);
-    let mut progress = args.common.progress("records", None);
+    let mut progress = args.common.progress(tool, "records", None, true);
     for path in &args.paths {
         let mut context = CheckContext {
             selection: &selection,
