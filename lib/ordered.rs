@@ -73,6 +73,7 @@ where
     Ok(())
 }
 
+/// Long, but one piece: who owns which end of a channel decides who stops when.
 fn on_threads<Item, Out, Worker, E>(
     jobs: usize,
     source: impl Iterator<Item = Result<Item, E>> + Send,

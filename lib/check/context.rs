@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+use clap::Args;
+
 use super::findings::Findings;
 use super::select::Selection;
 use crate::cli::{Flow, Progress, ordered_map};
@@ -10,13 +12,19 @@ use crate::error::Result;
 use crate::harmony::Policy;
 
 /// What the user says of the datasets.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Args)]
 pub struct CheckOptions {
-    /// The manifest of the inputs that a dataset was made from.
+    /// Manifest of the inputs that the datasets must have been made from
+    #[arg(long, value_name = "FILE", help_heading = "Checks")]
     pub input_manifest: Option<PathBuf>,
-    /// The policy under which conversations were accepted, if nothing else states it.
+
+    /// Policy for conversations if the dataset does not state it: synth-kd-v1, chat
+    #[arg(long, value_name = "NAME", value_enum, help_heading = "Checks")]
+    #[arg(hide_possible_values = true)]
     pub policy: Option<Policy>,
-    /// The domain of puzzle sets; else it is taken from their build, or guessed from their shape.
+
+    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino
+    #[arg(long, value_name = "NAME", help_heading = "Checks")]
     pub domain: Option<String>,
 }
 

@@ -65,6 +65,13 @@ pub fn tell(message: &str) {
     let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
 }
 
+/// Writes a result that is no stream of records to stdout.
+pub fn print(text: &str) -> Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|error| Error::write("stdout", &error))
+}
+
 /// `TOOL --generate man|bash|zsh|fish|elvish|powershell`: the man page and the shell completions,
 /// made from the same definitions as the help.
 fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {

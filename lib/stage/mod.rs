@@ -4,7 +4,9 @@
 mod decode;
 mod render;
 mod span_mask;
+mod vocabulary;
 
 pub use decode::decode;
 pub use render::{Budget, render};
 pub use span_mask::Masking;
+pub use vocabulary::describe_tokenizer;

@@ -212,6 +212,21 @@ impl Reader {
         }
     }
 
+    /// How many records there are: known beforehand, or found by reading them all.
+    pub fn count_records(mut self) -> Result<u64> {
+        let Some(total) = self.total else {
+            let mut total = 0;
+            while let Some(batch) = self.next_batch()? {
+                if let Some(rejection) = batch.rejected.first() {
+                    return Err(rejection.to_error());
+                }
+                total += batch.len() as u64;
+            }
+            return Ok(total);
+        };
+        Ok(total)
+    }
+
     fn advance(&mut self) -> Result<()> {
         self.rejected = self.rejected();
         self.current = match self.waiting.pop_front() {

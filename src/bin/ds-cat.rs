@@ -1,6 +1,5 @@
 //! ds-cat: any dataset or stream in, records out: the one reader and converter.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use arrow_schema::SchemaRef;
@@ -111,16 +110,5 @@ fn drawn() -> impl FnMut(Batch) -> Result<Batch> {
 }
 
 fn count(args: &Args) -> Result<()> {
-    let mut reader = open(args)?;
-    let mut total = reader.total().unwrap_or(0);
-    if reader.total().is_none() {
-        while let Some(batch) = reader.next_batch()? {
-            if let Some(rejection) = batch.rejected.first() {
-                return Err(rejection.to_error());
-            }
-            total += batch.len() as u64;
-        }
-    }
-    let line = format!("{total}\n");
-    std::io::stdout().write_all(line.as_bytes()).map_err(|e| Error::write("stdout", &e))
+    cli::print(&format!("{}\n", open(args)?.count_records()?))
 }

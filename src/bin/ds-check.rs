@@ -1,6 +1,6 @@
 //! ds-check: datasets in, findings out.
 
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,7 +11,6 @@ use gristmill::check::{
 };
 use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result, Tool};
 use gristmill::dataset;
-use gristmill::harmony::Policy;
 
 /// Find the defects of datasets that a trainer would not notice
 ///
@@ -47,18 +46,8 @@ struct Args {
     #[arg(long, help_heading = "Checks")]
     strict: bool,
 
-    /// Manifest of the inputs that the datasets must have been made from
-    #[arg(long, value_name = "FILE", help_heading = "Checks")]
-    input_manifest: Option<PathBuf>,
-
-    /// Policy for conversations if the dataset does not state it: synth-kd-v1, chat
-    #[arg(long, value_name = "NAME", value_enum, help_heading = "Checks")]
-    #[arg(hide_possible_values = true)]
-    policy: Option<Policy>,
-
-    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino
-    #[arg(long, value_name = "NAME", help_heading = "Checks")]
-    domain: Option<String>,
+    #[command(flatten)]
+    options: CheckOptions,
 
     /// Text for people, or one JSON object a line and a summary
     #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
@@ -91,18 +80,12 @@ fn main() -> ExitCode {
 
 fn list(args: &Args) -> Result<()> {
     let json = args.format == ReportFormat::Json;
-    let table = check::print_catalogue(&check::catalogue(&dataset::families()), json);
-    std::io::stdout().write_all(table.as_bytes()).map_err(|e| Error::write("stdout", &e))
+    cli::print(&check::print_catalogue(&check::catalogue(&dataset::families()), json))
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
     let catalogue = check::catalogue(&dataset::families());
     let selection = Selection::new(catalogue, args.only, args.skip, args.structure)?;
-    let options = CheckOptions {
-        input_manifest: args.input_manifest,
-        policy: args.policy,
-        domain: args.domain,
-    };
     let stdout = std::io::stdout().lock();
     let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
     let (format, quiet, strict) = (args.format, args.common.quiet, args.strict);
@@ -112,7 +95,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     for path in &args.paths {
         let mut context = CheckContext {
             selection: &selection,
-            options: &options,
+            options: &args.options,
             jobs: args.jobs.jobs,
             max_findings: args.max_findings,
             progress: &mut progress,

@@ -1,13 +1,12 @@
 //! ds-manifest: the manifest of a dataset root, made from the manifests of its parts.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::cli::{self, Error, Result, Tool};
+use gristmill::cli::{self, Result, Tool};
 use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
 
 /// Write ROOT/manifest.json from the part manifests
@@ -71,8 +70,7 @@ fn run(args: Args, _: &Tool) -> Result<()> {
     let manifest = KdRootManifest::collect(&args.root, &settings, BuildRun::since(start))?;
     manifest.publish(&args.root)?;
     if !args.quiet {
-        let summary = manifest.summary();
-        std::io::stdout().write_all(summary.as_bytes()).map_err(|e| Error::write("stdout", &e))?;
+        cli::print(&manifest.summary())?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! harmony-tok: Harmony conversations in, o200k tokens out; `--decode` goes back.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,13 +11,13 @@ use gristmill::cli::{
     self, CommonArgs, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, OutputArgs, Tool,
 };
 use gristmill::dataset;
-use gristmill::error::{Error, Result, shown};
+use gristmill::error::Result;
 use gristmill::harmony::{Policy, Renderer};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
-use gristmill::stage::{Budget, decode, render};
+use gristmill::stage::{Budget, decode, describe_tokenizer, render};
 use gristmill::stream::{Reader, Writer};
-use gristmill::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256, verify_vocabulary};
+use gristmill::tokenizer::EOD;
 
 /// Render Harmony conversations and tokenize them with o200k
 ///
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
 }
 
 fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
-    let tokenizer = tokenizer(args.vocab.as_deref())?;
+    let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
     let wanted = Wanted { schema, parquet: true, ..Wanted::records(&CONVERSATION) };
@@ -127,26 +127,4 @@ fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result
     let (rows, tokens) = (args.limit.limit, args.max_tokens);
     header.set("limits", json!({"rows": rows, "tokens": tokens, "slice": slice}));
     Ok(header)
-}
-
-/// Checks the vocabulary that the user names, if any, against the embedded one.
-fn tokenizer(named: Option<&Path>) -> Result<Value> {
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let path = named
-        .map(Path::to_path_buf)
-        .or_else(|| {
-            variable("TIKTOKEN_ENCODINGS_BASE")
-                .map(|directory| Path::new(&directory).join("o200k_base.tiktoken"))
-        })
-        .or_else(|| variable("O200K_HARMONY_VOCAB_PATH").map(PathBuf::from));
-    if let Some(path) = &path {
-        let bytes = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
-        verify_vocabulary(&bytes).map_err(|e| Error::data(e).at(shown(path)))?;
-    }
-    Ok(json!({
-        "type": "o200k_harmony",
-        "model_path": path.map_or("embedded".to_string(), |path| shown(&path)),
-        "model_sha256": VOCABULARY_SHA256,
-        "vocab_size": PADDED_VOCABULARY_SIZE,
-    }))
 }

@@ -1,21 +1,20 @@
 //! mmidx-write: masked tokens records in, Megatron `.bin/.idx` triples out; also concatenates.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use clap::{Args as ClapArgs, Parser};
+use clap::Parser;
 
 use gristmill::batch::Wanted;
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
+use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, BuildRun, KdPart, KdTarget, PartSink, ValidFraction, concatenate, replace,
+    AssertedSource, BuildRun, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, replace,
     status as status_of,
 };
-use gristmill::format::mmidx::{MmidxDtype, PrefixLayout};
+use gristmill::format::mmidx::PrefixLayout;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 
@@ -32,7 +31,7 @@ struct Args {
     input: InputArgs,
 
     #[command(flatten)]
-    target: TargetArgs,
+    target: KdTargetArgs,
 
     /// Concatenate these datasets instead of reading records
     #[arg(long, value_name = "PREFIX", num_args = 1.., requires = "prefix", help_heading = "Concatenate")]
@@ -56,35 +55,6 @@ struct Args {
     on_error: OnErrorArgs,
     #[command(flatten)]
     common: CommonArgs,
-}
-
-#[derive(ClapArgs)]
-#[group(skip)]
-struct TargetArgs {
-    /// Write ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx} and ROOT/parts/SHARD.json
-    #[arg(long, value_name = "ROOT", requires = "shard", required_unless_present = "prefix")]
-    #[arg(add = WithoutEffect)]
-    root: Option<PathBuf>,
-
-    /// The shard's name, as in shard_00
-    #[arg(long, value_name = "SHARD", requires = "root")]
-    shard: Option<String>,
-
-    /// Share of the ids that goes to valid
-    #[arg(long, value_name = "F", default_value = "0.001")]
-    valid_fraction: ValidFraction,
-
-    /// Write P_{tokens,lossmask,span}.{bin,idx} and P.part.json, without a split
-    #[arg(long, value_name = "P", conflicts_with = "root", add = WithoutEffect)]
-    prefix: Option<PathBuf>,
-
-    /// Write P.bin and P.idx only; the records need no masks
-    #[arg(long, requires = "prefix")]
-    tokens_only: bool,
-
-    /// Type of the tokens with --tokens-only
-    #[arg(long, value_enum, default_value = "int32", requires = "tokens_only")]
-    dtype: MmidxDtype,
 }
 
 const HELP: &str = "\
@@ -141,35 +111,9 @@ fn concat(args: &Args) -> Result<()> {
 fn status(args: &Args) -> Result<()> {
     let target = args.target.target()?;
     let answer = status_of(&target, &args.asserted)?;
-    let line = format!("{} {answer}\n", target.name());
-    std::io::stdout().write_all(line.as_bytes()).map_err(|e| Error::write("stdout", &e))?;
+    cli::print(&format!("{} {answer}\n", target.name()))?;
     match answer.as_str() {
         "done" => Ok(()),
         _ => Err(Error::data(answer).at(target.name())),
-    }
-}
-
-impl TargetArgs {
-    fn target(&self) -> Result<KdTarget> {
-        match (&self.root, &self.shard, &self.prefix) {
-            (Some(root), Some(name), _) => {
-                if name.is_empty() || name.starts_with('.') || name.contains('/') {
-                    return Err(Error::usage(format!("--shard {name:?}: not a file name")));
-                }
-                let (root, name) = (root.clone(), name.clone());
-                Ok(KdTarget::Root { root, name, valid_fraction: self.valid_fraction })
-            }
-            (_, _, Some(prefix)) if prefix.file_name().is_some() => {
-                Ok(KdTarget::Prefix(prefix.clone()))
-            }
-            _ => Err(Error::usage("give --root ROOT --shard SHARD, or --prefix P")),
-        }
-    }
-
-    fn layout(&self) -> (PrefixLayout, MmidxDtype) {
-        match self.tokens_only {
-            false => (PrefixLayout::Triple, MmidxDtype::Int32),
-            true => (PrefixLayout::Single, self.dtype),
-        }
     }
 }

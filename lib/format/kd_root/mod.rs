@@ -9,6 +9,7 @@ mod part_sink;
 mod reader;
 mod sink;
 mod split;
+mod target_args;
 
 pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
@@ -20,6 +21,7 @@ pub use part_sink::{AssertedSource, PartSink, replace, status};
 pub use reader::{KdReader, prefix_of};
 pub use sink::{KdSink, KdTarget};
 pub use split::{FractionError, ValidFraction};
+pub use target_args::KdTargetArgs;
 
 /// The splits of a root, in the order in which their rows are read back.
 pub const SPLITS: [&str; 2] = ["train", "valid"];

@@ -192,6 +192,12 @@ impl Pool {
             game.steps.clear();
             game.valuation_names.clear();
         }
+        self.fill_row_by_row(position, game)
+    }
+
+    /// The steps of a run whose rows may be anywhere and of any type.
+    fn fill_row_by_row(&mut self, position: usize, game: &mut Game) -> Result<()> {
+        let run = self.runs[position];
         let mut numbers = match self.columns.run_id {
             Some(id) => self.gather.rows_of(&self.rows, id, &self.runs, position),
             None => run.all(),

@@ -1,0 +1,65 @@
+//! The arguments that name what `mmidx-write` writes.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{KdTarget, ValidFraction};
+use crate::cli::WithoutEffect;
+use crate::error::{Error, Result};
+use crate::format::mmidx::{MmidxDtype, PrefixLayout};
+
+/// Where sequences go, and in which form.
+#[derive(Debug, Clone, Args)]
+#[group(skip)]
+pub struct KdTargetArgs {
+    /// Write ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx} and ROOT/parts/SHARD.json
+    #[arg(long, value_name = "ROOT", requires = "shard", required_unless_present = "prefix")]
+    #[arg(add = WithoutEffect)]
+    pub root: Option<PathBuf>,
+
+    /// The shard's name, as in shard_00
+    #[arg(long, value_name = "SHARD", requires = "root")]
+    pub shard: Option<String>,
+
+    /// Share of the ids that goes to valid
+    #[arg(long, value_name = "F", default_value = "0.001")]
+    pub valid_fraction: ValidFraction,
+
+    /// Write P_{tokens,lossmask,span}.{bin,idx} and P.part.json, without a split
+    #[arg(long, value_name = "P", conflicts_with = "root", add = WithoutEffect)]
+    pub prefix: Option<PathBuf>,
+
+    /// Write P.bin and P.idx only; the records need no masks
+    #[arg(long, requires = "prefix")]
+    pub tokens_only: bool,
+
+    /// Type of the tokens with --tokens-only
+    #[arg(long, value_enum, default_value = "int32", requires = "tokens_only")]
+    pub dtype: MmidxDtype,
+}
+
+impl KdTargetArgs {
+    pub fn target(&self) -> Result<KdTarget> {
+        match (&self.root, &self.shard, &self.prefix) {
+            (Some(root), Some(name), _) => {
+                if name.is_empty() || name.starts_with('.') || name.contains('/') {
+                    return Err(Error::usage(format!("--shard {name:?}: not a file name")));
+                }
+                let (root, name) = (root.clone(), name.clone());
+                Ok(KdTarget::Root { root, name, valid_fraction: self.valid_fraction })
+            }
+            (_, _, Some(prefix)) if prefix.file_name().is_some() => {
+                Ok(KdTarget::Prefix(prefix.clone()))
+            }
+            _ => Err(Error::usage("give --root ROOT --shard SHARD, or --prefix P")),
+        }
+    }
+
+    pub fn layout(&self) -> (PrefixLayout, MmidxDtype) {
+        match self.tokens_only {
+            false => (PrefixLayout::Triple, MmidxDtype::Int32),
+            true => (PrefixLayout::Single, self.dtype),
+        }
+    }
+}
