@@ -18,7 +18,7 @@
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
 //! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs | `error` |
 //! | [`batch`] | what passes from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
-//! | [`format`] | a folder for each format on disk: reader, writer, types, and its page `FORMAT.md` | `batch`, domain modules |
+//! | [`mod@format`] | a folder for each format on disk: reader, writer, types, and its page `FORMAT.md` | `batch`, domain modules |
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
 //! | [`check`] | a folder for each family of checks; a check is declared where it is used | all above |
 //! | [`dataset`] | the table of formats, and [`dataset::open`], which opens everything that holds records | all above |

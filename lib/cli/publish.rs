@@ -16,7 +16,7 @@ use crate::error::{Error, Result, shown};
 
 const MARK: &str = ".gristmill-tmp.";
 
-/// A file being written, invisible under its final name until [`PendingFile::publish`].
+/// A file being written, invisible under its final name until [`publish`].
 #[derive(Debug)]
 pub struct PendingFile {
     /// `None` if it is written by name, or closed.

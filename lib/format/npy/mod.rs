@@ -1,6 +1,6 @@
 //! NumPy's `.npy` files: headers read and written, rows written and mapped.
 //!
-//! Types and headers are read by the crate `npyz`, after [`guard`] went through them. Headers are
+//! Types and headers are read by the crate `npyz`, after `guard` went through them. Headers are
 //! written here, byte for byte as `numpy.save` does (npyz writes other text), so that the number of
 //! rows can be patched at the end; files are mapped here. Rows are bytes; their
 //! readers know what they mean. Pickled arrays are refused.

@@ -1,7 +1,7 @@
 //! Writing games as a pool on disk: rows of steps in `.npy` files and their `metadata.db`, in one
 //! directory, all of it or nothing. FORMAT.md beside this file describes what is written.
 //!
-//! A layout is one file here that makes rows out of games: [`macroxue`], [`selfplay_v1`]. They
+//! A layout is one file here that makes rows out of games: `macroxue`, `selfplay_v1`. They
 //! share the shards, the database, the manifest, and the rule that what a layout cannot hold is
 //! refused. Rows of a game are together and runs are numbered 0, 1, 2, ... as they come; nothing
 //! is recomputed. `format::pools` reads pools.

@@ -43,7 +43,7 @@ pub enum SetArray {
     Inputs,
     /// [examples, seq_len]
     Labels,
-    /// [puzzles]
+    /// `[puzzles]`
     PuzzleIdentifiers,
     /// [puzzles + 1]: where the examples of each puzzle begin, and the end of the last.
     PuzzleIndices,
