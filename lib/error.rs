@@ -226,10 +226,6 @@ impl Error {
         &self.0.cause
     }
 
-    pub fn hint_text(&self) -> Option<&str> {
-        self.0.hint.as_deref()
-    }
-
     /// Whether an input ended too early.
     pub fn is_truncation(&self) -> bool {
         self.0.is_truncation
