@@ -57,6 +57,26 @@ pub struct InputArgs {
     /// Read only the I-th of N contiguous parts of all inputs together, I from 0
     #[arg(long, value_name = "I/N", help_heading = "Input")]
     pub slice: Option<Slice>,
+
+    /// The most bytes of one record (of its line, in NDJSON); a longer one ends the run
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = MAX_RECORD_BYTES,
+        help_heading = "Input",
+        add = WithoutEffect
+    )]
+    pub max_record_bytes: u64,
+}
+
+/// What a record may have if nothing else is said: text of 2^31 bytes does not fit a column.
+const MAX_RECORD_BYTES: u64 = 1 << 30;
+
+impl InputArgs {
+    /// These files, read whole.
+    pub fn of_files(files: Vec<PathBuf>) -> InputArgs {
+        InputArgs { files, slice: None, max_record_bytes: MAX_RECORD_BYTES }
+    }
 }
 
 /// What happens to a bad record.

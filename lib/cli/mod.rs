@@ -24,7 +24,7 @@ pub use args::{
 pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there};
-pub use rejects::{Rejection, Rejects};
+pub use rejects::{Rejected, Rejection, Rejects};
 pub use tool::{Tool, WithoutEffect};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,

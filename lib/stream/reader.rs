@@ -48,6 +48,8 @@ pub struct Reader {
     total: Option<u64>,
     /// How many more records may be handed out.
     left: u64,
+    /// The most bytes of a record.
+    most: u64,
     /// Records that earlier filters dropped, counted over the inputs already read.
     rejected: u64,
     is_dataset: bool,
@@ -70,8 +72,9 @@ impl Reader {
             Some(slice) => cut_inputs(&files, slice, &mut total)?,
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
+        let most = args.max_record_bytes;
         let mut reader =
-            Reader { waiting, sources, total, files: args.files.clone(), ..Reader::new() };
+            Reader { waiting, sources, total, files: args.files.clone(), most, ..Reader::new() };
         reader.advance()?;
         reader.begin(request.into())
     }
@@ -98,6 +101,7 @@ impl Reader {
             sources: Vec::new(),
             total: None,
             left: u64::MAX,
+            most: u64::MAX,
             rejected: 0,
             is_dataset: false,
             files: Vec::new(),
@@ -230,7 +234,7 @@ impl Reader {
     fn advance(&mut self) -> Result<()> {
         self.rejected = self.rejected();
         self.current = match self.waiting.pop_front() {
-            Some((path, range)) => Some(open(&path, range)?),
+            Some((path, range)) => Some(open(&path, range, self.most)?),
             None => None,
         };
         Ok(())
@@ -245,16 +249,17 @@ impl Iterator for Reader {
     }
 }
 
-fn open(path: &Path, range: Option<Range<u64>>) -> Result<Box<dyn RecordSource>> {
+/// Opens one input; a record of it may have `most` bytes.
+fn open(path: &Path, range: Option<Range<u64>>, most: u64) -> Result<Box<dyn RecordSource>> {
     let input = Input::open(path)?;
     Ok(match input.content {
         Content::Ndjson(bytes) => {
-            Box::new(NdjsonSource::open(input.name, input.is_stdin, bytes, path, range)?)
+            Box::new(NdjsonSource::open(input.name, input.is_stdin, bytes, path, range, most)?)
         }
         Content::Arrow(bytes) => {
-            Box::new(ArrowSource::open(input.name, input.is_stdin, bytes, range))
+            Box::new(ArrowSource::open(input.name, input.is_stdin, bytes, range, most))
         }
-        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range)?),
+        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
     })
 }
 

@@ -136,7 +136,7 @@ fn records(
 ) -> Result<()> {
     let input = summary.inputs;
     summary.inputs += 1;
-    let args = InputArgs { files: vec![path.to_path_buf()], slice: None };
+    let args = InputArgs::of_files(vec![path.to_path_buf()]);
     let mut reader = match Reader::open(&args, Request::Any) {
         Ok(reader) => reader,
         Err(error) => return unreadable(path, error, findings),

@@ -16,7 +16,7 @@ use crate::cli::{Flow, PendingFile, Rejects, Slice, publish};
 use crate::error::{Error, Result};
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::{RecordCounts, parquet};
-use crate::record::tokens::Tokens;
+use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 /// What an Arrow stream's header says of its records; NDJSON has no header, so there flags may say
@@ -167,7 +167,7 @@ impl Sink for PartSink {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
         self.written += self.sequences.write(&view, |row, reason| {
-            batch.reject(row, view.id(row), reason, json!({"tokens": view.tokens(row)}));
+            batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
         })?;
         rejects.take(batch.rejected)?;
         Ok(Flow::Continue)

@@ -1,15 +1,17 @@
-//! Parquet files, read by row ranges. The crate `parquet` decodes the format.
+//! Parquet files, read by row ranges. The crate `parquet` decodes the format; where it panics on
+//! damaged files, that is an error of the file.
+
+mod batches;
 
 use std::fs::{self, File};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
@@ -20,6 +22,9 @@ use serde_json::{Value, json};
 use crate::cli::{PendingFile, publish};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
+use crate::panics::caught;
+
+pub use batches::ParquetBatches;
 
 /// A batch should hold about this many bytes.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -38,6 +43,10 @@ pub struct ParquetFile {
 impl ParquetFile {
     /// Reads the footer. It fails if the file is truncated or not Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
+        caught(|| ParquetFile::open_unguarded(file)).map_err(ParquetError::General)?
+    }
+
+    fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
         // The crate allocates what a column chunk claims, and panics where that is negative.
         let length = file.metadata()?.len();
@@ -82,24 +91,31 @@ impl ParquetFile {
     }
 
     /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
-    /// With `columns` only those (they must be top-level columns of the schema); utf8 columns
-    /// in `views` are read as views into the decoded pages.
+    /// With `columns` only those (they must be top-level columns of the schema). Text and bytes are
+    /// given as views into the decoded pages.
     pub fn read(
         &self,
         rows: Range<u64>,
         columns: Option<&[String]>,
-        views: &[String],
-    ) -> Result<ParquetRecordBatchReader, ParquetError> {
+    ) -> Result<ParquetBatches, ParquetError> {
+        caught(|| self.read_unguarded(rows, columns)).map_err(ParquetError::General)?
+    }
+
+    fn read_unguarded(
+        &self,
+        rows: Range<u64>,
+        columns: Option<&[String]>,
+    ) -> Result<ParquetBatches, ParquetError> {
         let metadata = self.metadata.metadata();
         let mut row_groups = Vec::new();
         let (mut start, mut offset) = (0u64, None);
         let mut bytes = 0u64;
         for (index, group) in metadata.row_groups().iter().enumerate() {
-            let end = start + group.num_rows().max(0) as u64;
+            let end = start.saturating_add(group.num_rows().max(0) as u64);
             if start < rows.end && rows.start < end {
                 row_groups.push(index);
                 offset.get_or_insert(rows.start.saturating_sub(start));
-                bytes += group
+                bytes = group
                     .columns()
                     .iter()
                     .filter(|column| {
@@ -107,7 +123,7 @@ impl ParquetFile {
                         columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))
                     })
                     .map(|column| column.uncompressed_size().max(0) as u64)
-                    .sum::<u64>();
+                    .fold(bytes, u64::saturating_add);
             }
             start = end;
         }
@@ -116,8 +132,8 @@ impl ParquetFile {
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
         let file = self.file.try_clone()?;
         let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_views(views)?)
-                .with_batch_size(batch_rows as usize)
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_views()?)
+                .with_batch_size(batch_rows.min(batches::DECODED_ROWS) as usize)
                 .with_row_groups(row_groups)
                 .with_offset(offset.unwrap_or(0) as usize)
                 .with_limit(wanted as usize);
@@ -126,19 +142,13 @@ impl ParquetFile {
             let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));
             builder = builder.with_projection(mask);
         }
-        builder.build()
+        let decoder = builder.build()?;
+        let schema = decoder.schema();
+        Ok(ParquetBatches::new(decoder, schema, batch_rows))
     }
-}
 
-impl ParquetFile {
-    /// The footer, with some columns of utf8 taken as views.
-    fn with_views(&self, views: &[String]) -> Result<ArrowReaderMetadata, ParquetError> {
-        let viewed = |field: &FieldRef| match field.data_type() {
-            DataType::Utf8 if views.contains(field.name()) => {
-                FieldRef::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
-            }
-            _ => field.clone(),
-        };
+    /// The footer, with text and bytes taken as views.
+    fn with_views(&self) -> Result<ArrowReaderMetadata, ParquetError> {
         let schema = self.schema();
         let fields: Fields = schema.fields().iter().map(viewed).collect();
         if fields == *schema.fields() {
@@ -148,6 +158,18 @@ impl ParquetFile {
         let options = ArrowReaderOptions::new().with_schema(schema);
         ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
     }
+}
+
+/// A field whose text and bytes, also those in lists and structs, are views.
+fn viewed(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::List(item) => DataType::List(viewed(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(viewed).collect()),
+        _ => return field.clone(),
+    };
+    FieldRef::new(field.as_ref().clone().with_data_type(data_type))
 }
 
 /// What identifies a Parquet file without reading all of it: name, size, rows, footer hash.
