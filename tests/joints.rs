@@ -40,7 +40,11 @@ fn a_failure_reaches_the_end_of_the_pipe() {
         ("harmony-tok empty", 1, "harmony-tok: empty: there are no bytes"),
         ("harmony-tok --limit x good", 2, "error: invalid value 'x'"),
         ("harmony-tok . ", 2, "harmony-tok: .: is a directory"),
-        ("ds-cat bad | harmony-tok", 1, "harmony-tok: stdin: record 251 (a): messages is missing or null"),
+        (
+            "ds-cat bad | harmony-tok",
+            1,
+            "harmony-tok: stdin: record 251 (a): messages is missing or null",
+        ),
     ] {
         for sink in ["mmidx-write --prefix out/p", "mmidx-write --root out --shard s"] {
             let script = format!("{cd}; {first} | span-mask | {sink}");

@@ -5,9 +5,7 @@ mod common;
 
 use std::fs;
 
-use common::{
-    Outcome, TempDir, assert_same_datasets, bash, bash_with, conversations, oracle, python, tool,
-};
+use common::{Outcome, TempDir, assert_same_datasets, bash, conversations, oracle, python, tool};
 use serde_json::{Value, json};
 
 /// A directory with conversations and what becomes of them, in both encodings.
