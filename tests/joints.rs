@@ -141,6 +141,12 @@ fn the_last_newline_is_the_end_marker() {
             text.len()
         );
     }
+    // A reader that wants one record has it, and the filter has done its job.
+    dir.write("one", conversations(1));
+    for _ in 0..20 {
+        let script = format!("{cd}; set -o pipefail; harmony-tok one | head -1 | wc -l");
+        assert_eq!(bash(&script).silent().text(), "1\n");
+    }
     // Each block of a filter that is killed, with what came before the kill.
     let first = masked_line("a", &[1, 2, 3]);
     for cut in 0..first.len() {

@@ -28,6 +28,7 @@ pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there};
 pub use rejects::{Rejection, Rejects};
+pub use signals::survive_closed_pipes;
 pub use tool::{NoStream, Tool, WithoutEffect};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,

@@ -57,8 +57,8 @@ pub(super) fn die_of_closed_pipes() {
     }
 }
 
-/// Ignores SIGPIPE again, for a last word that nobody has to read.
-pub(super) fn survive_closed_pipes() {
+/// Ignores SIGPIPE again, for last bytes that nobody has to read.
+pub fn survive_closed_pipes() {
     // SAFETY: SIG_IGN is always valid, and no handler of ours is replaced.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);

@@ -168,7 +168,12 @@ impl<W: Write> Lines<W> {
 
     fn finish(mut self) -> io::Result<W> {
         if self.is_held {
-            self.out.write_all(b"\n")?;
+            // `head -1` has all that it wants, and may have gone.
+            cli::survive_closed_pipes();
+            match self.out.write_all(b"\n") {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                written => written?,
+            }
         }
         Ok(self.out)
     }

@@ -70,9 +70,8 @@ pub struct PackOptions {
     #[arg(long, value_name = "N")]
     pub shard_rows: Option<NonZeroU64>,
 
-    /// Layout of the rows [default: macroxue]
-    #[arg(long, value_enum, value_name = "macroxue|macroxue-packed|selfplay-v1")]
-    #[arg(hide_possible_values = true)]
+    /// Layout of the rows: macroxue, macroxue-packed or selfplay-v1 [default: macroxue]
+    #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true)]
     pub layout: Option<PackLayout>,
 
     /// Write what the layout can hold, where some of the input would be lost; say what is lost
