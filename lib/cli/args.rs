@@ -18,6 +18,10 @@ pub struct CommonArgs {
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
+    /// Also print what ended the filter before this one, which has printed it itself
+    #[arg(short, long, help_heading = "Messages", hide_short_help = true, add = WithoutEffect)]
+    pub verbose: bool,
+
     /// Show progress on stderr
     #[arg(
         long,
@@ -58,12 +62,18 @@ pub struct InputArgs {
     #[arg(long, value_name = "I/N", help_heading = "Input")]
     pub slice: Option<Slice>,
 
+    /// Take an input without any byte for one without records (else it is an error: its writer may
+    /// have died)
+    #[arg(long, help_heading = "Input", hide_short_help = true, add = WithoutEffect)]
+    pub allow_empty: bool,
+
     /// The most bytes of one record (of its line, in NDJSON); a longer one ends the run
     #[arg(
         long,
         value_name = "N",
         default_value_t = MAX_RECORD_BYTES,
         help_heading = "Input",
+        hide_short_help = true,
         add = WithoutEffect
     )]
     pub max_record_bytes: u64,
@@ -72,10 +82,11 @@ pub struct InputArgs {
 /// What a record may have if nothing else is said: text of 2^31 bytes does not fit a column.
 const MAX_RECORD_BYTES: u64 = 1 << 30;
 
-impl InputArgs {
-    /// These files, read whole.
-    pub fn of_files(files: Vec<PathBuf>) -> InputArgs {
-        InputArgs { files, slice: None, max_record_bytes: MAX_RECORD_BYTES }
+impl Default for InputArgs {
+    fn default() -> InputArgs {
+        let files = Vec::new();
+        let max_record_bytes = MAX_RECORD_BYTES;
+        InputArgs { files, slice: None, allow_empty: false, max_record_bytes }
     }
 }
 

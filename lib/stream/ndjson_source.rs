@@ -29,7 +29,7 @@ pub(super) struct NdjsonSource {
 /// Makes batches of blocks of lines.
 struct Decoding {
     name: Arc<str>,
-    is_stdin: bool,
+    is_piped: bool,
     /// Made when the schema is known; the first line may decide it.
     decoder: Option<NdjsonDecoder>,
     next_line: u64,
@@ -41,7 +41,7 @@ impl NdjsonSource {
     /// With a range of bytes: only the lines that begin in it.
     pub(super) fn open(
         name: Arc<str>,
-        is_stdin: bool,
+        is_piped: bool,
         bytes: Bytes,
         path: &Path,
         range: Option<Range<u64>>,
@@ -52,7 +52,7 @@ impl NdjsonSource {
             None => (bytes, 1),
         };
         let lines = Lines::new(bytes, most);
-        let decoding = Decoding { name, is_stdin, decoder: None, next_line, most };
+        let decoding = Decoding { name, is_piped, decoder: None, next_line, most };
         Ok(NdjsonSource { lines, decoding, pending: None })
     }
 
@@ -69,7 +69,7 @@ impl NdjsonSource {
 
 impl Decoding {
     fn read_error(&self, error: &std::io::Error) -> Error {
-        read_error(&self.name, self.is_stdin, error)
+        read_error(&self.name, self.is_piped, error)
     }
 
     fn decode(
@@ -96,7 +96,7 @@ impl Decoding {
             }
             if line.last() != Some(&b'\n') {
                 let place = Place::line(self.name.clone(), number);
-                return Err(cut(place, self.is_stdin, CUT_LINE));
+                return Err(cut(place, self.is_piped, CUT_LINE));
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -134,13 +134,13 @@ impl RecordSource for NdjsonSource {
         let Some((number, line)) = first_line(block) else {
             return Ok((Header::default(), SchemaRef::new(Schema::empty())));
         };
-        let Decoding { name, next_line, most, is_stdin, .. } = &self.decoding;
+        let Decoding { name, next_line, most, is_piped, .. } = &self.decoding;
         let place = Place::line(name.clone(), next_line + number);
         if line.len() as u64 > *most {
             return Err(TooLarge::error(*most).at(place));
         }
         if !block.contains(&b'\n') {
-            return Err(cut(place, *is_stdin, CUT_LINE));
+            return Err(cut(place, *is_piped, CUT_LINE));
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_type_with(among(&names)) else {

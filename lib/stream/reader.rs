@@ -53,6 +53,7 @@ pub struct Reader {
     /// Records that earlier filters dropped, counted over the inputs already read.
     rejected: u64,
     is_dataset: bool,
+    allow_empty: bool,
     files: Vec<PathBuf>,
     notes: Vec<String>,
 }
@@ -69,12 +70,13 @@ impl Reader {
             false => None,
         };
         let waiting = match args.slice {
-            Some(slice) => cut_inputs(&files, slice, &mut total)?,
+            Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
+        let (files, allow_empty) = (args.files.clone(), args.allow_empty);
         let most = args.max_record_bytes;
-        let mut reader =
-            Reader { waiting, sources, total, files: args.files.clone(), most, ..Reader::new() };
+        let reader = Reader { waiting, sources, total, files, ..Reader::new() };
+        let mut reader = Reader { allow_empty, most, ..reader };
         reader.advance()?;
         reader.begin(request.into())
     }
@@ -104,6 +106,7 @@ impl Reader {
             most: u64::MAX,
             rejected: 0,
             is_dataset: false,
+            allow_empty: false,
             files: Vec::new(),
             notes: Vec::new(),
         }
@@ -234,7 +237,7 @@ impl Reader {
     fn advance(&mut self) -> Result<()> {
         self.rejected = self.rejected();
         self.current = match self.waiting.pop_front() {
-            Some((path, range)) => Some(open(&path, range, self.most)?),
+            Some((path, range)) => Some(open(&path, range, (self.allow_empty, self.most))?),
             None => None,
         };
         Ok(())
@@ -250,14 +253,18 @@ impl Iterator for Reader {
 }
 
 /// Opens one input; a record of it may have `most` bytes.
-fn open(path: &Path, range: Option<Range<u64>>, most: u64) -> Result<Box<dyn RecordSource>> {
-    let input = Input::open(path)?;
+fn open(
+    path: &Path,
+    range: Option<Range<u64>>,
+    (allow_empty, most): (bool, u64),
+) -> Result<Box<dyn RecordSource>> {
+    let input = Input::open(path, allow_empty)?;
     Ok(match input.content {
         Content::Ndjson(bytes) => {
-            Box::new(NdjsonSource::open(input.name, input.is_stdin, bytes, path, range, most)?)
+            Box::new(NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?)
         }
         Content::Arrow(bytes) => {
-            Box::new(ArrowSource::open(input.name, input.is_stdin, bytes, range, most))
+            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range, most))
         }
         Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
     })
