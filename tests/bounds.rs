@@ -113,7 +113,7 @@ fn arrow_batches_of_rows_without_bytes() {
     assert!(run(skip).0 <= 128);
 }
 
-/// A text of 1 MB that 500 rows refer to.
+/// A text of 1 MB that 200 rows refer to.
 #[test]
 fn arrow_dictionaries_are_not_written_out_at_once() {
     let text = format!(
@@ -121,9 +121,9 @@ fn arrow_dictionaries_are_not_written_out_at_once() {
         "x".repeat(1 << 20)
     );
     let values: ArrayRef = Arc::new(StringArray::from(vec![text]));
-    let keys = Int32Array::from(vec![0; 500]);
+    let keys = Int32Array::from(vec![0; 200]);
     let texts: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values).unwrap());
-    let ids: ArrayRef = Arc::new(StringArray::from(vec!["a"; 500]));
+    let ids: ArrayRef = Arc::new(StringArray::from(vec!["a"; 200]));
     let file = stream(vec![("id", ids), ("messages_json", texts)], None);
     let dir = TempDir::new();
     let file = dir.write("dictionary.arrows", file);
