@@ -58,7 +58,7 @@ impl Input {
         }
         let name: Arc<str> = shown(path).into();
         let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
-        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        if file.metadata().map_err(|e| Error::io(&name, &e))?.is_dir() {
             return Err(Error::usage("is a directory; a file is wanted").at(&name));
         }
         Input::sniffed(file, name, Some(path), false)
