@@ -21,6 +21,7 @@ pub fn make(dir: &Path) {
     let script = r#"
         set -euo pipefail; cd "$IN"
         for n in a b; do harmony-tok $n.ndjson | span-mask > $n.masked; done
+        (head -3 a.masked; echo '{"id": "bad"}'; tail -n +4 a.masked) > bad.masked
         ds-cat a.ndjson --to parquet -o shards/synth_harmony_shard_00.parquet
         ds-cat b.ndjson --to parquet -o shards/synth_harmony_shard_01.parquet
         ds-cat a.masked b.masked --to arrow -o masked.arrows

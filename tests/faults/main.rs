@@ -3,6 +3,7 @@
 //! `scripts/faults.sh` runs all of it (variables: GRISTMILL_FAULTS=all, a table to
 //! GRISTMILL_FAULTS_TABLE).
 #![cfg(target_os = "linux")]
+#![allow(dead_code)] // the cases of sinks follow
 
 mod cases;
 #[path = "../common/mod.rs"]

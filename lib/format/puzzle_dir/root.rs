@@ -16,10 +16,11 @@ use crate::puzzle::Split;
 /// Whether a path names a puzzle set, or one of its splits.
 pub fn is_puzzle_dir(path: &Path) -> Result<bool> {
     let [train, test] = SPLITS.map(|split| path.join(split.name()));
-    Ok(files::find(&[path.to_path_buf(), train, test], has_dataset)?.is_some())
+    Ok(files::find(&[path.to_path_buf(), train, test], |directory| has_dataset(directory))?
+        .is_some())
 }
 
-fn has_dataset(directory: &PathBuf) -> Result<bool> {
+fn has_dataset(directory: &Path) -> Result<bool> {
     files::is_file(&directory.join(DATASET))
 }
 
@@ -42,7 +43,7 @@ pub struct SplitDir {
 impl PuzzleRoot {
     /// Finds the splits. A directory with a `dataset.json` is one split, and its name says which.
     pub fn open(path: &Path) -> Result<PuzzleRoot> {
-        if !has_dataset(&path.to_path_buf())? {
+        if !has_dataset(path)? {
             let mut splits = Vec::new();
             for split in SPLITS {
                 let directory = path.join(split.name());
