@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, SchemaRef};
-use parquet::errors::ParquetError;
 
 use super::conform::{Conform, index_of};
 use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
 use crate::error::{Error, Place, Position, Result};
-use crate::format::parquet::{ParquetBatches, ParquetFile};
+use crate::format::parquet::{ParquetBatches, ParquetFile, read_error};
 
 pub(super) struct ParquetSource {
     name: Arc<str>,
@@ -54,7 +53,7 @@ impl ParquetSource {
             return Err(Error::data(cause).at(&self.name));
         }
         let batches = self.file.read(self.rows.clone(), Some(&columns));
-        let batches = batches.map_err(|error| parquet_error(&self.name, &error))?;
+        let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
         let conform = Conform::new(batches.schema(), schema)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conform))
@@ -90,7 +89,10 @@ impl RecordSource for ParquetSource {
                 return Ok(Some(Batch::of_records(records, origin)));
             }
             let Some(batch) = batches.next() else { break };
-            self.pieces = Some(pieces(&self.name, batch.map_err(bad)?, first, self.most)?);
+            let batch = batch.map_err(|error| {
+                self.file.error(format!("records from {first}: {error}")).at(&self.name)
+            })?;
+            self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
         }
         if first > self.rows.end {
             return Ok(None);
@@ -109,9 +111,5 @@ pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64)
 }
 
 pub(super) fn open_parquet(name: &str, file: File) -> Result<ParquetFile> {
-    ParquetFile::open(file).map_err(|error| parquet_error(name, &error))
-}
-
-fn parquet_error(name: &str, error: &ParquetError) -> Error {
-    Error::data(error).at(name)
+    ParquetFile::open(file).map_err(|error| read_error(&error).at(name))
 }
