@@ -17,7 +17,7 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use serde_json::{Value, json};
 
-use crate::cli::{PendingFile, publish};
+use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 
@@ -214,13 +214,13 @@ impl ParquetSink {
         Ok(())
     }
 
-    pub fn publish(mut self) -> Result<()> {
+    pub fn publish(mut self, overwrite: bool) -> Result<()> {
         self.writer.flush().map_err(|e| write_error(&self.path, e))?;
         self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
         // Only the footer is left, and only the disk can make that fail.
         let file = self.writer.into_inner();
         let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
-        publish(vec![file])
+        publish_file(file, overwrite)
     }
 }
 
