@@ -177,10 +177,11 @@ fn sweep(directory: &Path) {
         }
         match open_lock(&entry.path(), false) {
             // One that was taken away while this waited has no name any more.
-            Ok(lock) if lock.try_lock().is_ok() => {
-                if lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0) {
-                    remove(&entry.path());
-                }
+            Ok(lock)
+                if lock.try_lock().is_ok()
+                    && lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0) =>
+            {
+                remove(&entry.path());
             }
             // Its maker, or who swept it, has ended before the lock was there. If the maker is about
             // to make the lock, it fails and begins anew.
