@@ -99,6 +99,14 @@ pub(super) fn die_of_closed_pipes() {
     }
 }
 
+/// Ignores SIGPIPE again, for last bytes that nobody has to read.
+pub fn survive_closed_pipes() {
+    // SAFETY: SIG_IGN is always valid, and a handler of ours is not needed any more.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}
+
 /// Removes the temporaries when a signal ends the process, which then dies of the same signal, so
 /// that the caller sees 130, 143 or 129. A signal that the parent has set to ignored (`nohup`)
 /// stays ignored. The first staging starts this.

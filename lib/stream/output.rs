@@ -10,7 +10,8 @@ use clap::{Args, ValueEnum};
 use super::Writer;
 use crate::batch::{Batch, Counts, Header, Sink};
 use crate::cli::{
-    Encoding, Flow, PendingFile, Rejects, WithoutEffect, publish_file, refuse_existing_file,
+    Encoding, Flow, NoStream, PendingFile, Rejects, WithoutEffect, publish_file,
+    refuse_existing_file,
 };
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
@@ -39,7 +40,7 @@ pub struct FileOutputArgs {
     pub to: FileEncoding,
 
     /// Write this file instead of stdout (Parquet needs one)
-    #[arg(short, long, value_name = "FILE", add = WithoutEffect)]
+    #[arg(short, long, value_name = "FILE", add = WithoutEffect, add = NoStream)]
     pub output: Option<PathBuf>,
 
     /// Replace the file if it exists
