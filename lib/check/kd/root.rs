@@ -10,6 +10,7 @@ use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
 use crate::error::{Result, shown};
+use crate::files;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 
 checks! {
@@ -75,7 +76,7 @@ pub(super) fn check(
         records: ("sequences", seen.iter().map(|(_, seen)| seen.rows).sum()),
         bytes: inventory::size_of(
             set.prefixes.iter().flat_map(|prefix| prefix.layout.files(&prefix.path)),
-        ),
+        )?,
         notes,
         groups: findings.into_groups(),
     })
@@ -162,8 +163,8 @@ fn fraction(
 fn temporaries(set: &PrefixSet, findings: &mut Findings<'_>) -> Result<()> {
     let below = ["", "train", "valid", "parts"].map(|name| set.base.join(name));
     let directories = if set.is_root { &below[..] } else { &below[..1] };
-    for directory in directories.iter().filter(|directory| directory.is_dir()) {
-        inventory::temporaries(&inventory::paths_in(directory)?, &TEMPORARY, findings);
+    for directory in directories {
+        inventory::temporaries(&files::paths_if_there(directory)?, &TEMPORARY, findings);
     }
     Ok(())
 }

@@ -97,7 +97,10 @@ impl<'a> Concatenation<'a> {
         out.write(&0i64.to_le_bytes())?;
         let mut before = 0i64;
         for part in self.parts {
-            for document in part.documents().skip(1) {
+            let mut documents = part.documents();
+            // The first is 0: each part goes on where the one before it ends.
+            documents.next().transpose()?;
+            for document in documents {
                 out.write(&(before + document?).to_le_bytes())?;
             }
             before += part.index.sequences as i64;
