@@ -86,7 +86,9 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
     let overwrite = args.sink.overwrite;
-    let sink = PartSink::create(target, (layout, dtype), overwrite, header, &args.asserted)?;
+    let form = (layout, dtype);
+    let sink =
+        PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?;
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
@@ -100,8 +102,12 @@ fn concat(args: &Args) -> Result<()> {
     for layout in [PrefixLayout::Triple, PrefixLayout::Single] {
         target.refuse_existing(layout, args.sink.overwrite)?;
     }
-    let (mut files, part) =
-        concatenate(&args.concat, prefix, args.foreign, BuildRun::since(start))?;
+    let (mut files, part) = concatenate(
+        &args.concat,
+        prefix,
+        (args.foreign, args.target.ids()),
+        BuildRun::since(start),
+    )?;
     let part = KdPart { run: BuildRun::since(start), ..part };
     files.push(part.pending(&target.manifest())?);
     replace(&target, files, args.sink.overwrite)

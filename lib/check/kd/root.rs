@@ -4,12 +4,14 @@
 use std::path::Path;
 
 use super::frames::ValidPrefix;
+use super::ids::IdChecker;
 use super::manifest::{Manifests, Seen};
 use super::{Prefix, PrefixSet, contents, frames, sequences};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
 use crate::error::{Result, shown};
+use crate::format::kd_root::find_ids;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 
 checks! {
@@ -37,6 +39,7 @@ pub(super) fn check(
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     }
     let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
+    let mut ids = IdChecker::new(manifests.valid_fraction(), &findings);
     let mut seen: Vec<(&Prefix, Seen)> = Vec::new();
     let mut opened: Vec<Option<MmidxDataset>> = Vec::new();
     for (number, prefix) in set.prefixes.iter().enumerate() {
@@ -45,6 +48,7 @@ pub(super) fn check(
             opened.push(None);
             continue;
         };
+        ids.check(prefix, &valid, &mut findings)?;
         let mut spans = None;
         if !holds_tokens(prefix, &valid, &manifests) {
             let cause = "nothing says that these are o200k tokens; values not checked";
@@ -59,6 +63,7 @@ pub(super) fn check(
         seen.push((prefix, Seen { rows: valid.sequences, tokens: valid.values, dtype, spans }));
         opened.push(valid.datasets.into_iter().next());
     }
+    ids.finish(set, &mut notes, &mut findings)?;
     manifests.compare(&seen, context, &mut findings)?;
     report_repeats(repeats.unwrap_or_default(), set, &opened, &mut findings)?;
     fraction(path, &seen, manifests.valid_fraction(), &mut findings);
@@ -73,9 +78,9 @@ pub(super) fn check(
         path: path.to_path_buf(),
         what,
         records: ("sequences", seen.iter().map(|(_, seen)| seen.rows).sum()),
-        bytes: inventory::size_of(
-            set.prefixes.iter().flat_map(|prefix| prefix.layout.files(&prefix.path)),
-        ),
+        bytes: inventory::size_of(set.prefixes.iter().flat_map(|prefix| {
+            prefix.layout.files(&prefix.path).into_iter().chain(find_ids(&prefix.path))
+        })),
         notes,
         groups: findings.into_groups(),
     })
@@ -160,7 +165,8 @@ fn fraction(
 }
 
 fn temporaries(set: &PrefixSet, findings: &mut Findings<'_>) -> Result<()> {
-    let below = ["", "train", "valid", "parts"].map(|name| set.base.join(name));
+    let below = ["", "train", "valid", "parts", "ids/train", "ids/valid"];
+    let below = below.map(|name| set.base.join(name));
     let directories = if set.is_root { &below[..] } else { &below[..1] };
     for directory in directories.iter().filter(|directory| directory.is_dir()) {
         inventory::temporaries(&inventory::paths_in(directory)?, &TEMPORARY, findings);
