@@ -138,7 +138,7 @@ impl KdReader {
             let from = wanted.start.clamp(start, start + size) - start;
             let to = wanted.end.clamp(start, start + size) - start;
             if from < to {
-                waiting.push_back((prefix, VecDeque::from([from..to])));
+                waiting.push_back((prefix, std::iter::once(from..to).collect()));
             }
             start += size;
         }
