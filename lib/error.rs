@@ -9,6 +9,8 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::failure::Failure;
+
 /// What an error means for whoever runs the command; decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -126,14 +128,15 @@ struct Details {
     cause: String,
     hint: Option<String>,
     is_truncation: bool,
+    failure: Option<Failure>,
 }
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     fn new(kind: Kind, cause: String) -> Error {
-        let (place, id, hint) = (None, None, None);
-        Error(Box::new(Details { kind, place, id, cause, hint, is_truncation: false }))
+        let (place, id, hint, failure) = (None, None, None, None);
+        Error(Box::new(Details { kind, place, id, cause, hint, is_truncation: false, failure }))
     }
 
     pub fn data(cause: impl fmt::Display) -> Error {
@@ -146,6 +149,19 @@ impl Error {
 
     pub fn unavailable(cause: impl fmt::Display) -> Error {
         Error::new(Kind::Unavailable, cause.to_string())
+    }
+
+    /// The failure of an earlier filter in the pipe: this one fails with the same exit code, and
+    /// has nothing to add.
+    pub fn passed_on(failure: Failure) -> Error {
+        let kind = match failure.exit_code {
+            1 => Kind::Data,
+            2 => Kind::Usage,
+            _ => Kind::Unavailable,
+        };
+        let mut error = Error::new(kind, format!("{} failed: {}", failure.tool, failure.message));
+        error.0.failure = Some(failure);
+        error
     }
 
     /// An I/O error at a place. A file that is missing or may not be opened is a usage error, a
@@ -224,6 +240,16 @@ impl Error {
 
     pub fn cause(&self) -> &str {
         &self.0.cause
+    }
+
+    /// The failure of an earlier filter, if that is the cause.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.0.failure.as_ref()
+    }
+
+    /// The exit code of the run that ends with this error.
+    pub fn exit_code(&self) -> u8 {
+        self.failure().map_or(self.kind().exit_code(), |failure| failure.exit_code)
     }
 
     /// Whether an input ended too early.

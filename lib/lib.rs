@@ -7,6 +7,7 @@
 //! | module | holds | uses |
 //! |---|---|---|
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
+//! | [`failure`] | how a failure travels in an Arrow stream | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON as Python writes it | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
 //! | [`digest`] | SHA-256 of files, hexadecimal | |
@@ -41,6 +42,7 @@ pub mod cli;
 pub mod dataset;
 pub mod digest;
 pub mod error;
+pub mod failure;
 pub mod format;
 pub mod game2048;
 pub mod harmony;

@@ -90,8 +90,10 @@ fn streams_in_every_guise() {
         assert!(message.starts_with("the last line has no newline"), "{message}");
     }
     let empty = found_on_stdin(&[], b"");
-    assert_eq!((empty.code, empty.ids()), (Some(0), vec!["stream.type".to_string()]));
-    assert_eq!(empty.findings[0]["message"], "it is empty");
+    assert_eq!((empty.code, empty.ids()), (Some(1), vec!["stream.end".to_string()]));
+    let blank = found_on_stdin(&[], b"\n");
+    assert_eq!((blank.code, blank.ids()), (Some(0), vec!["stream.type".to_string()]));
+    assert_eq!(blank.findings[0]["message"], "it is empty");
 }
 
 /// What must be found in the folders of data/malformed/kd: one of these checks, or both.

@@ -104,7 +104,7 @@ fn version_and_wrong_flags() {
         ("ds-manifest", &[]),
         ("ds-manifest", &["/nonexistent"]),
     ] {
-        let run = tool(name).args(arguments).input("").run();
+        let run = tool(name).args(arguments).input("\n").run();
         assert_eq!(run.code(), Some(2), "{run:?}");
     }
 }

@@ -96,6 +96,44 @@ fn selfplay_pools_are_what_numpy_writes() {
     assert_no_temporaries(directory.path());
 }
 
+/// Rows without padding, as the published packer writes them: numpy's conversion of the aligned ones.
+#[test]
+fn packed_rows_are_what_numpy_writes() {
+    let Some((python, directory)) = pools() else { return };
+    let root = directory.path().display();
+    let script = "import sys, numpy as np\n\
+        rows = np.load(sys.argv[1])\n\
+        packed = np.dtype([(name, rows.dtype[name]) for name in rows.dtype.names])\n\
+        assert packed.itemsize == 46\n\
+        np.save(sys.argv[2], rows.astype(packed))\n";
+    for flags in ["", "--shard-rows 50"] {
+        bash(&format!(
+            "set -e; cd {root}; rm -rf wide narrow again; npy-pack aligned -o wide {flags}; \
+             npy-pack aligned -o narrow --layout macroxue-packed {flags}; \
+             ds-check -q narrow --only pool.manifest,pool.shard,pool.files; npy-pack narrow -o again {flags}"
+        ))
+        .silent();
+        assert!(shards(&directory, "wide").len() > usize::from(!flags.is_empty()));
+        for shard in shards(&directory, "wide") {
+            let name = directory.at(&format!("wide/steps{shard}"));
+            let run = std::process::Command::new(&python)
+                .args(["-c", script, &name, &directory.at("expected.npy")])
+                .output();
+            assert!(run.is_ok_and(|run| run.status.success()));
+            let packed = directory.read(&format!("narrow/steps{shard}"));
+            assert!(packed == directory.read("expected.npy"), "{shard}");
+            let again = directory.read(&format!("again/steps{shard}"));
+            assert!(again == directory.read(&format!("wide/steps{shard}")), "{shard}");
+        }
+        for name in ["metadata.db", "valuation_types.json"] {
+            let [a, b] = ["wide", "narrow"].map(|pack| directory.read(&format!("{pack}/{name}")));
+            assert!(a == b, "{name}");
+        }
+        assert_eq!(directory.json("narrow/manifest.json")["layout"], "macroxue-packed");
+        assert!(assert_npyz_reads(Path::new(&directory.at("narrow"))) > 0);
+    }
+}
+
 #[test]
 fn packs_become_selfplay_pools_only_with_lossy() {
     let Some((python, directory)) = pools() else { return };

@@ -324,7 +324,7 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
     // A concatenation without rows leaves no files of an earlier one.
     write(&["--overwrite"], &masked_lines(3)).silent();
     let empty = dir.at("empty");
-    tool("mmidx-write").args(&["--prefix", &empty]).input("").run().silent();
+    tool("mmidx-write").args(&["--prefix", &empty]).input("\n").run().silent();
     tool("mmidx-write")
         .args(&["--concat", &empty, "--prefix", &prefix, "--overwrite"])
         .run()

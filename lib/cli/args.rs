@@ -18,6 +18,10 @@ pub struct CommonArgs {
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
+    /// Also print what ended the filter before this one, which has printed it itself
+    #[arg(short, long, help_heading = "Messages", hide_short_help = true, add = WithoutEffect)]
+    pub verbose: bool,
+
     /// Show progress on stderr
     #[arg(
         long,
@@ -48,7 +52,7 @@ impl CommonArgs {
 }
 
 /// Where records come from.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct InputArgs {
     /// Inputs, read in this order; none, or `-`, is stdin. gzip and zstd are decompressed
     #[arg(value_name = "FILE")]
@@ -57,6 +61,11 @@ pub struct InputArgs {
     /// Read only the I-th of N contiguous parts of all inputs together, I from 0
     #[arg(long, value_name = "I/N", help_heading = "Input")]
     pub slice: Option<Slice>,
+
+    /// Take an input without any byte for one without records (else it is an error: its writer may
+    /// have died)
+    #[arg(long, help_heading = "Input", hide_short_help = true, add = WithoutEffect)]
+    pub allow_empty: bool,
 }
 
 /// What happens to a bad record.

@@ -12,8 +12,11 @@ mod tool;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Command, Parser};
+
+use crate::failure::Failure;
 
 pub use crate::error::{Error, Kind, Place, Position, Result, shown};
 pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
@@ -25,7 +28,8 @@ pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there};
 pub use rejects::{Rejection, Rejects};
-pub use tool::{Tool, WithoutEffect};
+pub use signals::survive_closed_pipes;
+pub use tool::{NoStream, Tool, WithoutEffect};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,
 /// and turns the outcome into an exit code.
@@ -33,26 +37,66 @@ pub fn main<A: Parser>(run: impl FnOnce(A, &Tool) -> Result<()>) -> ExitCode {
     signals::die_of_closed_pipes();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let command = A::command();
-    let name = command.get_name().to_string();
-    let outcome = match generated(command, &arguments) {
-        Some(outcome) => outcome,
-        None => match parse::<A>(arguments) {
-            Ok((arguments, tool)) => run(arguments, &tool),
-            Err(error) if error.use_stderr() => error.exit(),
-            // The help and the version are results too.
-            Err(help) => help.print().map_err(|error| Error::write("stdout", &error)),
-        },
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            tell(&format!("{name}: {error}"));
-            ExitCode::from(error.kind().exit_code())
+    let without_stream = Tool::named(command.get_name());
+    if let Some(outcome) = generated(command, &arguments) {
+        return exit_code(outcome, &without_stream);
+    }
+    match parse::<A>(&arguments) {
+        Ok((arguments, tool)) => exit_code(run(arguments, &tool), &tool),
+        Err(error) if error.use_stderr() => {
+            // What can be understood says where the results would go.
+            let command = A::command().ignore_errors(true);
+            if let Ok(matches) = command.clone().try_get_matches_from(&arguments) {
+                let text = error.to_string();
+                let line = text.lines().next().unwrap_or_default();
+                let line = line.strip_prefix("error: ").unwrap_or(line);
+                end_stream(&Tool::of(&command, &matches), &Error::usage(line));
+            }
+            error.exit()
+        }
+        // The help and the version are results too.
+        Err(help) => {
+            let printed = help.print().map_err(|error| Error::write("stdout", &error));
+            exit_code(printed, &without_stream)
         }
     }
 }
 
-fn parse<A: Parser>(arguments: Vec<OsString>) -> Result<(A, Tool), clap::Error> {
+/// Prints the one line of a failure, unless the filter before has printed it.
+fn exit_code(outcome: Result<()>, tool: &Tool) -> ExitCode {
+    let Err(error) = outcome else { return ExitCode::SUCCESS };
+    if error.failure().is_none() || tool.is_verbose {
+        tool.tell(&error.to_string());
+    }
+    end_stream(tool, &error);
+    ExitCode::from(error.exit_code())
+}
+
+static STREAM_HAS_ENDED: AtomicBool = AtomicBool::new(false);
+
+/// The stream on stdout is complete: what fails from now on is not told to its reader.
+pub fn stream_ends() {
+    STREAM_HAS_ENDED.store(true, Ordering::Relaxed);
+}
+
+/// Tells the reader of an Arrow stream why it ends here.
+fn end_stream(tool: &Tool, error: &Error) {
+    let mut stdout = std::io::stdout();
+    let has_ended = STREAM_HAS_ENDED.load(Ordering::Relaxed);
+    if !tool.streams_arrow || has_ended || stdout.is_terminal() {
+        return;
+    }
+    let failure = error.failure().cloned().unwrap_or_else(|| Failure {
+        tool: tool.name().to_string(),
+        exit_code: error.exit_code(),
+        message: error.to_string(),
+    });
+    // A reader that has gone does not change the exit code, and neither does a full disk.
+    signals::survive_closed_pipes();
+    let _ = stdout.write_all(&failure.to_trailer()).and_then(|()| stdout.flush());
+}
+
+fn parse<A: Parser>(arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
     let matches = A::command().try_get_matches_from(arguments)?;
     let tool = Tool::of(&A::command(), &matches);
     let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;

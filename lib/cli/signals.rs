@@ -57,6 +57,14 @@ pub(super) fn die_of_closed_pipes() {
     }
 }
 
+/// Ignores SIGPIPE again, for last bytes that nobody has to read.
+pub fn survive_closed_pipes() {
+    // SAFETY: SIG_IGN is always valid, and no handler of ours is replaced.
+    unsafe {
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
+    }
+}
+
 /// On SIGINT, SIGTERM and SIGHUP: removes the temporaries, then dies of the same signal, so that
 /// the caller sees 130, 143 or 129. A signal that the parent has set to ignored (`nohup`) stays
 /// ignored. The first temporary file starts this.

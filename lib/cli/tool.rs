@@ -12,17 +12,38 @@ pub struct WithoutEffect;
 
 impl ArgExt for WithoutEffect {}
 
+/// Marks an argument with which stdout holds no stream of records.
+#[derive(Debug, Clone, Copy)]
+pub struct NoStream;
+
+impl ArgExt for NoStream {}
+
 /// The filter that runs.
 #[derive(Debug, Clone)]
 pub struct Tool {
     name: String,
     arguments: Vec<String>,
+    /// Whether its stdout is an Arrow stream.
+    pub(super) streams_arrow: bool,
+    /// `--verbose`.
+    pub(super) is_verbose: bool,
 }
 
 impl Tool {
     /// The tool of a parsed command line.
     pub(super) fn of(command: &Command, matches: &ArgMatches) -> Tool {
-        Tool { name: command.get_name().to_string(), arguments: with_effect(command, matches) }
+        let is_verbose = matches!(matches.try_get_one("verbose"), Ok(Some(true)));
+        Tool {
+            name: command.get_name().to_string(),
+            arguments: with_effect(command, matches),
+            streams_arrow: streams_arrow(command, matches),
+            is_verbose,
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Tool {
+        let (name, arguments) = (name.to_string(), Vec::new());
+        Tool { name, arguments, streams_arrow: false, is_verbose: false }
     }
 
     pub fn name(&self) -> &str {
@@ -31,7 +52,7 @@ impl Tool {
 
     /// Its entry in the provenance chain: name, version, arguments.
     pub fn entry(&self) -> Value {
-        let Tool { name, arguments } = self;
+        let Tool { name, arguments, .. } = self;
         json!({"name": name, "version": env!("CARGO_PKG_VERSION"), "arguments": arguments})
     }
 
@@ -39,6 +60,25 @@ impl Tool {
     pub fn tell(&self, line: &str) {
         super::tell(&format!("{}: {line}", self.name));
     }
+}
+
+/// The argument that chooses the encoding of stdout, and its value for Arrow.
+const TO: &str = "to";
+const ARROW: &str = "arrow";
+
+/// Whether stdout is an Arrow stream.
+fn streams_arrow(command: &Command, matches: &ArgMatches) -> bool {
+    if let Some((name, matches)) = matches.subcommand() {
+        return command
+            .find_subcommand(name)
+            .is_some_and(|command| streams_arrow(command, matches));
+    }
+    let value = matches.try_get_raw(TO).ok().flatten().and_then(|mut values| values.next());
+    let is_elsewhere = |argument: &Arg| {
+        let source = matches.value_source(argument.get_id().as_str());
+        argument.get::<NoStream>().is_some() && source == Some(ValueSource::CommandLine)
+    };
+    value.is_some_and(|value| value == ARROW) && !command.get_arguments().any(is_elsewhere)
 }
 
 /// The arguments of the command line that change what is made, in their order there, each written

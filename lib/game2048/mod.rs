@@ -18,4 +18,5 @@ pub use eval::{Survey, board_eval, board_eval_interactive, survey};
 pub use game::{Game, Step, Steps};
 pub use rows::{
     ALIGNED_ROW, KNOWN_VALUATIONS, PACKED_ROW, RowError, SELFPLAY_ROW, SelfplayRow, StepRow,
+    remove_padding,
 };

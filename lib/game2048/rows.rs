@@ -219,6 +219,18 @@ impl StepRow {
     }
 }
 
+/// Removes the padding of aligned rows, which leaves packed ones.
+pub fn remove_padding(rows: &mut Vec<u8>) {
+    let (mut from, mut to) = (0, 0);
+    while from + ALIGNED_ROW <= rows.len() {
+        rows.copy_within(from..from + PACKED_SEED, to);
+        rows.copy_within(from + ALIGNED_SEED..from + ALIGNED_ROW, to + PACKED_SEED);
+        from += ALIGNED_ROW;
+        to += PACKED_ROW;
+    }
+    rows.truncate(to);
+}
+
 /// Columns without nulls, all of one length.
 struct Known<'a> {
     step_index: &'a [u32],
@@ -346,6 +358,9 @@ mod tests {
         assert_eq!(packed[..26], aligned[..26]);
         assert_eq!(packed[26..], aligned[28..]);
         assert_eq!(StepRow::from_packed(&packed), row());
+        let mut rows = aligned.repeat(3);
+        remove_padding(&mut rows);
+        assert_eq!(rows, packed.repeat(3));
     }
 
     #[test]

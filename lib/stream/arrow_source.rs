@@ -11,11 +11,12 @@ use super::frames::{Frame, FrameError, Frames};
 use super::input::{Bytes, cut, read_error};
 use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
 use crate::error::{Error, Result};
+use crate::failure::Failure;
 use crate::record::{RecordType, record_type, record_type_with};
 
 pub(super) struct ArrowSource {
     name: Arc<str>,
-    is_stdin: bool,
+    is_piped: bool,
     frames: Frames<Bytes>,
     conform: Option<Conform>,
     /// Counted from 1.
@@ -30,13 +31,13 @@ pub(super) struct ArrowSource {
 impl ArrowSource {
     pub(super) fn open(
         name: Arc<str>,
-        is_stdin: bool,
+        is_piped: bool,
         bytes: Bytes,
         rows: Option<Range<u64>>,
     ) -> ArrowSource {
         ArrowSource {
             name,
-            is_stdin,
+            is_piped,
             frames: Frames::new(bytes),
             conform: None,
             next_record: 1,
@@ -59,7 +60,7 @@ impl ArrowSource {
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>> {
-        self.frames.next().map_err(|error| frame_error(&self.name, self.is_stdin, error))
+        self.frames.next().map_err(|error| frame_error(&self.name, self.is_piped, error))
     }
 }
 
@@ -164,10 +165,15 @@ fn check_record(name: &str, header: &Header, wanted: Option<&Wanted>) -> Result<
     Ok(())
 }
 
-fn frame_error(name: &str, is_stdin: bool, error: FrameError) -> Error {
+fn frame_error(name: &str, is_piped: bool, error: FrameError) -> Error {
     match error {
-        FrameError::Cut => cut(name, is_stdin, "the Arrow stream ends without its end marker"),
-        FrameError::Io(error) => read_error(name, is_stdin, &error),
+        FrameError::Cut => cut(name, is_piped, "the Arrow stream ends without its end marker"),
+        FrameError::Io(error) => read_error(name, is_piped, &error),
+        FrameError::Failed(failure) if is_piped => Error::passed_on(failure).at(name),
+        FrameError::Failed(Failure { tool, message, .. }) => {
+            let cause = format!("not finished, {tool} failed: {message}");
+            Error::data(cause).at(name).truncation()
+        }
         FrameError::Malformed(cause) => {
             Error::data(format!("broken Arrow stream: {cause}")).at(name)
         }

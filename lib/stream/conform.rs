@@ -4,8 +4,11 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
-use arrow_cast::cast::{CastOptions, cast_with_options};
+use arrow_cast::cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::ndjson_writer::json_texts;
+use crate::record::{JsonForm, ndjson_name};
 
 /// How the columns of one input become the record type's columns; made once per schema.
 #[derive(Debug)]
@@ -21,8 +24,9 @@ impl Conform {
     pub fn new(from: &Schema, target: &SchemaRef) -> Result<Conform, String> {
         let mut columns = Vec::with_capacity(target.fields().len());
         for field in target.fields() {
-            let index = from.fields().iter().position(|f| f.name() == field.name());
+            let index = index_of(from, field);
             match index {
+                Some(index) if is_json_value(from.field(index), field) => {}
                 Some(index) => {
                     let source = from.field(index).data_type();
                     if !means_the_same(source, field.data_type()) {
@@ -74,10 +78,36 @@ impl Conform {
     }
 }
 
+/// The column of a schema that becomes a field: that of its name; of a JSON field else the one of
+/// its name in NDJSON, if it holds lists or structs (`messages`, as datasets of Hugging Face have
+/// it).
+pub fn index_of(from: &Schema, field: &Field) -> Option<usize> {
+    let named = |name: &str| from.fields().iter().position(|f| f.name() == name);
+    named(field.name()).or_else(|| {
+        named(ndjson_name(field)).filter(|&index| is_json_value(from.field(index), field))
+    })
+}
+
+/// Whether a column holds the values that the texts of a JSON field are made of.
+fn is_json_value(column: &Field, field: &Field) -> bool {
+    use DataType::*;
+    let is_list = matches!(column.data_type(), List(_) | LargeList(_) | ListView(_));
+    match JsonForm::of(field) {
+        Some(JsonForm::Member) => is_list,
+        Some(JsonForm::Value) => matches!(column.data_type(), Struct(_)),
+        None => false,
+    }
+}
+
 /// Casts if the types differ; what does not fit is an error, never a null or a wrap.
 fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
+    }
+    if let Some(form) = JsonForm::of(field).filter(|_| column.data_type().is_nested()) {
+        let named = Field::new(ndjson_name(field), column.data_type().clone(), true);
+        let texts = json_texts(&named.into(), column, form).map_err(|e| e.to_string())?;
+        return cast(&texts, field.data_type()).map_err(|e| e.to_string());
     }
     let options = CastOptions { safe: false, ..CastOptions::default() };
     let cast = cast_with_options(column, field.data_type(), &options)

@@ -15,6 +15,7 @@ use arrow_ipc::{Message, root_as_message};
 use arrow_schema::SchemaRef;
 
 use super::buffers::{check_buffers, dictionary_types};
+use crate::failure::Failure;
 
 /// Begins every message; followed by a length of 0 it ends the stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -42,6 +43,8 @@ pub enum FrameError {
     /// The bytes end before the end-of-stream marker.
     Cut,
     Io(io::Error),
+    /// The stream ends with the failure of the filter that wrote it.
+    Failed(Failure),
     /// Not what the format says.
     Malformed(String),
 }
@@ -86,6 +89,9 @@ impl<R: Read> Frames<R> {
             let mut head = Vec::new();
             self.read_exactly(&mut head, length as u64)?;
             let message = root_as_message(&head).map_err(FrameError::malformed)?;
+            if let Some(failure) = Failure::of_message(&message) {
+                return Err(FrameError::Failed(failure));
+            }
             let body_length = u64::try_from(message.bodyLength())
                 .ok()
                 .filter(|&length| length <= MOST_BODY)

@@ -16,7 +16,8 @@ pub struct Input {
     pub name: Arc<str>,
     /// The file, if it can be opened again and cut (not compressed, not stdin).
     pub path: Option<PathBuf>,
-    pub is_stdin: bool,
+    /// Whether another program may be writing it still: stdin, or a pipe with a name.
+    pub is_piped: bool,
     pub content: Content,
 }
 
@@ -52,21 +53,24 @@ const NOT_A_STREAM: [(&[u8], &str); 5] = [
 ];
 
 impl Input {
-    /// Opens a file, or stdin for `-`.
-    pub fn open(path: &Path) -> Result<Input> {
+    /// Opens a file, or stdin for `-`. An input without any byte is an error, unless it is allowed:
+    /// no writer that ends well leaves that, but one that dies before its first record does.
+    pub fn open(path: &Path, allow_empty: bool) -> Result<Input> {
         if path.as_os_str() == "-" {
-            return Input::stdin();
+            return Input::stdin(allow_empty);
         }
         let name: Arc<str> = shown(path).into();
         let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
-        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        let kind = file.metadata().map_err(|e| Error::io(&name, &e))?.file_type();
+        if kind.is_dir() {
             return Err(Error::usage("is a directory; a file is wanted").at(&name));
         }
-        Input::sniffed(file, name, Some(path), false)
+        let path = kind.is_file().then_some(path);
+        Input::sniffed(file, name, path, allow_empty)
     }
 
     /// Standard input; a terminal is refused.
-    pub fn stdin() -> Result<Input> {
+    fn stdin(allow_empty: bool) -> Result<Input> {
         let stdin = io::stdin();
         if stdin.is_terminal() {
             return Err(Error::usage("no input: give a FILE or pipe records in; see --help"));
@@ -75,12 +79,19 @@ impl Input {
         let owned = stdin.as_fd().try_clone_to_owned().map_err(|e| Error::io(STDIN, &e))?;
         let file = File::from(owned);
         super::widen_pipe(&file);
-        Input::sniffed(file, STDIN.into(), None, true)
+        Input::sniffed(file, STDIN.into(), None, allow_empty)
     }
 
-    fn sniffed(file: File, name: Arc<str>, path: Option<&Path>, is_stdin: bool) -> Result<Input> {
+    /// `path`: that of a regular file.
+    fn sniffed(
+        file: File,
+        name: Arc<str>,
+        path: Option<&Path>,
+        allow_empty: bool,
+    ) -> Result<Input> {
+        let is_piped = path.is_none();
         let clone = file.try_clone();
-        let place = |e: io::Error| read_error(&name, is_stdin, &e);
+        let place = |e: io::Error| read_error(&name, is_piped, &e);
         let (first, bytes) = peek(file).map_err(place)?;
         let (first, bytes, packed): (_, Bytes, bool) = if first.starts_with(GZIP) {
             let (first, bytes) = peek(flate2::read::MultiGzDecoder::new(bytes)).map_err(place)?;
@@ -96,12 +107,9 @@ impl Input {
         if let Some((_, text)) = NOT_A_STREAM.iter().find(|(magic, _)| first.starts_with(magic)) {
             return what(&format!("this is {text}"));
         }
-        if first.is_empty()
-            && is_stdin
-            && std::env::var_os("GRISTMILL_TO").is_some_and(|to| to == "arrow")
-        {
-            // If pipes carry Arrow, even a stream without records has its end marker.
-            return Err(cut(&name, true, "no bytes where an Arrow stream should be"));
+        if first.is_empty() && !allow_empty {
+            let error = cut(&name, is_piped, "there are no bytes");
+            return Err(error.hint("--allow-empty, if there may be no records"));
         }
         let content = if first.starts_with(PARQUET) {
             match (packed, path, clone) {
@@ -118,7 +126,7 @@ impl Input {
             return Err(Error::data(format!("{cause} {}", printable(&first))).at(&name));
         };
         let path = path.filter(|_| !packed).map(Path::to_path_buf);
-        Ok(Input { name, path, is_stdin, content })
+        Ok(Input { name, path, is_piped, content })
     }
 }
 
@@ -167,16 +175,16 @@ fn peek<R: Read>(mut reader: R) -> io::Result<(Vec<u8>, Again<R>)> {
 
 /// An error of reading an input. A stdin that ends too early means that its producer died, which
 /// another try may mend; a file that ends too early is broken.
-pub fn read_error(name: &str, is_stdin: bool, error: &io::Error) -> Error {
+pub fn read_error(name: &str, is_piped: bool, error: &io::Error) -> Error {
     if error.kind() == io::ErrorKind::UnexpectedEof {
-        return cut(name, is_stdin, "the compressed data ends too early");
+        return cut(name, is_piped, "the compressed data ends too early");
     }
     Error::io(name, error)
 }
 
 /// The error of an input that was cut short.
-pub fn cut(place: impl Into<Place>, is_stdin: bool, cause: &str) -> Error {
-    let error = if is_stdin {
+pub fn cut(place: impl Into<Place>, is_piped: bool, cause: &str) -> Error {
+    let error = if is_piped {
         Error::unavailable(format!("{cause} (the program before this one died?)"))
     } else {
         Error::data(format!("{cause}; the file is truncated"))

@@ -22,7 +22,7 @@ const CUT_LINE: &str = "the last line has no newline";
 
 pub(super) struct NdjsonSource {
     name: Arc<str>,
-    is_stdin: bool,
+    is_piped: bool,
     lines: Lines<Bytes>,
     /// Made when the schema is known; the first line may decide it.
     decoder: Option<NdjsonDecoder>,
@@ -35,7 +35,7 @@ impl NdjsonSource {
     /// With a range of bytes: only the lines that begin in it.
     pub(super) fn open(
         name: Arc<str>,
-        is_stdin: bool,
+        is_piped: bool,
         bytes: Bytes,
         path: &Path,
         range: Option<Range<u64>>,
@@ -45,14 +45,14 @@ impl NdjsonSource {
             None => (bytes, 1),
         };
         let lines = Lines::new(bytes);
-        Ok(NdjsonSource { name, is_stdin, lines, decoder: None, next_line, pending: None })
+        Ok(NdjsonSource { name, is_piped, lines, decoder: None, next_line, pending: None })
     }
 
     /// The first block, which is returned again.
     fn peek(&mut self) -> Result<&[u8]> {
         if self.pending.is_none() {
             let block = self.lines.next_block();
-            let block = block.map_err(|e| read_error(&self.name, self.is_stdin, &e))?;
+            let block = block.map_err(|e| read_error(&self.name, self.is_piped, &e))?;
             self.pending = block.map(<[u8]>::to_vec);
         }
         Ok(self.pending.as_deref().unwrap_or_default())
@@ -78,7 +78,7 @@ impl NdjsonSource {
             self.next_line += 1;
             if line.last() != Some(&b'\n') {
                 let place = Place::line(self.name.clone(), number);
-                return Err(cut(place, self.is_stdin, CUT_LINE));
+                return Err(cut(place, self.is_piped, CUT_LINE));
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -118,7 +118,7 @@ impl RecordSource for NdjsonSource {
         };
         let place = Place::line(self.name.clone(), self.next_line + number);
         if !block.contains(&b'\n') {
-            return Err(cut(place, self.is_stdin, CUT_LINE));
+            return Err(cut(place, self.is_piped, CUT_LINE));
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_type_with(among(&names)) else {
@@ -142,7 +142,7 @@ impl RecordSource for NdjsonSource {
             None => match self.lines.next_block() {
                 Ok(Some(block)) => block.to_vec(),
                 Ok(None) => return Ok(None),
-                Err(error) => return Err(read_error(&self.name, self.is_stdin, &error)),
+                Err(error) => return Err(read_error(&self.name, self.is_piped, &error)),
             },
         };
         self.decode(&block, wanted, schema).map(Some)

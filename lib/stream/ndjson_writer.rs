@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use arrow_array::builder::StringBuilder;
 use arrow_array::types::*;
 use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, cast::AsArray};
 use arrow_buffer::NullBuffer;
@@ -48,15 +49,53 @@ impl NdjsonEncoder {
             .fields()
             .iter()
             .zip(batch.columns())
-            .map(|(field, column)| ColumnPrinter::new(field, column))
+            .map(|(field, column)| ColumnPrinter::new(field, column, Nulls::Written))
             .collect();
         let columns = columns?;
         for row in 0..batch.num_rows() {
-            write_members(out, &self.names, &columns, row)?;
+            write_members(out, &self.names, &columns, row, Nulls::Written)?;
             out.push(b'\n');
         }
         Ok(())
     }
+}
+
+/// The values of a column of lists or structs as the JSON that they were made of: `form` says
+/// whether the text is the value, or an object that has it under `name`. A null member is left
+/// out, since a table has a column for every member that any of its objects has.
+pub fn json_texts(
+    field: &FieldRef,
+    column: &ArrayRef,
+    form: JsonForm,
+) -> Result<StringArray, ArrowError> {
+    let printer = ColumnPrinter::new(field, column, Nulls::LeftOut)?;
+    let labels = MemberLabels::of([field]);
+    let mut texts = StringBuilder::new();
+    let mut text = Vec::new();
+    for row in 0..column.len() {
+        if printer.is_null(row) {
+            texts.append_null();
+            continue;
+        }
+        text.clear();
+        match form {
+            JsonForm::Value => printer.write(&mut text, row)?,
+            JsonForm::Member => {
+                let member = std::slice::from_ref(&printer);
+                write_members(&mut text, &labels, member, row, Nulls::LeftOut)?;
+            }
+        }
+        let text = std::str::from_utf8(&text).map_err(|e| ArrowError::JsonError(e.to_string()))?;
+        texts.append_value(text);
+    }
+    Ok(texts.finish())
+}
+
+/// What becomes of null members of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Nulls {
+    Written,
+    LeftOut,
 }
 
 fn write_members(
@@ -64,10 +103,15 @@ fn write_members(
     names: &MemberLabels,
     columns: &[ColumnPrinter<'_>],
     row: usize,
+    nulls: Nulls,
 ) -> Result<(), ArrowError> {
     out.push(b'{');
-    for (i, (name, column)) in names.0.iter().zip(columns).enumerate() {
-        if i > 0 {
+    let mut is_first = true;
+    for (name, column) in names.0.iter().zip(columns) {
+        if nulls == Nulls::LeftOut && column.is_null(row) {
+            continue;
+        }
+        if !std::mem::take(&mut is_first) {
             out.push(b',');
         }
         out.extend_from_slice(name);
@@ -109,7 +153,11 @@ trait Printer {
 }
 
 impl<'a> ColumnPrinter<'a> {
-    fn new(field: &FieldRef, array: &'a ArrayRef) -> Result<ColumnPrinter<'a>, ArrowError> {
+    fn new(
+        field: &FieldRef,
+        array: &'a ArrayRef,
+        nulls: Nulls,
+    ) -> Result<ColumnPrinter<'a>, ArrowError> {
         let values: Box<dyn Printer + 'a> = match array.data_type() {
             DataType::Utf8 => {
                 let text = array.as_string::<i32>();
@@ -143,15 +191,17 @@ impl<'a> ColumnPrinter<'a> {
                 let list = array.as_list::<i32>();
                 Box::new(ListPrinter(
                     list.value_offsets(),
-                    ColumnPrinter::new(item, list.values())?,
+                    ColumnPrinter::new(item, list.values(), nulls)?,
                 ))
             }
             DataType::Struct(fields) => {
                 let columns = fields.iter().zip(array.as_struct().columns());
-                let columns = columns.map(|(field, column)| ColumnPrinter::new(field, column));
+                let columns =
+                    columns.map(|(field, column)| ColumnPrinter::new(field, column, nulls));
                 Box::new(StructPrinter(
                     MemberLabels::of(fields),
                     columns.collect::<Result<_, _>>()?,
+                    nulls,
                 ))
             }
             DataType::Null => Box::new(NullPrinter),
@@ -159,14 +209,18 @@ impl<'a> ColumnPrinter<'a> {
                 let target = printable(other);
                 let array = cast(array, &target)?;
                 let field = FieldRef::new(field.as_ref().clone().with_data_type(target));
-                Box::new(ConvertedPrinter { field, array })
+                Box::new(ConvertedPrinter { field, array, nulls })
             }
         };
         Ok(ColumnPrinter { nulls: array.nulls().cloned(), values })
     }
 
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+    }
+
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+        if self.is_null(row) {
             out.extend_from_slice(b"null");
             return Ok(());
         }
@@ -245,11 +299,11 @@ impl Printer for ListPrinter<'_> {
     }
 }
 
-struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>);
+struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>, Nulls);
 
 impl Printer for StructPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        write_members(out, &self.0, &self.1, row)
+        write_members(out, &self.0, &self.1, row, self.2)
     }
 }
 
@@ -266,11 +320,12 @@ impl Printer for NullPrinter {
 struct ConvertedPrinter {
     field: FieldRef,
     array: ArrayRef,
+    nulls: Nulls,
 }
 
 impl Printer for ConvertedPrinter {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        ColumnPrinter::new(&self.field, &self.array)?.write(out, row)
+        ColumnPrinter::new(&self.field, &self.array, self.nulls)?.write(out, row)
     }
 }
 

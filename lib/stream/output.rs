@@ -9,7 +9,9 @@ use clap::{Args, ValueEnum};
 
 use super::Writer;
 use crate::batch::{Batch, Counts, Header, Sink};
-use crate::cli::{Encoding, Flow, PendingFile, Rejects, WithoutEffect, publish, refuse_existing};
+use crate::cli::{
+    Encoding, Flow, NoStream, PendingFile, Rejects, WithoutEffect, publish, refuse_existing,
+};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
 
@@ -37,7 +39,7 @@ pub struct FileOutputArgs {
     pub to: FileEncoding,
 
     /// Write this file instead of stdout (Parquet needs one)
-    #[arg(short, long, value_name = "FILE", add = WithoutEffect)]
+    #[arg(short, long, value_name = "FILE", add = WithoutEffect, add = NoStream)]
     pub output: Option<PathBuf>,
 
     /// Replace the file if it exists

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, FieldRef, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use parquet::errors::ParquetError;
 
-use super::conform::Conform;
+use super::conform::{Conform, index_of};
 use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
 use crate::error::{Error, Result};
 use crate::format::parquet::ParquetFile;
@@ -38,9 +38,12 @@ impl ParquetSource {
 
     /// Begins to read the columns that the schema names and the file has.
     fn read(&self, schema: &SchemaRef) -> Result<(ParquetRecordBatchReader, Conform)> {
-        let there = |name: &String| self.file.schema().column_with_name(name).is_some();
         let names = schema.fields().iter().map(|field| field.name().clone());
-        let columns: Vec<String> = names.clone().filter(there).collect();
+        let there = |field: &FieldRef| {
+            let index = index_of(self.file.schema(), field)?;
+            Some(self.file.schema().field(index).name().clone())
+        };
+        let columns: Vec<String> = schema.fields().iter().filter_map(there).collect();
         if columns.is_empty() {
             let names: Vec<String> = names.collect();
             let cause = format!("none of the columns {} is there", names.join(", "));

@@ -52,6 +52,7 @@ pub struct Reader {
     /// Records that earlier filters dropped, counted over the inputs already read.
     rejected: u64,
     is_dataset: bool,
+    allow_empty: bool,
     files: Vec<PathBuf>,
     notes: Vec<String>,
     /// Which records are handed out, if they are chosen by their ids.
@@ -70,11 +71,11 @@ impl Reader {
             false => None,
         };
         let waiting = match args.slice {
-            Some(slice) => cut_inputs(&files, slice, &mut total)?,
+            Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
-        let mut reader =
-            Reader { waiting, sources, total, files: args.files.clone(), ..Reader::new() };
+        let (files, allow_empty) = (args.files.clone(), args.allow_empty);
+        let mut reader = Reader { waiting, sources, total, files, allow_empty, ..Reader::new() };
         reader.advance()?;
         reader.begin(request.into())
     }
@@ -103,6 +104,7 @@ impl Reader {
             left: u64::MAX,
             rejected: 0,
             is_dataset: false,
+            allow_empty: false,
             files: Vec::new(),
             notes: Vec::new(),
             ids: None,
@@ -262,7 +264,7 @@ impl Reader {
     fn advance(&mut self) -> Result<()> {
         self.rejected = self.rejected();
         self.current = match self.waiting.pop_front() {
-            Some((path, range)) => Some(open(&path, range)?),
+            Some((path, range)) => Some(open(&path, range, self.allow_empty)?),
             None => None,
         };
         Ok(())
@@ -277,14 +279,18 @@ impl Iterator for Reader {
     }
 }
 
-fn open(path: &Path, range: Option<Range<u64>>) -> Result<Box<dyn RecordSource>> {
-    let input = Input::open(path)?;
+fn open(
+    path: &Path,
+    range: Option<Range<u64>>,
+    allow_empty: bool,
+) -> Result<Box<dyn RecordSource>> {
+    let input = Input::open(path, allow_empty)?;
     Ok(match input.content {
         Content::Ndjson(bytes) => {
-            Box::new(NdjsonSource::open(input.name, input.is_stdin, bytes, path, range)?)
+            Box::new(NdjsonSource::open(input.name, input.is_piped, bytes, path, range)?)
         }
         Content::Arrow(bytes) => {
-            Box::new(ArrowSource::open(input.name, input.is_stdin, bytes, range))
+            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range))
         }
         Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range)?),
     })

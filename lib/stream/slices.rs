@@ -9,24 +9,33 @@ use std::path::{Path, PathBuf};
 use super::arrow_source::count_records;
 use super::input::{Bytes, Content, Input};
 use super::parquet_source::open_parquet;
-use crate::cli::{Error, Result, Slice};
+use crate::cli::{Error, Result, Slice, shown};
 
 /// Divides all inputs: the range of each that lies in the slice, in records (Parquet, Arrow) or
 /// bytes (NDJSON). `total` receives the number of records if it is known.
 pub(super) fn cut_inputs(
     files: &[PathBuf],
-    slice: Slice,
+    (slice, allow_empty): (Slice, bool),
     total: &mut Option<u64>,
 ) -> Result<VecDeque<(PathBuf, Option<Range<u64>>)>> {
     let mut kinds = Vec::new();
     let mut sizes = Vec::new();
     for path in files {
-        let input = Input::open(path)?;
+        // Looked at before it is opened: to open a FIFO would take what its writer has for others.
+        let cannot = |place: &str| {
+            let cause =
+                "cannot be cut into slices (only regular files that are not compressed can)";
+            Err(Error::usage(cause).at(place))
+        };
+        if path.as_os_str() == "-" {
+            return cannot("stdin");
+        }
+        if std::fs::metadata(path).is_ok_and(|file| !file.is_file() && !file.is_dir()) {
+            return cannot(&shown(path));
+        }
+        let input = Input::open(path, allow_empty)?;
         if input.path.is_none() {
-            return Err(Error::usage(format!(
-                "{}: cannot be cut into slices (only files that are not compressed can)",
-                input.name
-            )));
+            return cannot(&input.name);
         }
         let (kind, size) = match input.content {
             Content::Parquet(file) => ("Parquet", open_parquet(&input.name, file)?.rows()),

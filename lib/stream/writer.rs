@@ -1,7 +1,7 @@
 //! Writing a stream of records to stdout or into a file, in either encoding.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::AsFd;
 
 use arrow_array::RecordBatch;
@@ -18,16 +18,19 @@ const BUFFER: usize = 1 << 20;
 /// The small buffers of an Arrow batch are written together, larger ones directly.
 const GATHERED: usize = 1 << 16;
 
-/// A sink of batches. Only [`Writer::finish`] completes the stream: an Arrow stream that is
-/// dropped before has no end marker, and every reader of ours refuses it.
+/// A sink of batches. Only [`Writer::finish`] completes the stream: what is dropped before has no
+/// end marker (Arrow), or no newline after its last record (NDJSON), and every reader of ours
+/// refuses it.
 pub struct Writer<W: Write> {
     form: Form<W>,
     schema: SchemaRef,
     name: String,
+    /// Whether this is the stream of a filter to the next.
+    is_stdout: bool,
 }
 
 enum Form<W: Write> {
-    Ndjson { encoder: NdjsonEncoder, buffer: Vec<u8>, out: W },
+    Ndjson(Lines<W>),
     Arrow(Box<StreamWriter<BufWriter<W>>>),
 }
 
@@ -49,7 +52,13 @@ impl Writer<File> {
         let owned = stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;
         let file = File::from(owned);
         super::widen_pipe(&file);
-        Writer::new(file, "stdout", to, schema, header)
+        let is_terminal = file.is_terminal();
+        let mut writer = Writer::new(file, "stdout", to, schema, header)?;
+        writer.is_stdout = true;
+        if let Form::Ndjson(lines) = &mut writer.form {
+            lines.holds_back = !is_terminal;
+        }
+        Ok(writer)
     }
 }
 
@@ -64,8 +73,8 @@ impl<W: Write> Writer<W> {
         let schema = header.put_into(schema);
         let form = match to {
             Encoding::Ndjson => {
-                let encoder = NdjsonEncoder::new(schema.clone());
-                Form::Ndjson { encoder, buffer: Vec::new(), out }
+                let (encoder, buffer) = (NdjsonEncoder::new(schema.clone()), Vec::new());
+                Form::Ndjson(Lines { encoder, buffer, out, holds_back: true, is_held: false })
             }
             Encoding::Arrow => {
                 let out = BufWriter::with_capacity(GATHERED, out);
@@ -76,25 +85,14 @@ impl<W: Write> Writer<W> {
                 Form::Arrow(Box::new(writer))
             }
         };
-        Ok(Writer { form, schema, name: name.to_string() })
+        Ok(Writer { form, schema, name: name.to_string(), is_stdout: false })
     }
 
     /// Writes a batch of the writer's schema (its metadata does not matter).
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let name = self.name.as_str();
         match &mut self.form {
-            Form::Ndjson { encoder, buffer, out } => {
-                // Row slices keep the buffer bounded however large the batch is.
-                let rows = batch.num_rows();
-                let step = rows.div_ceil(batch.get_array_memory_size() / BUFFER + 1).max(1);
-                for start in (0..rows).step_by(step) {
-                    let part = batch.slice(start, step.min(rows - start));
-                    encoder.encode(&part, buffer).map_err(|e| arrow_error(name, e))?;
-                    out.write_all(buffer).map_err(|e| Error::write(name, &e))?;
-                    buffer.clear();
-                }
-                Ok(())
-            }
+            Form::Ndjson(lines) => lines.write(batch).map_err(|e| arrow_error(name, e)),
             Form::Arrow(writer) => {
                 if batch.num_rows() == 0 {
                     return Ok(());
@@ -109,15 +107,18 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Ends the stream: writes the end marker of Arrow and flushes.
+    /// Ends the stream: writes the end marker of Arrow, or the last newline, and flushes.
     ///
     /// If records were `rejected` on the way, an empty Arrow stream follows whose header says how
     /// many: other readers stop before it, the next filter adds its own, and a sink records
     /// the sum. NDJSON has no place for it.
     pub fn finish(self, rejected: u64) -> Result<W> {
         let name = self.name.as_str();
+        if self.is_stdout {
+            cli::stream_ends();
+        }
         let mut out = match self.form {
-            Form::Ndjson { out, .. } => out,
+            Form::Ndjson(lines) => lines.finish().map_err(|e| Error::write(name, &e))?,
             Form::Arrow(writer) => {
                 let out = writer.into_inner().map_err(|e| arrow_error(name, e))?;
                 let out = match rejected {
@@ -135,6 +136,46 @@ impl<W: Write> Writer<W> {
         };
         out.flush().map_err(|e| Error::write(name, &e))?;
         Ok(out)
+    }
+}
+
+/// Lines of NDJSON. The newline of the last is written when the next record follows, or at the end:
+/// without it a reader knows that the writer has not finished.
+struct Lines<W> {
+    encoder: NdjsonEncoder,
+    buffer: Vec<u8>,
+    out: W,
+    /// Not on a terminal, where the cursor would stay in the last line.
+    holds_back: bool,
+    is_held: bool,
+}
+
+impl<W: Write> Lines<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        // Row slices keep the buffer bounded however large the batch is.
+        let rows = batch.num_rows();
+        let step = rows.div_ceil(batch.get_array_memory_size() / BUFFER + 1).max(1);
+        for start in (0..rows).step_by(step) {
+            let part = batch.slice(start, step.min(rows - start));
+            self.buffer.extend(self.is_held.then_some(b'\n'));
+            self.encoder.encode(&part, &mut self.buffer)?;
+            self.is_held = self.holds_back && self.buffer.pop_if(|end| *end == b'\n').is_some();
+            self.out.write_all(&self.buffer)?;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<W> {
+        if self.is_held {
+            // `head -1` has all that it wants, and may have gone.
+            cli::survive_closed_pipes();
+            match self.out.write_all(b"\n") {
+                Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+                written => written?,
+            }
+        }
+        Ok(self.out)
     }
 }
 

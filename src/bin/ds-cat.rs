@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use clap::Parser;
 
 use gristmill::batch::Batch;
-use gristmill::cli::{self, CommonArgs, InputArgs, LimitArgs, Tool};
+use gristmill::cli::{self, CommonArgs, InputArgs, LimitArgs, NoStream, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::puzzle::{grid_schema, grids};
@@ -42,7 +42,7 @@ struct Args {
     grid: bool,
 
     /// Print the number of records instead of the records
-    #[arg(long, conflicts_with_all = ["columns", "grid", "output"])]
+    #[arg(long, conflicts_with_all = ["columns", "grid", "output"], add = NoStream)]
     count: bool,
 
     #[command(flatten)]

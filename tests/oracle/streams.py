@@ -147,6 +147,23 @@ def conversations(ndjson, directory):
         "some-ids": {"id": pa.array(names), "synth_id": pa.array([None] * len(lines), pa.utf8()),
                      "messages_json": pa.array(texts).dictionary_encode(), "more": numbers},
     }
+    # As datasets of Hugging Face, and of polars, have them: a column for every member.
+    structs = pa.array([line["messages"] for line in lines])
+    assert "channel" in str(structs.type)
+    item = pa.struct([
+        ("role", pa.large_utf8()), ("content", pa.large_utf8()), ("channel", pa.large_utf8()),
+        ("tool_calls", pa.list_(pa.struct([("name", pa.utf8())]))),
+    ])
+    messages = [[dict(message) for message in line["messages"]] for line in lines]
+    made["structs"] = {"id": pa.array(names), "messages": structs}
+    made["large-structs"] = {"messages": pa.array(messages, pa.large_list(item)), "id": numbers}
+    made["content-lists"] = {
+        "id": numbers,
+        "messages": pa.array([
+            [dict(m, content=[{"type": "text", "text": m["content"]}]) for m in line["messages"]]
+            for line in lines
+        ]),
+    }
     for name, columns in made.items():
         table = pa.table(columns)
         write(os.path.join(directory, name + ".arrows"), table, rows_in_batch=4)

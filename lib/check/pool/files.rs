@@ -324,8 +324,12 @@ impl PoolFiles {
             let told = told.map_or("more than 2^64".to_string(), |told| told.to_string());
             findings.add(&COUNTS, path, format_args!("{what} is {told}, not {found}"));
         }
-        let is_v1 = self.rows.as_ref().is_some_and(|rows| rows.dtype == selfplay_row());
-        let layout = if is_v1 { PackLayout::SelfplayV1 } else { PackLayout::Macroxue }.name();
+        let layout = match self.rows.as_ref().map(|rows| &rows.dtype) {
+            Some(dtype) if *dtype == selfplay_row() => PackLayout::SelfplayV1,
+            Some(dtype) if *dtype == packed_step_row() => PackLayout::MacroxuePacked,
+            _ => PackLayout::Macroxue,
+        };
+        let layout = layout.name();
         if manifest.layout != layout {
             let message = format_args!("layout is {:?}, its rows are {layout}", manifest.layout);
             findings.add(&COUNTS, path, message);

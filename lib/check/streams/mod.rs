@@ -136,7 +136,7 @@ fn records(
 ) -> Result<()> {
     let input = summary.inputs;
     summary.inputs += 1;
-    let args = InputArgs { files: vec![path.to_path_buf()], slice: None };
+    let args = InputArgs { files: vec![path.to_path_buf()], ..InputArgs::default() };
     let mut reader = match Reader::open(&args, Request::Any) {
         Ok(reader) => reader,
         Err(error) => return unreadable(path, error, findings),
@@ -214,6 +214,7 @@ fn header(
 /// Bad bytes are a finding; an I/O error is not about the data.
 fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<()> {
     let check = match error.kind() {
+        _ if error.failure().is_some() => return Err(error),
         _ if error.is_truncation() => &END,
         Kind::Data => &FORM,
         _ => return Err(error),

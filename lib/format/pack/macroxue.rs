@@ -1,5 +1,5 @@
-//! The layout of Macroxue packs: 48 bytes a step, and `valuation_types.json` with the names of the
-//! valuation numbers in them.
+//! The layout of Macroxue packs: 48 bytes a step, or 46 without the padding, and
+//! `valuation_types.json` with the names of the valuation numbers in them.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::{PackLayout, RowMaker, VALUATION_TYPES};
 use crate::cli::PendingFile;
 use crate::error::{Error, Result};
 use crate::format::{json_file, npy};
-use crate::game2048::{Game, KNOWN_VALUATIONS, RowError, StepRow};
+use crate::game2048::{Game, KNOWN_VALUATIONS, RowError, StepRow, remove_padding};
 
 /// Readers sort the shards by name, which is their order as long as all numbers have five digits.
 const MAX_SHARDS: u64 = 100_000;
@@ -17,20 +17,20 @@ const MAX_SHARDS: u64 = 100_000;
 const MAX_NAMES: usize = 255;
 
 pub(super) struct Macroxue {
+    /// Whether the rows have no padding.
+    is_packed: bool,
     /// Valuation names by their numbers.
     names: Vec<String>,
     /// The names that the latest prepared game added.
     game_names: Vec<String>,
 }
 
-impl Default for Macroxue {
-    fn default() -> Macroxue {
-        let names = KNOWN_VALUATIONS.map(str::to_string).to_vec();
-        Macroxue { names, game_names: Vec::new() }
-    }
-}
-
 impl Macroxue {
+    pub(super) fn new(is_packed: bool) -> Macroxue {
+        let names = KNOWN_VALUATIONS.map(str::to_string).to_vec();
+        Macroxue { is_packed, names, game_names: Vec::new() }
+    }
+
     /// The pack's numbers of a game's names, new ones in the order in which its rows have them.
     fn number(&mut self, game: &Game) -> Result<Vec<u8>> {
         self.game_names.clear();
@@ -55,7 +55,10 @@ impl Macroxue {
 
 impl RowMaker for Macroxue {
     fn dtype(&self) -> npy::DType {
-        npy::aligned_step_row()
+        match self.is_packed {
+            false => npy::aligned_step_row(),
+            true => npy::packed_step_row(),
+        }
     }
 
     fn shard_name(&self, number: u64) -> Option<String> {
@@ -67,7 +70,12 @@ impl RowMaker for Macroxue {
             .map_err(|_| Error::data("more runs than a row's run_id can number"))?;
         let ids = self.number(game)?;
         match StepRow::append_all(game, run_id, &ids, rows) {
-            Ok(()) => Ok(Ok(())),
+            Ok(()) => {
+                if self.is_packed {
+                    remove_padding(rows);
+                }
+                Ok(Ok(()))
+            }
             Err(null @ RowError::Null { .. }) => {
                 Ok(Err(format!("{null}; try: --layout {}", PackLayout::SelfplayV1.name())))
             }

@@ -23,7 +23,7 @@ pub const SCHEMA: &str = "gristmill_pack_v1";
 #[serde(deny_unknown_fields)]
 pub struct PackManifest {
     pub schema_version: String,
-    /// `macroxue` or `selfplay-v1`.
+    /// `macroxue`, `macroxue-packed` or `selfplay-v1`.
     pub layout: String,
     pub runs: u64,
     pub rows: u64,

@@ -45,6 +45,8 @@ pub enum PackLayout {
     /// 48 bytes, aligned
     #[default]
     Macroxue,
+    /// The same in 46 bytes, without padding, as the published packer writes it
+    MacroxuePacked,
     /// Run, step, sixteen exponents
     SelfplayV1,
 }
@@ -54,6 +56,7 @@ impl PackLayout {
     pub fn name(self) -> &'static str {
         match self {
             PackLayout::Macroxue => "macroxue",
+            PackLayout::MacroxuePacked => "macroxue-packed",
             PackLayout::SelfplayV1 => "selfplay-v1",
         }
     }
@@ -67,8 +70,8 @@ pub struct PackOptions {
     #[arg(long, value_name = "N")]
     pub shard_rows: Option<NonZeroU64>,
 
-    /// Layout of the rows [default: macroxue]
-    #[arg(long, value_enum, value_name = "macroxue|selfplay-v1", hide_possible_values = true)]
+    /// Layout of the rows: macroxue, macroxue-packed or selfplay-v1 [default: macroxue]
+    #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true)]
     pub layout: Option<PackLayout>,
 
     /// Write what the layout can hold, where some of the input would be lost; say what is lost
@@ -145,7 +148,8 @@ impl PackWriter {
         let layout = options.layout.unwrap_or_default();
         let shard_rows = options.shard_rows.map(NonZeroU64::get);
         let (maker, shard_rows): (Box<dyn RowMaker>, _) = match layout {
-            PackLayout::Macroxue => (Box::new(macroxue::Macroxue::default()), shard_rows),
+            PackLayout::Macroxue => (Box::new(macroxue::Macroxue::new(false)), shard_rows),
+            PackLayout::MacroxuePacked => (Box::new(macroxue::Macroxue::new(true)), shard_rows),
             PackLayout::SelfplayV1 => {
                 let rows = shard_rows.unwrap_or(selfplay_v1::SHARD_ROWS);
                 (Box::new(selfplay_v1::SelfplayV1), Some(rows))
