@@ -292,7 +292,8 @@ impl Kind {
             io::ErrorKind::NotFound
             | io::ErrorKind::PermissionDenied
             | io::ErrorKind::IsADirectory
-            | io::ErrorKind::NotADirectory => Kind::Usage,
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::InvalidFilename => Kind::Usage,
             io::ErrorKind::InvalidData
             | io::ErrorKind::InvalidInput
             | io::ErrorKind::UnexpectedEof => Kind::Data,

@@ -7,6 +7,7 @@
 //! | module | holds | uses |
 //! |---|---|---|
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
+//! | [`files`] | what is at a path, or why that cannot be known | `error` |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON as Python writes it | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
@@ -43,6 +44,7 @@ pub mod dataset;
 pub mod digest;
 pub mod error;
 pub mod failure;
+pub mod files;
 pub mod format;
 pub mod game2048;
 pub mod harmony;

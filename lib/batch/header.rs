@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::record::RecordType;
 
 const RECORD: &str = "gristmill.record";
@@ -120,7 +121,7 @@ pub fn input_manifest(files: &[PathBuf]) -> Result<Value> {
     let mut directories = files.iter().map(|file| file.parent());
     let Some(Some(directory)) = directories.next() else { return Ok(Value::Null) };
     let path = directory.join("manifest.json");
-    if !path.is_file() || directories.any(|other| other != Some(directory)) {
+    if !files::is_file(&path)? || directories.any(|other| other != Some(directory)) {
         return Ok(Value::Null);
     }
     let content = std::fs::File::open(&path).and_then(sha256_of);

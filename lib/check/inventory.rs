@@ -12,14 +12,7 @@ use super::{Check, CheckContext, CheckedChunk, Findings};
 use crate::cli::is_temporary;
 use crate::digest::sha256_of;
 use crate::error::{Error, Kind, Result, shown};
-
-/// What is in a directory, by name.
-pub(super) fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(directory).map_err(|e| Error::io(shown(directory), &e))?;
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    Ok(paths)
-}
+use crate::files;
 
 /// The last part of a path as text.
 pub(super) fn name_of(path: &Path) -> Cow<'_, str> {
@@ -31,9 +24,13 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// The sizes of the paths that are files.
-pub(super) fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> u64 {
-    let found = paths.into_iter().filter_map(|path| fs::metadata(path).ok());
-    found.filter(|metadata| metadata.is_file()).map(|metadata| metadata.len()).sum()
+pub(super) fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<u64> {
+    let mut sum = 0;
+    for path in paths {
+        let found = files::metadata(path.as_ref())?.filter(|metadata| metadata.is_file());
+        sum += found.map_or(0, |metadata| metadata.len());
+    }
+    Ok(sum)
 }
 
 /// Reports the temporary files of a writer in a directory.
@@ -94,14 +91,13 @@ pub(super) fn compare<'c>(
 ) -> Result<()> {
     let mut hashed = Vec::new();
     for file in claims.into_iter().collect::<BTreeSet<_>>() {
-        let found = fs::metadata(&file.path).map(|metadata| metadata.len());
-        match found {
-            Err(_) => findings.add(checks.missing, &file.path, "is not there"),
-            Ok(found) if found != file.bytes => {
+        match files::metadata(&file.path)?.map(|metadata| metadata.len()) {
+            None => findings.add(checks.missing, &file.path, "is not there"),
+            Some(found) if found != file.bytes => {
                 let message = format_args!("has {found} bytes, not {}", file.bytes);
                 findings.add(checks.bytes, &file.path, message);
             }
-            Ok(_) => hashed.push(file),
+            Some(_) => hashed.push(file),
         }
     }
     if !findings.wants(checks.sha256) {

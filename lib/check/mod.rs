@@ -42,7 +42,7 @@ pub trait Family: Sync {
     fn checks(&self) -> Vec<&'static Check>;
 
     /// Whether a path is (or was meant to be) such a dataset: a damaged one counts.
-    fn knows(&self, path: &Path) -> bool;
+    fn knows(&self, path: &Path) -> Result<bool>;
 
     /// Checks one dataset.
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome>;

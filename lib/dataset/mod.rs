@@ -12,6 +12,7 @@ use crate::batch::{Batch, DatasetReader, Header, RecordSource, Selected, Wanted}
 use crate::check::{self, CheckContext, Family, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::kd_root::KdReader;
 use crate::format::parquet;
 use crate::format::pools::PoolReader;
@@ -78,7 +79,7 @@ pub fn families() -> Vec<&'static dyn Family> {
 /// Checks whatever a path names.
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     // A prefix names files but is not a file itself.
-    if let Some(family) = families().into_iter().find(|family| family.knows(path)) {
+    if let Some(family) = files::find(&families(), |family| family.knows(path))? {
         return family.check(path, context);
     }
     std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
@@ -87,16 +88,14 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
 
 /// Opens what the arguments name: datasets of one format, or files and streams.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
-    let is_of = |path: &Path, format: &Format| path.as_os_str() != "-" && format.family.knows(path);
-    let format_of = |path: &PathBuf| FORMATS.iter().find(|format| is_of(path, format));
     let mut args = args.clone();
-    let Some(format) = args.files.iter().find_map(format_of) else {
+    let Some(format) = format_of(&args.files)? else {
         refuse_directories(&args.files)?;
         return Reader::open(&args, request);
     };
     match format.open {
         Open::Records(open) => {
-            if let Some(other) = args.files.iter().find(|path| !is_of(path, format)) {
+            if let Some(other) = files::find(&args.files, |path| Ok(!is_of(path, format)?))? {
                 let cause = format!("{} and other files cannot be read together", format.name);
                 return Err(Error::usage(cause).at(other.as_path()));
             }
@@ -106,11 +105,11 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             let source = DatasetSource { reader, name, conform: None };
             Ok(Reader::over(Box::new(source), records, request)?.with_notes(notes))
         }
-        Open::Files(files) => {
+        Open::Files(files_of) => {
             let mut all = Vec::new();
             for path in &args.files {
-                match is_of(path, format) {
-                    true => all.extend(files(path)?),
+                match is_of(path, format)? {
+                    true => all.extend(files_of(path)?),
                     false => all.push(path.clone()),
                 }
             }
@@ -121,8 +120,25 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     }
 }
 
+/// The format of the first path that is a dataset.
+fn format_of(paths: &[PathBuf]) -> Result<Option<&'static Format>> {
+    for path in paths {
+        if let Some(format) = files::find(&FORMATS, |format| is_of(path, format))? {
+            return Ok(Some(format));
+        }
+    }
+    Ok(None)
+}
+
+fn is_of(path: &Path, format: &Format) -> Result<bool> {
+    Ok(path.as_os_str() != "-" && format.family.knows(path)?)
+}
+
 fn refuse_directories(paths: &[PathBuf]) -> Result<()> {
-    paths.iter().find(|path| path.is_dir()).map_or(Ok(()), |path| Err(no_dataset(path)))
+    match files::find(paths, |path| files::is_directory(path))? {
+        Some(directory) => Err(no_dataset(directory)),
+        None => Ok(()),
+    }
 }
 
 fn no_dataset(directory: &Path) -> Error {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
+use crate::files;
 
 /// JSON as `T`. What `T` leaves out must be valid too: first it is read as any JSON.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
@@ -35,9 +36,9 @@ fn read_with<T>(path: &Path, parse: fn(&[u8]) -> serde_json::Result<T>) -> Resul
 
 /// What `read` makes of a file, or `None` if there is no file.
 pub fn if_there<T>(path: &Path, read: fn(&Path) -> Result<T>) -> Result<Option<T>> {
-    match fs::exists(path) {
-        Ok(false) => Ok(None),
-        _ => read(path).map(Some),
+    match files::exists(path)? {
+        true => read(path).map(Some),
+        false => Ok(None),
     }
 }
 

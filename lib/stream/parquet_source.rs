@@ -7,12 +7,11 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use arrow_schema::{DataType, FieldRef, SchemaRef};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
-use parquet::errors::ParquetError;
 
 use super::conform::{Conform, index_of};
 use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
 use crate::error::{Error, Result};
-use crate::format::parquet::ParquetFile;
+use crate::format::parquet::{ParquetFile, read_error};
 
 pub(super) struct ParquetSource {
     name: Arc<str>,
@@ -53,7 +52,7 @@ impl ParquetSource {
         let views: Vec<String> =
             schema.fields().iter().filter(is_view).map(|field| field.name().clone()).collect();
         let batches = self.file.read(self.rows.clone(), Some(&columns), &views);
-        let batches = batches.map_err(|error| parquet_error(&self.name, &error))?;
+        let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
         let conform = Conform::new(&batches.schema(), schema)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conform))
@@ -87,10 +86,12 @@ impl RecordSource for ParquetSource {
             ))),
             None => Ok(None),
             Some(batch) => {
-                let records = batch
-                    .map_err(|error| error.to_string())
-                    .and_then(|batch| conform.apply(&batch))
-                    .map_err(|cause| place(format!("records from {first}: {cause}")))?;
+                let batch = batch.map_err(|error| {
+                    self.file.error(format!("records from {first}: {error}")).at(&self.name)
+                })?;
+                let records = conform.apply(&batch);
+                let records =
+                    records.map_err(|cause| place(format!("records from {first}: {cause}")))?;
                 self.next_record += records.num_rows() as u64;
                 let origin = Origin::numbered(self.name.clone(), first);
                 Ok(Some(Batch::of_records(records, origin)))
@@ -100,9 +101,5 @@ impl RecordSource for ParquetSource {
 }
 
 pub(super) fn open_parquet(name: &str, file: File) -> Result<ParquetFile> {
-    ParquetFile::open(file).map_err(|error| parquet_error(name, &error))
-}
-
-fn parquet_error(name: &str, error: &ParquetError) -> Error {
-    Error::data(error).at(name)
+    ParquetFile::open(file).map_err(|error| read_error(&error).at(name))
 }

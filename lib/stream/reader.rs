@@ -15,7 +15,8 @@ use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
 use crate::batch::{Batch, Header, RecordSource, Wanted};
 use crate::cli::InputArgs;
-use crate::error::Result;
+use crate::error::{Kind, Result};
+use crate::files;
 use crate::format::parquet::describe;
 use crate::record::RecordType;
 
@@ -65,7 +66,7 @@ impl Reader {
     pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
         let files =
             if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files.clone() };
-        let sources = describe_parquet_files(&files);
+        let sources = describe_parquet_files(&files)?;
         let mut total = match sources.len() == files.len() {
             true => sources.iter().map(|source| source["rows"].as_u64()).sum(),
             false => None,
@@ -296,9 +297,17 @@ fn open(
     })
 }
 
-/// The descriptions of the Parquet files among the inputs. A file that cannot be opened gives its
+/// The descriptions of the Parquet files among the inputs. One that is missing or damaged gives its
 /// error when it is read.
-fn describe_parquet_files(files: &[PathBuf]) -> Vec<Value> {
-    let regular = |path: &&PathBuf| path.as_os_str() != "-" && path.is_file();
-    files.iter().filter(regular).filter_map(|path| describe(path).ok()).collect()
+fn describe_parquet_files(paths: &[PathBuf]) -> Result<Vec<Value>> {
+    let mut described = Vec::new();
+    for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+        if files::is_file(path)? {
+            match describe(path) {
+                Err(error) if error.kind() == Kind::Unavailable => return Err(error),
+                other => described.extend(other.ok().flatten()),
+            }
+        }
+    }
+    Ok(described)
 }

@@ -65,11 +65,27 @@ pub fn peak(child: &mut Child) -> u64 {
     peak
 }
 
+/// Signals do what they do by default, whatever started the tests (a background job ignores SIGINT).
+fn take_signals(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+
+    let restore = || {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
+            // SAFETY: signal is safe to call between fork and exec; SIG_DFL is always valid.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: the closure calls nothing but signal.
+    unsafe { command.pre_exec(restore) };
+}
+
 impl Tool {
     pub fn new(mut command: Command, shown: &str) -> Tool {
         for name in VARIABLES {
             command.env_remove(name);
         }
+        take_signals(&mut command);
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", bin_dir().display()));
         Tool { command, shown: shown.to_string(), input: None, stdout: None }
@@ -112,7 +128,14 @@ impl Tool {
     }
 
     /// Runs it to its end. (stdout is what `stdout` said, else it is collected.)
-    pub fn run(mut self) -> Outcome {
+    pub fn run(self) -> Outcome {
+        let outcome = self.run_whatever();
+        assert!(!outcome.stderr.contains("panicked at"), "{outcome:?}");
+        outcome
+    }
+
+    /// The same, also if it panics.
+    pub fn run_whatever(mut self) -> Outcome {
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         let stdout = self.stdout.take().unwrap_or_else(Stdio::piped);
         self.command.stdin(stdin).stdout(stdout).stderr(Stdio::piped());
@@ -127,10 +150,7 @@ impl Tool {
             feeder.join().unwrap();
         }
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let outcome =
-            Outcome { status: output.status, stdout: output.stdout, stderr, shown: self.shown };
-        assert!(!outcome.stderr.contains("panicked at"), "{outcome:?}");
-        outcome
+        Outcome { status: output.status, stdout: output.stdout, stderr, shown: self.shown }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use super::Prefix;
 use crate::check::{At, Findings, checks};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::format::mmidx::{
     IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, with_suffix,
 };
@@ -87,10 +88,11 @@ fn open(
 ) -> Result<Option<(MmidxDataset, bool)>> {
     let idx = with_suffix(prefix, ".idx");
     let bin = with_suffix(prefix, ".bin");
-    for path in [&idx, &bin].into_iter().filter(|path| !path.is_file()) {
+    let there = (files::is_file(&idx)?, files::is_file(&bin)?);
+    for (path, _) in [(&idx, there.0), (&bin, there.1)].into_iter().filter(|(_, there)| !there) {
         findings.add(&MISSING, path, "is not there");
     }
-    if !idx.is_file() {
+    if !there.0 {
         return Ok(None);
     }
     let index = match MmidxIndex::open(&idx) {
@@ -116,7 +118,7 @@ fn open(
         let (found, wanted) = (index.dtype.name(), dtype.name());
         findings.add(&TRIPLE_DTYPE, &idx, format_args!("holds {found}, not {wanted}"));
     }
-    match bin.is_file() {
+    match there.1 {
         true => Ok(Some((MmidxDataset::open(prefix)?, fits))),
         false => Ok(None),
     }

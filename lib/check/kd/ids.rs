@@ -10,6 +10,7 @@ use crate::check::inventory::{self, name_of};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{At, Findings, checks};
 use crate::error::Result;
+use crate::files;
 use crate::format::kd_root::{IDS, IdsFile, SPLITS, ValidFraction, find_ids};
 
 checks! {
@@ -54,7 +55,7 @@ impl IdChecker {
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         self.counts.1 += 1;
-        let Some(path) = find_ids(&prefix.path) else { return Ok(()) };
+        let Some(path) = find_ids(&prefix.path)? else { return Ok(()) };
         self.counts.0 += 1;
         self.files.push(path.clone());
         let outcome =
@@ -146,10 +147,7 @@ fn surplus(set: &PrefixSet, known: &[PathBuf], findings: &mut Findings<'_>) -> R
     let known: BTreeSet<&Path> = known.iter().map(PathBuf::as_path).collect();
     for split in SPLITS.into_iter().filter(|_| set.is_root) {
         let directory = set.base.join(IDS).join(split);
-        if !directory.is_dir() {
-            continue;
-        }
-        for path in inventory::paths_in(&directory)? {
+        for path in files::paths_if_there(&directory)? {
             let name = name_of(&path);
             if name.ends_with(".parquet") && !name.starts_with('.') && !known.contains(&*path) {
                 findings.add(&SURPLUS, &path, "has no triple beside it");

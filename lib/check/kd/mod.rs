@@ -21,9 +21,9 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::inventory;
 use super::{Check, CheckContext, Family, Outcome};
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::kd_root::{SPLITS, prefix_of};
 use crate::format::mmidx::PrefixLayout;
 
@@ -35,8 +35,8 @@ impl Family for MegatronFamily {
         [frames::CHECKS, sequences::CHECKS, ids::CHECKS, &manifest, root::CHECKS].concat()
     }
 
-    fn knows(&self, path: &Path) -> bool {
-        PrefixSet::of(path).is_ok_and(|found| found.is_some())
+    fn knows(&self, path: &Path) -> Result<bool> {
+        Ok(PrefixSet::of(path)?.is_some())
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
@@ -68,15 +68,15 @@ pub(super) struct PrefixSet {
 impl PrefixSet {
     /// Opens a root, a directory of prefixes, or one prefix; `None` if it is not one of these.
     fn of(path: &Path) -> Result<Option<PrefixSet>> {
-        if !path.is_dir() {
-            let path = prefix_of(path);
+        if !files::is_directory(path)? {
+            let path = prefix_of(path)?;
             let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
             let prefix =
-                PrefixLayout::found(&path).map(|layout| Prefix { path, layout, split: None });
+                PrefixLayout::found(&path)?.map(|layout| Prefix { path, layout, split: None });
             return Ok(prefix.map(|p| PrefixSet { base, is_root: false, prefixes: vec![p] }));
         }
         let mut prefixes = Vec::new();
-        let mut is_root = path.join("parts").is_dir();
+        let mut is_root = files::is_directory(&path.join("parts"))?;
         for split in SPLITS {
             let of_split = prefixes_in(&path.join(split), Some(split))?;
             is_root |= !of_split.is_empty();
@@ -90,10 +90,7 @@ impl PrefixSet {
 
 /// The prefixes in a directory, by name. A prefix counts even if only one of its files exists.
 fn prefixes_in(directory: &Path, split: Option<&'static str>) -> Result<Vec<Prefix>> {
-    if !directory.is_dir() {
-        return Ok(Vec::new());
-    }
-    let paths = inventory::paths_in(directory)?;
+    let paths = files::paths_if_there(directory)?;
     let names: Vec<&str> =
         paths.iter().filter_map(|path| path.file_name().and_then(OsStr::to_str)).collect();
     let stems = names

@@ -11,6 +11,7 @@ use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
 use crate::error::{Result, shown};
+use crate::files;
 use crate::format::kd_root::find_ids;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 
@@ -78,12 +79,20 @@ pub(super) fn check(
         path: path.to_path_buf(),
         what,
         records: ("sequences", seen.iter().map(|(_, seen)| seen.rows).sum()),
-        bytes: inventory::size_of(set.prefixes.iter().flat_map(|prefix| {
-            prefix.layout.files(&prefix.path).into_iter().chain(find_ids(&prefix.path))
-        })),
+        bytes: bytes(set)?,
         notes,
         groups: findings.into_groups(),
     })
+}
+
+/// The size of all files of the prefixes.
+fn bytes(set: &PrefixSet) -> Result<u64> {
+    let mut paths = Vec::new();
+    for prefix in &set.prefixes {
+        paths.extend(prefix.layout.files(&prefix.path));
+        paths.extend(find_ids(&prefix.path)?);
+    }
+    inventory::size_of(paths)
 }
 
 /// Whether the values of a prefix are tokens of the vocabulary that is known here.
@@ -168,8 +177,8 @@ fn temporaries(set: &PrefixSet, findings: &mut Findings<'_>) -> Result<()> {
     let below = ["", "train", "valid", "parts", "ids/train", "ids/valid"];
     let below = below.map(|name| set.base.join(name));
     let directories = if set.is_root { &below[..] } else { &below[..1] };
-    for directory in directories.iter().filter(|directory| directory.is_dir()) {
-        inventory::temporaries(&inventory::paths_in(directory)?, &TEMPORARY, findings);
+    for directory in directories {
+        inventory::temporaries(&files::paths_if_there(directory)?, &TEMPORARY, findings);
     }
     Ok(())
 }

@@ -9,8 +9,10 @@ use serde_json::Value;
 use crate::check::inventory::{self, Claimed};
 use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::npy::{
-    AutoSerialize, DType, Mapped, aligned_step_row, descr, packed_step_row, selfplay_row,
+    AutoSerialize, DType, Error as NpyError, Mapped, aligned_step_row, descr, packed_step_row,
+    selfplay_row,
 };
 use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackFile, PackLayout, PackManifest};
 use crate::format::pools::{Valuations, step_files};
@@ -100,7 +102,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
         gaps(&shards, findings);
     }
     let rows = open(&shards, findings)?;
-    let paths = inventory::paths_in(directory)?;
+    let paths = files::paths_in(directory)?;
     inventory::temporaries(&paths, &TEMPORARY, findings);
     if let Some(rows) = &rows {
         embeddings(directory, &paths, rows, findings)?;
@@ -115,7 +117,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
     }
     Ok(PoolFiles {
         legal_by_board: legality == Some(Legality::Board),
-        bytes: inventory::size_of(&paths),
+        bytes: inventory::size_of(&paths)?,
         rows,
         valuations,
         notes,
@@ -147,13 +149,10 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolSh
     let mut valid = true;
     for shard in shards {
         let file = File::open(shard).map_err(|e| Error::io(shown(shard), &e))?;
-        let mapped = match Mapped::open(&file) {
-            Ok(mapped) => mapped,
-            Err(error) => {
-                findings.add(&NPY, shard, error);
-                valid = false;
-                continue;
-            }
+        let mapped = Mapped::open(&file).map_err(|error| Error::from(error).at(shard.as_path()));
+        let Some(mapped) = inventory::readable(mapped, shard, findings, || Ok(&NPY))? else {
+            valid = false;
+            continue;
         };
         let (shape, dtype) = (&mapped.header().shape, &mapped.header().dtype);
         let other = opened.first().filter(|(_, first)| first.header().dtype != *dtype);
@@ -206,6 +205,7 @@ fn embeddings(
     for (path, (_, steps)) in files.iter().zip(&rows.shards) {
         let file = File::open(path).map_err(|e| Error::io(shown(path), &e))?;
         let cause = match Mapped::open(&file) {
+            Err(NpyError::Read(error)) => return Err(Error::io(path.as_path(), &error)),
             Err(error) => Some(error.to_string()),
             Ok(mapped) => match mapped.header().shape.as_slice() {
                 [found, _] if *found != steps.rows() => {
@@ -234,7 +234,7 @@ fn valuations(
     findings: &mut Findings<'_>,
 ) -> Result<Option<Valuations>> {
     let path = directory.join("valuation_types.json");
-    if !path.exists() {
+    if !files::exists(&path)? {
         if is_pack {
             findings.add(&NO_VALUATIONS, directory, "has none");
         }
@@ -275,7 +275,7 @@ fn manifest(
     findings: &mut Findings<'_>,
 ) -> Result<Option<(PathBuf, PackManifest)>> {
     let path = directory.join(MANIFEST_FILE);
-    if !path.is_file() {
+    if !files::is_file(&path)? {
         return Ok(None);
     }
     let manifest = inventory::readable(PackManifest::read(directory), &path, findings, || {

@@ -20,7 +20,7 @@ pub(super) fn check(
         Ok(pool) => pool,
         Err(error) if error.kind() == Kind::Data => {
             findings.add(&ROW, directory, error);
-            return Ok(runs.finish(false, findings));
+            return runs.finish(false, findings);
         }
         // The defects of the database have been reported.
         Err(_) if findings.has(&DATABASE) => return Ok(0),
@@ -39,11 +39,11 @@ pub(super) fn check(
         }
         let at = At::file(directory).record("run", game.run_id);
         if let Some(run) = game_steps(&game, at, findings) {
-            runs.close(&run, at, findings);
+            runs.close(&run, at, findings)?;
         }
         context.progress.add(game.steps.len() as u64, 0);
     }
-    Ok(runs.finish(true, findings))
+    runs.finish(true, findings)
 }
 
 /// Checks a game by itself: its steps, and what it says of them.

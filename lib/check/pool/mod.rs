@@ -21,8 +21,9 @@ use runs::RunChecker;
 use super::{Check, CheckContext, Family, Outcome};
 use crate::cli::grouped;
 use crate::error::Result;
+use crate::files as paths;
 use crate::format::npy;
-use crate::format::pools::{is_pool, step_files};
+use crate::format::pools::is_pool;
 
 pub struct PoolFamily;
 
@@ -31,9 +32,9 @@ impl Family for PoolFamily {
         [files::CHECKS, steps::CHECKS, runs::CHECKS].concat()
     }
 
-    fn knows(&self, path: &Path) -> bool {
-        let shards = |path| step_files(path).is_ok_and(|(_, shards)| !shards.is_empty());
-        is_pool(path) || (path.is_dir() && (shards(path) || path.join("metadata.db").exists()))
+    fn knows(&self, path: &Path) -> Result<bool> {
+        Ok(is_pool(path)?
+            || (paths::is_directory(path)? && paths::exists(&path.join("metadata.db"))?))
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
@@ -51,7 +52,7 @@ impl Family for PoolFamily {
             };
             let runs = RunChecker::open(path, is_pack, is_pack || is_v1, &mut findings)?;
             files.runs = match (context.selection.wants_contents(), is_pack) {
-                (false, _) => runs.finish(false, &mut findings),
+                (false, _) => runs.finish(false, &mut findings)?,
                 (true, true) => rows::check(path, &files, rows, runs, context, &mut findings)?,
                 (true, false) => games::check(path, runs, context, &mut findings)?,
             };

@@ -39,7 +39,7 @@ pub(super) fn check(
                 Some(open) if open.id == run.id => open.join(&run),
                 _ => {
                     if let Some(ended) = open.replace(run) {
-                        runs.close(&ended, at(&ended), findings);
+                        runs.close(&ended, at(&ended), findings)?;
                     }
                 }
             }
@@ -47,9 +47,9 @@ pub(super) fn check(
         Ok(())
     })?;
     if let Some(ended) = open {
-        runs.close(&ended, at(&ended), findings);
+        runs.close(&ended, at(&ended), findings)?;
     }
-    Ok(runs.finish(true, findings))
+    runs.finish(true, findings)
 }
 
 /// The valuation ids that have names, up to 255.

@@ -3,14 +3,15 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::steps::Step;
 use crate::check::{At, Findings, Severity, checks};
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result};
+use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, RunRow, journals, run_of_key,
 };
@@ -178,11 +179,8 @@ impl RunChecker {
                 }
                 None
             }
-            Err(DatabaseError { cause: DatabaseCause::Io(error), .. }) => {
-                return Err(Error::io(shown(&path), &error));
-            }
             Err(error) => {
-                bad(&error.cause);
+                bad(&error.or_unavailable()?.cause);
                 None
             }
         };
@@ -196,13 +194,13 @@ impl RunChecker {
             match database.damage() {
                 Ok(None) => {}
                 Ok(Some(damage)) => bad(&damage),
-                Err(error) => bad(&error.cause),
+                Err(error) => bad(&error.or_unavailable()?.cause),
             }
         }
-        for journal in journals(&path) {
+        for journal in journals(&path)? {
             findings.add(&JOURNAL, &journal, "was left over");
         }
-        if path.is_file() && is_in_wal_mode(&path) {
+        if files::is_file(&path)? && is_in_wal_mode(&path)? {
             let cause = "is in WAL mode: a reader must make a file beside it";
             findings.add_as(&JOURNAL, Severity::Warning, &path, cause);
         }
@@ -210,23 +208,29 @@ impl RunChecker {
     }
 
     /// Adds a run whose rows have all been seen.
-    pub fn close(&mut self, run: &RunSummary, at: At<'_>, findings: &mut Findings<'_>) {
+    pub fn close(
+        &mut self,
+        run: &RunSummary,
+        at: At<'_>,
+        findings: &mut Findings<'_>,
+    ) -> Result<()> {
         let count = self.seen.len() as u64;
         if !self.seen.insert(run.id) {
             findings.add(&SPLIT, at, format_args!("run {} has ended before", run.id));
-            return;
+            return Ok(());
         }
-        if self.is_pack && run.id != count && self.empty_between(count, run.id) {
+        if self.is_pack && run.id != count && self.empty_between(count, run.id)? {
             findings.add(&IDS, at, format_args!("run {} comes where {count} should", run.id));
         }
-        let Some(database) = &self.database else { return };
+        let Some(database) = &self.database else { return Ok(()) };
         match database.run(run.id) {
             Ok(Some(known)) => {
                 RunClaims::from(&known).compare(Some(run), self.severity(), at, findings);
             }
             Ok(None) => findings.add(&UNKNOWN, at, format_args!("run {} is not in runs", run.id)),
-            Err(error) => findings.add(&DATABASE, &self.path, error.cause),
+            Err(error) => findings.add(&DATABASE, &self.path, error.or_unavailable()?.cause),
         }
+        Ok(())
     }
 
     /// Adds a run whose rows cannot be read: it exists.
@@ -240,12 +244,29 @@ impl RunChecker {
 
     /// Whether run `id` cannot follow when `count` runs with rows came before: those between may
     /// be games without steps.
-    fn empty_between(&self, count: u64, id: u64) -> bool {
-        id < count
-            || (0..id).any(|id| {
-                let steps = self.database.as_ref().and_then(|db| db.run(id).ok().flatten());
-                !self.seen.contains(&id) && steps.is_none_or(|run| run.steps != Some(0))
-            })
+    fn empty_between(&self, count: u64, id: u64) -> Result<bool> {
+        if id < count {
+            return Ok(true);
+        }
+        for id in (0..id).filter(|id| !self.seen.contains(id)) {
+            let run = self.run(id)?;
+            if run.is_none_or(|run| run.steps != Some(0)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What the database says of a run. That it is damaged is reported elsewhere.
+    fn run(&self, id: u64) -> Result<Option<RunRow>> {
+        let Some(database) = &self.database else { return Ok(None) };
+        match database.run(id) {
+            Ok(run) => Ok(run),
+            Err(error) => {
+                error.or_unavailable()?;
+                Ok(None)
+            }
+        }
     }
 
     /// What the session says of runs.
@@ -255,7 +276,7 @@ impl RunChecker {
         known: &HashSet<u64>,
         unlisted: Option<DatabaseError>,
         findings: &mut Findings<'_>,
-    ) {
+    ) -> Result<()> {
         let keys = database.session_keys(|key, value| {
             let Some(id) = run_of_key(key) else { return Ok(()) };
             let object = value.map(serde_json::from_str::<Map<String, Value>>);
@@ -267,14 +288,15 @@ impl RunChecker {
             Ok::<_, ()>(())
         });
         for error in [unlisted, keys.err()].into_iter().flatten() {
-            findings.add(&DATABASE, &self.path, error.cause);
+            findings.add(&DATABASE, &self.path, error.or_unavailable()?.cause);
         }
+        Ok(())
     }
 
     /// Checks the runs that have no rows (if rows were read), and the session; gives the number of
     /// runs.
-    pub fn finish(self, saw_rows: bool, findings: &mut Findings<'_>) -> u64 {
-        let Some(database) = &self.database else { return self.seen.len() as u64 };
+    pub fn finish(self, saw_rows: bool, findings: &mut Findings<'_>) -> Result<u64> {
+        let Some(database) = &self.database else { return Ok(self.seen.len() as u64) };
         let (mut next, mut count) = (0u64, 0);
         let mut known = HashSet::new();
         let listed = database.runs(|run| {
@@ -290,15 +312,19 @@ impl RunChecker {
             next = run.id.saturating_add(1);
             Ok::<_, ()>(())
         });
-        self.session(database, &known, listed.err(), findings);
-        count
+        self.session(database, &known, listed.err(), findings)?;
+        Ok(count)
     }
 }
 
 /// Bytes 18 and 19 of a database are its file format versions: 2 means write-ahead logging
 /// (sqlite.org/fileformat.html, 1.3.3).
-fn is_in_wal_mode(path: &Path) -> bool {
+fn is_in_wal_mode(path: &Path) -> Result<bool> {
     let mut header = [0u8; 20];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    read.is_ok() && header[18..20].contains(&2)
+    match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
+        Ok(()) => Ok(header[18..20].contains(&2)),
+        // Too short for a database, which is reported.
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(Error::io(path, &error)),
+    }
 }

@@ -9,6 +9,7 @@ use super::dataset;
 use crate::check::inventory;
 use crate::check::{At, Check, Findings, checks};
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::npy::{self, AutoSerialize, Integers};
 use crate::format::puzzle_dir::{SetArray, SplitMetadata};
 
@@ -243,7 +244,7 @@ pub(super) fn surplus(
     sets: &[String],
     findings: &mut Findings<'_>,
 ) -> Result<()> {
-    for path in inventory::paths_in(directory)? {
+    for path in files::paths_in(directory)? {
         let name = inventory::name_of(&path);
         let set = SetArray::ALL.into_iter().find_map(|array| array.set_of(&name));
         let is_surplus =

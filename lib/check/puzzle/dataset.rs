@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::check::{At, Findings, checks, inventory};
 use crate::error::Result;
+use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{SetConstants, SplitMetadata};
 
@@ -36,7 +37,7 @@ checks! {
 /// Reads the `dataset.json` of a split's directory; `None` if it does not have all fields.
 pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<SplitMetadata>> {
     let path = directory.join("dataset.json");
-    if !path.is_file() {
+    if !files::is_file(&path)? {
         findings.add(&MISSING, directory, "has no dataset.json");
         return Ok(None);
     }

@@ -12,6 +12,7 @@ use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, Check, CheckContext, Findings, Outcome, checks};
 use crate::cli::is_temporary;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, PuzzleSetManifest, SPLITS, SplitMetadata};
 use crate::puzzle::{self, BLANK_IDENTIFIER, Domain, Split};
@@ -130,10 +131,12 @@ impl FoundSplits {
 
 /// The root of a set and its splits; a path may name one of these alone.
 fn splits(path: &Path) -> Result<(PathBuf, Vec<Split>)> {
-    let there = |root: &Path| -> Vec<Split> {
-        SPLITS.into_iter().filter(|split| root.join(split.name()).is_dir()).collect()
-    };
-    let found = there(path);
+    let mut found = Vec::new();
+    for split in SPLITS {
+        if files::is_directory(&path.join(split.name()))? {
+            found.push(split);
+        }
+    }
     if !found.is_empty() {
         return Ok((path.to_path_buf(), found));
     }
@@ -150,7 +153,7 @@ fn splits(path: &Path) -> Result<(PathBuf, Vec<Split>)> {
 
 fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<PuzzleSetManifest>> {
     let path = root.join(puzzle_dir::BUILD);
-    if !path.is_file() {
+    if !files::is_file(&path)? {
         return Ok(None);
     }
     inventory::readable(json_file::read(&path), &path, findings, || {
@@ -161,7 +164,7 @@ fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<PuzzleSetMan
 
 fn names(root: &Path, findings: &mut Findings<'_>) -> Result<Option<Vec<String>>> {
     let path = root.join(puzzle_dir::IDENTIFIERS);
-    if !path.is_file() {
+    if !files::is_file(&path)? {
         findings.add(&NO_NAMES, root, "has no identifiers.json");
         return Ok(None);
     }
@@ -274,7 +277,7 @@ fn files(
     inventory::compare(claims.iter(), &checks, context, findings)?;
     for split in SPLITS.into_iter().filter(|split| only.is_none_or(|only| only == split.name())) {
         let directory = root.join(split.name());
-        let Ok(paths) = inventory::paths_in(&directory) else { continue };
+        let paths = files::paths_if_there(&directory)?;
         let of_set = |path: &&PathBuf| {
             let name = inventory::name_of(path);
             !name.starts_with('.') && (name.ends_with(".npy") || name == "dataset.json")
@@ -292,10 +295,10 @@ fn files_below(root: &Path, splits: &[Split], findings: &mut Findings<'_>) -> Re
     let mut sum = 0;
     let below = splits.iter().map(|split| root.join(split.name()));
     for directory in std::iter::once(root.to_path_buf()).chain(below) {
-        let paths = inventory::paths_in(&directory)?;
+        let paths = files::paths_in(&directory)?;
         inventory::temporaries(&paths, &TEMPORARY, findings);
         let is_lasting = |path: &&PathBuf| !is_temporary(&inventory::name_of(path));
-        sum += inventory::size_of(paths.iter().filter(is_lasting));
+        sum += inventory::size_of(paths.iter().filter(is_lasting))?;
     }
     Ok(sum)
 }

@@ -26,6 +26,7 @@ use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, ch
 use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, grouped};
 use crate::error::{Error, Kind, Position, Result};
+use crate::files;
 use crate::harmony::Policy;
 use crate::record::{self, RecordType, ndjson_name};
 use crate::stream::{Reader, Request};
@@ -55,9 +56,9 @@ impl Family for StreamFamily {
         [CHECKS, conversations::CHECKS, puzzles::CHECKS, tokens::CHECKS].concat()
     }
 
-    fn knows(&self, path: &Path) -> bool {
+    fn knows(&self, path: &Path) -> Result<bool> {
         // Pipes count: `ds-check <(zcat a.gz)`.
-        path.as_os_str() == "-" || (path.exists() && !path.is_dir())
+        Ok(path.as_os_str() == "-" || files::metadata(path)?.is_some_and(|found| !found.is_dir()))
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
@@ -69,7 +70,7 @@ impl Family for StreamFamily {
             path: path.to_path_buf(),
             what: summary.what.clone().unwrap_or_else(|| "no records".to_string()),
             records: ("records", summary.records),
-            bytes: std::fs::metadata(path).map_or(summary.bytes, |metadata| metadata.len()),
+            bytes: files::metadata(path)?.map_or(summary.bytes, |metadata| metadata.len()),
             notes: summary.notes(),
             groups: findings.into_groups(),
         })

@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::{StreamSummary, records};
 use crate::check::inventory;
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
-use crate::error::Result;
-use crate::format::parquet::{ParquetFile, files_in};
+use crate::error::{Error, Kind, Result};
+use crate::files;
+use crate::format::parquet::{ParquetFile, files_in, read_error};
 
 checks! {
     MANIFEST: Error Structure "shards.manifest.missing",
@@ -54,8 +55,8 @@ impl Family for ParquetShardsFamily {
         CHECKS.to_vec()
     }
 
-    fn knows(&self, path: &Path) -> bool {
-        path.is_dir() && files_in(path).is_ok_and(|files| !files.is_empty())
+    fn knows(&self, path: &Path) -> Result<bool> {
+        Ok(files::is_directory(path)? && !files_in(path)?.is_empty())
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
@@ -71,7 +72,7 @@ impl Family for ParquetShardsFamily {
             path: path.to_path_buf(),
             what: format!("directory of {} Parquet shards", files.len()),
             records: ("records", summary.records),
-            bytes: inventory::size_of(&files),
+            bytes: inventory::size_of(&files)?,
             notes: summary.notes(),
             groups: findings.into_groups(),
         })
@@ -90,7 +91,7 @@ fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
 
 fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
     let path = directory.join("manifest.json");
-    if !path.is_file() {
+    if !files::is_file(&path)? {
         findings.add(&MANIFEST, directory, "has no manifest.json");
         return Ok(());
     }
@@ -111,11 +112,11 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
         named.insert(file.clone());
         rows = rows.saturating_add(shard.rows);
         bytes = bytes.saturating_add(shard.bytes);
-        if !file.is_file() {
+        if !files::is_file(&file)? {
             findings.add(&FILE, &file, "is not there");
             continue;
         }
-        shard.compare(&file, findings);
+        shard.compare(&file, findings)?;
     }
     let sums =
         [("total_rows", storage.total_rows, rows), ("total_bytes", storage.total_bytes, bytes)];
@@ -129,20 +130,24 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
 }
 
 impl Shard {
-    fn compare(&self, file: &Path, findings: &mut Findings<'_>) {
-        let opened = File::open(file).ok().and_then(|file| ParquetFile::open(file).ok());
-        // One that cannot be opened is reported when its records are read.
-        let Some(parquet) = opened else { return };
+    fn compare(&self, file: &Path, findings: &mut Findings<'_>) -> Result<()> {
+        let opened = File::open(file).map_err(|error| Error::io(file, &error))?;
+        let parquet = match ParquetFile::open(opened).map_err(|error| read_error(&error).at(file)) {
+            Ok(parquet) => parquet,
+            // One that is damaged is reported when its records are read.
+            Err(error) if error.kind() == Kind::Data => return Ok(()),
+            Err(error) => return Err(error),
+        };
         let counts = [
-            ("bytes", self.bytes, parquet.bytes().ok()),
-            ("rows", self.rows, Some(parquet.rows())),
-            ("row groups", self.row_groups, Some(parquet.row_groups())),
+            ("bytes", self.bytes, parquet.bytes()),
+            ("rows", self.rows, parquet.rows()),
+            ("row groups", self.row_groups, parquet.row_groups()),
         ];
-        for (what, stated, found) in counts {
-            if let Some(found) = found.filter(|found| *found != stated) {
-                let message = format_args!("has {found} {what}; the manifest says {stated}");
-                findings.add(&COUNTS, file, message);
-            }
+        for (what, stated, found) in counts.into_iter().filter(|(_, stated, found)| stated != found)
+        {
+            let message = format_args!("has {found} {what}; the manifest says {stated}");
+            findings.add(&COUNTS, file, message);
         }
+        Ok(())
     }
 }

@@ -16,6 +16,7 @@ use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::SPLITS;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::mmidx::{FinishedFile, HashedFile, with_suffix};
 use crate::format::parquet::{ParquetFile, ROW_GROUP_BYTES, write_error, writer_properties};
 use crate::record::columns::ColumnBuilder;
@@ -41,15 +42,17 @@ pub fn ids_in_root(root: &Path, split: &str, name: &str) -> PathBuf {
 }
 
 /// The ids file of a prefix, beside it or in the `ids` of its root, if there is one.
-pub fn find_ids(prefix: &Path) -> Option<PathBuf> {
-    let beside = ids_beside(prefix);
-    if beside.is_file() {
-        return Some(beside);
+pub fn find_ids(prefix: &Path) -> Result<Option<PathBuf>> {
+    let mut places = vec![ids_beside(prefix)];
+    let split = prefix.parent().and_then(|parent| parent.file_name()?.to_str());
+    let root = prefix.parent().and_then(Path::parent);
+    let name = prefix.file_name().and_then(|name| name.to_str());
+    if let (Some(split), Some(root), Some(name)) = (split, root, name)
+        && SPLITS.contains(&split)
+    {
+        places.push(ids_in_root(root, split, name));
     }
-    let split = prefix.parent()?.file_name()?.to_str()?;
-    let root = prefix.parent()?.parent()?;
-    let in_root = ids_in_root(root, split, prefix.file_name()?.to_str()?);
-    (SPLITS.contains(&split) && in_root.is_file()).then_some(in_root)
+    Ok(files::find(&places, |path| files::is_file(path))?.cloned())
 }
 
 /// Writes the ids of one split. The file is created with it.

@@ -1,7 +1,6 @@
 //! The root's manifest: made from the part manifests alone, written last of all.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +12,7 @@ use super::part::{
 use super::{ALL, MANIFEST, ROOT_SCHEMA, SPLITS};
 use crate::cli::publish;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::{RecordCounts, json_file};
 
 /// `ROOT/manifest.json`. Published builders leave out what has a default here.
@@ -201,15 +201,11 @@ fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
         ("valid", ".part.json", Some("valid")),
     ] {
         let directory = root.join(directory);
-        let Ok(entries) = fs::read_dir(&directory) else { continue };
-        let mut names: Vec<String> = entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .filter(|name| name.ends_with(suffix) && !name.starts_with('.'))
-            .collect();
-        names.sort();
-        for name in names {
-            let path = directory.join(name);
+        let is_part = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+            name.ends_with(suffix.as_bytes()) && !name.starts_with(b".")
+        };
+        for path in files::paths_if_there(&directory)?.into_iter().filter(is_part) {
             let mut part = KdPart::read(&path)?;
             // A concatenation is of one split; its paths are relative to its own directory.
             if let Some(split) = split
@@ -267,8 +263,9 @@ fn splits(root: &Path, parts: &[FoundPart]) -> Result<BTreeMap<String, KdRootSpl
     for FoundPart { path, part } in parts {
         for (name, split) in &part.splits {
             let sums = splits.get_mut(name).ok_or_else(|| format!("has a split {name:?}"));
+            let missing = split.files.missing(root)?;
             let added = sums.and_then(|sums| {
-                if let Some(cause) = split.files.missing(root) {
+                if let Some(cause) = missing {
                     return Err(cause);
                 }
                 sums.add(&part.name, split)

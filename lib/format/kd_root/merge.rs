@@ -39,7 +39,7 @@ impl MergeInput {
     /// Its ids file; one that its manifest names must be there, and be that one.
     fn ids(&self) -> Result<Option<IdsFile>> {
         let named = self.split().and_then(|split| split.files.sha256.get(IDS));
-        let path = match (find_ids(&self.prefix), named) {
+        let path = match (find_ids(&self.prefix)?, named) {
             (Some(path), _) => path,
             (None, None) => return Ok(None),
             (None, Some(_)) => {
@@ -77,8 +77,8 @@ pub fn concatenate(
     // A part without rows has no files; a foreign prefix always has.
     let filled: Vec<&MergeInput> =
         inputs.iter().filter(|input| input.split().is_none_or(|split| split.rows > 0)).collect();
-    let layout = filled.first().and_then(|input| PrefixLayout::found(&input.prefix));
-    let layout = layout.unwrap_or(PrefixLayout::Triple);
+    let layout = filled.first().map(|input| PrefixLayout::found(&input.prefix)).transpose()?;
+    let layout = layout.flatten().unwrap_or(PrefixLayout::Triple);
     let datasets = open(&filled, layout)?;
     let (finished, supervised) = write(&filled, &datasets, layout, out)?;
     let ids = match (with_ids, datasets.first()) {
@@ -159,7 +159,7 @@ fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
-    let manifest = match find_manifest(prefix) {
+    let manifest = match find_manifest(prefix)? {
         Some((path, name)) if !foreign => {
             let part = KdPart::read(&path)?;
             let split = part.splits.get(&name).cloned();

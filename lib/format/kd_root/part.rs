@@ -2,7 +2,6 @@
 //! merges and the root's manifest are made from these alone.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +11,7 @@ use super::{ALL, SPLITS, ValidFraction};
 use crate::cli::{PendingFile, host};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
+use crate::files;
 use crate::format::mmidx::with_suffix;
 use crate::format::{RecordCounts, json_file};
 use crate::json::PythonFormatter;
@@ -134,17 +134,18 @@ pub struct KdFiles {
 
 impl KdFiles {
     /// The first file that is not there with the size it had, as a cause.
-    pub fn missing(&self, root: &Path) -> Option<String> {
-        self.paths.iter().find_map(|(key, path)| {
+    pub fn missing(&self, root: &Path) -> Result<Option<String>> {
+        for (key, path) in &self.paths {
             let expected = self.bytes.get(key).copied().unwrap_or(0);
-            match fs::metadata(root.join(path)) {
-                Ok(metadata) if metadata.len() == expected => None,
-                Ok(metadata) => {
-                    Some(format!("{path} has {} bytes, not {expected}", metadata.len()))
+            match files::metadata(&root.join(path))?.map(|metadata| metadata.len()) {
+                Some(found) if found == expected => {}
+                Some(found) => {
+                    return Ok(Some(format!("{path} has {found} bytes, not {expected}")));
                 }
-                Err(_) => Some(format!("{path} is missing")),
+                None => return Ok(Some(format!("{path} is missing"))),
             }
-        })
+        }
+        Ok(None)
     }
 }
 
@@ -187,7 +188,12 @@ impl KdPart {
 
     /// Why this part is not the finished result of a run with these settings; `None` if it is, and
     /// its files exist.
-    pub fn differs(&self, root: &Path, config_hash: &str, source: &KdSource) -> Option<String> {
+    pub fn differs(
+        &self,
+        root: &Path,
+        config_hash: &str,
+        source: &KdSource,
+    ) -> Result<Option<String>> {
         let model = |source: &KdSource| source.tokenizer.as_ref()?.get("model_sha256").cloned();
         let difference = first_difference(&[
             ("its config", self.config_hash.as_deref() == Some(config_hash)),
@@ -197,10 +203,15 @@ impl KdPart {
             ("its input manifest", self.source.manifest_sha256() == source.manifest_sha256()),
             ("its tokenizer", model(&self.source) == model(source)),
         ]);
-        match difference {
-            Some(what) => Some(format!("{what} differs")),
-            None => self.splits.values().find_map(|split| split.files.missing(root)),
+        if let Some(what) = difference {
+            return Ok(Some(format!("{what} differs")));
         }
+        for split in self.splits.values() {
+            if let Some(cause) = split.files.missing(root)? {
+                return Ok(Some(cause));
+            }
+        }
+        Ok(None)
     }
 
     /// The records of one of its splits. Rejected records are in none: they count with `train`,
@@ -242,15 +253,20 @@ pub fn manifest_in_root(root: &Path, name: &str) -> PathBuf {
 
 /// The manifest of a prefix, and which of its splits the prefix is: beside the prefix, or in the
 /// `parts` of its root.
-pub fn find_manifest(prefix: &Path) -> Option<(PathBuf, String)> {
+pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
     let beside = manifest_beside(prefix);
-    if beside.is_file() {
-        return Some((beside, ALL.to_string()));
+    if files::is_file(&beside)? {
+        return Ok(Some((beside, ALL.to_string())));
     }
+    let Some((in_root, split)) = place_in_root(prefix) else { return Ok(None) };
+    let is_there = SPLITS.contains(&split.as_str()) && files::is_file(&in_root)?;
+    Ok(is_there.then_some((in_root, split)))
+}
+
+/// The manifest that a prefix has if it is a shard of a root, and the split that it is then.
+fn place_in_root(prefix: &Path) -> Option<(PathBuf, String)> {
     let split = prefix.parent()?.file_name()?.to_str()?.to_string();
     let root = prefix.parent()?.parent()?;
-    let name = prefix.file_name()?.to_str()?;
     let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
-    let in_root = manifest_in_root(root, name);
-    (SPLITS.contains(&split.as_str()) && in_root.is_file()).then_some((in_root, split))
+    Some((manifest_in_root(root, prefix.file_name()?.to_str()?), split))
 }

@@ -1,7 +1,7 @@
 //! Masked tokens records into one part: its datasets, then its manifest, which says where the
 //! records came from.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -14,6 +14,7 @@ use super::{
 use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
 use crate::cli::{Flow, PendingFile, Rejects, Slice, publish};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::{RecordCounts, parquet};
 use crate::record::tokens::Tokens;
@@ -50,7 +51,7 @@ impl AssertedSource {
     /// contradict each other.
     pub fn or_header(&self, header: &Header) -> Result<KdSource> {
         let described: Result<Vec<Value>> =
-            self.source.iter().map(|path| parquet::describe(path)).collect();
+            self.source.iter().map(|path| describe_source(path)).collect();
         let stated = |name: &str| header.parameters.get(name).filter(|value| !value.is_null());
         let limit = |name: &str| stated("limits").and_then(|limits| limits.get(name));
         let number = |name: &str| limit(name).and_then(Value::as_u64);
@@ -111,17 +112,21 @@ fn config(target: &KdTarget, header: &Header, source: &KdSource) -> KdConfig {
     config
 }
 
+fn describe_source(path: &Path) -> Result<Value> {
+    parquet::describe(path)?.ok_or_else(|| Error::usage("not a Parquet file").at(path))
+}
+
 /// Whether the part that these arguments would make is finished: `done`, `missing` or `stale`
 /// with the cause.
 pub fn status(target: &KdTarget, asserted: &AssertedSource) -> Result<String> {
     let path = target.manifest();
-    if !path.is_file() {
+    if !files::is_file(&path)? {
         return Ok("missing".to_string());
     }
     let header = Header::default();
     let source = asserted.or_header(&header)?;
     let hash = config(target, &header, &source).sha256()?;
-    Ok(match KdPart::read(&path)?.differs(target.root(), &hash, &source) {
+    Ok(match KdPart::read(&path)?.differs(target.root(), &hash, &source)? {
         None => "done".to_string(),
         Some(what) => format!("stale: {what}"),
     })

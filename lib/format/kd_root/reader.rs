@@ -3,9 +3,9 @@
 //! these are not a Harmony conversation.
 
 use std::collections::{HashSet, VecDeque};
-use std::fs;
-use std::io::ErrorKind;
+use std::ffi::OsStr;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ use super::{IdRows, IdsFile, SPLITS, find_ids};
 use crate::batch::{Batch, DatasetReader, Header, Origin, Selected};
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::harmony::{Segments, segments_of};
@@ -29,34 +30,27 @@ use crate::record::{RecordType, TOKENS};
 const BATCH_TOKENS: usize = 1 << 18;
 
 /// The prefix of a path, which may also name one of its files.
-pub fn prefix_of(path: &Path) -> PathBuf {
+pub fn prefix_of(path: &Path) -> Result<PathBuf> {
     let text = path.to_string_lossy();
     let stem = text.strip_suffix(".idx").or_else(|| text.strip_suffix(".bin"));
     match stem {
-        Some(stem) if path.is_file() => {
+        Some(stem) if files::is_file(path)? => {
             let members = PrefixLayout::Triple.members().iter();
             let base = members.filter_map(|(suffix, ..)| stem.strip_suffix(suffix)).next();
-            PathBuf::from(base.unwrap_or(stem))
+            Ok(PathBuf::from(base.unwrap_or(stem)))
         }
-        _ => path.to_path_buf(),
+        _ => Ok(path.to_path_buf()),
     }
 }
 
 /// The prefixes in a directory, by name; none where there is no such directory.
 fn shards(directory: &Path) -> Result<Vec<PathBuf>> {
-    let failed = |error| Error::io(directory, &error);
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(Vec::new());
-        }
-        Err(error) => return Err(failed(error)),
-    };
     let mut prefixes = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(failed)?.file_name();
-        let stem = name.to_str().and_then(|name| name.strip_suffix("_tokens.idx"));
-        prefixes.extend(stem.map(|stem| directory.join(stem)));
+    for path in files::paths_if_there(directory)? {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+        if let Some(stem) = name.strip_suffix(b"_tokens.idx") {
+            prefixes.push(directory.join(OsStr::from_bytes(stem)));
+        }
     }
     prefixes.sort();
     Ok(prefixes)
@@ -71,7 +65,7 @@ fn shards_of(directory: &Path) -> Result<Vec<PathBuf>> {
     if prefixes.is_empty() {
         prefixes = shards(directory)?;
     }
-    if prefixes.is_empty() && !directory.join("parts").is_dir() {
+    if prefixes.is_empty() && !files::is_directory(&directory.join("parts"))? {
         return Err(Error::usage("no triples are there (*_tokens.idx)")
             .at(directory)
             .hint("a prefix"));
@@ -110,14 +104,14 @@ impl KdReader {
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<KdReader> {
         let mut prefixes = Vec::new();
         for path in paths {
-            if path.is_dir() {
+            if files::is_directory(path)? {
                 prefixes.extend(shards_of(path)?);
             } else {
-                prefixes.push(prefix_of(path));
+                prefixes.push(prefix_of(path)?);
             }
         }
-        let layouts: Option<Vec<PrefixLayout>> =
-            prefixes.iter().map(|p| PrefixLayout::found(p)).collect();
+        let layouts = prefixes.iter().map(|prefix| PrefixLayout::found(prefix));
+        let layouts: Option<Vec<PrefixLayout>> = layouts.collect::<Result<_>>()?;
         let layouts = layouts.unwrap_or_default();
         let layout = layouts.first().copied().unwrap_or(PrefixLayout::Triple);
         if layouts.iter().any(|other| *other != layout) {
@@ -132,7 +126,7 @@ impl KdReader {
         let wanted = slice.map_or(0..total, |slice| slice.of(total));
         let mut waiting = VecDeque::new();
         let mut start = 0;
-        let part = prefixes.first().and_then(|prefix| find_manifest(prefix));
+        let part = prefixes.first().map(|prefix| find_manifest(prefix)).transpose()?.flatten();
         let part = part.map(|(path, _)| KdPart::read(&path)).transpose()?;
         for (prefix, size) in prefixes.into_iter().zip(sizes) {
             let from = wanted.start.clamp(start, start + size) - start;
@@ -230,7 +224,7 @@ impl DatasetReader for KdReader {
 
 /// The ids of a prefix: as many as it has sequences.
 fn ids_of(prefix: &Path, datasets: &[MmidxDataset]) -> Result<Option<IdsFile>> {
-    let Some(path) = find_ids(prefix) else { return Ok(None) };
+    let Some(path) = find_ids(prefix)? else { return Ok(None) };
     let sequences = datasets.first().map_or(0, |tokens| tokens.index.sequences);
     IdsFile::open(&path)?.of_sequences(sequences).map(Some)
 }

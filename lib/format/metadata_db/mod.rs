@@ -12,7 +12,11 @@
 mod read;
 mod write;
 
+use std::ffi::c_int;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, ffi};
 
 pub use read::DatabaseReader;
 pub use write::DatabaseWriter;
@@ -81,6 +85,7 @@ impl From<DatabaseError> for Error {
         let error = match cause {
             DatabaseCause::Io(error) => Error::reading(&error),
             DatabaseCause::Missing => Error::usage(cause),
+            DatabaseCause::Sqlite(ref error) if is_unavailable(error) => Error::unavailable(cause),
             _ => Error::data(cause),
         };
         error.at(path.as_path())
@@ -92,6 +97,15 @@ impl DatabaseError {
         DatabaseError { path: path.to_owned(), cause }
     }
 
+    /// The same, if it is of the data; an error if the database cannot be read now.
+    pub fn or_unavailable(self) -> Result<DatabaseError, Error> {
+        match &self.cause {
+            DatabaseCause::Io(_) => Err(self.into()),
+            DatabaseCause::Sqlite(error) if is_unavailable(error) => Err(self.into()),
+            _ => Ok(self),
+        }
+    }
+
     fn sqlite(path: &Path, error: rusqlite::Error) -> DatabaseError {
         let cause = match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
@@ -101,16 +115,70 @@ impl DatabaseError {
         };
         DatabaseError::new(path, cause)
     }
+
+    /// The error of a call on an open database. SQLite calls a file that cannot be read (EIO)
+    /// damaged: what the system has said tells the two apart.
+    fn of_connection(
+        path: &Path,
+        error: rusqlite::Error,
+        connection: &Connection,
+    ) -> DatabaseError {
+        let error = DatabaseError::sqlite(path, error);
+        match (&error.cause, last_system_error(connection)) {
+            (DatabaseCause::NotADatabase, Some(system)) => {
+                DatabaseError::new(path, DatabaseCause::Io(system))
+            }
+            _ => error,
+        }
+    }
+}
+
+/// The error of the last call on the database file that has failed.
+fn last_system_error(connection: &Connection) -> Option<io::Error> {
+    let mut number: c_int = 0;
+    // SAFETY: the connection is open, the name of a null pointer is "main", and this request only
+    // writes one int to where it is told to.
+    let answer = unsafe {
+        let (main, request) = (std::ptr::null(), ffi::SQLITE_FCNTL_LAST_ERRNO);
+        ffi::sqlite3_file_control(connection.handle(), main, request, (&raw mut number).cast())
+    };
+    (answer == ffi::SQLITE_OK && number != 0).then(|| io::Error::from_raw_os_error(number))
+}
+
+/// Whether an error of SQLite's says nothing of the data.
+fn is_unavailable(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{
+        CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed, OutOfMemory,
+        SystemIoFailure,
+    };
+    let codes = [
+        CannotOpen,
+        DatabaseBusy,
+        DatabaseLocked,
+        DiskFull,
+        FileLockingProtocolFailed,
+        OutOfMemory,
+        SystemIoFailure,
+    ];
+    error.sqlite_error_code().is_some_and(|code| codes.contains(&code))
 }
 
 /// The files that SQLite may leave beside a database that was not closed properly.
-pub fn journals(path: &Path) -> Vec<PathBuf> {
+pub fn journals(path: &Path) -> Result<Vec<PathBuf>, DatabaseError> {
     let beside = ["-wal", "-shm", "-journal"].map(|ending| {
         let mut name = path.as_os_str().to_owned();
         name.push(ending);
         PathBuf::from(name)
     });
-    beside.into_iter().filter(|path| path.exists()).collect()
+    let mut there = Vec::new();
+    for path in beside {
+        match path.try_exists() {
+            Ok(true) => there.push(path),
+            Ok(false) => {}
+            Err(error) => return Err(DatabaseError::new(&path, DatabaseCause::Io(error))),
+        }
+    }
+    Ok(there)
 }
 
 #[cfg(test)]

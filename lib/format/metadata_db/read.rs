@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 
-use super::{DatabaseCause, DatabaseError, RunRow, journals};
+use super::{DatabaseCause, DatabaseError, RunRow, journals, last_system_error};
 
 /// Reads a database. Older pools may lack the table `session`, or columns of `runs`.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl DatabaseReader {
             // A database left in WAL mode cannot be opened where SQLite may not create its
             // files. With no log beside it nothing is missing, so it is read as it is.
             Err(DatabaseError { cause: DatabaseCause::Sqlite(_), .. })
-                if journals(path).is_empty() =>
+                if journals(path)?.is_empty() =>
             {
                 let uri = immutable_uri(path);
                 let connection =
@@ -52,7 +52,7 @@ impl DatabaseReader {
         connection: Connection,
         path: &Path,
     ) -> Result<DatabaseReader, DatabaseError> {
-        let named = |error| DatabaseError::sqlite(path, error);
+        let named = |error| DatabaseError::of_connection(path, error, &connection);
         let has = |table: &str, column: &str| -> Result<bool, DatabaseError> {
             let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE lower(name) = ?2";
             let found = connection.query_row(sql, [table, column], |_| Ok(()));
@@ -90,7 +90,11 @@ impl DatabaseReader {
         let sql = "PRAGMA quick_check(1)";
         let found: String =
             self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.sqlite(e))?;
-        Ok((found != "ok").then_some(found))
+        // A page that the system cannot read is in the list too.
+        match last_system_error(&self.connection).filter(|_| found != "ok") {
+            Some(error) => Err(DatabaseError::new(&self.path, DatabaseCause::Io(error))),
+            None => Ok((found != "ok").then_some(found)),
+        }
     }
 
     /// Rows of `runs`.
@@ -164,7 +168,7 @@ impl DatabaseReader {
     }
 
     fn sqlite(&self, error: rusqlite::Error) -> DatabaseError {
-        DatabaseError::sqlite(&self.path, error)
+        DatabaseError::of_connection(&self.path, error, &self.connection)
     }
 
     fn run_of(&self, row: &Row<'_>) -> Result<RunRow, DatabaseError> {

@@ -105,12 +105,11 @@ impl<'a> Concatenation<'a> {
         out.write(&0i64.to_le_bytes())?;
         let mut before = 0i64;
         for part in self.parts {
-            for (number, document) in part.documents().enumerate() {
-                // The first is 0 in each part; it was read, so that no error of reading is lost.
-                let document = document?;
-                if number > 0 {
-                    out.write(&(before + document).to_le_bytes())?;
-                }
+            let mut documents = part.documents();
+            // The first is 0: each part goes on where the one before it ends.
+            documents.next().transpose()?;
+            for document in documents {
+                out.write(&(before + document?).to_le_bytes())?;
             }
             before += part.index.sequences as i64;
         }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use crate::error::{Error, Result};
+use crate::files;
 
 pub use concat::{Appended, Concatenation};
 pub use reader::{IndexError, MmidxDataset, MmidxIndex, check_aligned};
@@ -120,9 +121,11 @@ impl PrefixLayout {
     }
 
     /// The layout on disk under a prefix; any file of a layout decides it.
-    pub fn found(prefix: &Path) -> Option<PrefixLayout> {
-        let is_there = |layout: &PrefixLayout| layout.files(prefix).iter().any(|f| f.is_file());
-        [PrefixLayout::Triple, PrefixLayout::Single].into_iter().find(is_there)
+    pub fn found(prefix: &Path) -> Result<Option<PrefixLayout>> {
+        let is_there = |layout: &PrefixLayout| -> Result<bool> {
+            Ok(files::find(&layout.files(prefix), |file| files::is_file(file))?.is_some())
+        };
+        Ok(files::find(&[PrefixLayout::Triple, PrefixLayout::Single], is_there)?.copied())
     }
 
     /// Opens the datasets of a prefix, each of the dtype that the layout requires.

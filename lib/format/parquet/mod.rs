@@ -1,6 +1,10 @@
 //! Parquet files, read by row ranges. The crate `parquet` decodes the format.
 
-use std::fs::{self, File};
+mod readable;
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -15,11 +19,14 @@ use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
+use parquet::file::reader::Length;
 use serde_json::{Value, json};
 
 use crate::cli::{PendingFile, publish};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
+use crate::files;
+use readable::Readable;
 
 /// A batch should hold about this many bytes.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -31,16 +38,17 @@ const TRAILER: u64 = 8;
 /// An opened file and its footer.
 #[derive(Debug)]
 pub struct ParquetFile {
-    file: File,
+    file: Readable,
     metadata: ArrowReaderMetadata,
 }
 
 impl ParquetFile {
     /// Reads the footer. It fails if the file is truncated or not Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
+        let file = Readable::new(file)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
         // The crate allocates what a column chunk claims, and panics where that is negative.
-        let length = file.metadata()?.len();
+        let length = file.len();
         for column in metadata.metadata().row_groups().iter().flat_map(|group| group.columns()) {
             let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
             let end = u64::try_from(start).ok().zip(u64::try_from(column.compressed_size()).ok());
@@ -65,19 +73,26 @@ impl ParquetFile {
         self.metadata.schema()
     }
 
-    pub fn bytes(&self) -> std::io::Result<u64> {
-        Ok(self.file.metadata()?.len())
+    pub fn bytes(&self) -> u64 {
+        self.file.len()
+    }
+
+    /// An error of the crate while rows were read: what the system has said, or bad data.
+    pub fn error(&self, cause: impl Display) -> Error {
+        self.file.failure().map_or_else(|| Error::data(cause), Error::reading)
     }
 
     /// sha256 (hex) of the footer. It holds place, size and statistics of every column chunk, so
     /// it tells two files apart without reading them whole.
     pub fn footer_sha256(&self) -> std::io::Result<String> {
-        let length = self.bytes()?;
+        let length = self.bytes();
         let mut trailer = [0u8; 4];
-        self.file.read_exact_at(&mut trailer, length.saturating_sub(TRAILER))?;
+        self.file.file().read_exact_at(&mut trailer, length.saturating_sub(TRAILER))?;
         let footer_length = u64::from(u32::from_le_bytes(trailer)).min(length);
         let mut footer = vec![0u8; footer_length as usize];
-        self.file.read_exact_at(&mut footer, length.saturating_sub(TRAILER + footer_length))?;
+        self.file
+            .file()
+            .read_exact_at(&mut footer, length.saturating_sub(TRAILER + footer_length))?;
         Ok(sha256_hex(&footer))
     }
 
@@ -114,7 +129,7 @@ impl ParquetFile {
         let wanted = rows.end.min(start).saturating_sub(rows.start);
         let row_bytes = (bytes / wanted.max(1)).max(1);
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
-        let file = self.file.try_clone()?;
+        let file = self.file.clone();
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_views(views)?)
                 .with_batch_size(batch_rows as usize)
@@ -150,36 +165,43 @@ impl ParquetFile {
     }
 }
 
-/// What identifies a Parquet file without reading all of it: name, size, rows, footer hash.
-pub fn describe(path: &Path) -> Result<Value> {
-    let bad = |error: std::io::Error| Error::io(path, &error);
+/// What identifies a Parquet file without reading all of it: name, size, rows, footer hash; `None`
+/// if it is not one.
+pub fn describe(path: &Path) -> Result<Option<Value>> {
+    let bad = |error: io::Error| Error::io(path, &error);
     let file = File::open(path).map_err(bad)?;
     let mut magic = [0; 4];
-    if file.read_exact_at(&mut magic, 0).is_err() || magic != *b"PAR1" {
-        return Err(Error::usage("not a Parquet file").at(path));
+    match file.read_exact_at(&mut magic, 0) {
+        Ok(()) if magic == *b"PAR1" => {}
+        Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(bad(error)),
+        _ => return Ok(None),
     }
-    let file = ParquetFile::open(file).map_err(|error| Error::data(error).at(path))?;
-    Ok(json!({
+    let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
+    Ok(Some(json!({
         "name": path.file_name().map(|name| name.to_string_lossy()),
-        "bytes": file.bytes().map_err(bad)?,
+        "bytes": file.bytes(),
         "rows": file.rows(),
         "footer_sha256": file.footer_sha256().map_err(bad)?,
-    }))
+    })))
+}
+
+/// An error of opening a file: of the system, or of its content.
+pub fn read_error(error: &ParquetError) -> Error {
+    let system = match error {
+        ParquetError::External(inner) => inner.downcast_ref::<io::Error>(),
+        _ => None,
+    };
+    system.map_or_else(|| Error::data(error), Error::reading)
 }
 
 /// The Parquet files of a folder, in the order of their names.
 pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
-    let failed = |error| Error::io(directory, &error);
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
+    let mut paths = files::paths_in(directory)?;
+    paths.retain(|path| {
         let is_hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
-        if !is_hidden && path.extension().is_some_and(|ending| ending == "parquet") {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+        !is_hidden && path.extension().is_some_and(|ending| ending == "parquet")
+    });
+    Ok(paths)
 }
 
 /// How every file of ours is written.

@@ -14,10 +14,10 @@ mod reader;
 mod sidecar;
 mod valuations;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::cli::{Error, Result, shown};
+use crate::files;
 use crate::format::npy::DType;
 
 pub use pool::Pool;
@@ -25,8 +25,12 @@ pub use reader::PoolReader;
 pub use valuations::Valuations;
 
 /// Whether a path names a pool: a directory that holds rows of steps.
-pub fn is_pool(path: &Path) -> bool {
-    path.is_dir() && step_files(path).is_ok_and(|(whole, shards)| whole || !shards.is_empty())
+pub fn is_pool(path: &Path) -> Result<bool> {
+    if !files::is_directory(path)? {
+        return Ok(false);
+    }
+    let (whole, shards) = step_files(path)?;
+    Ok(whole || !shards.is_empty())
 }
 
 /// Whether rows of this type can be read as steps.
@@ -36,17 +40,12 @@ pub fn is_readable(dtype: &DType) -> bool {
 
 /// Whether there is a `steps.npy`, and the shards `steps-*.npy` by name.
 pub fn step_files(directory: &Path) -> Result<(bool, Vec<PathBuf>)> {
-    let failed = |error| Error::io(shown(directory), &error);
-    let mut shards = Vec::new();
-    for entry in fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
+    let mut shards = files::paths_in(directory)?;
+    shards.retain(|path| {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        if name.starts_with(b"steps-") && name.ends_with(b".npy") {
-            shards.push(path);
-        }
-    }
-    shards.sort();
-    Ok((directory.join("steps.npy").exists(), shards))
+        name.starts_with(b"steps-") && name.ends_with(b".npy")
+    });
+    Ok((files::exists(&directory.join("steps.npy"))?, shards))
 }
 
 /// The files of a pool's rows, in order.

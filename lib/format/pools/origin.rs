@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::format::pack::PackManifest;
+use crate::error::{Kind, Result};
+use crate::files;
+use crate::format::pack::{MANIFEST, PackManifest};
 use crate::format::raw_games::Legality;
 
 /// Where the games of a pool come from, as far as it says.
@@ -17,14 +19,18 @@ pub(super) struct PoolOrigin {
 }
 
 impl PoolOrigin {
-    /// Reads a pool's manifest. One that cannot be read, or is not ours, is ignored: games
+    /// Reads a pool's manifest, if it has one. One that is damaged, or not ours, is ignored: games
     /// are read without it, and ds-check reports what is wrong with it.
-    pub fn of_pool(directory: &Path) -> PoolOrigin {
+    pub fn of_pool(directory: &Path) -> Result<PoolOrigin> {
+        if !files::exists(&directory.join(MANIFEST))? {
+            return Ok(PoolOrigin::default());
+        }
         match PackManifest::read(directory) {
             Ok(PackManifest { legality, provenance, .. }) => {
-                PoolOrigin { legality, provenance: provenance.unwrap_or_default() }
+                Ok(PoolOrigin { legality, provenance: provenance.unwrap_or_default() })
             }
-            Err(_) => PoolOrigin::default(),
+            Err(error) if error.kind() == Kind::Data => Ok(PoolOrigin::default()),
+            Err(error) => Err(error),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar};
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
 };
@@ -73,8 +74,8 @@ impl Pool {
         let valuations = Valuations::of_pool(directory)?;
         let gather = Gather::default();
         let mut left_out = columns.unread.clone();
-        left_out.extend(has_embeddings(directory).then(|| EMBEDDINGS.to_string()));
-        let origin = PoolOrigin::of_pool(directory);
+        left_out.extend(has_embeddings(directory)?.then(|| EMBEDDINGS.to_string()));
+        let origin = PoolOrigin::of_pool(directory)?;
         let directory = directory.to_path_buf();
         Ok(Pool {
             name: shown(&directory).into(),
@@ -267,12 +268,11 @@ impl Pool {
 }
 
 /// Whether there are rows of features for the rows of steps.
-fn has_embeddings(directory: &Path) -> bool {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| entry.file_name()).any(|name| {
-        let name = name.as_encoded_bytes();
+fn has_embeddings(directory: &Path) -> Result<bool> {
+    Ok(files::paths_in(directory)?.iter().any(|path| {
+        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         name.starts_with(b"embeddings-") && name.ends_with(b".npy")
-    })
+    }))
 }
 
 /// Adds the runs that have no rows; both lists by ascending id.

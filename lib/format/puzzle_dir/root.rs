@@ -8,14 +8,20 @@ use serde_json::{Map, Value};
 
 use super::{BUILD, DATASET, IDENTIFIERS, SPLITS, SetArray, SplitMetadata};
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::json_file;
 use crate::format::npy::Integers;
 use crate::puzzle::Split;
 
 /// Whether a path names a puzzle set, or one of its splits.
-pub fn is_puzzle_dir(path: &Path) -> bool {
-    let has_dataset = |directory: &Path| directory.join(DATASET).is_file();
-    has_dataset(path) || SPLITS.iter().any(|split| has_dataset(&path.join(split.name())))
+pub fn is_puzzle_dir(path: &Path) -> Result<bool> {
+    let [train, test] = SPLITS.map(|split| path.join(split.name()));
+    Ok(files::find(&[path.to_path_buf(), train, test], |directory| has_dataset(directory))?
+        .is_some())
+}
+
+fn has_dataset(directory: &Path) -> Result<bool> {
+    files::is_file(&directory.join(DATASET))
 }
 
 /// A puzzle set: where its parts are.
@@ -37,12 +43,14 @@ pub struct SplitDir {
 impl PuzzleRoot {
     /// Finds the splits. A directory with a `dataset.json` is one split, and its name says which.
     pub fn open(path: &Path) -> Result<PuzzleRoot> {
-        if !path.join(DATASET).is_file() {
-            let splits = SPLITS
-                .into_iter()
-                .map(|split| SplitDir { split, directory: path.join(split.name()) })
-                .filter(|split| split.directory.join(DATASET).is_file())
-                .collect();
+        if !has_dataset(path)? {
+            let mut splits = Vec::new();
+            for split in SPLITS {
+                let directory = path.join(split.name());
+                if has_dataset(&directory)? {
+                    splits.push(SplitDir { split, directory });
+                }
+            }
             return Ok(PuzzleRoot { path: path.to_path_buf(), splits });
         }
         // "." and ".." have no name of their own.

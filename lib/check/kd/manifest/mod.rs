@@ -12,6 +12,7 @@ use super::sequences::SequenceRules;
 use crate::check::inventory::{self, Claimed};
 use crate::check::{Findings, checks};
 use crate::error::Result;
+use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{
     ALL, KdFiles, KdPart, KdRootManifest, MANIFEST, find_manifest, manifest_beside,
@@ -74,10 +75,11 @@ impl Manifests {
         let mut named = BTreeSet::new();
         for prefix in &place.prefixes {
             let beside = manifest_beside(&prefix.path);
-            let found = match (beside.is_file(), place.is_root || place.prefixes.len() > 1) {
+            let found = match (files::is_file(&beside)?, place.is_root || place.prefixes.len() > 1)
+            {
                 (true, _) => Some((beside, ALL.to_string())),
                 (false, true) => None,
-                (false, false) => find_manifest(&prefix.path),
+                (false, false) => find_manifest(&prefix.path)?,
             };
             let Some((path, split)) = found else { continue };
             let directory = match split == ALL {
@@ -94,7 +96,7 @@ impl Manifests {
 
     fn read_root(&mut self, base: &Path, findings: &mut Findings<'_>) -> Result<()> {
         let path = base.join(MANIFEST);
-        if !path.is_file() {
+        if !files::is_file(&path)? {
             return Ok(());
         }
         let root = inventory::readable(json_file::read(&path), &path, findings, || {
@@ -206,10 +208,7 @@ fn claimed(base: &Path, files: &KdFiles) -> Vec<Claimed> {
 
 /// The files of a directory with this ending, by name; none if there is no directory.
 fn json_files(directory: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
-    if !directory.is_dir() {
-        return Ok(Vec::new());
-    }
-    let mut paths = inventory::paths_in(directory)?;
+    let mut paths = files::paths_if_there(directory)?;
     paths.retain(|path| {
         let name = path.file_name().and_then(OsStr::to_str);
         name.is_some_and(|name| name.ends_with(suffix) && !name.starts_with('.'))

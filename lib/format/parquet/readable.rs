@@ -1,0 +1,85 @@
+//! The bytes of a Parquet file, for the crate `parquet`. It turns an error of the system into text
+//! on its way; so the first is kept here.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::FileExt;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+#[derive(Debug, Clone)]
+pub(super) struct Readable(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    file: File,
+    length: u64,
+    failure: OnceLock<io::Error>,
+}
+
+impl Readable {
+    pub fn new(file: File) -> io::Result<Readable> {
+        let length = file.metadata()?.len();
+        Ok(Readable(Arc::new(Inner { file, length, failure: OnceLock::new() })))
+    }
+
+    pub fn file(&self) -> &File {
+        &self.0.file
+    }
+
+    /// Why the file could not be read, if that has happened.
+    pub fn failure(&self) -> Option<&io::Error> {
+        self.0.failure.get()
+    }
+
+    /// Keeps an error. The end of the file is one of its content.
+    fn kept(&self, error: io::Error) -> io::Error {
+        if let Some(number) = error.raw_os_error() {
+            let _ = self.0.failure.set(io::Error::from_raw_os_error(number));
+        }
+        error
+    }
+}
+
+impl Length for Readable {
+    fn len(&self) -> u64 {
+        self.0.length
+    }
+}
+
+impl ChunkReader for Readable {
+    type T = BufReader<From>;
+
+    fn get_read(&self, start: u64) -> Result<BufReader<From>, ParquetError> {
+        Ok(BufReader::new(From { file: self.clone(), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let mut bytes = vec![0; length];
+        let read = self.file().read_exact_at(&mut bytes, start);
+        read.map_err(|error| self.kept(error))?;
+        Ok(bytes.into())
+    }
+}
+
+/// A file from a place on.
+#[derive(Debug)]
+pub(super) struct From {
+    file: Readable,
+    at: u64,
+}
+
+impl Read for From {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.file().read_at(into, self.at);
+        let read = read.map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            _ => self.file.kept(error),
+        })?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}

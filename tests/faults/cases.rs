@@ -1,0 +1,202 @@
+//! What is run: every reader, sink and script.
+
+use super::drive::Case;
+
+/// Commands whose inputs cannot be read.
+pub fn readers() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, arguments) in [
+        ("root", "$IN/root"),
+        ("prefix", "$IN/p/a"),
+        ("single", "$IN/single/a"),
+        ("pack", "$IN/pack"),
+        ("sharded pack", "$IN/sharded"),
+        ("selfplay pool", "$IN/selfplay"),
+        ("puzzle set", "$IN/domino"),
+        ("parquet", "$IN/shards/synth_harmony_shard_00.parquet"),
+        ("folder of parquet", "$IN/shards"),
+        ("arrow", "$IN/masked.arrows"),
+        ("ndjson", "$IN/a.ndjson"),
+        ("gzip", "$IN/a.ndjson.gz"),
+        ("slice", "--slice 1/2 $IN/shards $IN/shards/synth_harmony_shard_00.parquet"),
+    ] {
+        cases.push(Case::reader(
+            &format!("ds-cat {name}"),
+            "ds-cat",
+            &format!("ds-cat {arguments}"),
+        ));
+    }
+    cases.push(Case::reader("ds-cat stdin", "ds-cat", "ds-cat < <(cat $IN/a.masked)"));
+    for (name, path) in [
+        ("root", "root"),
+        ("prefix", "p/a"),
+        ("pack", "pack"),
+        ("sharded pack", "sharded"),
+        ("selfplay pool", "selfplay"),
+        ("puzzle set", "arc_set"),
+        ("folder of parquet", "shards"),
+        ("arrow", "masked.arrows"),
+    ] {
+        cases.push(Case::reader(
+            &format!("ds-check {name}"),
+            "ds-check",
+            &format!("ds-check -q --skip pool.step.next $IN/{path}"),
+        ));
+    }
+    let others = [
+        (
+            "harmony-tok parquet",
+            "harmony-tok",
+            "harmony-tok -j 2 $IN/shards/synth_harmony_shard_00.parquet",
+        ),
+        ("mx-decode raw", "mx-decode", "mx-decode -q $IN/raw"),
+        (
+            "puzzle-encode sudoku",
+            "puzzle-encode",
+            "puzzle-encode sudoku --train $IN/sudoku/train.csv --test $IN/sudoku/test.csv --num-aug 1",
+        ),
+        ("puzzle-encode arc", "puzzle-encode", "puzzle-encode arc $IN/arc --num-aug 1"),
+        ("npy-pack pools", "npy-pack", "npy-pack -q $IN/pack $IN/sharded -o $OUT"),
+        ("npy-pack puzzle sets", "npy-pack", "npy-pack -q $IN/arc_set -o $OUT"),
+        (
+            "mmidx-write --concat",
+            "mmidx-write",
+            "mmidx-write -q --concat $IN/p/a $IN/p/b --prefix $OUT/p",
+        ),
+        ("mmidx-write arrow", "mmidx-write", "mmidx-write -q $IN/masked.arrows --prefix $OUT/p"),
+    ];
+    cases.extend(others.map(|(name, process, command)| Case::reader(name, process, command)));
+    cases
+}
+
+/// Commands that write; each into nothing, over another dataset, and over what a killed run left.
+pub fn sinks() -> Vec<Case> {
+    let mut cases = Vec::new();
+    // Name, process, the command, and one that makes another dataset in the same place.
+    let sinks = [
+        (
+            "mmidx-write --root",
+            "mmidx-write",
+            "mmidx-write -q $IN/a.masked --root $OUT --shard s --valid-fraction 0.3",
+            "mmidx-write -q $IN/b.masked --root $OUT --shard s --valid-fraction 0.5",
+        ),
+        (
+            "mmidx-write --prefix",
+            "mmidx-write",
+            "mmidx-write -q $IN/a.masked --prefix $OUT/p",
+            "mmidx-write -q $IN/b.masked --prefix $OUT/p",
+        ),
+        (
+            "mmidx-write --tokens-only",
+            "mmidx-write",
+            "mmidx-write -q $IN/a.masked --prefix $OUT/p --tokens-only",
+            "mmidx-write -q $IN/b.masked --prefix $OUT/p --tokens-only",
+        ),
+        (
+            "mmidx-write --concat",
+            "mmidx-write",
+            "mmidx-write -q --concat $IN/p/a $IN/p/b --prefix $OUT/p",
+            "mmidx-write -q --concat $IN/p/b $IN/p/a --prefix $OUT/p",
+        ),
+        (
+            "mmidx-write --rejects",
+            "mmidx-write",
+            "mmidx-write -q --on-error skip --rejects $OUT/r $IN/bad.masked --prefix $OUT/p",
+            "mmidx-write -q --on-error skip --rejects $OUT/r $IN/b.masked --prefix $OUT/p",
+        ),
+        (
+            "npy-pack games",
+            "npy-pack",
+            "npy-pack -q $IN/games.ndjson -o $OUT",
+            "npy-pack -q $IN/pack $IN/pack -o $OUT",
+        ),
+        (
+            "npy-pack sharded",
+            "npy-pack",
+            "npy-pack -q $IN/games.ndjson -o $OUT --shard-rows 20",
+            "npy-pack -q $IN/pack $IN/pack -o $OUT --shard-rows 10",
+        ),
+        (
+            "npy-pack puzzles",
+            "npy-pack",
+            "npy-pack -q $IN/domino.ndjson -o $OUT",
+            "npy-pack -q $IN/arc_set -o $OUT",
+        ),
+        (
+            "ds-cat ndjson",
+            "ds-cat",
+            "ds-cat -q $IN/a.masked -o $OUT/f",
+            "ds-cat -q $IN/b.masked -o $OUT/f",
+        ),
+        (
+            "ds-cat arrow",
+            "ds-cat",
+            "ds-cat -q $IN/a.masked --to arrow -o $OUT/f",
+            "ds-cat -q $IN/b.masked -o $OUT/f",
+        ),
+        (
+            "ds-cat parquet",
+            "ds-cat",
+            "ds-cat -q $IN/a.masked --to parquet -o $OUT/f",
+            "ds-cat -q $IN/b.masked -o $OUT/f",
+        ),
+    ];
+    for (name, process, command, other) in sinks {
+        cases.push(Case::sink(&format!("{name}, new"), process, "", command));
+        let over = format!("{command} --overwrite");
+        cases.push(Case::sink(&format!("{name}, over another"), process, other, &over));
+    }
+    let parts = "cp -r $IN/root $OUT; rm $OUT/manifest.json";
+    cases.push(Case::sink("ds-manifest, new", "ds-manifest", parts, "ds-manifest -q $OUT"));
+    let again = "cp -r $IN/root $OUT; rm $OUT/manifest.json; ds-manifest -q $OUT --max-rows 99";
+    cases.push(Case::sink("ds-manifest, again", "ds-manifest", again, "ds-manifest -q $OUT"));
+    cases
+}
+
+/// The pipelines: every filter in them, in turn.
+pub fn scripts() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let synth = "$SCRIPTS/synth-kd.sh $IN/shards $OUT --valid-fraction 0.3 --jobs 1";
+    let macroxue = "$SCRIPTS/macroxue.sh $IN/raw $OUT --jobs 1 --no-check";
+    let puzzles = "$SCRIPTS/puzzles.sh $OUT --arc $IN/arc --domino 3 --num-aug 1 --jobs 1";
+    let merge = "$SCRIPTS/merge-packs.sh $OUT $IN/pack $IN/sharded --no-check";
+    for process in ["harmony-tok", "span-mask", "mmidx-write", "ds-manifest", "ds-check"] {
+        let case = |state: &str, before: &str, flags: &str| {
+            let name = format!("synth-kd.sh {process}, {state}");
+            Case::script(&name, process, before, &format!("{synth} {flags}"))
+        };
+        cases.push(case("new", "", "--resume"));
+        let half = format!("{synth} --no-check; rm $OUT/manifest.json $OUT/parts/shard_01.json");
+        cases.push(case("resumed", &half, "--resume"));
+        let other = "$SCRIPTS/synth-kd.sh $IN/shards $OUT --valid-fraction 0.5 --jobs 1 --no-check";
+        cases.push(case("over another", other, "--overwrite"));
+    }
+    for process in ["mx-decode", "npy-pack"] {
+        let name = |state: &str| format!("macroxue.sh {process}, {state}");
+        cases.push(Case::script(&name("new"), process, "", macroxue));
+        let other = "npy-pack -q $IN/sharded $IN/pack -o $OUT --shard-rows 10";
+        let over = format!("{macroxue} --overwrite");
+        cases.push(Case::script(&name("over another"), process, other, &over));
+    }
+    for process in ["puzzle-encode", "npy-pack"] {
+        let name = |state: &str| format!("puzzles.sh {process}, {state}");
+        cases.push(Case::script(&name("new"), process, "", &format!("{puzzles} --overwrite")));
+        let other =
+            "$SCRIPTS/puzzles.sh $OUT --arc $IN/arc --domino 2 --num-aug 0 --jobs 1 --no-check";
+        cases.push(Case::script(
+            &name("over another"),
+            process,
+            other,
+            &format!("{puzzles} --overwrite"),
+        ));
+    }
+    cases.push(Case::script("merge-packs.sh, new", "npy-pack", "", merge));
+    let other = "npy-pack -q $IN/sharded -o $OUT --shard-rows 10";
+    cases.push(Case::script(
+        "merge-packs.sh, over another",
+        "npy-pack",
+        other,
+        &format!("{merge} --overwrite"),
+    ));
+    cases
+}

@@ -1,0 +1,377 @@
+//! Runs a case with every fault and says what was wrong afterwards.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use super::common::run::Tool;
+use super::common::{Outcome, Random};
+use super::preload::{Fault, Watch, What, counts, hit, variables};
+
+/// One command on one state of its output.
+#[derive(Debug, Clone)]
+pub struct Case {
+    pub name: String,
+    /// Makes the state that the output has before: `$OUT`.
+    pub before: String,
+    /// In bash; reads `$IN`, writes `$OUT` or stdout.
+    pub command: String,
+    /// The names of the processes whose calls fail.
+    pub process: &'static str,
+    /// Whether calls on the inputs fail; else those on the outputs.
+    pub reads: bool,
+    /// Whether it publishes several datasets, one after another.
+    pub is_script: bool,
+}
+
+impl Case {
+    pub fn reader(name: &str, process: &'static str, command: &str) -> Case {
+        let (before, command) = (String::new(), command.to_string());
+        Case { name: name.into(), before, command, process, reads: true, is_script: false }
+    }
+
+    pub fn sink(name: &str, process: &'static str, before: &str, command: &str) -> Case {
+        let (before, command) = (before.to_string(), command.to_string());
+        Case { name: name.into(), before, command, process, reads: false, is_script: false }
+    }
+
+    pub fn script(name: &str, process: &'static str, before: &str, command: &str) -> Case {
+        Case { is_script: true, ..Case::sink(name, process, before, command) }
+    }
+
+    /// The errors that each kind of call is given.
+    fn faults(&self, call: &str) -> &'static [What] {
+        use What::{Errno, ErrnoFromNowOn};
+        use libc::{EAGAIN, EINTR, EIO, ENOSPC};
+        match (call, self.reads) {
+            ("read" | "piperead", _) => &[Errno(EIO), Errno(EINTR)],
+            ("open", true) => &[Errno(EIO), Errno(EINTR)],
+            ("open" | "list" | "stat", _) => &[Errno(EIO)],
+            ("mmap", _) => &[Errno(EIO)],
+            ("pipewrite", _) => &[Errno(EIO), Errno(EINTR)],
+            ("thread", false) => &[Errno(EAGAIN)],
+            (_, true) => &[],
+            ("write", _) => &[Errno(EIO), Errno(ENOSPC), ErrnoFromNowOn(ENOSPC), Errno(EINTR)],
+            ("create" | "mkdir", _) => &[Errno(EIO), ErrnoFromNowOn(ENOSPC)],
+            ("sync", _) => &[Errno(EIO), ErrnoFromNowOn(ENOSPC)],
+            ("rename", _) => &[Errno(EIO), ErrnoFromNowOn(ENOSPC)],
+            ("unlink" | "truncate" | "lock", _) => &[Errno(EIO)],
+            _ => &[],
+        }
+    }
+}
+
+/// The files of a directory: their bytes, but for what manifests say of one run.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+pub fn snapshot(directory: &Path) -> Files {
+    let mut files = Files::new();
+    for name in super::common::files_in(directory) {
+        let bytes = fs::read(directory.join(&name)).unwrap();
+        files.insert(name.clone(), without_run(&name, bytes));
+    }
+    files
+}
+
+/// A manifest without its `run` object.
+fn without_run(name: &str, bytes: Vec<u8>) -> Vec<u8> {
+    if !name.ends_with(".json") {
+        return bytes;
+    }
+    let Ok(mut value) = serde_json::from_slice::<Value>(&bytes) else { return bytes };
+    if let Some(object) = value.as_object_mut() {
+        object.remove("run");
+    }
+    remove_runs(&mut value);
+    serde_json::to_vec(&value).unwrap()
+}
+
+fn remove_runs(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.remove("run");
+            // Of a part manifest, whose `run` differs, the digest and the size do too.
+            members.remove("manifest_sha256");
+            members.values_mut().for_each(remove_runs);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_runs),
+        _ => {}
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    let Ok(entries) = fs::read_dir(from) else { return };
+    fs::create_dir_all(to).unwrap();
+    for entry in entries {
+        let path = entry.unwrap().path();
+        let there = to.join(path.file_name().unwrap());
+        match path.is_dir() {
+            true => copy(&path, &there),
+            false => drop(fs::copy(&path, &there).unwrap()),
+        }
+    }
+}
+
+/// A place to run a case in: inputs, output, the output as it was before, counters.
+pub struct Bench {
+    directory: PathBuf,
+    input: PathBuf,
+}
+
+impl Bench {
+    pub fn new(directory: &Path, input: &Path) -> Bench {
+        let _ = fs::remove_dir_all(directory);
+        fs::create_dir_all(directory.join("scratch")).unwrap();
+        Bench { directory: directory.to_path_buf(), input: input.to_path_buf() }
+    }
+
+    pub fn out(&self) -> PathBuf {
+        self.directory.join("work/out")
+    }
+
+    pub fn scratch(&self) -> PathBuf {
+        self.directory.join("scratch")
+    }
+
+    /// Puts the output back into the state before.
+    pub fn restore(&self) {
+        let _ = fs::remove_dir_all(self.directory.join("work"));
+        fs::create_dir_all(self.directory.join("work")).unwrap();
+        copy(&self.directory.join("before"), &self.out());
+    }
+
+    pub fn keep_as_before(&self) {
+        let _ = fs::remove_dir_all(self.directory.join("before"));
+        copy(&self.out(), &self.directory.join("before"));
+    }
+
+    /// Runs bash with `$IN` and `$OUT`. What hangs ends after a minute with 124.
+    pub fn run(&self, script: &str, variables: &[(String, String)]) -> Outcome {
+        let mut command = std::process::Command::new("timeout");
+        command.args(["-k", "5", "60", "bash", "-c", script]);
+        let mut tool = Tool::new(command, script)
+            .env("SCRIPTS", concat!(env!("CARGO_MANIFEST_DIR"), "/scripts"))
+            .env("IN", self.input.to_str().unwrap())
+            .env("OUT", self.out().to_str().unwrap());
+        for (name, value) in variables {
+            tool = tool.env(name, value);
+        }
+        tool.run_whatever()
+    }
+
+    /// What of ours is left below the place of the output.
+    pub fn temporaries(&self) -> Vec<String> {
+        fn walk(directory: &Path, found: &mut Vec<String>) {
+            for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+                let path = entry.path();
+                if path.file_name().unwrap().to_string_lossy().contains("gristmill") {
+                    found.push(path.display().to_string());
+                }
+                if path.is_dir() {
+                    walk(&path, found);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.directory.join("work"), &mut found);
+        found
+    }
+}
+
+/// What came of a case: (call, error, tries, what was wrong).
+pub struct Row {
+    pub case: String,
+    pub call: &'static str,
+    pub what: String,
+    pub tried: u64,
+    pub wrong: Vec<String>,
+}
+
+/// Which faults are tried: one of `share`, chosen by the seed.
+#[derive(Debug, Clone, Copy)]
+pub struct Share {
+    pub seed: u64,
+    pub of: usize,
+}
+
+/// Tries a case with every fault of the share.
+pub fn drive(case: &Case, bench: &Bench, share: Share) -> Vec<Row> {
+    let mut random =
+        Random(share.seed ^ case.name.bytes().fold(1, |a, b| a * 31 % 65521 + u64::from(b)));
+    let _ = fs::remove_dir_all(bench.directory.join("before"));
+    bench.restore();
+    if !case.before.is_empty() {
+        bench.run(&case.before, &[]).ok();
+    }
+    bench.keep_as_before();
+    let old = snapshot(&bench.out());
+    let whole = bench.run(&case.command, &[]);
+    if whole.code() != Some(0) {
+        let (call, what, wrong) =
+            ("any", "none".to_string(), vec![format!("{}: {whole:?}", case.name)]);
+        return vec![Row { case: case.name.clone(), call, what, tried: 1, wrong }];
+    }
+    let new = snapshot(&bench.out());
+    let expected = Expected { old, new, stdout: whole.stdout };
+    let under = if case.reads { bench.input.clone() } else { bench.directory.join("work") };
+    let watch = Watch { process: case.process.into(), under };
+    bench.restore();
+    bench.run(&case.command, &variables(&bench.scratch(), &watch, None)).ok();
+    let mut rows = Vec::new();
+    for (call, count) in counts(&bench.scratch()) {
+        for what in case.faults(call) {
+            let mut row = Row {
+                case: case.name.clone(),
+                call,
+                what: what.name(),
+                tried: 0,
+                wrong: Vec::new(),
+            };
+            for at in (1..=count).filter(|_| random.below(share.of) == 0) {
+                row.tried += 1;
+                let fault = Fault { call, at, what: *what };
+                if let Err(wrong) = try_one(case, bench, &watch, fault, &expected) {
+                    let wrong = wrong.replace(bench.directory.to_str().unwrap_or("\0"), "");
+                    let wrong = wrong.replace(bench.input.to_str().unwrap_or("\0"), "IN");
+                    row.wrong.push(format!("{}: {call} {at} {}: {wrong}", case.name, what.name()));
+                }
+            }
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+struct Expected {
+    old: Files,
+    new: Files,
+    stdout: Vec<u8>,
+}
+
+fn try_one(
+    case: &Case,
+    bench: &Bench,
+    watch: &Watch,
+    fault: Fault,
+    expected: &Expected,
+) -> Result<(), String> {
+    bench.restore();
+    let run = bench.run(&case.command, &variables(&bench.scratch(), watch, Some(fault)));
+    let Some(file) = hit(&bench.scratch()) else { return Ok(()) };
+    let stderr = run.stderr.trim().to_string();
+    let fail = |wrong: &str| Err(format!("{wrong} (at {file}; exit {:?}, {stderr:?})", run.code()));
+    let now = snapshot(&bench.out());
+    match run.code() {
+        Some(0) if now != expected.new => {
+            return fail(&format!("exit 0, but {}", differ(&now, &expected.new)));
+        }
+        Some(0) if run.stdout != expected.stdout => return fail("exit 0, but other output"),
+        Some(0 | 75) => {}
+        _ => return fail("wrong exit code"),
+    }
+    if run.code() == Some(75) {
+        if stderr.is_empty() || (!case.is_script && stderr.lines().count() != 1) {
+            return fail("not one line");
+        }
+        if !names(&stderr, &file, fault.call) {
+            return fail("the file is not named");
+        }
+    }
+    // What cannot be removed stays until the next run.
+    let left = if fault.call == "unlink" { Vec::new() } else { bench.temporaries() };
+    if !left.is_empty() {
+        return fail(&format!("left behind: {left:?}"));
+    }
+    if case.reads && now != expected.old && now != expected.new {
+        return fail("a reader has failed and there is output");
+    }
+    if now == expected.new {
+        return Ok(());
+    }
+    if !same_dataset(&now, &expected.old) && !case.is_script && manifest_stands(&now) {
+        return fail(&format!("a mixture under a manifest: {}", differ(&now, &expected.new)));
+    }
+    // What was begun is completed without --overwrite.
+    let begun = !same_dataset(&now, &expected.old);
+    let command = match begun && !case.is_script {
+        true => case.command.replace("--overwrite", ""),
+        false => case.command.clone(),
+    };
+    let again = bench.run(&command, &[]);
+    let then = snapshot(&bench.out());
+    if again.code() != Some(0) || then != expected.new {
+        let what = if begun { "what was begun" } else { "the run" };
+        let how = differ(&then, &expected.new);
+        return fail(&format!("{what} again: exit {:?}, {:?}, {how}", again.code(), again.stderr));
+    }
+    match bench.temporaries() {
+        left if left.is_empty() => Ok(()),
+        left => fail(&format!("left behind after the next run: {left:?}")),
+    }
+}
+
+/// Whether two outputs hold the same dataset; the file of rejects is no part of it.
+fn same_dataset(a: &Files, b: &Files) -> bool {
+    let dataset = |(name, _): &(&String, &Vec<u8>)| *name != "r";
+    a.iter().filter(dataset).eq(b.iter().filter(dataset))
+}
+
+fn manifest_stands(files: &Files) -> bool {
+    files.keys().any(|name| {
+        let name = name.rsplit('/').next().unwrap_or(name);
+        name == "manifest.json" || name == "build.json" || name.ends_with(".part.json")
+    }) || files.keys().any(|name| name.starts_with("parts/"))
+}
+
+/// Whether a message names a file, the one it is a temporary of, or the folder that it is in.
+fn names(message: &str, file: &str, call: &str) -> bool {
+    if call == "thread" || file == "-" {
+        return true;
+    }
+    let mut parts: Vec<&str> = file.split('/').filter(|part| !part.is_empty()).collect();
+    parts.retain(|part| !part.contains("gristmill-tmp"));
+    let last: Vec<&str> = parts.iter().rev().take(2).copied().collect();
+    let own = file.rsplit('/').next().and_then(|name| name.strip_prefix('.'));
+    let target = own.and_then(|name| name.split(".gristmill-tmp").next());
+    last.iter().chain(&target).any(|name| message.contains(name))
+}
+
+/// In what two snapshots differ, in words.
+pub fn differ(now: &Files, wanted: &Files) -> String {
+    let missing: Vec<_> = wanted.keys().filter(|name| !now.contains_key(*name)).collect();
+    let more: Vec<_> = now.keys().filter(|name| !wanted.contains_key(*name)).collect();
+    let other: Vec<_> = wanted
+        .iter()
+        .filter(|(name, bytes)| now.get(*name).is_some_and(|b| b != *bytes))
+        .map(|(n, _)| n)
+        .collect();
+    format!("missing {missing:?}, more {more:?}, other {other:?}")
+}
+
+/// Drives all cases on a few threads, each in a place of its own.
+pub fn drive_all(cases: &[Case], directory: &Path, input: &Path, share: Share) -> Vec<Row> {
+    let next = AtomicUsize::new(0);
+    let rows = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from).min(8);
+    std::thread::scope(|scope| {
+        for worker in 0..threads {
+            let (next, rows) = (&next, &rows);
+            scope.spawn(move || {
+                let bench = Bench::new(&directory.join(worker.to_string()), input);
+                while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let came = drive(case, &bench, share);
+                    came.iter().flat_map(|row| &row.wrong).for_each(|line| println!("{line}"));
+                    rows.lock().unwrap().extend(came);
+                }
+            });
+        }
+    });
+    let mut rows = rows.into_inner().unwrap();
+    let place = |row: &Row| cases.iter().position(|case| case.name == row.case);
+    rows.sort_by_key(place);
+    rows
+}

@@ -1,0 +1,110 @@
+//! Small inputs of every kind, made once in a directory.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::common::{bash_with, conversations};
+use super::games::{Folder, GameText};
+
+/// Makes the inputs below `dir`.
+pub fn make(dir: &Path) {
+    fs::create_dir_all(dir).unwrap();
+    let at = |name: &str| dir.join(name);
+    let all = conversations(24);
+    let lines: Vec<&str> = all.split_inclusive('\n').collect();
+    fs::write(at("a.ndjson"), lines[..12].concat()).unwrap();
+    fs::write(at("b.ndjson"), lines[12..].concat()).unwrap();
+    games(dir);
+    puzzles(dir);
+    let script = r#"
+        set -euo pipefail; cd "$IN"
+        for n in a b; do harmony-tok $n.ndjson | span-mask > $n.masked; done
+        (head -3 a.masked; echo '{"id": "bad"}'; tail -n +4 a.masked) > bad.masked
+        ds-cat a.ndjson --to parquet -o shards/synth_harmony_shard_00.parquet
+        ds-cat b.ndjson --to parquet -o shards/synth_harmony_shard_01.parquet
+        ds-cat a.masked b.masked --to arrow -o masked.arrows
+        gzip -k a.ndjson
+        mmidx-write a.masked --root root --shard a --valid-fraction 0.3
+        mmidx-write b.masked --root root --shard b --valid-fraction 0.3
+        ds-manifest -q root
+        mmidx-write a.masked --prefix p/a
+        mmidx-write b.masked --prefix p/b
+        harmony-tok a.ndjson | mmidx-write --prefix single/a --tokens-only
+        mx-decode -q raw > games.ndjson
+        npy-pack -q games.ndjson -o pack
+        npy-pack -q games.ndjson -o sharded --shard-rows 20
+        npy-pack -q games.ndjson -o selfplay --layout selfplay-v1 --lossy
+        puzzle-encode domino --num-games 4 --num-aug 1 > domino.ndjson
+        npy-pack -q domino.ndjson -o domino
+        puzzle-encode arc arc --num-aug 1 | npy-pack -q -o arc_set
+    "#;
+    bash_with(script, &[("IN", dir.to_str().unwrap())]).ok();
+    fs::write(at("shards/manifest.json"), manifest(&at("shards")).to_string()).unwrap();
+}
+
+/// The manifest of the Parquet shards.
+fn manifest(directory: &Path) -> Value {
+    let bytes = |name: &str| fs::metadata(directory.join(name)).unwrap().len();
+    let names = ["synth_harmony_shard_00.parquet", "synth_harmony_shard_01.parquet"];
+    let shard = |name| json!({"path": name, "bytes": bytes(name), "rows": 12, "row_groups": 1});
+    let total: u64 = names.map(bytes).iter().sum();
+    json!({
+        "schema_version": "synth_harmony_v1",
+        "dataset_dir": "made",
+        "storage": {
+            "format": "parquet",
+            "glob": "synth_harmony_shard_*.parquet",
+            "total_rows": 24,
+            "total_bytes": total,
+            "shards": names.map(shard),
+        },
+    })
+}
+
+fn games(dir: &Path) {
+    let folder = Folder::new();
+    for (name, moves) in [("x/one", 25), ("x/two", 17), ("y/three", 9)] {
+        GameText::played(moves).write(&folder, name);
+    }
+    for name in ["x", "y"] {
+        fs::create_dir_all(dir.join("raw").join(name)).unwrap();
+        for entry in fs::read_dir(folder.path.join(name)).unwrap() {
+            let path = entry.unwrap().path();
+            fs::copy(&path, dir.join("raw").join(name).join(path.file_name().unwrap())).unwrap();
+        }
+    }
+}
+
+fn puzzles(dir: &Path) {
+    let row = |shift: usize| {
+        let digit = |cell: usize| {
+            let (row, column) = (cell / 9, cell % 9);
+            char::from(b'1' + ((row * 3 + row / 3 + column + shift) % 9) as u8)
+        };
+        let answer: String = (0..81).map(digit).collect();
+        let question: String = answer
+            .char_indices()
+            .map(|(cell, digit)| if cell % 7 == 0 { '.' } else { digit })
+            .collect();
+        format!("made,{question},{answer},1\n")
+    };
+    fs::create_dir_all(dir.join("sudoku")).unwrap();
+    for (name, shifts) in [("train", 0..4), ("test", 4..6)] {
+        let rows: String = shifts.map(row).collect();
+        let text = format!("source,question,answer,rating\n{rows}");
+        fs::write(dir.join(format!("sudoku/{name}.csv")), text).unwrap();
+    }
+    for (name, seed) in
+        [("training/00000001", 1), ("training/00000002", 2), ("evaluation/00000003", 3)]
+    {
+        let pair = format!(
+            "{{\"input\": [[{seed}, 2], [3, 4]], \"output\": [[4, 3], [2, {seed}]]}}, \
+             {{\"input\": [[0, {seed}, 5]], \"output\": [[5, {seed}, 0]]}}"
+        );
+        let path = dir.join(format!("arc/{name}.json"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{{\"train\": [{pair}], \"test\": [{pair}]}}")).unwrap();
+    }
+}

@@ -1,0 +1,67 @@
+//! Calls that fail: a preloaded library makes the k-th call of a kind fail in a filter, for every
+//! k, and what stands afterwards is compared with an undisturbed run. A share of it runs each time;
+//! `scripts/faults.sh` runs all of it (variables: GRISTMILL_FAULTS=all, a table to
+//! GRISTMILL_FAULTS_TABLE).
+#![cfg(target_os = "linux")]
+#![allow(dead_code)] // the cases of sinks follow
+
+mod cases;
+#[path = "../common/mod.rs"]
+mod common;
+mod drive;
+#[path = "../games/mod.rs"]
+mod games;
+mod inputs;
+mod preload;
+
+use std::fmt::Write;
+
+use drive::{Case, Row, Share, drive_all};
+
+/// Which share is tried: all, or one of so many.
+fn share(of: usize) -> Share {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let all = std::env::var("GRISTMILL_FAULTS").is_ok_and(|value| value == "all");
+    let of = number("GRISTMILL_FAULTS_SHARE").unwrap_or(if all { 1 } else { of as u64 }) as usize;
+    Share { seed: number("GRISTMILL_FAULTS_SEED").unwrap_or(1), of }
+}
+
+/// Runs cases and fails with what was wrong, most of it.
+fn run(name: &str, cases: Vec<Case>, of: usize) {
+    if preload::library().is_none() {
+        return;
+    }
+    let only = std::env::var("GRISTMILL_FAULTS_ONLY").unwrap_or_default();
+    let cases: Vec<Case> = cases.into_iter().filter(|case| case.name.contains(&only)).collect();
+    let dir = common::TempDir::new();
+    let input = dir.path().join("in");
+    inputs::make(&input);
+    let rows = drive_all(&cases, &dir.path().join("places"), &input, share(of));
+    let wrong: Vec<&String> = rows.iter().flat_map(|row| &row.wrong).collect();
+    let tried: u64 = rows.iter().map(|row| row.tried).sum();
+    println!("{name}: {tried} faults in {} cases, {} wrong", cases.len(), wrong.len());
+    if let Ok(path) = std::env::var("GRISTMILL_FAULTS_TABLE") {
+        std::fs::write(format!("{path}.{name}"), table(name, &rows)).unwrap();
+    }
+    assert!(tried > 0, "nothing was tried");
+    assert!(wrong.is_empty(), "{} of {tried} were wrong", wrong.len());
+}
+
+/// One row for each case and call, in Markdown.
+fn table(name: &str, rows: &[Row]) -> String {
+    let mut text =
+        format!("\n## {name}\n\n| case | call | error | tried | wrong |\n|---|---|---|--:|--:|\n");
+    for row in rows.iter().filter(|row| row.tried > 0) {
+        let Row { case, call, what, tried, wrong } = row;
+        let _ = writeln!(text, "| {case} | {call} | {what} | {tried} | {} |", wrong.len());
+    }
+    let tried: u64 = rows.iter().map(|row| row.tried).sum();
+    let wrong: usize = rows.iter().map(|row| row.wrong.len()).sum();
+    let _ = writeln!(text, "| **all** | | | {tried} | {wrong} |");
+    text
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_never_less_data() {
+    run("readers", cases::readers(), 6);
+}
