@@ -151,6 +151,7 @@ impl PartSink {
     pub fn create(
         target: KdTarget,
         (layout, dtype): (PrefixLayout, MmidxDtype),
+        ids: bool,
         overwrite: bool,
         header: Header,
         asserted: &AssertedSource,
@@ -160,7 +161,7 @@ impl PartSink {
                 .hint("span-mask --align label"));
         }
         let source = asserted.or_header(&header)?;
-        let sequences = KdSink::new(&target, layout, dtype);
+        let sequences = KdSink::new(&target, layout, dtype, ids);
         let start = Instant::now();
         let written = 0;
         Ok(PartSink { target, layout, dtype, overwrite, sequences, written, header, source, start })
