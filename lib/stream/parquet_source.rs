@@ -10,7 +10,7 @@ use arrow_schema::{FieldRef, SchemaRef};
 use super::conform::{Conform, index_of};
 use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
 use crate::error::{Error, Place, Position, Result};
-use crate::format::parquet::{ParquetBatches, ParquetFile, read_error};
+use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 
 pub(super) struct ParquetSource {
     name: Arc<str>,
@@ -52,7 +52,7 @@ impl ParquetSource {
             let cause = format!("none of the columns {} is there", names.join(", "));
             return Err(Error::data(cause).at(&self.name));
         }
-        let batches = self.file.read(self.rows.clone(), Some(&columns));
+        let batches = self.file.read(self.rows.clone(), Some(&columns), Text::Views);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
         let conform = Conform::new(batches.schema(), schema)
             .map_err(|cause| Error::data(cause).at(&self.name))?;

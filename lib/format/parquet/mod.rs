@@ -19,11 +19,11 @@ use parquet::arrow::arrow_reader::{
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use serde_json::{Value, json};
 
-use crate::cli::{PendingFile, publish};
+use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -105,20 +105,21 @@ impl ParquetFile {
     }
 
     /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
-    /// With `columns` only those (they must be top-level columns of the schema). Text and bytes are
-    /// given as views into the decoded pages.
+    /// With `columns` only those (they must be top-level columns of the schema).
     pub fn read(
         &self,
         rows: Range<u64>,
         columns: Option<&[String]>,
+        text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
-        caught(|| self.read_unguarded(rows, columns)).map_err(ParquetError::General)?
+        caught(|| self.read_unguarded(rows, columns, text)).map_err(ParquetError::General)?
     }
 
     fn read_unguarded(
         &self,
         rows: Range<u64>,
         columns: Option<&[String]>,
+        text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
         let metadata = self.metadata.metadata();
         let mut row_groups = Vec::new();
@@ -146,7 +147,7 @@ impl ParquetFile {
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
         let file = self.file.clone();
         let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_views()?)
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_text(text)?)
                 .with_batch_size(batch_rows.min(batches::DECODED_ROWS) as usize)
                 .with_row_groups(row_groups)
                 .with_offset(offset.unwrap_or(0) as usize)
@@ -161,8 +162,11 @@ impl ParquetFile {
         Ok(ParquetBatches::new(decoder, schema, batch_rows))
     }
 
-    /// The footer, with text and bytes taken as views.
-    fn with_views(&self) -> Result<ArrowReaderMetadata, ParquetError> {
+    /// The footer, with text and bytes taken so.
+    fn with_text(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
+        if text == Text::Plain {
+            return Ok(self.metadata.clone());
+        }
         let schema = self.schema();
         let fields: Fields = schema.fields().iter().map(viewed).collect();
         if fields == *schema.fields() {
@@ -172,6 +176,15 @@ impl ParquetFile {
         let options = ArrowReaderOptions::new().with_schema(schema);
         ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
     }
+}
+
+/// How columns of text and bytes are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// As the schema has them.
+    Plain,
+    /// As views into the decoded pages: a text that many rows share is in memory once.
+    Views,
 }
 
 /// A field whose text and bytes, also those in lists and structs, are views.
@@ -225,8 +238,13 @@ pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// How every file of ours is written.
+pub(super) fn writer_properties() -> WriterPropertiesBuilder {
+    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()))
+}
+
 /// Memory that a row group may take before it is written.
-const ROW_GROUP_BYTES: usize = 64 << 20;
+pub(super) const ROW_GROUP_BYTES: usize = 64 << 20;
 /// The most rows in a row group.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 
@@ -238,10 +256,8 @@ pub struct ParquetSink {
 
 impl ParquetSink {
     pub fn create(path: &Path, schema: SchemaRef) -> Result<ParquetSink> {
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-            .build();
+        let properties =
+            writer_properties().set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build();
         let file = PendingFile::create(path)?;
         let path = shown(path);
         let writer = ArrowWriter::try_new(file, schema, Some(properties));
@@ -257,17 +273,17 @@ impl ParquetSink {
         Ok(())
     }
 
-    pub fn publish(mut self) -> Result<()> {
+    pub fn publish(mut self, overwrite: bool) -> Result<()> {
         self.writer.flush().map_err(|e| write_error(&self.path, e))?;
         self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
         // Only the footer is left, and only the disk can make that fail.
         let file = self.writer.into_inner();
         let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
-        publish(vec![file])
+        publish_file(file, overwrite)
     }
 }
 
-fn write_error(path: &str, error: ParquetError) -> Error {
+pub(super) fn write_error(path: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast_ref::<std::io::Error>() {
             Some(error) => Error::write(path, error),
