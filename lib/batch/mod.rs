@@ -20,6 +20,9 @@ use crate::record::RecordType;
 pub use header::{Header, input_manifest};
 pub use sink::{Counts, Sink};
 
+/// The name of stdin in places.
+pub const STDIN: &str = "stdin";
+
 /// A batch of records and where they come from.
 #[derive(Debug)]
 pub struct Batch {
@@ -166,6 +169,21 @@ impl Origin {
     }
 }
 
+impl Origin {
+    /// The name of the file that a row came from, and its record or line there, from 0; `None` if
+    /// it came from stdin or a pipe with a name like `/dev/fd/63`.
+    pub fn in_file(&self, row: usize) -> Option<(String, u64)> {
+        let Place { source, position } = self.place(row);
+        let number = match position {
+            Position::Line(number) | Position::Record(number) => number.checked_sub(1)?,
+            Position::Whole => return None,
+        };
+        let is_pipe = *source == *STDIN || source.starts_with("/dev/");
+        let name = source.rsplit('/').next().filter(|_| !is_pipe)?;
+        Some((name.to_string(), number))
+    }
+}
+
 /// What a filter wants to read.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -193,6 +211,14 @@ impl Wanted {
     }
 }
 
+/// What was found of the records that a reader is asked for by their ids.
+#[derive(Debug, Default)]
+pub struct Selected {
+    pub records: u64,
+    /// The ids that were found.
+    pub found: HashSet<String>,
+}
+
 /// One input that is open: a file or stream in one of the encodings, or datasets of one format.
 pub trait RecordSource: Send {
     /// The type of the records, by the first of them or the header, or `default` if these do not
@@ -217,6 +243,12 @@ pub trait RecordSource: Send {
     fn rejected(&self) -> u64 {
         0
     }
+
+    /// Reads only the records with these ids from now on, if they can be found without reading
+    /// the others; `None` if not.
+    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
+        Ok(None)
+    }
 }
 
 /// Datasets of one format that are read one after another as records.
@@ -237,6 +269,11 @@ pub trait DatasetReader: Send {
     /// The next records; no more than `most` of them are used. With `games` they may be given as
     /// games.
     fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>>;
+
+    /// See [`RecordSource::select`].
+    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
+        Ok(None)
+    }
 
     /// Notes for people: what is on disk and not in the records.
     fn notes(&self) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! Reading records: inputs one after another, whatever their encoding, as batches of one schema.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 
 use super::arrow_source::ArrowSource;
+use super::ids::{IdFilter, all_found};
 use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
@@ -55,6 +56,8 @@ pub struct Reader {
     allow_empty: bool,
     files: Vec<PathBuf>,
     notes: Vec<String>,
+    /// Which records are handed out, if they are chosen by their ids.
+    ids: Option<IdFilter>,
 }
 
 impl Reader {
@@ -105,6 +108,7 @@ impl Reader {
             allow_empty: false,
             files: Vec::new(),
             notes: Vec::new(),
+            ids: None,
         }
     }
 
@@ -158,9 +162,34 @@ impl Reader {
         self
     }
 
+    /// Hands out the records with these ids only; a reader of a dataset that knows where they are
+    /// reads no others. One that is not there is an error: at once, or after the last record.
+    pub fn only(mut self, ids: &[String]) -> Result<Reader> {
+        if ids.is_empty() {
+            return Ok(self);
+        }
+        let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        let selected = self.current.as_mut().map(|current| current.select(&wanted)).transpose()?;
+        match selected.flatten() {
+            Some(selected) => {
+                all_found(ids, &selected.found)?;
+                self.total = Some(selected.records);
+            }
+            None => {
+                self.total = None;
+                self.ids = Some(IdFilter::new(ids, &self.schema)?);
+                self.select(self.schema.clone());
+            }
+        }
+        Ok(self)
+    }
+
     /// Reads these columns only, a part of [`Reader::schema`]; before the first batch.
     pub fn select(&mut self, schema: SchemaRef) {
-        self.schema = schema;
+        self.schema = match &mut self.ids {
+            Some(ids) => ids.schema(schema),
+            None => schema,
+        };
     }
 
     /// The header of the first input.
@@ -203,11 +232,14 @@ impl Reader {
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         loop {
             let Some(current) = self.current.as_mut().filter(|_| self.left > 0) else {
-                return Ok(None);
+                return self.ids.as_ref().map_or(Ok(()), IdFilter::finish).map(|()| None);
             };
             match current.next(self.wanted.as_ref(), &self.schema, self.left)? {
                 Some(mut batch) => {
                     self.left -= batch.truncate(self.left);
+                    if let Some(ids) = &mut self.ids {
+                        ids.apply(&mut batch)?;
+                    }
                     return Ok(Some(batch));
                 }
                 None => self.advance()?,

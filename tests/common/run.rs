@@ -1,6 +1,7 @@
 //! Running the built binaries, alone and in pipelines.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -88,6 +89,16 @@ impl Tool {
         take_signals(&mut command);
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", bin_dir().display()));
+        // Whatever the parent of the tests ignores (`nohup`, a background job of a shell).
+        // SAFETY: between fork and exec only `signal` is called, which may be called there.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in 1..32 {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
         Tool { command, shown: shown.to_string(), input: None, stdout: None }
     }
 

@@ -18,11 +18,11 @@ use parquet::arrow::arrow_reader::{
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use serde_json::{Value, json};
 
-use crate::cli::{PendingFile, publish};
+use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -204,8 +204,13 @@ pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// How every file of ours is written.
+pub(super) fn writer_properties() -> WriterPropertiesBuilder {
+    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()))
+}
+
 /// Memory that a row group may take before it is written.
-const ROW_GROUP_BYTES: usize = 64 << 20;
+pub(super) const ROW_GROUP_BYTES: usize = 64 << 20;
 /// The most rows in a row group.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 
@@ -217,10 +222,8 @@ pub struct ParquetSink {
 
 impl ParquetSink {
     pub fn create(path: &Path, schema: SchemaRef) -> Result<ParquetSink> {
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-            .build();
+        let properties =
+            writer_properties().set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build();
         let file = PendingFile::create(path)?;
         let path = shown(path);
         let writer = ArrowWriter::try_new(file, schema, Some(properties));
@@ -236,17 +239,17 @@ impl ParquetSink {
         Ok(())
     }
 
-    pub fn publish(mut self) -> Result<()> {
+    pub fn publish(mut self, overwrite: bool) -> Result<()> {
         self.writer.flush().map_err(|e| write_error(&self.path, e))?;
         self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
         // Only the footer is left, and only the disk can make that fail.
         let file = self.writer.into_inner();
         let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
-        publish(vec![file])
+        publish_file(file, overwrite)
     }
 }
 
-fn write_error(path: &str, error: ParquetError) -> Error {
+pub(super) fn write_error(path: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast_ref::<std::io::Error>() {
             Some(error) => Error::write(path, error),
