@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write};
 use serde_json::{Map, Value, json};
 
 use super::args::{OnError, OnErrorArgs};
-use super::publish::{PendingFile, publish};
-use crate::error::{Error, Place, Position, Result};
+use super::publish::{PendingFile, publish_kept};
+use crate::error::{Error, Place, Position, Result, shown};
 
 /// A record that is rejected, and why.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl Rejects {
             let mut text = Value::Object(line).to_string();
             text.push('\n');
             let written = file.write_all(text.as_bytes());
-            written.map_err(|e| Error::write(file.get_ref().path(), &e))?;
+            written.map_err(|e| Error::write(shown(file.get_ref().path()), &e))?;
         }
         Ok(())
     }
@@ -95,19 +95,21 @@ impl Rejects {
         self.count
     }
 
-    /// Publishes the file of rejects and reports to the user what was dropped, if anything.
-    pub fn finish(self, tool: &str) -> Result<()> {
-        if let Some(file) = self.file {
-            let path = file.get_ref().path().display().to_string();
-            let file = file.into_inner().map_err(|e| Error::write(path, e.error()))?;
-            publish(vec![file])?;
-        }
+    /// Publishes the file of rejects. This comes before the output is published: a run whose
+    /// rejects cannot be kept has no result.
+    pub fn publish(&mut self) -> Result<()> {
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        file.flush().map_err(|e| Error::write(shown(file.get_ref().path()), &e))?;
+        publish_kept(self.file.insert(file).get_mut())
+    }
+
+    /// Reports to the user what was dropped, if anything.
+    pub fn report(self, tool: &str) {
         if self.count > 0 {
             let plural = if self.count == 1 { "record" } else { "records" };
             let more = if self.count > self.first.len() as u64 { "; ..." } else { "" };
             let first = self.first.join("; ");
             super::tell(&format!("{tool}: {} bad {plural} dropped: {first}{more}", self.count));
         }
-        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::cli::{self, Result, Tool};
+use gristmill::cli::{self, Result, TargetLock, Tool};
 use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
 
 /// Write ROOT/manifest.json from the part manifests
@@ -67,8 +67,11 @@ fn run(args: Args, _: &Tool) -> Result<()> {
         tokens: args.max_tokens,
         shards: args.expected,
     };
+    // No part comes or goes between the look at the parts and the manifest.
+    let lock = TargetLock::take(&args.root)?;
     let manifest = KdRootManifest::collect(&args.root, &settings, BuildRun::since(start))?;
-    manifest.publish(&args.root)?;
+    manifest.publish(&args.root, &lock)?;
+    drop(lock);
     if !args.quiet {
         cli::print(&manifest.summary())?;
     }

@@ -7,14 +7,13 @@ use std::time::Instant;
 use clap::Parser;
 
 use gristmill::batch::Wanted;
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool};
+use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, refuse_existing};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, BuildRun, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, replace,
+    AssertedSource, BuildRun, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, publish_part,
     status as status_of,
 };
-use gristmill::format::mmidx::PrefixLayout;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 
@@ -75,14 +74,14 @@ fn main() -> ExitCode {
         } else if args.concat.is_empty() {
             write(args, tool)
         } else {
-            concat(&args)
+            concat(&args, tool)
         }
     })
 }
 
 fn write(args: Args, tool: &Tool) -> Result<()> {
     let (target, (layout, dtype)) = (args.target.target()?, args.target.layout());
-    target.refuse_existing(layout, args.sink.overwrite)?;
+    refuse_existing(&target, args.sink.overwrite)?;
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
     let overwrite = args.sink.overwrite;
@@ -91,20 +90,20 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 
-fn concat(args: &Args) -> Result<()> {
+fn concat(args: &Args, tool: &Tool) -> Result<()> {
     let start = Instant::now();
     let Some(prefix) = &args.target.prefix else {
         return Err(Error::usage("--concat needs --prefix P"));
     };
     let target = KdTarget::Prefix(prefix.clone());
-    for layout in [PrefixLayout::Triple, PrefixLayout::Single] {
-        target.refuse_existing(layout, args.sink.overwrite)?;
-    }
+    refuse_existing(&target, args.sink.overwrite)?;
     let (mut files, part) =
         concatenate(&args.concat, prefix, args.foreign, BuildRun::since(start))?;
     let part = KdPart { run: BuildRun::since(start), ..part };
     files.push(part.pending(&target.manifest())?);
-    replace(&target, files, args.sink.overwrite)
+    let warnings = publish_part(&target, files, args.sink.overwrite)?;
+    tool.warn(&warnings, &args.common);
+    Ok(())
 }
 
 /// Prints whether the part that these arguments would make is finished.

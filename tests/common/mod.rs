@@ -6,6 +6,7 @@
 pub mod arrays;
 pub mod run;
 pub mod samples;
+pub mod writers;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! Running the built binaries, alone and in pipelines.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -65,29 +66,23 @@ pub fn peak(child: &mut Child) -> u64 {
     peak
 }
 
-/// Signals do what they do by default, whatever started the tests (a background job ignores SIGINT).
-fn take_signals(command: &mut Command) {
-    use std::os::unix::process::CommandExt;
-
-    let restore = || {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
-            // SAFETY: signal is safe to call between fork and exec; SIG_DFL is always valid.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        Ok(())
-    };
-    // SAFETY: the closure calls nothing but signal.
-    unsafe { command.pre_exec(restore) };
-}
-
 impl Tool {
     pub fn new(mut command: Command, shown: &str) -> Tool {
         for name in VARIABLES {
             command.env_remove(name);
         }
-        take_signals(&mut command);
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", bin_dir().display()));
+        // Whatever the parent of the tests ignores (`nohup`, a background job of a shell).
+        // SAFETY: between fork and exec only `signal` is called, which may be called there.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in 1..32 {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
         Tool { command, shown: shown.to_string(), input: None, stdout: None }
     }
 

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
 use crate::cli::{Flow, PendingFile, Rejects, Slice, publish};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::{RecordCounts, parquet};
@@ -196,17 +196,19 @@ impl Sink for PartSink {
             run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);
-        replace(&target, files, self.overwrite)?;
-        Ok(Vec::new())
+        publish_part(&target, files, self.overwrite)
     }
 }
 
-/// Publishes files, the manifest last; what an earlier run left is removed first.
-pub fn replace(target: &KdTarget, files: Vec<PendingFile>, overwrite: bool) -> Result<()> {
-    if overwrite {
-        let replaced: Vec<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();
-        let kept = &replaced[..replaced.len().saturating_sub(1)];
-        target.withdraw(kept)?;
-    }
-    publish(files)
+/// Publishes a part, its manifest last. Returns what the user should know.
+pub fn publish_part(
+    target: &KdTarget,
+    files: Vec<PendingFile>,
+    overwrite: bool,
+) -> Result<Vec<String>> {
+    let withdrawn = publish(target, files, overwrite)?;
+    let was_of_others = |path: &PathBuf| {
+        format!("{} was made before this part and is removed; try: ds-manifest", shown(path))
+    };
+    Ok(withdrawn.iter().map(was_of_others).collect())
 }

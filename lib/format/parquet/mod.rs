@@ -22,7 +22,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::reader::Length;
 use serde_json::{Value, json};
 
-use crate::cli::{PendingFile, publish};
+use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -236,13 +236,13 @@ impl ParquetSink {
         Ok(())
     }
 
-    pub fn publish(mut self) -> Result<()> {
+    pub fn publish(mut self, overwrite: bool) -> Result<()> {
         self.writer.flush().map_err(|e| write_error(&self.path, e))?;
         self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
         // Only the footer is left, and only the disk can make that fail.
         let file = self.writer.into_inner();
         let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
-        publish(vec![file])
+        publish_file(file, overwrite)
     }
 }
 
