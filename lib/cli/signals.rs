@@ -101,7 +101,7 @@ pub(super) fn die_of_closed_pipes() {
 
 /// Ignores SIGPIPE again, for last bytes that nobody has to read.
 pub fn survive_closed_pipes() {
-    // SAFETY: SIG_IGN is always valid, and no handler of ours is replaced.
+    // SAFETY: SIG_IGN is always valid, and a handler of ours is not needed any more.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
