@@ -12,6 +12,7 @@ use crate::format::mmidx::{
     Appended, Concatenation, DatasetFiles, FinishedSplit, MmidxDataset, PrefixLayout,
     check_aligned, with_suffix,
 };
+use crate::format::unchanged::Unchanged;
 
 /// One prefix of the concatenation.
 struct MergeInput {
@@ -45,6 +46,17 @@ pub fn concatenate(
     if prefixes.iter().any(|prefix| same_place(prefix, out)) {
         return Err(Error::usage("is one of the inputs").at(out));
     }
+    let unchanged = Unchanged::of(prefixes)?;
+    let made = unchanged.confirm(join(prefixes, out, foreign, run))?;
+    unchanged.check().map(|()| made)
+}
+
+fn join(
+    prefixes: &[PathBuf],
+    out: &Path,
+    foreign: bool,
+    run: BuildRun,
+) -> Result<(Vec<PendingFile>, KdPart)> {
     let inputs: Result<Vec<MergeInput>> =
         prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
     let inputs = inputs?;

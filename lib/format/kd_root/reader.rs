@@ -21,6 +21,7 @@ use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
+use crate::format::unchanged::changed;
 use crate::harmony::{Segments, segments_of};
 use crate::record::tokens::{TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
@@ -75,11 +76,19 @@ fn shards_of(directory: &Path) -> Result<Vec<PathBuf>> {
 /// Reads prefixes one after another.
 #[derive(Debug)]
 pub struct KdReader {
-    waiting: VecDeque<(PathBuf, Range<u64>)>,
+    waiting: VecDeque<WaitingPrefix>,
     layout: PrefixLayout,
     current: Option<OpenPrefix>,
     rows: u64,
     part: Option<KdPart>,
+}
+
+/// A prefix to be read: its sequences when it was counted, and those that are wanted.
+#[derive(Debug)]
+struct WaitingPrefix {
+    prefix: PathBuf,
+    sequences: u64,
+    rows: Range<u64>,
 }
 
 /// A prefix being read.
@@ -122,7 +131,7 @@ impl KdReader {
             let from = wanted.start.clamp(start, start + size) - start;
             let to = wanted.end.clamp(start, start + size) - start;
             if from < to {
-                waiting.push_back((prefix, from..to));
+                waiting.push_back(WaitingPrefix { prefix, sequences: size, rows: from..to });
             }
             start += size;
         }
@@ -173,8 +182,12 @@ impl DatasetReader for KdReader {
                 let origin = Origin::numbered(open.prefix.clone(), first);
                 return Ok(Some(Batch::of_records(records, origin)));
             }
-            let Some((prefix, rows)) = self.waiting.pop_front() else { return Ok(None) };
+            let Some(waiting) = self.waiting.pop_front() else { return Ok(None) };
+            let WaitingPrefix { prefix, sequences, rows } = waiting;
             let datasets = open_datasets(&prefix, self.layout)?;
+            if datasets.iter().any(|dataset| dataset.index.sequences < sequences) {
+                return Err(changed(&prefix));
+            }
             check_aligned(&datasets)?;
             let prefix = shown(&prefix).into();
             self.current = Some(OpenPrefix { prefix, datasets, rows });
