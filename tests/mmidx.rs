@@ -48,7 +48,8 @@ fn numpy_reads_what_was_written() {
     assert_eq!(read, wrote);
     let ours = tool("ds-cat").args(&[dir.at("p")]).run().silent().records();
     assert_eq!(ours.iter().map(lists).collect::<Vec<_>>(), wrote);
-    assert!(ours.iter().all(|record| record["id"].is_null()));
+    let id_of = |line: &str| serde_json::from_str::<Value>(line).unwrap()["id"].clone();
+    assert!(ours.iter().map(|record| record["id"].clone()).eq(lines.lines().map(id_of)));
 }
 
 #[test]
@@ -69,7 +70,8 @@ fn tokens_alone_as_uint16_and_int32() {
         let part = dir.json(&format!("{dtype}.part.json"));
         assert_eq!((&part["dtype"], &part["config_hash"]), (&json!(dtype), &Value::Null));
         let back = tool("ds-cat").args(&[dir.at(dtype)]).run().silent().records();
-        assert_eq!(back[0], json!({"id": null, "tokens": [0, 65_535, 7], "segments": null}));
+        let expected = json!({"id": "a", "tokens": [0, 65_535, 7], "segments": null, "input": null, "row": null});
+        assert_eq!(back[0], expected);
     }
     for (dtype, token, limit) in [("uint16", 65_536, 65_536), ("int32", 201_088, 201_088)] {
         let line = tokens_line("x", &[5, token]);
@@ -298,7 +300,10 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
     write("1", &["--overwrite"]).silent();
     let files = dir.files();
     assert!(
-        files.iter().all(|name| name.starts_with("root/valid/") || name == "root/parts/s.json"),
+        files.iter().all(|name| {
+            let others = ["root/parts/s.json", "root/ids/valid/s.parquet"];
+            name.starts_with("root/valid/") || others.contains(&name.as_str())
+        }),
         "{files:?}"
     );
 
@@ -313,7 +318,7 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
     let mine = |name: &&String| name.starts_with('p');
     assert_eq!(
         dir.files().iter().filter(mine).collect::<Vec<_>>(),
-        ["p.bin", "p.idx", "p.part.json"]
+        ["p.bin", "p.idx", "p.part.json", "p_ids.parquet"]
     );
 
     // A concatenation without rows leaves no files of an earlier one.

@@ -2,6 +2,7 @@
 //! and the interfaces of everything that can be read as records.
 
 mod header;
+mod pieces;
 mod sink;
 
 use std::collections::HashSet;
@@ -10,15 +11,18 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
-use serde_json::Value;
 
-use crate::cli::Rejection;
+use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, Game};
 use crate::record::RecordType;
 
 pub use header::{Header, input_manifest};
+pub use pieces::{Pieces, TooLarge, row_sizes};
 pub use sink::{Counts, Sink};
+
+/// The name of stdin in places.
+pub const STDIN: &str = "stdin";
 
 /// A batch of records and where they come from.
 #[derive(Debug)]
@@ -81,13 +85,21 @@ impl Batch {
     }
 
     /// Refuses one of the records.
-    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: Value) {
-        self.rejected.push(Rejection {
-            place: self.origin.place(row),
-            id: id.map(str::to_string),
-            reason,
-            input: Some(input),
-        });
+    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: Rejected) {
+        let (place, id) = (self.origin.place(row), id.map(str::to_string));
+        self.rejected.push(Rejection { place, id, reason, input });
+    }
+
+    /// The same; `to_json` makes the JSON of a row of these records.
+    pub fn reject_row(
+        &mut self,
+        (records, row): (&RecordBatch, usize),
+        id: Option<&str>,
+        reason: String,
+        to_json: fn(&RecordBatch, usize) -> String,
+    ) {
+        let records = records.clone();
+        self.reject(row, id, reason, Rejected::json(move || to_json(&records, row)));
     }
 
     /// Keeps the first `most` records, rejected ones counted too; says how many there are now.
@@ -166,6 +178,21 @@ impl Origin {
     }
 }
 
+impl Origin {
+    /// The name of the file that a row came from, and its record or line there, from 0; `None` if
+    /// it came from stdin or a pipe with a name like `/dev/fd/63`.
+    pub fn in_file(&self, row: usize) -> Option<(String, u64)> {
+        let Place { source, position } = self.place(row);
+        let number = match position {
+            Position::Line(number) | Position::Record(number) => number.checked_sub(1)?,
+            Position::Whole => return None,
+        };
+        let is_pipe = *source == *STDIN || source.starts_with("/dev/");
+        let name = source.rsplit('/').next().filter(|_| !is_pipe)?;
+        Some((name.to_string(), number))
+    }
+}
+
 /// What a filter wants to read.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -193,6 +220,14 @@ impl Wanted {
     }
 }
 
+/// What was found of the records that a reader is asked for by their ids.
+#[derive(Debug, Default)]
+pub struct Selected {
+    pub records: u64,
+    /// The ids that were found.
+    pub found: HashSet<String>,
+}
+
 /// One input that is open: a file or stream in one of the encodings, or datasets of one format.
 pub trait RecordSource: Send {
     /// The type of the records, by the first of them or the header, or `default` if these do not
@@ -217,6 +252,12 @@ pub trait RecordSource: Send {
     fn rejected(&self) -> u64 {
         0
     }
+
+    /// Reads only the records with these ids from now on, if they can be found without reading
+    /// the others; `None` if not.
+    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
+        Ok(None)
+    }
 }
 
 /// Datasets of one format that are read one after another as records.
@@ -237,6 +278,11 @@ pub trait DatasetReader: Send {
     /// The next records; no more than `most` of them are used. With `games` they may be given as
     /// games.
     fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>>;
+
+    /// See [`RecordSource::select`].
+    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
+        Ok(None)
+    }
 
     /// Notes for people: what is on disk and not in the records.
     fn notes(&self) -> Vec<String> {

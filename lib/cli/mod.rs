@@ -31,7 +31,7 @@ pub use publish::{
     is_there, marked, publish, publish_file, publish_file_locked, refuse_existing,
     refuse_existing_file,
 };
-pub use rejects::{Rejection, Rejects};
+pub use rejects::{Rejected, Rejection, Rejects};
 pub use signals::survive_closed_pipes;
 pub use tool::{NoStream, Tool, WithoutEffect};
 

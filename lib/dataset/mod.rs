@@ -3,11 +3,12 @@
 //!
 //! A format is one entry in [`FORMATS`]: how it is recognised, opened as records, and checked.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
 
-use crate::batch::{Batch, DatasetReader, Header, RecordSource, Wanted};
+use crate::batch::{Batch, DatasetReader, Header, RecordSource, Selected, Wanted};
 use crate::check::{self, CheckContext, Family, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
@@ -192,5 +193,9 @@ impl RecordSource for DatasetSource {
             batch.records = records.map_err(|e| Error::data(e).at(&self.name))?;
         }
         Ok(Some(batch))
+    }
+
+    fn select(&mut self, ids: &HashSet<&str>) -> Result<Option<Selected>> {
+        self.reader.select(ids)
     }
 }

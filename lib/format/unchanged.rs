@@ -149,9 +149,10 @@ mod tests {
             files.map(write);
             let noted = Unchanged::of(&[directory.path().to_path_buf()]).unwrap();
             noted.check().unwrap();
-            write("steps-00001.npy");
-            write("log.txt");
+            fs::write(at("steps-00001.npy"), "").unwrap();
+            fs::write(at("log.txt"), "").unwrap();
             noted.check().unwrap();
+            fs::remove_file(at("steps-00001.npy")).unwrap();
             write("new");
             fs::rename(at("new"), at(name)).unwrap();
             let error = noted.check().unwrap_err();

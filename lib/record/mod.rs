@@ -10,6 +10,7 @@ pub mod conversation;
 pub mod declare;
 pub mod decoded;
 pub mod game;
+pub mod ids;
 pub mod puzzle;
 pub mod tokens;
 

@@ -26,6 +26,10 @@ record_fields! {
         tokens: List<i32>,
         /// One struct for each message: the tokens `[start, end)`. The EOD is in none.
         segments: Option<List<SegmentFields>>,
+        /// The name of the file that the conversation came from.
+        input: Option<String>,
+        /// Its row in that file, from 0; of NDJSON, its line.
+        row: Option<u64>,
     }
 }
 
@@ -54,9 +58,17 @@ record_fields! {
 }
 
 /// The number of columns of records without masks.
-const UNMASKED: usize = 3;
+const UNMASKED: usize = 5;
 /// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
+
+/// A row as written to the rejects.
+pub fn to_json(batch: &RecordBatch, row: usize) -> String {
+    let Ok(tokens) = Tokens::of(batch) else { return "null".to_string() };
+    let mut text = "{\"tokens\":".to_string();
+    append_integers(&mut text, tokens.tokens(row));
+    text + "}"
+}
 
 /// The schema of records without masks.
 pub fn unmasked_schema() -> Schema {
@@ -75,6 +87,16 @@ pub struct Segment<'a> {
     pub channel: Option<&'a str>,
     pub start: i32,
     pub end: i32,
+}
+
+/// What tells a record from others: its id, and its place in the file that it came from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Identity<'a> {
+    pub id: Option<&'a str>,
+    /// The file's name, without the directories above it.
+    pub input: Option<&'a str>,
+    /// Counted from 0.
+    pub row: Option<u64>,
 }
 
 /// A batch of token records, by column.
@@ -112,6 +134,11 @@ impl<'a> Tokens<'a> {
 
     pub fn id(&self, row: usize) -> Option<&'a str> {
         self.sequences.id.get(row)
+    }
+
+    pub fn identity(&self, row: usize) -> Identity<'a> {
+        let SequenceColumns { id, input, row: rows, .. } = &self.sequences;
+        Identity { id: id.get(row), input: input.get(row), row: rows.get(row) }
     }
 
     pub fn tokens(&self, row: usize) -> &'a [i32] {
@@ -226,18 +253,27 @@ impl TokensBuilder {
     /// Ends a record whose segments have been added: the tokens added since the last record are
     /// its sequence. Fails where a batch would pass 2^31 tokens (one sequence may not, and batches
     /// are far smaller).
-    pub fn finish_record(&mut self, id: Option<&str>) -> Result<(), ArrowError> {
-        self.end_record(id, true)
+    pub fn finish_record(&mut self, identity: Identity<'_>) -> Result<(), ArrowError> {
+        self.end_record(identity, true)
     }
 
     /// Ends a record whose segments are not known.
-    pub fn finish_record_without_segments(&mut self, id: Option<&str>) -> Result<(), ArrowError> {
-        self.end_record(id, false)
+    pub fn finish_record_without_segments(
+        &mut self,
+        identity: Identity<'_>,
+    ) -> Result<(), ArrowError> {
+        self.end_record(identity, false)
     }
 
-    fn end_record(&mut self, id: Option<&str>, segments_known: bool) -> Result<(), ArrowError> {
-        let SequenceBuilder { id: ids, tokens, segments } = &mut self.columns;
-        ids.push(id);
+    fn end_record(
+        &mut self,
+        identity: Identity<'_>,
+        segments_known: bool,
+    ) -> Result<(), ArrowError> {
+        let SequenceBuilder { id, tokens, segments, input, row } = &mut self.columns;
+        id.push(identity.id);
+        input.push(identity.input);
+        row.push(identity.row);
         tokens.ends.push(self.tokens.len(), true);
         segments.end_row(segments_known);
         tokens.ends.check()

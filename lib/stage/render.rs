@@ -4,8 +4,8 @@ use crate::batch::{Batch, Counts, Sink};
 use crate::cli::{Flow, Rejects};
 use crate::error::Result;
 use crate::harmony::{Rendered, Renderer};
-use crate::record::conversation::Conversations;
-use crate::record::tokens::{Tokens, TokensBuilder};
+use crate::record::conversation::{self, Conversations};
+use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 
 /// A batch is not expected to have more tokens.
 const MOST_RESERVED: usize = 1 << 20;
@@ -38,9 +38,11 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
                     let channel = rendered.segments.channel(segment);
                     builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
                 }
-                builder.finish_record(id)?;
+                let place = batch.origin.in_file(row);
+                let (input, row) = place.as_ref().map(|(name, row)| (&**name, *row)).unzip();
+                builder.finish_record(Identity { id, input, row })?;
             }
-            Err(reason) => batch.reject(row, id, reason, conversations.to_json(row)),
+            Err(reason) => batch.reject_row((&records, row), id, reason, conversation::to_json),
         }
         rendered.segments.clear();
     }

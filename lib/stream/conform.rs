@@ -126,7 +126,8 @@ fn means_the_same(source: &DataType, target: &DataType) -> bool {
         (source, target) if source == target => true,
         (Null, _) => true,
         (Dictionary(_, values), _) => means_the_same(values, target),
-        (Utf8 | LargeUtf8 | Utf8View, Utf8 | Utf8View) => true,
+        (Utf8 | LargeUtf8 | Utf8View, Utf8 | LargeUtf8 | Utf8View) => true,
+        (BinaryView, Binary | LargeBinary) => true,
         (source, Utf8 | Utf8View) => source.is_integer(),
         (
             List(source) | LargeList(source) | FixedSizeList(source, _) | ListView(source),

@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::batch::STDIN;
 use crate::error::{Error, Place, Result, shown};
 
 /// An opened input and what it holds.
@@ -75,10 +76,10 @@ impl Input {
             return Err(Error::usage("no input: give a FILE or pipe records in; see --help"));
         }
         // Our own handle: large reads go directly into our buffers.
-        let owned = stdin.as_fd().try_clone_to_owned().map_err(|e| Error::io("stdin", &e))?;
+        let owned = stdin.as_fd().try_clone_to_owned().map_err(|e| Error::io(STDIN, &e))?;
         let file = File::from(owned);
         super::widen_pipe(&file);
-        Input::sniffed(file, "stdin".into(), None, allow_empty)
+        Input::sniffed(file, STDIN.into(), None, allow_empty)
     }
 
     /// `path`: that of a regular file.

@@ -6,6 +6,7 @@ mod buffers;
 mod columns;
 mod conform;
 mod frames;
+mod ids;
 mod input;
 mod lines;
 mod ndjson_reader;

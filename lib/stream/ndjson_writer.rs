@@ -7,7 +7,9 @@ use std::ops::Range;
 
 use arrow_array::builder::StringBuilder;
 use arrow_array::types::*;
-use arrow_array::{Array, ArrayRef, BooleanArray, RecordBatch, StringArray, cast::AsArray};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, RecordBatch, StringArray, StringViewArray, cast::AsArray,
+};
 use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
@@ -166,6 +168,7 @@ impl<'a> ColumnPrinter<'a> {
                     None => Box::new(text),
                 }
             }
+            DataType::Utf8View if JsonForm::of(field).is_none() => Box::new(array.as_string_view()),
             DataType::Int8 => Box::new(IntegerPrinter(array.as_primitive::<Int8Type>().values())),
             DataType::Int16 => Box::new(IntegerPrinter(array.as_primitive::<Int16Type>().values())),
             DataType::Int32 => Box::new(IntegerPrinter(array.as_primitive::<Int32Type>().values())),
@@ -225,6 +228,13 @@ impl<'a> ColumnPrinter<'a> {
             return Ok(());
         }
         self.values.write(out, row)
+    }
+}
+
+impl Printer for &StringViewArray {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        json::write_string(out, self.value(row));
+        Ok(())
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading records: inputs one after another, whatever their encoding, as batches of one schema.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 
 use super::arrow_source::ArrowSource;
+use super::ids::{IdFilter, all_found};
 use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
@@ -50,6 +51,8 @@ pub struct Reader {
     total: Option<u64>,
     /// How many more records may be handed out.
     left: u64,
+    /// The most bytes of a record.
+    most: u64,
     /// Records that earlier filters dropped, counted over the inputs already read.
     rejected: u64,
     is_dataset: bool,
@@ -57,6 +60,8 @@ pub struct Reader {
     files: Vec<PathBuf>,
     notes: Vec<String>,
     unchanged: Unchanged,
+    /// Which records are handed out, if they are chosen by their ids.
+    ids: Option<IdFilter>,
 }
 
 impl Reader {
@@ -76,8 +81,9 @@ impl Reader {
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
         let (files, allow_empty) = (args.files.clone(), args.allow_empty);
-        let mut reader =
-            Reader { waiting, sources, total, files, allow_empty, unchanged, ..Reader::new() };
+        let most = args.max_record_bytes;
+        let reader = Reader { waiting, sources, total, files, unchanged, ..Reader::new() };
+        let mut reader = Reader { allow_empty, most, ..reader };
         reader.advance()?;
         reader.begin(request.into())
     }
@@ -104,12 +110,14 @@ impl Reader {
             sources: Vec::new(),
             total: None,
             left: u64::MAX,
+            most: u64::MAX,
             rejected: 0,
             is_dataset: false,
             allow_empty: false,
             files: Vec::new(),
             notes: Vec::new(),
             unchanged: Unchanged::default(),
+            ids: None,
         }
     }
 
@@ -169,9 +177,34 @@ impl Reader {
         self
     }
 
+    /// Hands out the records with these ids only; a reader of a dataset that knows where they are
+    /// reads no others. One that is not there is an error: at once, or after the last record.
+    pub fn only(mut self, ids: &[String]) -> Result<Reader> {
+        if ids.is_empty() {
+            return Ok(self);
+        }
+        let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
+        let selected = self.current.as_mut().map(|current| current.select(&wanted)).transpose()?;
+        match selected.flatten() {
+            Some(selected) => {
+                all_found(ids, &selected.found)?;
+                self.total = Some(selected.records);
+            }
+            None => {
+                self.total = None;
+                self.ids = Some(IdFilter::new(ids, &self.schema)?);
+                self.select(self.schema.clone());
+            }
+        }
+        Ok(self)
+    }
+
     /// Reads these columns only, a part of [`Reader::schema`]; before the first batch.
     pub fn select(&mut self, schema: SchemaRef) {
-        self.schema = schema;
+        self.schema = match &mut self.ids {
+            Some(ids) => ids.schema(schema),
+            None => schema,
+        };
     }
 
     /// The header of the first input.
@@ -222,11 +255,14 @@ impl Reader {
     fn next_of_inputs(&mut self) -> Result<Option<Batch>> {
         loop {
             let Some(current) = self.current.as_mut().filter(|_| self.left > 0) else {
-                return Ok(None);
+                return self.ids.as_ref().map_or(Ok(()), IdFilter::finish).map(|()| None);
             };
             match current.next(self.wanted.as_ref(), &self.schema, self.left)? {
                 Some(mut batch) => {
                     self.left -= batch.truncate(self.left);
+                    if let Some(ids) = &mut self.ids {
+                        ids.apply(&mut batch)?;
+                    }
                     return Ok(Some(batch));
                 }
                 None => self.advance()?,
@@ -252,7 +288,7 @@ impl Reader {
     fn advance(&mut self) -> Result<()> {
         self.rejected = self.rejected();
         self.current = match self.waiting.pop_front() {
-            Some((path, range)) => Some(open(&path, range, self.allow_empty)?),
+            Some((path, range)) => Some(open(&path, range, (self.allow_empty, self.most))?),
             None => None,
         };
         Ok(())
@@ -267,20 +303,21 @@ impl Iterator for Reader {
     }
 }
 
+/// Opens one input; a record of it may have `most` bytes.
 fn open(
     path: &Path,
     range: Option<Range<u64>>,
-    allow_empty: bool,
+    (allow_empty, most): (bool, u64),
 ) -> Result<Box<dyn RecordSource>> {
     let input = Input::open(path, allow_empty)?;
     Ok(match input.content {
         Content::Ndjson(bytes) => {
-            Box::new(NdjsonSource::open(input.name, input.is_piped, bytes, path, range)?)
+            Box::new(NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?)
         }
         Content::Arrow(bytes) => {
-            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range))
+            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range, most))
         }
-        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range)?),
+        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
     })
 }
 

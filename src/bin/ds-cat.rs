@@ -19,8 +19,7 @@ use gristmill::stream::{FileOutputArgs, Reader, Request, project};
 /// PATHs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, directories of
 /// pools of 2048 games, puzzle sets, folders of Parquet shards, NDJSON files and Arrow streams.
 /// Several are read one after another into one stream. A triple becomes tokens records with masks;
-/// ids are null because a triple does not store them, and segments are derived from the tokens. A
-/// pool (Macroxue pack, self-play v1, legacy) becomes game records; what it does not store is null.
+/// ids come from the ids file beside it, and segments are derived from the tokens. A pool (Macroxue pack, self-play v1, legacy) becomes game records; what it does not store is null.
 #[derive(Parser)]
 #[command(name = "ds-cat", version, after_long_help = HELP)]
 struct Args {
@@ -33,6 +32,10 @@ struct Args {
 
     #[command(flatten)]
     limit: LimitArgs,
+
+    /// Only the record with this id (repeatable); of Megatron datasets with ids no other is read
+    #[arg(long, value_name = "ID", help_heading = "Input", conflicts_with_all = ["limit", "count"])]
+    id: Vec<String>,
 
     /// Puzzles as grids, digits, characters or tiles instead of tokens
     #[arg(long, conflicts_with = "columns")]
@@ -52,7 +55,7 @@ struct Args {
 const HELP: &str = "\
 Examples:
   ds-cat shard_00.parquet --columns synth_id,language --limit 3
-  ds-cat out/train/shard_00 | harmony-tok --decode | jq -r .text
+  ds-cat out --id synth-00000042 | harmony-tok --decode | jq -r .text
   ds-cat pack | jq -c '.steps[] | select(.max_rank >= 14)'
   ds-cat arc/test --grid --limit 1 | jq -c '.inputs[]'
   ds-cat a.ndjson --to parquet -o a.parquet
@@ -95,7 +98,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
 }
 
 fn open(args: &Args) -> Result<Reader> {
-    Ok(dataset::open(&args.input, Request::Any)?.limited(args.limit.limit))
+    dataset::open(&args.input, Request::Any)?.limited(args.limit.limit).only(&args.id)
 }
 
 /// Batches of puzzles as grids.

@@ -85,7 +85,9 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
     let overwrite = args.sink.overwrite;
-    let sink = PartSink::create(target, (layout, dtype), overwrite, header, &args.asserted)?;
+    let form = (layout, dtype);
+    let sink =
+        PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?;
     let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
@@ -97,8 +99,9 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
     };
     let target = KdTarget::Prefix(prefix.clone());
     refuse_existing(&target, args.sink.overwrite)?;
+    let ids = args.target.ids();
     let (mut files, part) =
-        concatenate(&args.concat, prefix, args.foreign, BuildRun::since(start))?;
+        concatenate(&args.concat, prefix, (args.foreign, ids), BuildRun::since(start))?;
     let part = KdPart { run: BuildRun::since(start), ..part };
     files.push(part.pending(&target.manifest())?);
     let warnings = publish_part(&target, files, args.sink.overwrite)?;

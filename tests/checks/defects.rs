@@ -33,7 +33,7 @@ impl Defect {
 }
 
 pub static DEFECTS: &[&[Defect]] =
-    &[FRAMES, SEQUENCES, MANIFESTS, ROOTS, SHARDS, STREAMS, POOLS, PUZZLES_AND_SETS, DOMAINS];
+    &[FRAMES, SEQUENCES, IDS, MANIFESTS, ROOTS, SHARDS, STREAMS, POOLS, PUZZLES_AND_SETS, DOMAINS];
 
 pub fn path(dir: &TempDir, name: &str) -> Vec<String> {
     vec![dir.at(name)]
@@ -256,6 +256,7 @@ const MANIFESTS: &[Defect] = &[
     defect("kd.manifest.file", |dir| {
         // The whole split: of a triple's file it would be kd.triple.missing too.
         fs::remove_dir_all(dir.at("root/valid")).unwrap();
+        fs::remove_dir_all(dir.at("root/ids/valid")).unwrap();
         root(dir)
     }),
     defect("kd.manifest.bytes", |dir| {
@@ -305,12 +306,64 @@ fn triple(dir: &TempDir, prefix: &str, numbers: &[usize]) {
     let lines: String = numbers.iter().map(|&n| conversation(n).to_string() + "\n").collect();
     dir.write("lines", lines);
     bash(&format!(
-        "cd {} && harmony-tok lines | span-mask | mmidx-write --prefix {prefix} &&
+        "cd {} && harmony-tok lines | span-mask | mmidx-write --prefix {prefix} --no-ids &&
          rm {prefix}.part.json",
         dir.path().display()
     ))
     .ok();
 }
+
+/// Writes a root without manifest.json from `m.arrows`.
+fn rows_in_root(dir: &TempDir, root: &str, fraction: &str) {
+    let arguments = format!("--root {root} --shard s --valid-fraction {fraction}");
+    bash(&format!("cd {} && mmidx-write m.arrows {arguments}", dir.path().display())).ok();
+}
+
+const IDS: &[Defect] = &[
+    defect("kd.ids.form", |dir| {
+        edit(dir, "kd/p_ids.parquet", |file| file.truncate(file.len() - 8));
+        kd(dir)
+    }),
+    defect("kd.ids.rows", |dir| {
+        bash(&format!(
+            "cd {} && head -3 m.ndjson | mmidx-write --prefix few/p && cp few/p_ids.parquet kd",
+            dir.path().display()
+        ))
+        .ok();
+        kd(dir)
+    }),
+    defect("kd.ids.rows", |dir| {
+        bash(&format!(
+            "cd {} && (tail -1 m.ndjson; head -39 m.ndjson) | mmidx-write --prefix turned/p &&
+             cp turned/p_ids.parquet kd",
+            dir.path().display()
+        ))
+        .ok();
+        kd(dir)
+    }),
+    defect("kd.ids.split", |dir| {
+        rows_in_root(dir, "a", "0.3");
+        rows_in_root(dir, "b", "0.2");
+        let other = dir.json("b/parts/s.json");
+        edit_json(dir, "a/parts/s.json", |part| {
+            part["config"] = other["config"].clone();
+            part["config_hash"] = other["config_hash"].clone();
+        });
+        path(dir, "a")
+    }),
+    defect("kd.ids.repeated", |dir| {
+        bash(&format!(
+            "cd {} && sed '2s/\"id-1\"/\"id-0\"/' m.ndjson | mmidx-write --prefix twice/p",
+            dir.path().display()
+        ))
+        .ok();
+        path(dir, "twice/p")
+    }),
+    defect("kd.ids.surplus", |dir| {
+        dir.write("root/ids/train/shard_09.parquet", dir.read("root/ids/train/shard_00.parquet"));
+        root(dir)
+    }),
+];
 
 const ROOTS: &[Defect] = &[
     defect("kd.root.overlap", |dir| {

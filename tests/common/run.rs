@@ -54,6 +54,13 @@ pub fn oracle(python: &Path, script: &str, arguments: &[&str]) -> Outcome {
 /// Peak memory in KiB of a child, asked for until it ends (rusage would count the peak of the
 /// process that it was forked from).
 pub fn peak(child: &mut Child) -> u64 {
+    let peak = peak_to_end(child);
+    assert!(child.wait().unwrap().success());
+    peak
+}
+
+/// The same of a child that may fail.
+pub fn peak_to_end(child: &mut Child) -> u64 {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
@@ -62,7 +69,6 @@ pub fn peak(child: &mut Child) -> u64 {
         peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    assert!(child.wait().unwrap().success());
     peak
 }
 

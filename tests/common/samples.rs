@@ -37,6 +37,16 @@ pub fn conversations(count: usize) -> String {
     (0..count).map(|number| conversation(number).to_string() + "\n").collect()
 }
 
+/// Tokens records without their `input` and `row`, which say by which way they came.
+pub fn without_places(lines: &str) -> String {
+    let bare = |line: &str| {
+        let mut record: Value = serde_json::from_str(line).unwrap();
+        record.as_object_mut().unwrap().retain(|name, _| name != "input" && name != "row");
+        record.to_string() + "\n"
+    };
+    lines.lines().map(bare).collect()
+}
+
 /// A tokens record without masks, whose tokens say nothing.
 pub fn tokens_line(id: &str, tokens: &[i64]) -> String {
     json!({"id": id, "tokens": tokens, "segments": null}).to_string() + "\n"

@@ -53,7 +53,7 @@ impl Case {
             ("open" | "list" | "stat", _) => &[Errno(EIO)],
             ("mmap", _) => &[Errno(EIO)],
             ("pipewrite", _) => &[Errno(EIO), Errno(EINTR)],
-            ("thread", false) => &[Errno(EAGAIN)],
+            ("thread", _) => &[Errno(EAGAIN)],
             (_, true) => &[],
             ("write", _) => &[Errno(EIO), Errno(ENOSPC), ErrnoFromNowOn(ENOSPC), Errno(EINTR)],
             ("create" | "mkdir", _) => &[Errno(EIO), ErrnoFromNowOn(ENOSPC)],

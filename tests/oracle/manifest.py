@@ -20,10 +20,15 @@ for name, split in manifest["splits"].items():
     assert [s["name"] for s in split["shards"]] == sorted(s["name"] for s in split["shards"])
     for shard in split["shards"]:
         keys = {f"{d}_{e}" for d in ("tokens", "lossmask", "span") for e in ("bin", "idx")}
+        keys.add("ids")
         assert set(shard["paths"]) == set(shard["bytes"]) == set(shard["sha256"]) == keys
         for key, path in shard["paths"].items():
             data = open(os.path.join(root, path), "rb").read()
-            assert path == f"{name}/{shard['name']}_{key.replace('_', '.')}", path
+            beside = f"{name}/{shard['name']}_ids.parquet"
+            if key == "ids":
+                assert path in (f"ids/{name}/{shard['name']}.parquet", beside), path
+            else:
+                assert path == f"{name}/{shard['name']}_{key.replace('_', '.')}", path
             assert len(data) == shard["bytes"][key], path
             assert hashlib.sha256(data).hexdigest() == shard["sha256"][key], path
             described.add(path)
@@ -42,7 +47,7 @@ found = {
     os.path.relpath(os.path.join(d, f), root)
     for d, _, files in os.walk(root)
     for f in files
-    if f.endswith((".bin", ".idx"))
+    if f.endswith((".bin", ".idx", ".parquet"))
 }
 assert found == described, found ^ described
 

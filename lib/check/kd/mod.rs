@@ -6,11 +6,13 @@
 //! | `frames.rs` | `.idx` and `.bin`: headers, lengths, pointers, documents; the three of a triple together |
 //! | `sequences.rs` | the tokens and masks of one sequence |
 //! | `contents.rs` | every sequence of a prefix, on all threads |
+//! | `ids.rs` | the ids of the sequences |
 //! | `manifest/mod.rs`, `manifest/compare.rs` | manifests, compared with the disk |
 //! | `root.rs` | a root as a whole: splits, repeated sequences, leftover files |
 
 mod contents;
 mod frames;
+mod ids;
 mod manifest;
 mod root;
 pub(super) mod sequences;
@@ -30,7 +32,7 @@ pub struct MegatronFamily;
 impl Family for MegatronFamily {
     fn checks(&self) -> Vec<&'static Check> {
         let manifest = [manifest::CHECKS, manifest::compare::CHECKS].concat();
-        [frames::CHECKS, sequences::CHECKS, &manifest, root::CHECKS].concat()
+        [frames::CHECKS, sequences::CHECKS, ids::CHECKS, &manifest, root::CHECKS].concat()
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::frames::ValidPrefix;
+use super::ids::IdChecker;
 use super::manifest::{Manifests, Seen};
 use super::{Prefix, PrefixSet, contents, frames, sequences};
 use crate::check::inventory;
@@ -11,6 +12,7 @@ use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
 use crate::error::{Result, shown};
 use crate::files;
+use crate::format::kd_root::find_ids;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 
 checks! {
@@ -38,6 +40,7 @@ pub(super) fn check(
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     }
     let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
+    let mut ids = IdChecker::new(manifests.valid_fraction(), &findings);
     let mut seen: Vec<(&Prefix, Seen)> = Vec::new();
     let mut opened: Vec<Option<MmidxDataset>> = Vec::new();
     for (number, prefix) in set.prefixes.iter().enumerate() {
@@ -46,6 +49,7 @@ pub(super) fn check(
             opened.push(None);
             continue;
         };
+        ids.check(prefix, &valid, &mut findings)?;
         let mut spans = None;
         if !holds_tokens(prefix, &valid, &manifests) {
             let cause = "nothing says that these are o200k tokens; values not checked";
@@ -60,6 +64,7 @@ pub(super) fn check(
         seen.push((prefix, Seen { rows: valid.sequences, tokens: valid.values, dtype, spans }));
         opened.push(valid.datasets.into_iter().next());
     }
+    ids.finish(set, &mut notes, &mut findings)?;
     manifests.compare(&seen, context, &mut findings)?;
     report_repeats(repeats.unwrap_or_default(), set, &opened, &mut findings)?;
     fraction(path, &seen, manifests.valid_fraction(), &mut findings);
@@ -74,12 +79,20 @@ pub(super) fn check(
         path: path.to_path_buf(),
         what,
         records: ("sequences", seen.iter().map(|(_, seen)| seen.rows).sum()),
-        bytes: inventory::size_of(
-            set.prefixes.iter().flat_map(|prefix| prefix.layout.files(&prefix.path)),
-        )?,
+        bytes: bytes(set)?,
         notes,
         groups: findings.into_groups(),
     })
+}
+
+/// The size of all files of the prefixes.
+fn bytes(set: &PrefixSet) -> Result<u64> {
+    let mut paths = Vec::new();
+    for prefix in &set.prefixes {
+        paths.extend(prefix.layout.files(&prefix.path));
+        paths.extend(find_ids(&prefix.path)?);
+    }
+    inventory::size_of(paths)
 }
 
 /// Whether the values of a prefix are tokens of the vocabulary that is known here.
@@ -161,7 +174,8 @@ fn fraction(
 }
 
 fn temporaries(set: &PrefixSet, findings: &mut Findings<'_>) -> Result<()> {
-    let below = ["", "train", "valid", "parts"].map(|name| set.base.join(name));
+    let below = ["", "train", "valid", "parts", "ids/train", "ids/valid"];
+    let below = below.map(|name| set.base.join(name));
     let directories = if set.is_root { &below[..] } else { &below[..1] };
     for directory in directories {
         inventory::temporaries(&files::paths_if_there(directory)?, &TEMPORARY, findings);

@@ -1,7 +1,6 @@
 //! The root's manifest: made from the part manifests alone, written last of all.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -196,7 +195,7 @@ impl KdRootSplit {
 
 /// Whether a `manifest.json` is that of a root.
 pub(super) fn is_root_manifest(path: &Path) -> Result<bool> {
-    let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
     let manifest = serde_json::from_slice::<Value>(&text).unwrap_or_default();
     Ok(manifest.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA))
 }

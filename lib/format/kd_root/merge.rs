@@ -1,18 +1,21 @@
 //! Concatenates parts: only if they belong together, are complete, and agree with their manifests.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::manifest::add_new;
 use super::part::{BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference};
-use super::{ALL, PART_SCHEMA, sink};
+use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::cli::{PendingFile, Slice};
+use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::format::RecordCounts;
 use crate::format::mmidx::{
-    Appended, Concatenation, DatasetFiles, FinishedSplit, MmidxDataset, PrefixLayout,
+    Appended, Concatenation, DatasetFiles, FinishedFile, FinishedSplit, MmidxDataset, PrefixLayout,
     check_aligned, with_suffix,
 };
 use crate::format::unchanged::Unchanged;
+use crate::record::tokens::Identity;
 
 /// One prefix of the concatenation.
 struct MergeInput {
@@ -33,28 +36,48 @@ impl MergeInput {
     fn split(&self) -> Option<&KdSplit> {
         self.manifest.as_ref().map(|manifest| &manifest.split)
     }
+
+    /// Its ids file; one that its manifest names must be there, and be that one.
+    fn ids(&self) -> Result<Option<IdsFile>> {
+        let named = self.split().and_then(|split| split.files.sha256.get(IDS));
+        let path = match (find_ids(&self.prefix)?, named) {
+            (Some(path), _) => path,
+            (None, None) => return Ok(None),
+            (None, Some(_)) => {
+                let cause = "its ids file is missing; its manifest names one";
+                return Err(Error::data(cause).at(self.prefix.as_path()));
+            }
+        };
+        let content = File::open(&path).and_then(sha256_of);
+        let (_, sha256) = content.map_err(|e| Error::io(shown(&path), &e))?;
+        if named.is_some_and(|named| *named != sha256) {
+            return Err(Error::data("is not the one of its manifest (sha256)").at(path.as_path()));
+        }
+        IdsFile::open(&path).map(Some)
+    }
 }
 
 /// Concatenates prefixes into `out`: the files in publishing order, and the part manifest. Nothing
-/// is published. `foreign`: prefixes without manifests are taken as they are.
+/// is published. `foreign`: prefixes without manifests are taken as they are; `with_ids`: the ids
+/// of their sequences come along.
 pub fn concatenate(
     prefixes: &[PathBuf],
     out: &Path,
-    foreign: bool,
+    (foreign, with_ids): (bool, bool),
     run: BuildRun,
 ) -> Result<(Vec<PendingFile>, KdPart)> {
     if prefixes.iter().any(|prefix| same_place(prefix, out)) {
         return Err(Error::usage("is one of the inputs").at(out));
     }
     let unchanged = Unchanged::of(prefixes)?;
-    let made = unchanged.confirm(join(prefixes, out, foreign, run))?;
+    let made = unchanged.confirm(join(prefixes, out, (foreign, with_ids), run))?;
     unchanged.check().map(|()| made)
 }
 
 fn join(
     prefixes: &[PathBuf],
     out: &Path,
-    foreign: bool,
+    (foreign, with_ids): (bool, bool),
     run: BuildRun,
 ) -> Result<(Vec<PendingFile>, KdPart)> {
     let inputs: Result<Vec<MergeInput>> =
@@ -69,42 +92,73 @@ fn join(
     let layout = filled.first().map(|input| PrefixLayout::found(&input.prefix)).transpose()?;
     let layout = layout.flatten().unwrap_or(PrefixLayout::Triple);
     let datasets = open(&filled, layout)?;
-    let finished = write(&filled, &datasets, layout, out)?;
+    let (finished, supervised) = write(&filled, &datasets, layout, out)?;
+    let ids = match (with_ids, datasets.first()) {
+        (true, Some(tokens)) => join_ids(&filled, tokens, out)?,
+        _ => None,
+    };
     let dtype =
         datasets.first().and_then(|parts| parts.first()).map(|part| part.index.dtype.name());
     let base = out.parent().map(Path::to_path_buf).unwrap_or_default();
     let mut files = Vec::new();
-    let mut split = sink::describe(finished, &base, &mut files)?;
-    for (path, (span, count)) in
-        parts.iter().flat_map(|p| p.split.supervised_tokens.iter().map(|counts| (&p.path, counts)))
-    {
-        let sum = split.supervised_tokens.entry(span.clone()).or_default();
-        let overflow = || Error::data(format!("with it span {span} has more than 2^64 tokens"));
-        *sum = sum.checked_add(*count).ok_or_else(|| overflow().at(path.as_path()))?;
-    }
+    let mut split = sink::describe(finished, ids, &base, &mut files)?;
+    split.supervised_tokens = sink::by_span_id(&supervised);
     let part = describe(&parts, out, split, dtype.unwrap_or("int32"), run)?;
     Ok((files, part))
 }
 
-/// Writes the datasets one after another, each checked against the manifests of its parts.
+/// Writes the datasets one after another, each checked against the manifests of its parts; counts
+/// the supervised tokens by span id.
 fn write(
     inputs: &[&MergeInput],
     datasets: &[Vec<MmidxDataset>],
     layout: PrefixLayout,
     out: &Path,
-) -> Result<FinishedSplit> {
+) -> Result<(FinishedSplit, [u64; 256])> {
     let mut finished = FinishedSplit { sequences: 0, values: 0, datasets: Vec::new() };
+    let mut supervised = [0; 256];
     for ((suffix, name, _), parts) in layout.members().iter().zip(datasets) {
         let Some(concatenation) = Concatenation::new(parts)? else { continue };
-        let (bin, appended) =
-            concatenation.write_bin(&with_suffix(out, &format!("{suffix}.bin")))?;
+        let path = with_suffix(out, &format!("{suffix}.bin"));
+        let (bin, appended) = concatenation.write_bin(&path, |bytes| {
+            if *name == "span" {
+                sink::count(bytes, &mut supervised);
+            }
+        })?;
         check_contents(inputs, name, &appended)?;
         let idx = concatenation.write_idx(&with_suffix(out, &format!("{suffix}.idx")))?;
         finished.sequences = appended.iter().map(|part| part.sequences).sum();
         finished.values = bin.bytes / parts[0].index.dtype.size() as u64;
         finished.datasets.push(DatasetFiles { name, bin, idx });
     }
-    Ok(finished)
+    Ok((finished, supervised))
+}
+
+/// Writes the ids of all inputs, if one has any: nulls for those that have none.
+fn join_ids(
+    inputs: &[&MergeInput],
+    tokens: &[MmidxDataset],
+    out: &Path,
+) -> Result<Option<FinishedFile>> {
+    let found: Result<Vec<Option<IdsFile>>> = inputs.iter().map(|input| input.ids()).collect();
+    let found = found?;
+    if found.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let mut ids = IdsWriter::create(&ids_beside(out))?;
+    for (file, tokens) in found.into_iter().zip(tokens) {
+        let sequences = tokens.index.sequences;
+        let file = file.map(|file| file.of_sequences(sequences)).transpose()?;
+        let mut rows = file.map(|file| file.read(0..sequences)).transpose()?;
+        for length in tokens.lengths() {
+            let length = length?;
+            match &mut rows {
+                Some(rows) => rows.next_of(length, |identity| ids.push(identity, length))??,
+                None => ids.push(Identity::default(), length)?,
+            }
+        }
+    }
+    ids.finish().map(Some)
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {
@@ -229,14 +283,13 @@ fn describe(
         add_new(&mut source.inputs, &part.source.inputs);
         add_new(&mut provenance, &part.provenance);
     }
-    // A part states its records read and rejected for all its splits together.
     let rows = split.rows;
     let records = match inputs {
-        [] => RecordCounts { read: rows, written: rows, rejected: 0 },
-        _ => RecordCounts::sum(parts().map(|part| RecordCounts { written: 0, ..part.records }))
-            .map(|sum| RecordCounts { written: rows, ..sum })
-            .ok_or_else(|| Error::data("the records of its parts are more than 2^64").at(out))?,
+        [] => Some(RecordCounts { read: rows, written: rows, rejected: 0 }),
+        _ => RecordCounts::sum(inputs.iter().map(|input| input.part.records_of(&input.name))),
     };
+    let overflow = || Error::data("the records of its parts are more than 2^64").at(out);
+    let records = records.ok_or_else(overflow)?;
     Ok(KdPart {
         schema_version: PART_SCHEMA.to_string(),
         name: out.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned()),

@@ -1,7 +1,8 @@
-//! The root of a KD dataset: `{train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}`, the part
-//! manifests in `parts/`, and `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md
-//! beside this file.
+//! The root of a KD dataset: `{train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}`, the ids of
+//! the sequences in `ids/{train,valid}/shard_NN.parquet`, the part manifests in `parts/`, and
+//! `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md beside this file.
 
+mod ids;
 mod manifest;
 mod merge;
 mod part;
@@ -11,6 +12,7 @@ mod sink;
 mod split;
 mod target_args;
 
+pub use ids::{IDS, IdRows, IdsFile, IdsWriter, find_ids, ids_beside, ids_in_root};
 pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{

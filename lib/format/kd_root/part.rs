@@ -214,6 +214,22 @@ impl KdPart {
         Ok(None)
     }
 
+    /// The records of one of its splits. Rejected records are in none: they count with `train`,
+    /// or with `valid` where that has all rows, so that the splits add up to the part, and the
+    /// concatenations of each split to all parts together.
+    pub fn records_of(&self, split: &str) -> RecordCounts {
+        let rows = |name: &str| self.splits.get(name).map_or(0, |split| split.rows);
+        let [train, valid] = SPLITS;
+        let has_rejected = match split {
+            _ if split == train => rows(train) > 0 || rows(valid) == 0,
+            _ if split == valid => rows(train) == 0 && rows(valid) > 0,
+            _ => true,
+        };
+        let written = rows(split);
+        let rejected = if has_rejected { self.records.rejected } else { 0 };
+        RecordCounts { read: written.saturating_add(rejected), written, rejected }
+    }
+
     /// The manifest as a file that is complete but not published.
     pub fn pending(&self, path: &Path) -> Result<PendingFile> {
         json_file::pending(path, self)

@@ -17,7 +17,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::{RecordCounts, parquet};
-use crate::record::tokens::Tokens;
+use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 /// What an Arrow stream's header says of its records; NDJSON has no header, so there flags may say
@@ -151,6 +151,7 @@ impl PartSink {
     pub fn create(
         target: KdTarget,
         (layout, dtype): (PrefixLayout, MmidxDtype),
+        ids: bool,
         overwrite: bool,
         header: Header,
         asserted: &AssertedSource,
@@ -160,7 +161,7 @@ impl PartSink {
                 .hint("span-mask --align label"));
         }
         let source = asserted.or_header(&header)?;
-        let sequences = KdSink::new(&target, layout, dtype);
+        let sequences = KdSink::new(&target, layout, dtype, ids);
         let start = Instant::now();
         let written = 0;
         Ok(PartSink { target, layout, dtype, overwrite, sequences, written, header, source, start })
@@ -172,7 +173,7 @@ impl Sink for PartSink {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
         self.written += self.sequences.write(&view, |row, reason| {
-            batch.reject(row, view.id(row), reason, json!({"tokens": view.tokens(row)}));
+            batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
         })?;
         rejects.take(batch.rejected)?;
         Ok(Flow::Continue)

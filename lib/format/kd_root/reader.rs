@@ -1,8 +1,8 @@
-//! Reading datasets back into tokens records: prefixes, or all shards of a root. Ids are not
-//! stored, so they are null; segments are derived from the tokens, and null if these are not
-//! a Harmony conversation.
+//! Reading datasets back into tokens records: prefixes, or all shards of a root. Ids come from the
+//! ids files, and are null where there is none; segments are derived from the tokens, and null if
+//! these are not a Harmony conversation.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
@@ -14,16 +14,17 @@ use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
 use serde_json::{Value, json};
 
-use super::SPLITS;
 use super::part::{KdPart, find_manifest};
-use crate::batch::{Batch, DatasetReader, Header, Origin};
+use super::{IdRows, IdsFile, SPLITS, find_ids};
+use crate::batch::{Batch, DatasetReader, Header, Origin, Selected};
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::format::unchanged::changed;
 use crate::harmony::{Segments, segments_of};
-use crate::record::tokens::{TokensBuilder, masked_schema, unmasked_schema};
+use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
 
 /// A batch holds about this many tokens (1 MiB of them).
@@ -76,19 +77,14 @@ fn shards_of(directory: &Path) -> Result<Vec<PathBuf>> {
 /// Reads prefixes one after another.
 #[derive(Debug)]
 pub struct KdReader {
-    waiting: VecDeque<WaitingPrefix>,
+    /// With the runs of their sequences that are read.
+    waiting: VecDeque<(PathBuf, VecDeque<Range<u64>>)>,
+    /// Whether these were selected by their ids: then only they are checked.
+    selected: bool,
     layout: PrefixLayout,
     current: Option<OpenPrefix>,
     rows: u64,
     part: Option<KdPart>,
-}
-
-/// A prefix to be read: its sequences when it was counted, and those that are wanted.
-#[derive(Debug)]
-struct WaitingPrefix {
-    prefix: PathBuf,
-    sequences: u64,
-    rows: Range<u64>,
 }
 
 /// A prefix being read.
@@ -96,7 +92,12 @@ struct WaitingPrefix {
 struct OpenPrefix {
     prefix: Arc<str>,
     datasets: Vec<MmidxDataset>,
+    ids: Option<IdsFile>,
+    /// Those that are read after `rows`.
+    runs: VecDeque<Range<u64>>,
     rows: Range<u64>,
+    /// The ids of `rows`.
+    id_rows: Option<IdRows>,
 }
 
 impl KdReader {
@@ -121,7 +122,8 @@ impl KdReader {
         for prefix in &prefixes {
             sizes.push(open_datasets(prefix, layout)?[0].index.sequences);
         }
-        let total = sizes.iter().sum();
+        let total = checked_sum(sizes.iter().copied())
+            .ok_or_else(|| Error::data("more than 2^64 sequences"))?;
         let wanted = slice.map_or(0..total, |slice| slice.of(total));
         let mut waiting = VecDeque::new();
         let mut start = 0;
@@ -131,11 +133,12 @@ impl KdReader {
             let from = wanted.start.clamp(start, start + size) - start;
             let to = wanted.end.clamp(start, start + size) - start;
             if from < to {
-                waiting.push_back(WaitingPrefix { prefix, sequences: size, rows: from..to });
+                waiting.push_back((prefix, std::iter::once(from..to).collect()));
             }
             start += size;
         }
-        Ok(KdReader { waiting, layout, current: None, rows: wanted.end - wanted.start, part })
+        let rows = wanted.end - wanted.start;
+        Ok(KdReader { waiting, selected: false, layout, current: None, rows, part })
     }
 }
 
@@ -176,23 +179,59 @@ impl DatasetReader for KdReader {
 
     fn next_batch(&mut self, _most: u64, _games: bool) -> Result<Option<Batch>> {
         loop {
-            if let Some(open) = self.current.as_mut().filter(|open| !open.rows.is_empty()) {
+            if let Some(open) = &mut self.current
+                && open.begin_run(self.selected)?
+            {
                 let first = open.rows.start + 1;
                 let records = open.next_batch(self.layout)?;
                 let origin = Origin::numbered(open.prefix.clone(), first);
                 return Ok(Some(Batch::of_records(records, origin)));
             }
-            let Some(waiting) = self.waiting.pop_front() else { return Ok(None) };
-            let WaitingPrefix { prefix, sequences, rows } = waiting;
+            let Some((prefix, runs)) = self.waiting.pop_front() else { return Ok(None) };
             let datasets = open_datasets(&prefix, self.layout)?;
-            if datasets.iter().any(|dataset| dataset.index.sequences < sequences) {
+            let end = runs.back().map_or(0, |run| run.end);
+            if datasets.iter().any(|dataset| dataset.index.sequences < end) {
                 return Err(changed(&prefix));
             }
-            check_aligned(&datasets)?;
+            if !self.selected {
+                check_aligned(&datasets)?;
+            }
+            let ids = ids_of(&prefix, &datasets)?;
             let prefix = shown(&prefix).into();
-            self.current = Some(OpenPrefix { prefix, datasets, rows });
+            let (rows, id_rows) = (0..0, None);
+            self.current = Some(OpenPrefix { prefix, datasets, ids, runs, rows, id_rows });
         }
     }
+
+    /// Finds the sequences in the ids files, so that only they are read.
+    fn select(&mut self, ids: &HashSet<&str>) -> Result<Option<Selected>> {
+        let mut selected = Selected::default();
+        for (prefix, runs) in &mut self.waiting {
+            let datasets = open_datasets(prefix, self.layout)?;
+            let Some(file) = ids_of(prefix, &datasets)? else {
+                let cause = "has no ids file, so no sequence can be found by its id";
+                return Err(Error::usage(cause).at(prefix.as_path()));
+            };
+            let mut found = VecDeque::new();
+            for range in std::mem::take(runs) {
+                for (row, id) in file.find(ids, range)? {
+                    found.push_back(row..row + 1);
+                    selected.found.insert(id);
+                }
+            }
+            selected.records += found.len() as u64;
+            *runs = found;
+        }
+        (self.selected, self.rows) = (true, selected.records);
+        Ok(Some(selected))
+    }
+}
+
+/// The ids of a prefix: as many as it has sequences.
+fn ids_of(prefix: &Path, datasets: &[MmidxDataset]) -> Result<Option<IdsFile>> {
+    let Some(path) = find_ids(prefix)? else { return Ok(None) };
+    let sequences = datasets.first().map_or(0, |tokens| tokens.index.sequences);
+    IdsFile::open(&path)?.of_sequences(sequences).map(Some)
 }
 
 /// Opens the datasets of a prefix, the first of which holds tokens.
@@ -208,6 +247,36 @@ fn open_datasets(prefix: &Path, layout: PrefixLayout) -> Result<Vec<MmidxDataset
 }
 
 impl OpenPrefix {
+    /// Whether there are rows to read; goes on to the next run of them after the last.
+    fn begin_run(&mut self, selected: bool) -> Result<bool> {
+        while self.rows.is_empty() {
+            let Some(rows) = self.runs.pop_front() else { return Ok(false) };
+            if selected {
+                self.check_lengths(rows.start)?;
+            }
+            self.id_rows = self.ids.as_ref().map(|ids| ids.read(rows.clone())).transpose()?;
+            self.rows = rows;
+        }
+        Ok(true)
+    }
+
+    /// Checks that a sequence has one length in all datasets.
+    fn check_lengths(&self, row: u64) -> Result<()> {
+        let mut lengths = self.datasets.iter().map(|dataset| {
+            let mut length = Vec::new();
+            let read = dataset.index.read_lengths(row, 1, &mut length);
+            read.map(|()| length).map_err(|e| dataset.index_error(e))
+        });
+        let first = lengths.next().transpose()?;
+        for (length, dataset) in lengths.zip(self.datasets.iter().skip(1)) {
+            if Some(length?) != first {
+                let cause = format!("the length of sequence {row} is not that of its tokens");
+                return Err(Error::data(cause).at(dataset.idx_path()));
+            }
+        }
+        Ok(())
+    }
+
     fn next_batch(&mut self, layout: PrefixLayout) -> Result<RecordBatch> {
         let mut builder = match layout {
             PrefixLayout::Triple => TokensBuilder::masked(),
@@ -243,9 +312,13 @@ impl OpenPrefix {
                 let channel = segments.channel(segment);
                 builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
             }
-            match known {
-                true => builder.finish_record(None)?,
-                false => builder.finish_record_without_segments(None)?,
+            let mut finish = |identity: Identity<'_>| match known {
+                true => builder.finish_record(identity),
+                false => builder.finish_record_without_segments(identity),
+            };
+            match &mut self.id_rows {
+                Some(rows) => rows.next_of(length, finish)??,
+                None => finish(Identity::default())?,
             }
             self.rows.start += 1;
         }

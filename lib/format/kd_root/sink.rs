@@ -9,7 +9,7 @@ use arrow_buffer::ToByteSlice;
 use byteorder::{ByteOrder, LittleEndian};
 
 use super::manifest::is_root_manifest;
-use super::{ALL, KdSplit, MANIFEST, ValidFraction};
+use super::{ALL, IDS, IdsWriter, KdSplit, MANIFEST, ValidFraction, ids_beside, ids_in_root};
 use crate::cli::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::error::{Error, Result};
 use crate::format::mmidx::{FinishedFile, FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
@@ -70,12 +70,23 @@ impl KdTarget {
         }
     }
 
+    /// Where the ids of a split go.
+    pub(super) fn ids(&self, split: &str) -> PathBuf {
+        match self {
+            KdTarget::Root { root, name, .. } => ids_in_root(root, split, name),
+            KdTarget::Prefix(prefix) => ids_beside(prefix),
+        }
+    }
+
     /// Every file that a run may write, in the order in which they are published.
     fn files(&self) -> Vec<PathBuf> {
-        let splits = self.splits();
-        let of = |layout: PrefixLayout| splits.iter().flat_map(move |(_, p)| layout.files(p));
-        let mut files: Vec<PathBuf> =
-            [PrefixLayout::Triple, PrefixLayout::Single].into_iter().flat_map(of).collect();
+        let of_split = |(split, prefix): &(&str, PathBuf)| {
+            let layouts = [PrefixLayout::Triple, PrefixLayout::Single];
+            let mut files = layouts.map(|layout| layout.files(prefix)).concat();
+            files.push(self.ids(split));
+            files
+        };
+        let mut files: Vec<PathBuf> = self.splits().iter().flat_map(of_split).collect();
         files.push(self.manifest());
         files
     }
@@ -140,16 +151,22 @@ pub struct KdSink {
 struct SplitOutput {
     split: &'static str,
     writer: SplitWriter,
+    /// Where the ids go; `None` if they are left out.
+    ids_path: Option<PathBuf>,
+    /// Made with the first sequence.
+    ids: Option<IdsWriter>,
     /// Supervised tokens by span id.
     supervised: [u64; 256],
 }
 
 impl KdSink {
-    /// `dtype` is that of tokens without masks (int32 or uint16).
-    pub fn new(target: &KdTarget, layout: PrefixLayout, dtype: MmidxDtype) -> KdSink {
+    /// `dtype` is that of tokens without masks (int32 or uint16); `ids`: the ids are written too.
+    pub fn new(target: &KdTarget, layout: PrefixLayout, dtype: MmidxDtype, ids: bool) -> KdSink {
         let output = |(split, prefix): (&'static str, PathBuf)| SplitOutput {
             split,
             writer: SplitWriter::new(&prefix, layout, dtype),
+            ids_path: ids.then(|| target.ids(split)),
+            ids: None,
             supervised: [0; 256],
         };
         KdSink {
@@ -254,6 +271,7 @@ impl KdSink {
             &self.bytes
         };
         let lengths = run.rows.clone().map(|row| view.tokens(row).len());
+        output.push_ids(view, run.rows.clone())?;
         match view.masks_of(run.rows.clone()) {
             Some([mask, span]) if self.layout == PrefixLayout::Triple => {
                 count(span, &mut output.supervised);
@@ -274,15 +292,30 @@ impl KdSink {
         };
         let mut files = Vec::new();
         let mut splits = BTreeMap::new();
-        for SplitOutput { split, writer, supervised } in self.outputs {
+        for SplitOutput { split, writer, ids, supervised, .. } in self.outputs {
             let finished = writer.finish()?;
-            let mut described = describe(finished, &base, &mut files)?;
-            let counts = supervised.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
-            described.supervised_tokens =
-                counts.map(|(span, count)| (span.to_string(), *count)).collect();
+            let ids = ids.map(IdsWriter::finish).transpose()?;
+            let mut described = describe(finished, ids, &base, &mut files)?;
+            described.supervised_tokens = by_span_id(&supervised);
             splits.insert(split.to_string(), described);
         }
         Ok((files, splits))
+    }
+}
+
+impl SplitOutput {
+    fn push_ids(&mut self, view: &Tokens<'_>, rows: Range<usize>) -> Result<()> {
+        let Some(path) = &self.ids_path else { return Ok(()) };
+        let ids = match &mut self.ids {
+            Some(ids) => ids,
+            None => self.ids.insert(IdsWriter::create(path)?),
+        };
+        for row in rows {
+            // A longer sequence is refused when its tokens are written.
+            let tokens = i32::try_from(view.tokens(row).len()).unwrap_or(i32::MAX);
+            ids.push(view.identity(row), tokens)?;
+        }
+        Ok(())
     }
 }
 
@@ -297,8 +330,14 @@ fn any<T>(values: &[T], is_so: impl Fn(&T) -> bool) -> bool {
     values.iter().fold(false, |found, value| found | is_so(value))
 }
 
+/// The span ids that supervise something, as manifests state them.
+pub(super) fn by_span_id(counts: &[u64; 256]) -> BTreeMap<String, u64> {
+    let supervised = counts.iter().enumerate().skip(1).filter(|(_, count)| **count > 0);
+    supervised.map(|(span, count)| (span.to_string(), *count)).collect()
+}
+
 /// Adds up how often each span id is in `span`.
-fn count(span: &[u8], counts: &mut [u64; 256]) {
+pub(super) fn count(span: &[u8], counts: &mut [u64; 256]) {
     // Nearly all sequences have only the contract's ids, which are counted quickly.
     const USUAL: [u8; 3] = [0, 1, 2];
     let usual = USUAL.map(|id| memchr::memchr_iter(id, span).count());
@@ -326,6 +365,7 @@ fn check_alignment(view: &Tokens<'_>, row: usize, span: &[u8]) -> Result<(), Str
 /// The description of a finished split; its files are appended in publishing order.
 pub(super) fn describe(
     finished: FinishedSplit,
+    ids: Option<FinishedFile>,
     base: &Path,
     files: &mut Vec<PendingFile>,
 ) -> Result<KdSplit> {
@@ -347,6 +387,7 @@ pub(super) fn describe(
         add(format!("{}_bin", dataset.name), dataset.bin)?;
         indexes.push((format!("{}_idx", dataset.name), dataset.idx));
     }
-    indexes.into_iter().try_for_each(|(key, idx)| add(key, idx))?;
+    let ids = ids.map(|ids| (IDS.to_string(), ids));
+    indexes.into_iter().chain(ids).try_for_each(|(key, file)| add(key, file))?;
     Ok(split)
 }

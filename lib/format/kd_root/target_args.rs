@@ -13,7 +13,8 @@ use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub struct KdTargetArgs {
-    /// Write ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx} and ROOT/parts/SHARD.json
+    /// Write ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx}, the ids of the sequences
+    /// in ROOT/ids/{train,valid}/SHARD.parquet, and ROOT/parts/SHARD.json
     #[arg(long, value_name = "ROOT", requires = "shard", required_unless_present = "prefix")]
     #[arg(add = WithoutEffect)]
     pub root: Option<PathBuf>,
@@ -26,20 +27,29 @@ pub struct KdTargetArgs {
     #[arg(long, value_name = "F", default_value = "0.001")]
     pub valid_fraction: ValidFraction,
 
-    /// Write P_{tokens,lossmask,span}.{bin,idx} and P.part.json, without a split
+    /// Write P_{tokens,lossmask,span}.{bin,idx}, P_ids.parquet and P.part.json, without a split
     #[arg(long, value_name = "P", conflicts_with = "root", add = WithoutEffect)]
     pub prefix: Option<PathBuf>,
 
-    /// Write P.bin and P.idx only; the records need no masks
+    /// Write P.bin and P.idx instead of a triple; the records need no masks
     #[arg(long, requires = "prefix")]
     pub tokens_only: bool,
 
     /// Type of the tokens with --tokens-only
     #[arg(long, value_enum, default_value = "int32", requires = "tokens_only")]
     pub dtype: MmidxDtype,
+
+    /// Write no ids of the sequences
+    #[arg(long)]
+    pub no_ids: bool,
 }
 
 impl KdTargetArgs {
+    /// Whether the ids are written too.
+    pub fn ids(&self) -> bool {
+        !self.no_ids
+    }
+
     pub fn target(&self) -> Result<KdTarget> {
         match (&self.root, &self.shard, &self.prefix) {
             (Some(root), Some(name), _) => {

@@ -1,7 +1,7 @@
 //! Concatenating datasets: the `.bin` bytes as they are, lengths one after another, offsets and
 //! document indices renumbered. It streams: only buffers are in memory.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -46,8 +46,12 @@ impl<'a> Concatenation<'a> {
         Ok(Some(Concatenation { parts, dtype }))
     }
 
-    /// Writes the `.bin`, and returns what each part contributed.
-    pub fn write_bin(&self, path: &Path) -> Result<(FinishedFile, Vec<Appended>)> {
+    /// Writes the `.bin`, and returns what each part contributed. `look` sees all bytes.
+    pub fn write_bin(
+        &self,
+        path: &Path,
+        mut look: impl FnMut(&[u8]),
+    ) -> Result<(FinishedFile, Vec<Appended>)> {
         let mut out = HashedFile::create(path)?;
         let mut appended = Vec::new();
         let mut buffer = vec![0u8; 1 << 20];
@@ -57,12 +61,16 @@ impl<'a> Concatenation<'a> {
             let mut bin = part.bin();
             while left > 0 {
                 let wanted = left.min(buffer.len() as u64) as usize;
-                let read = bin.read(&mut buffer[..wanted]);
+                let read = match bin.read(&mut buffer[..wanted]) {
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    read => read,
+                };
                 let read = read.map_err(|e| Error::io(shown(part.bin_path()), &e))?;
                 if read == 0 {
                     return Err(Error::data("became shorter while it was read").at(part.bin_path()));
                 }
                 hash.update(&buffer[..read]);
+                look(&buffer[..read]);
                 out.write(&buffer[..read])?;
                 left -= read as u64;
             }

@@ -1,24 +1,24 @@
-//! Parquet files, read by row ranges. The crate `parquet` decodes the format.
+//! Parquet files, read by row ranges. The crate `parquet` decodes the format; where it panics on
+//! damaged files, that is an error of the file.
 
+mod batches;
 mod readable;
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
+use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use serde_json::{Value, json};
 
@@ -26,7 +26,10 @@ use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::panics::caught;
 use readable::Readable;
+
+pub use batches::ParquetBatches;
 
 /// A batch should hold about this many bytes.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -45,6 +48,10 @@ pub struct ParquetFile {
 impl ParquetFile {
     /// Reads the footer. It fails if the file is truncated or not Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
+        caught(|| ParquetFile::open_unguarded(file)).map_err(ParquetError::General)?
+    }
+
+    fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let file = Readable::new(file)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
         // The crate allocates what a column chunk claims, and panics where that is negative.
@@ -77,11 +84,6 @@ impl ParquetFile {
         self.file.len()
     }
 
-    /// An error of the crate while rows were read: what the system has said, or bad data.
-    pub fn error(&self, cause: impl Display) -> Error {
-        self.file.failure().map_or_else(|| Error::data(cause), Error::reading)
-    }
-
     /// sha256 (hex) of the footer. It holds place, size and statistics of every column chunk, so
     /// it tells two files apart without reading them whole.
     pub fn footer_sha256(&self) -> std::io::Result<String> {
@@ -97,24 +99,32 @@ impl ParquetFile {
     }
 
     /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
-    /// With `columns` only those (they must be top-level columns of the schema); utf8 columns
-    /// in `views` are read as views into the decoded pages.
+    /// With `columns` only those (they must be top-level columns of the schema).
     pub fn read(
         &self,
         rows: Range<u64>,
         columns: Option<&[String]>,
-        views: &[String],
-    ) -> Result<ParquetRecordBatchReader, ParquetError> {
+        text: Text,
+    ) -> Result<ParquetBatches, ParquetError> {
+        caught(|| self.read_unguarded(rows, columns, text)).map_err(ParquetError::General)?
+    }
+
+    fn read_unguarded(
+        &self,
+        rows: Range<u64>,
+        columns: Option<&[String]>,
+        text: Text,
+    ) -> Result<ParquetBatches, ParquetError> {
         let metadata = self.metadata.metadata();
         let mut row_groups = Vec::new();
         let (mut start, mut offset) = (0u64, None);
         let mut bytes = 0u64;
         for (index, group) in metadata.row_groups().iter().enumerate() {
-            let end = start + group.num_rows().max(0) as u64;
+            let end = start.saturating_add(group.num_rows().max(0) as u64);
             if start < rows.end && rows.start < end {
                 row_groups.push(index);
                 offset.get_or_insert(rows.start.saturating_sub(start));
-                bytes += group
+                bytes = group
                     .columns()
                     .iter()
                     .filter(|column| {
@@ -122,7 +132,7 @@ impl ParquetFile {
                         columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))
                     })
                     .map(|column| column.uncompressed_size().max(0) as u64)
-                    .sum::<u64>();
+                    .fold(bytes, u64::saturating_add);
             }
             start = end;
         }
@@ -131,8 +141,8 @@ impl ParquetFile {
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
         let file = self.file.clone();
         let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_views(views)?)
-                .with_batch_size(batch_rows as usize)
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_text(text)?)
+                .with_batch_size(batch_rows.min(batches::DECODED_ROWS) as usize)
                 .with_row_groups(row_groups)
                 .with_offset(offset.unwrap_or(0) as usize)
                 .with_limit(wanted as usize);
@@ -141,19 +151,16 @@ impl ParquetFile {
             let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));
             builder = builder.with_projection(mask);
         }
-        builder.build()
+        let decoder = builder.build()?;
+        let schema = decoder.schema();
+        Ok(ParquetBatches::new(self.file.clone(), decoder, schema, batch_rows))
     }
-}
 
-impl ParquetFile {
-    /// The footer, with some columns of utf8 taken as views.
-    fn with_views(&self, views: &[String]) -> Result<ArrowReaderMetadata, ParquetError> {
-        let viewed = |field: &FieldRef| match field.data_type() {
-            DataType::Utf8 if views.contains(field.name()) => {
-                FieldRef::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
-            }
-            _ => field.clone(),
-        };
+    /// The footer, with text and bytes taken so.
+    fn with_text(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
+        if text == Text::Plain {
+            return Ok(self.metadata.clone());
+        }
         let schema = self.schema();
         let fields: Fields = schema.fields().iter().map(viewed).collect();
         if fields == *schema.fields() {
@@ -163,6 +170,27 @@ impl ParquetFile {
         let options = ArrowReaderOptions::new().with_schema(schema);
         ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
     }
+}
+
+/// How columns of text and bytes are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// As the schema has them.
+    Plain,
+    /// As views into the decoded pages: a text that many rows share is in memory once.
+    Views,
+}
+
+/// A field whose text and bytes, also those in lists and structs, are views.
+fn viewed(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::List(item) => DataType::List(viewed(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(viewed).collect()),
+        _ => return field.clone(),
+    };
+    FieldRef::new(field.as_ref().clone().with_data_type(data_type))
 }
 
 /// What identifies a Parquet file without reading all of it: name, size, rows, footer hash; `None`
@@ -204,8 +232,13 @@ pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// How every file of ours is written.
+pub(super) fn writer_properties() -> WriterPropertiesBuilder {
+    WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()))
+}
+
 /// Memory that a row group may take before it is written.
-const ROW_GROUP_BYTES: usize = 64 << 20;
+pub(super) const ROW_GROUP_BYTES: usize = 64 << 20;
 /// The most rows in a row group.
 const ROW_GROUP_ROWS: usize = 1 << 17;
 
@@ -217,10 +250,8 @@ pub struct ParquetSink {
 
 impl ParquetSink {
     pub fn create(path: &Path, schema: SchemaRef) -> Result<ParquetSink> {
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
-            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-            .build();
+        let properties =
+            writer_properties().set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build();
         let file = PendingFile::create(path)?;
         let path = shown(path);
         let writer = ArrowWriter::try_new(file, schema, Some(properties));
@@ -246,7 +277,7 @@ impl ParquetSink {
     }
 }
 
-fn write_error(path: &str, error: ParquetError) -> Error {
+pub(super) fn write_error(path: &str, error: ParquetError) -> Error {
     match error {
         ParquetError::External(inner) => match inner.downcast_ref::<std::io::Error>() {
             Some(error) => Error::write(path, error),

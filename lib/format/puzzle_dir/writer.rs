@@ -21,7 +21,7 @@ use crate::error::{Error, Result, shown};
 use crate::format::{json_file, standing_in};
 use crate::json::PythonFormatter;
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
-use crate::record::puzzle::{Puzzle, Puzzles};
+use crate::record::puzzle::{self, Puzzle, Puzzles};
 
 /// The most sets of a split: each keeps five files open.
 const MAX_SETS: usize = 32;
@@ -47,7 +47,8 @@ impl Sink for PuzzleWriter {
             let example = view.get(row);
             let pushed = self.push(&example).map_err(|e| e.at(batch.origin.place(row)))?;
             if let Err(reason) = pushed {
-                batch.reject(row, Some(example.puzzle), reason, example.to_json());
+                let name = Some(example.puzzle);
+                batch.reject_row((&records, row), name, reason, puzzle::to_json);
             }
         }
         rejects.take(batch.rejected)?;

@@ -1,0 +1,158 @@
+//! The ids files of a dataset: that they are of its sequences, that the split follows from the
+//! ids, and ids that occur more than once.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::frames::ValidPrefix;
+use super::{Prefix, PrefixSet};
+use crate::check::inventory::{self, name_of};
+use crate::check::repeats::{Repeats, hash};
+use crate::check::{At, Findings, checks};
+use crate::error::Result;
+use crate::files;
+use crate::format::kd_root::{IDS, IdsFile, SPLITS, ValidFraction, find_ids};
+
+checks! {
+    FORM: Error Structure "kd.ids.form",
+        "an ids file that cannot be read: which records its sequences are is not known",
+        hint "write the shard again";
+    ROWS: Error Structure "kd.ids.rows",
+        "the rows of an ids file are not of the sequences: ids stand beside other texts";
+    SPLIT: Error Content "kd.ids.split",
+        "an id that its hash puts into the other split: the model is validated on what it learns",
+        hint "both splits come from the ids and one valid_fraction; write the shards again";
+    REPEATED: Warning Content "kd.ids.repeated",
+        "an id that is there already: a record counts double, or two have one id";
+    SURPLUS: Warning Structure "kd.ids.surplus",
+        "an ids file without its triple: of a shard that was removed, or is not finished";
+}
+
+/// What the ids files of a dataset have shown so far.
+pub(super) struct IdChecker {
+    fraction: Option<ValidFraction>,
+    repeats: Option<Repeats>,
+    /// The ids file of each prefix, by the prefix's number.
+    files: Vec<PathBuf>,
+    /// Prefixes with ids, and all.
+    counts: (usize, usize),
+}
+
+impl IdChecker {
+    /// `fraction` is the share of valid that the manifests state.
+    pub fn new(fraction: Option<f64>, findings: &Findings<'_>) -> IdChecker {
+        // The shortest decimal number of a float is the one that was given.
+        let fraction = fraction.and_then(|fraction| fraction.to_string().parse().ok());
+        let repeats = findings.wants(&REPEATED).then(Repeats::default);
+        IdChecker { fraction, repeats, files: Vec::new(), counts: (0, 0) }
+    }
+
+    /// Checks the ids of a prefix, if it has any.
+    pub fn check(
+        &mut self,
+        prefix: &Prefix,
+        valid: &ValidPrefix,
+        findings: &mut Findings<'_>,
+    ) -> Result<()> {
+        self.counts.1 += 1;
+        let Some(path) = find_ids(&prefix.path)? else { return Ok(()) };
+        self.counts.0 += 1;
+        self.files.push(path.clone());
+        let outcome =
+            IdsFile::open(&path).and_then(|file| self.rows(&file, prefix, valid, findings));
+        inventory::readable(outcome, &path, findings, || Ok(&FORM)).map(|_| ())
+    }
+
+    fn rows(
+        &mut self,
+        file: &IdsFile,
+        prefix: &Prefix,
+        valid: &ValidPrefix,
+        findings: &mut Findings<'_>,
+    ) -> Result<()> {
+        let (rows, sequences) = (file.rows(), valid.sequences);
+        if rows != sequences {
+            let message = format_args!("has {rows} rows; there are {sequences} sequences");
+            findings.add(&ROWS, file.path(), message);
+            return Ok(());
+        }
+        let Some(tokens) = valid.datasets.first() else { return Ok(()) };
+        let set = self.files.len() - 1;
+        let mut rows = file.read(0..sequences)?;
+        for (number, length) in (0..).zip(tokens.lengths()) {
+            let length = length?;
+            rows.next(|identity, tokens| -> Result<()> {
+                let at = At::file(file.path()).record("row", number).id(identity.id);
+                if tokens != length {
+                    let message = format_args!("is of {tokens} tokens, its sequence has {length}");
+                    findings.add(&ROWS, at, message);
+                }
+                let Some(id) = identity.id else { return Ok(()) };
+                self.split(id, at, prefix, findings);
+                match &mut self.repeats {
+                    Some(repeats) => repeats.add(hash(&[id.as_bytes()]), set, number),
+                    None => Ok(()),
+                }
+            })??;
+        }
+        Ok(())
+    }
+
+    fn split(&self, id: &str, at: At<'_>, prefix: &Prefix, findings: &mut Findings<'_>) {
+        let (Some(split), Some(fraction)) = (prefix.split, &self.fraction) else { return };
+        let [train, valid] = SPLITS;
+        let by_hash = if fraction.is_valid(id) { valid } else { train };
+        if split != by_hash {
+            let fraction = fraction.as_f64();
+            let message = format_args!("is in {split}; with {fraction} it belongs to {by_hash}");
+            findings.add(&SPLIT, at, message);
+        }
+    }
+
+    /// Reports what needs all prefixes: repeated ids, and ids without a triple.
+    pub fn finish(
+        self,
+        set: &PrefixSet,
+        notes: &mut Vec<String>,
+        findings: &mut Findings<'_>,
+    ) -> Result<()> {
+        if let (with @ 1.., all) = self.counts
+            && with < all
+        {
+            notes.push(format!("{with} of {all} prefixes have ids"));
+        }
+        let files = &self.files;
+        self.repeats.unwrap_or_default().candidates(|places| {
+            let [first, others @ ..] = places else { return Ok(()) };
+            for place in others {
+                let name = match first.set == place.set {
+                    true => String::new(),
+                    false => format!("{}, ", files[first.set].display()),
+                };
+                let at = At::file(&files[place.set]).record("row", place.number);
+                findings.add(
+                    &REPEATED,
+                    at,
+                    format_args!("has the id of {name}row {}", first.number),
+                );
+            }
+            Ok(())
+        })?;
+        surplus(set, files, findings)
+    }
+}
+
+/// Ids files in the root that are of no prefix.
+fn surplus(set: &PrefixSet, known: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
+    let known: BTreeSet<&Path> = known.iter().map(PathBuf::as_path).collect();
+    for split in SPLITS.into_iter().filter(|_| set.is_root) {
+        let directory = set.base.join(IDS).join(split);
+        for path in files::paths_if_there(&directory)? {
+            let name = name_of(&path);
+            if name.ends_with(".parquet") && !name.starts_with('.') && !known.contains(&*path) {
+                findings.add(&SURPLUS, &path, "has no triple beside it");
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! The ids files beside the triples: one row a sequence, which says what record it is. The rows
+//! are in `lib/record/ids.rs`; where the files are is in FORMAT.md.
+//!
+//! The bytes depend on the rows alone: pages and row groups end after numbers of rows and bytes
+//! of ids, whatever batches the rows came in.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::SchemaRef;
+use parquet::arrow::ArrowWriter;
+
+use super::SPLITS;
+use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::format::mmidx::{FinishedFile, HashedFile, with_suffix};
+use crate::format::parquet::{
+    ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, read_error, write_error, writer_properties,
+};
+use crate::record::columns::ColumnBuilder;
+use crate::record::ids::{IdBuilder, IdColumns, schema};
+use crate::record::tokens::Identity;
+
+/// Its name among the files of a split in manifests.
+pub const IDS: &str = "ids";
+/// Rows, or bytes of text, that are given to the encoder at once.
+const CHUNK_ROWS: usize = 1 << 13;
+const CHUNK_BYTES: usize = 1 << 20;
+/// The most rows in a row group.
+const ROW_GROUP_ROWS: usize = 1 << 17;
+
+/// The ids file of a prefix outside a root.
+pub fn ids_beside(prefix: &Path) -> PathBuf {
+    with_suffix(prefix, "_ids.parquet")
+}
+
+/// The ids file of a root's shard.
+pub fn ids_in_root(root: &Path, split: &str, name: &str) -> PathBuf {
+    root.join(IDS).join(split).join(format!("{name}.parquet"))
+}
+
+/// The ids file of a prefix, beside it or in the `ids` of its root, if there is one.
+pub fn find_ids(prefix: &Path) -> Result<Option<PathBuf>> {
+    let mut places = vec![ids_beside(prefix)];
+    let split = prefix.parent().and_then(|parent| parent.file_name()?.to_str());
+    let root = prefix.parent().and_then(Path::parent);
+    let name = prefix.file_name().and_then(|name| name.to_str());
+    if let (Some(split), Some(root), Some(name)) = (split, root, name)
+        && SPLITS.contains(&split)
+    {
+        places.push(ids_in_root(root, split, name));
+    }
+    Ok(files::find(&places, |path| files::is_file(path))?.cloned())
+}
+
+/// Writes the ids of one split. The file is created with it.
+pub struct IdsWriter {
+    writer: ArrowWriter<HashedFile>,
+    path: String,
+    /// Rows that wait for the encoder.
+    waiting: IdBuilder,
+    /// What is in the row group.
+    rows: usize,
+    bytes: usize,
+}
+
+impl IdsWriter {
+    pub fn create(path: &Path) -> Result<IdsWriter> {
+        let file = HashedFile::create(path)?;
+        let path = shown(path);
+        let properties = writer_properties().set_max_row_group_row_count(None).build();
+        let writer = ArrowWriter::try_new(file, SchemaRef::new(schema()), Some(properties));
+        let writer = writer.map_err(|e| write_error(&path, e))?;
+        Ok(IdsWriter { writer, path, waiting: IdBuilder::default(), rows: 0, bytes: 0 })
+    }
+
+    /// Adds a sequence of `tokens` tokens.
+    pub fn push(&mut self, identity: Identity<'_>, tokens: i32) -> Result<()> {
+        self.waiting.push(identity, tokens);
+        let text = self.waiting.id.bytes.len() + self.waiting.input.bytes.len();
+        match self.waiting.rows() >= CHUNK_ROWS || text >= CHUNK_BYTES {
+            true => self.encode(),
+            false => Ok(()),
+        }
+    }
+
+    fn encode(&mut self) -> Result<()> {
+        let rows = std::mem::take(&mut self.waiting);
+        self.rows += rows.rows();
+        self.bytes += rows.id.bytes.len() + rows.input.bytes.len();
+        let failed = |e| write_error(&self.path, e);
+        self.writer.write(&rows.finish()?).map_err(failed)?;
+        if self.rows >= ROW_GROUP_ROWS || self.bytes >= ROW_GROUP_BYTES {
+            self.writer.flush().map_err(failed)?;
+            (self.rows, self.bytes) = (0, 0);
+        }
+        Ok(())
+    }
+
+    /// Completes the file; it is not published.
+    pub fn finish(mut self) -> Result<FinishedFile> {
+        self.encode()?;
+        let file = self.writer.into_inner();
+        file.map_err(|e| write_error(&self.path, e))?.finish()
+    }
+}
+
+/// An ids file.
+#[derive(Debug)]
+pub struct IdsFile {
+    path: PathBuf,
+    file: ParquetFile,
+}
+
+impl IdsFile {
+    /// Fails with an error of the kind `Data` if it is none.
+    pub fn open(path: &Path) -> Result<IdsFile> {
+        let file = std::fs::File::open(path).map_err(|e| Error::io(path, &e))?;
+        let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
+        let schema = schema();
+        let there = file.schema();
+        let known = |name: &String| there.field_with_name(name).map(|field| field.data_type());
+        for field in schema.fields() {
+            if known(field.name()).ok() != Some(field.data_type()) {
+                let wanted = field.data_type().to_string().to_lowercase();
+                let cause = format!("is no ids file: no column {} of {wanted}", field.name());
+                return Err(Error::data(cause).at(path));
+            }
+        }
+        Ok(IdsFile { path: path.to_path_buf(), file })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The number of sequences.
+    pub fn rows(&self) -> u64 {
+        self.file.rows()
+    }
+
+    /// The same, if it has this number of sequences.
+    pub fn of_sequences(self, sequences: u64) -> Result<IdsFile> {
+        match self.rows() {
+            rows if rows == sequences => Ok(self),
+            rows => {
+                let cause = format!("has {rows} rows; there are {sequences} sequences");
+                Err(Error::data(cause).at(self.path()))
+            }
+        }
+    }
+
+    /// The rows of a range, one after another.
+    pub fn read(&self, rows: Range<u64>) -> Result<IdRows> {
+        let names: Vec<String> =
+            schema().fields().iter().map(|field| field.name().clone()).collect();
+        let batches = self.batches(rows.clone(), &names)?;
+        let batch = RecordBatch::new_empty(SchemaRef::new(schema()));
+        Ok(IdRows { path: self.path.clone(), batches, batch, row: 0, number: rows.start })
+    }
+
+    /// The rows of a range that have one of these ids, with the id.
+    pub fn find(&self, ids: &HashSet<&str>, rows: Range<u64>) -> Result<Vec<(u64, String)>> {
+        let mut found = Vec::new();
+        let mut first = rows.start;
+        for batch in self.batches(rows, &["id".to_string()])? {
+            let batch = batch.map_err(|e| e.at(self.path()))?;
+            let column = batch.columns().first().and_then(|column| column.as_string_opt::<i32>());
+            let column = column.ok_or_else(|| Error::data("has no ids").at(self.path()))?;
+            for (row, id) in (first..).zip(column) {
+                found.extend(id.filter(|id| ids.contains(id)).map(|id| (row, id.to_string())));
+            }
+            first += column.len() as u64;
+        }
+        Ok(found)
+    }
+
+    fn batches(&self, rows: Range<u64>, columns: &[String]) -> Result<ParquetBatches> {
+        let batches = self.file.read(rows, Some(columns), Text::Plain);
+        batches.map_err(|e| read_error(&e).at(self.path()))
+    }
+}
+
+/// The rows of an ids file, one after another.
+pub struct IdRows {
+    path: PathBuf,
+    batches: ParquetBatches,
+    batch: RecordBatch,
+    /// The next row of the batch.
+    row: usize,
+    /// Its number in the file.
+    number: u64,
+}
+
+impl std::fmt::Debug for IdRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("IdRows").field("path", &self.path).field("number", &self.number).finish()
+    }
+}
+
+impl IdRows {
+    /// Calls `each` with the next row: what it identifies, and its number of tokens.
+    pub fn next<R>(&mut self, each: impl FnOnce(Identity<'_>, i32) -> R) -> Result<R> {
+        while self.row >= self.batch.num_rows() {
+            let Some(batch) = self.batches.next() else {
+                let cause = format!("ends at row {}; the file is damaged", self.number);
+                return Err(Error::data(cause).at(self.path.as_path()));
+            };
+            self.batch = batch.map_err(|e| e.at(self.path.as_path()))?;
+            self.row = 0;
+        }
+        let columns = IdColumns::of(&self.batch)?;
+        let row = self.row;
+        self.row += 1;
+        self.number += 1;
+        Ok(each(columns.identity(row), columns.tokens.get(row).unwrap_or(-1)))
+    }
+
+    /// The same of a sequence of `length` tokens; another number of tokens is bad data.
+    pub fn next_of<R>(&mut self, length: i32, each: impl FnOnce(Identity<'_>) -> R) -> Result<R> {
+        let number = self.number;
+        let (tokens, answer) = self.next(|identity, tokens| (tokens, each(identity)))?;
+        if tokens != length {
+            let cause = format!("row {number} is of {tokens} tokens, the sequence has {length}");
+            return Err(Error::data(cause).at(self.path.as_path()));
+        }
+        Ok(answer)
+    }
+}

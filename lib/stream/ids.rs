@@ -1,0 +1,96 @@
+//! Records by their ids, where all must be read to find them.
+
+use std::collections::HashSet;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
+use arrow_cast::cast;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_select::filter::filter_record_batch;
+
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+
+/// The columns that may hold an id; the first that is not null counts.
+const COLUMNS: [&str; 2] = ["synth_id", "id"];
+
+/// Keeps the records with some ids.
+pub(super) struct IdFilter {
+    wanted: Vec<String>,
+    found: HashSet<String>,
+    /// The columns that hold ids.
+    fields: Vec<Field>,
+    /// What the batches are cut to, if that is not what is read.
+    columns: Option<SchemaRef>,
+}
+
+impl IdFilter {
+    /// For records of a schema.
+    pub fn new(ids: &[String], schema: &Schema) -> Result<IdFilter> {
+        let fields = COLUMNS.iter().filter_map(|name| schema.field_with_name(name).ok());
+        let fields: Vec<Field> = fields.cloned().collect();
+        if fields.is_empty() {
+            let names = COLUMNS.join(", ");
+            return Err(Error::usage(format!("--id: the records have no id ({names})")));
+        }
+        Ok(IdFilter { wanted: ids.to_vec(), found: HashSet::new(), fields, columns: None })
+    }
+
+    /// What must be read where these columns are asked for.
+    pub fn schema(&mut self, schema: SchemaRef) -> SchemaRef {
+        let is_new = |field: &&Field| schema.column_with_name(field.name()).is_none();
+        let more: Vec<Field> = self.fields.iter().filter(is_new).cloned().collect();
+        if more.is_empty() {
+            return schema;
+        }
+        let fields = schema.fields().iter().map(|field| field.as_ref().clone()).chain(more);
+        let read = Schema::new(fields.collect::<Vec<Field>>());
+        self.columns = Some(schema);
+        read.into()
+    }
+
+    /// Drops the records with other ids.
+    pub fn apply(&mut self, batch: &mut Batch) -> Result<()> {
+        let kept = self.kept(&batch.records)?;
+        let mut records = filter_record_batch(&batch.records, &kept)?;
+        if let Some(columns) = &self.columns {
+            let places: Vec<usize> = (0..columns.fields().len()).collect();
+            records = records.project(&places)?;
+        }
+        batch.records = records;
+        Ok(())
+    }
+
+    fn kept(&mut self, records: &RecordBatch) -> Result<BooleanArray> {
+        let mut columns: Vec<StringArray> = Vec::new();
+        for field in &self.fields {
+            if let Some(column) = records.column_by_name(field.name()) {
+                columns.push(cast(column, &DataType::Utf8)?.as_string::<i32>().clone());
+            }
+        }
+        let of = |row: usize| {
+            let known = columns.iter().find(|column| column.is_valid(row));
+            let id = known.map(|column| column.value(row))?;
+            self.wanted.iter().find(|wanted| *wanted == id)
+        };
+        let ids: Vec<Option<&String>> = (0..records.num_rows()).map(of).collect();
+        self.found.extend(ids.iter().flatten().map(|id| id.to_string()));
+        Ok(ids.iter().map(|id| Some(id.is_some())).collect())
+    }
+
+    /// Whether all ids were found.
+    pub fn finish(&self) -> Result<()> {
+        all_found(&self.wanted, &self.found)
+    }
+}
+
+/// An error if some ids were not found.
+pub(super) fn all_found(wanted: &[String], found: &HashSet<String>) -> Result<()> {
+    let missing = wanted.iter().filter(|id| !found.contains(*id));
+    let missing: Vec<String> = missing.map(|id| format!("{id:?}")).collect();
+    match missing.len() {
+        0 => Ok(()),
+        1 => Err(Error::data(format!("no record has the id {}", missing[0]))),
+        _ => Err(Error::data(format!("no record has the ids {}", missing.join(", ")))),
+    }
+}

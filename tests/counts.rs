@@ -1,0 +1,99 @@
+//! What manifests count is true: of the whole, whatever slices, parts, splits and concatenations it
+//! went through.
+
+mod common;
+
+use common::{TempDir, bash, conversations, data, tool};
+use serde_json::{Value, json};
+
+fn counts(read: u64, written: u64, rejected: u64) -> Value {
+    json!({"read": read, "written": written, "rejected": rejected})
+}
+
+/// Slices of `in.ndjson` as roots, both splits concatenated into `whole`, and its manifest.
+fn join_slices(dir: &TempDir, slices: u64, fraction: &str) {
+    bash(&format!(
+        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow; last=$(({slices} - 1))
+         for i in $(seq 0 $last); do harmony-tok in.ndjson --slice $i/{slices} --on-error skip -q \
+             | span-mask -q | mmidx-write --root part$i --shard s --valid-fraction {fraction}; done
+         for split in train valid; do
+             mmidx-write --prefix whole/$split/s \
+                 --concat $(for i in $(seq 0 $last); do echo part$i/$split/s; done); done
+         ds-manifest whole -q && ds-check whole --only kd",
+        dir.path().display()
+    ))
+    .ok();
+}
+
+fn sum_of_parts(dir: &TempDir) -> Vec<u64> {
+    let parts = ["train", "valid"].map(|split| dir.json(&format!("whole/{split}/s.part.json")));
+    let of = |name: &str| parts.iter().map(|part| part["records"][name].as_u64().unwrap()).sum();
+    ["read", "written", "rejected"].map(of).to_vec()
+}
+
+#[test]
+fn slices_joined_are_the_whole() {
+    for (fraction, slices) in [("0.1", 4), ("0", 3), ("1", 3), ("0.5", 1)] {
+        let dir = TempDir::new();
+        dir.write("in.ndjson", conversations(50));
+        join_slices(&dir, slices, fraction);
+        assert_eq!(dir.json("whole/manifest.json")["records"], counts(50, 50, 0), "{fraction}");
+        assert_eq!(sum_of_parts(&dir), [50, 50, 0], "{fraction}");
+    }
+}
+
+#[test]
+fn rejected_records_count_once() {
+    for (fraction, slices) in [("0.3", 4), ("0", 2), ("1", 2)] {
+        let dir = TempDir::new();
+        let lines = conversations(10) + "{\"id\": \"x\"}\n" + &conversations(10) + "{}\n";
+        dir.write("in.ndjson", lines);
+        join_slices(&dir, slices, fraction);
+        assert_eq!(dir.json("whole/manifest.json")["records"], counts(22, 20, 2), "{fraction}");
+        assert_eq!(sum_of_parts(&dir), [22, 20, 2], "{fraction}");
+        for split in ["train", "valid"] {
+            let part = dir.json(&format!("whole/{split}/s.part.json"));
+            assert_eq!(part["records"]["written"], part["splits"]["all"]["rows"]);
+        }
+    }
+}
+
+/// Concatenations of concatenations, and of prefixes without a split.
+#[test]
+fn prefixes_joined_are_the_whole() {
+    let dir = TempDir::new();
+    dir.write("in.ndjson", conversations(20) + "{}\n");
+    bash(&format!(
+        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+         for i in 0 1 2; do harmony-tok in.ndjson --slice $i/3 --on-error skip -q | span-mask -q \
+             | mmidx-write --prefix p$i; done
+         mmidx-write --concat p0 p1 p2 --prefix q; mmidx-write --concat q --prefix r
+         mmidx-write --concat p0 p1 p2 --foreign --prefix f; ds-check r f",
+        dir.path().display()
+    ))
+    .ok();
+    for name in ["q", "r"] {
+        assert_eq!(dir.json(&format!("{name}.part.json"))["records"], counts(21, 20, 1), "{name}");
+    }
+    // Nothing is known of what a foreign dataset read; its supervised tokens are in its masks.
+    let foreign = dir.json("f.part.json");
+    assert_eq!(foreign["records"], counts(20, 20, 0));
+    let spans = |part: &Value| part["splits"]["all"]["supervised_tokens"].clone();
+    assert_eq!(spans(&foreign), spans(&dir.json("q.part.json")));
+}
+
+#[test]
+fn a_foreign_root_passes_ds_check() {
+    let Some(data) = data("kd_wild/smoke") else { return };
+    let dir = TempDir::new();
+    let out = dir.at("all");
+    let shards = [0, 1, 2, 3].map(|n| data.join(format!("train/shard_0{n}")).display().to_string());
+    let concat = ["--concat"].map(str::to_string).into_iter().chain(shards);
+    let arguments: Vec<String> = concat.collect();
+    tool("mmidx-write").args(&arguments).args(&["--foreign", "--prefix", &out]).run().silent();
+    tool("ds-check").args(&[&out]).run().ok();
+    let part = dir.json("all.part.json");
+    assert_eq!(part["records"], counts(888, 888, 0));
+    let spans = part["splits"]["all"]["supervised_tokens"].as_object().unwrap();
+    assert_eq!(spans.keys().collect::<Vec<_>>(), ["1", "2"]);
+}
