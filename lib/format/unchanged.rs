@@ -146,7 +146,7 @@ mod tests {
         let files = ["steps.npy", "train/a_tokens.idx", "manifest.json"];
         let write = |name: &str| fs::write(at(name), "x").unwrap();
         for name in files {
-            files.map(write);
+            files.into_iter().for_each(write);
             let noted = Unchanged::of(&[directory.path().to_path_buf()]).unwrap();
             noted.check().unwrap();
             fs::write(at("steps-00001.npy"), "").unwrap();
