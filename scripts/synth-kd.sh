@@ -18,6 +18,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --overwrite               replace what is in ROOT
   --resume                  keep the shards that are finished with the same settings
   --on-error fail|skip      what to do with a bad record (fail)
+  --no-input-check          do not compare the shards with INPUT_DIR/manifest.json
   --no-check                do not run ds-check on ROOT
   -h, --help
 
@@ -38,7 +39,7 @@ number() {
 }
 
 fraction=0.001 jobs=$(nproc) max_rows='' max_rows_per_shard='' max_tokens=''
-overwrite='' resume='' on_error=fail check=1
+overwrite='' resume='' on_error=fail check=1 no_input_check=''
 positional=()
 while (($#)); do
     case $1 in
@@ -46,6 +47,7 @@ while (($#)); do
     --overwrite) overwrite=1 && shift && continue ;;
     --resume) resume=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
+    --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --max-rows | --max-rows-per-shard | --max-tokens | --on-error)
         (($# > 1)) || die "$1 needs a value"
@@ -80,6 +82,9 @@ shopt -u nullglob
 [[ -z $(ls -A "$root" 2>/dev/null) || -n $overwrite || -n $resume ]] ||
     die "$root is not empty; try: --resume, or --overwrite"
 
+# A shard that the manifest names and that is not there would be missed by nobody.
+[[ -n $no_input_check ]] || ds-manifest --check-input "$input" || exit
+
 # One line for each shard: its name, its file, its limits. Rows are divided in name order.
 plan=() names=() left=$max_rows
 for file in "${files[@]}"; do
@@ -103,7 +108,7 @@ run_shard() {
     IFS=$'\t' read -r name file rows tokens <<<"${1//$'\t\t'/$'\t-\t'}"
     [[ ${rows:--} == - ]] || limits+=(--limit "$rows") source+=(--source-limit "$rows")
     [[ -z ${tokens:-} ]] || limits+=(--max-tokens "$tokens") source+=(--source-max-tokens "$tokens")
-    source+=(--source "$file")
+    source+=(--source "$file" ${NO_INPUT_CHECK:+"$NO_INPUT_CHECK"})
     local part=(mmidx-write --root "$ROOT" --shard "$name" --valid-fraction "$FRACTION")
     if [[ -n $RESUME ]] && "${part[@]}" --status "${source[@]}" >/dev/null 2>&1; then
         return 0
@@ -117,7 +122,7 @@ run_shard() {
         part+=(--expect-records "$expected")
     fi
     local status
-    harmony-tok "$file" "${limits[@]}" --on-error "$ON_ERROR" "${quiet[@]}" |
+    harmony-tok "$file" "${limits[@]}" ${NO_INPUT_CHECK:+"$NO_INPUT_CHECK"} --on-error "$ON_ERROR" "${quiet[@]}" |
         span-mask --progress never |
         "${part[@]}" "${source[@]}" --progress never && return 0
     status=("${PIPESTATUS[@]}")
@@ -131,7 +136,7 @@ run_shard() {
 }
 export -f run_shard
 export GRISTMILL_TO=${GRISTMILL_TO:-arrow}
-export ROOT=$root FRACTION=$fraction OVERWRITE=$overwrite RESUME=$resume ON_ERROR=$on_error
+export ROOT=$root FRACTION=$fraction OVERWRITE=$overwrite RESUME=$resume ON_ERROR=$on_error NO_INPUT_CHECK=$no_input_check
 
 # The root's manifest says that all is complete: it is removed first and written last.
 rm -f "$root/manifest.json"

@@ -101,6 +101,9 @@ impl KdSource {
 pub struct InputManifest {
     pub path: String,
     pub sha256: String,
+    /// Whether the inputs were compared with it; `None` in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<bool>,
 }
 
 /// Which part of its inputs a part holds; null is no limit.

@@ -2,6 +2,8 @@
 
 mod readable;
 
+mod manifest;
+
 use std::fmt::Display;
 use std::fs::File;
 use std::io;
@@ -21,6 +23,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use serde_json::{Value, json};
+
+pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
 use crate::cli::{PendingFile, publish};
 use crate::digest::sha256_hex;
