@@ -303,3 +303,19 @@ fn concatenated_roots_are_good() {
         found(&[&good.dir().at(name)]).nothing();
     }
 }
+
+/// Loaders divide by it.
+#[test]
+fn a_mean_of_nothing_is_an_error() {
+    let good = Good::new();
+    for mean in ["0", "0.0", "-1.0"] {
+        let dir = good.copy();
+        let path = "domino/test/dataset.json";
+        let mut fields = dir.json(path);
+        fields["mean_puzzle_examples"] = serde_json::from_str(mean).unwrap();
+        dir.write(path, fields.to_string());
+        let arguments = [dir.at("domino/test"), "--only".into(), "puzzle.dataset".into()];
+        let run = tool("ds-check").args(&arguments).run();
+        assert!(run.code() == Some(1) && run.text().contains("mean_puzzle_examples"), "{run:?}");
+    }
+}

@@ -131,7 +131,8 @@ pub struct KdFiles {
     /// Relative to the directory that the manifest describes: ROOT, or that of the prefix.
     pub paths: BTreeMap<String, String>,
     pub bytes: BTreeMap<String, u64>,
-    /// In hexadecimal.
+    /// In hexadecimal. Published builders leave it out.
+    #[serde(default)]
     pub sha256: BTreeMap<String, String>,
 }
 
