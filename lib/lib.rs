@@ -17,6 +17,7 @@
 //! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | |
+//! | [`panics`] | panics of the crates that decode, caught at the readers' edge | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
 //! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs | `error` |
 //! | [`batch`] | what passes from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
@@ -50,6 +51,7 @@ pub mod game2048;
 pub mod harmony;
 pub mod json;
 pub mod ordered;
+pub mod panics;
 pub mod puzzle;
 pub mod record;
 pub mod runner;

@@ -167,11 +167,11 @@ impl<S: Sink> State<S> {
             read: self.read + dropped_before,
             rejected: self.rejects.count() + dropped_before,
         };
+        self.rejects.publish()?;
         let warnings = self.sink.finish(counts)?;
         self.progress.finish();
-        for warning in warnings.iter().filter(|_| !runner.common.quiet) {
-            runner.tool.tell(&format!("warning: {warning}"));
-        }
-        self.rejects.finish(runner.tool.name())
+        runner.tool.warn(&warnings, runner.common);
+        self.rejects.report(runner.tool.name());
+        Ok(())
     }
 }

@@ -5,15 +5,19 @@ set -euo pipefail
 
 usage() {
     cat <<'EOT'
-Usage: scripts/merge-packs.sh OUT IN... [options]
+Usage: scripts/merge-packs.sh --output OUT IN... [options]
+       scripts/merge-packs.sh --output OUT --left IN --right IN [options]
 
   OUT receives the games of every IN in that order: steps.npy (or steps-00000.npy, ...),
-  valuation_types.json, metadata.db and manifest.json. It must not overlap with any IN.
+  valuation_types.json, metadata.db and manifest.json. It must not overlap with any IN. Each IN must
+  be what its own manifest says.
 
-  --shard-rows N    rows in each file but the last (all in one)
-  --overwrite       replace the pack in OUT
-  --delete-inputs   delete the files of every IN once OUT has passed ds-check
-  --no-check        do not run ds-check on OUT
+  --shard-rows N          rows in each file but the last (all in one)
+  --jobs N, --workers N   threads of the checks (all processors)
+  --overwrite             replace the pack in OUT
+  --delete-inputs         delete the files of every IN (at least two) once OUT has passed ds-check,
+                          if they are still the files that were read
+  --no-check              do not run ds-check, neither on the INs nor on OUT
   -h, --help
 
   Exit codes: 0 done, 1 bad data (if OUT fails ds-check, it and the inputs are kept), 2 usage, a
@@ -21,49 +25,49 @@ Usage: scripts/merge-packs.sh OUT IN... [options]
 EOT
 }
 
-die() {
-    echo "merge-packs.sh: $1" >&2
-    exit "${2:-2}"
-}
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-number() {
-    [[ $2 =~ ^[1-9][0-9]*$ ]] || die "$1 needs a number of at least 1, not '$2'"
-}
-
-delete='' check=1 pack=()
-positional=()
+jobs=$(nproc) out='' delete='' check=1 pack=()
+left='' right='' inputs=()
 while (($#)); do
     case $1 in
     -h | --help) usage && exit 0 ;;
     --overwrite) pack+=(--overwrite) && shift && continue ;;
     --delete-inputs) delete=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
-    --) shift && positional+=("$@") && break ;;
+    --) shift && inputs+=("$@") && break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    --shard-rows)
+    -o | --output | --left | --right | --shard-rows | --jobs | --workers)
         (($# > 1)) || die "$1 needs a value"
-        number "$1" "$2" && pack+=(--shard-rows "$2")
-        ;;
+        ;;&
+    -o | --output) out=$2 ;;
+    --left) left=$2 ;;
+    --right) right=$2 ;;
+    --shard-rows) number "$1" "$2" 1 && pack+=(--shard-rows "$2") ;;
+    --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
     -*) die "unknown option $1; see --help" ;;
-    *) positional+=("$1") && shift && continue ;;
+    *) inputs+=("$1") && shift && continue ;;
     esac
     shift 2
 done
-((${#positional[@]} >= 2)) || die "OUT and at least one IN are required; see --help"
+[[ -n $out ]] || die "--output OUT is required; see --help"
+if [[ -n $left$right ]]; then
+    [[ -n $left && -n $right ]] || die "--left and --right belong together"
+    ((${#inputs[@]} == 0)) || die "give --left and --right, or the inputs alone"
+    inputs=("$left" "$right")
+fi
+((${#inputs[@]})) || die "at least one IN is required; see --help"
+[[ -z $delete ]] || ((${#inputs[@]} > 1)) ||
+    die "--delete-inputs with one input alone; is ${inputs[0]} the output?"
 [[ -z $delete || -n $check ]] || die "--delete-inputs and --no-check exclude each other"
-out=${positional[0]} inputs=("${positional[@]:1}")
 # A name that begins with a dash is not an option.
 [[ $out != -* ]] || out=./$out
 for i in "${!inputs[@]}"; do
     [[ ${inputs[i]} != -* ]] || inputs[i]=./${inputs[i]}
 done
 
-# The filters built here come first; installed ones otherwise.
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-[[ ! -x $here/target/release/npy-pack ]] || PATH=$here/target/release:$PATH
-command -v npy-pack >/dev/null || die "npy-pack is not there; try: cargo build --release"
-[[ -z $check ]] || command -v ds-check >/dev/null ||
-    die "ds-check is not there; try: cargo build --release${delete:+ (nothing is deleted unchecked)}"
+need_filters npy-pack ds-cat ${check:+ds-check}
 
 # Whether the first path is the second directory or lies in it, also through links and mounts.
 inside() {
@@ -80,26 +84,51 @@ inodes() {
     find -L "$1" -maxdepth 1 -type f -printf '%D:%i\n' | sort -u
 }
 
-# A merge into one of its own inputs would destroy it.
-for in in "${inputs[@]}"; do
+# What tells whether the files of a pack are still the same.
+identity() {
+    find -H "$1" -maxdepth 1 ! -type d -printf '%f %D:%i %s %T@\n' | sort
+    sha256sum -- "$1/manifest.json" 2>/dev/null || true
+}
+
+# A merge into one of its own inputs would destroy it, and one input twice doubles its games.
+for i in "${!inputs[@]}"; do
+    in=${inputs[i]}
     [[ -d $in ]] || die "$in: no such folder"
+    for other in "${inputs[@]:i+1}"; do
+        [[ -z $delete || ! $in -ef $other ]] || die "$in and $other are one folder"
+    done
     ! inside "$out" "$in" && ! inside "$in" "$out" || die "$out and $in overlap"
     [[ ! -d $out || -z $(comm -12 <(inodes "$in") <(inodes "$out")) ]] ||
         die "$out and $in overlap: a file of one is a file of the other"
 done
 
-npy-pack "${inputs[@]}" -o "$out" "${pack[@]}"
+before=()
+for in in "${inputs[@]}"; do
+    before+=("$(identity "$in")")
+done
 
-[[ -n $check ]] || exit 0
-code=0
-report=$(ds-check --quiet "$out" 2>&1) || code=$?
-((code == 0)) || {
-    echo "$report" >&2
-    die "$out has not passed ds-check; the inputs are kept" "$code"
-}
+# The values of the inputs' rows are checked in OUT; here, that nothing is missing or changed.
+for in in "${inputs[@]}"; do
+    [[ -z $check ]] || closing_check "$in" --only pool.files,pool.shard,pool.manifest --jobs "$jobs" ||
+        die "$in is not what its manifest says; nothing was merged" $?
+done
+
+run npy-pack "${inputs[@]}" -o "$out" "${pack[@]}"
+
+[[ -z $check ]] || closing_check "$out" --jobs "$jobs" ||
+    die "$out has not passed ds-check; the inputs are kept" $?
+echo "$out: $(ds-cat --count "$out") games"
 
 [[ -n $delete ]] || exit 0
-# The manifest is deleted first. Files that are not part of a pack stay, with their directory.
+# The folders are locked from here on, as our writers lock them.
+for i in "${!inputs[@]}"; do
+    in=${inputs[i]}
+    exec {lock}<"$in"
+    flock --nonblock "$lock" || die "$in is being written; the inputs are kept" 75
+    [[ $(identity "$in") == "${before[i]}" ]] ||
+        die "$in was changed while it was merged; the inputs are kept" 75
+done
+# The manifest is deleted first. Files that are not part of a pack stay, with their folder.
 for in in "${inputs[@]}"; do
     rm -f -- "$in"/{manifest.json,metadata.db{,-wal,-shm,-journal},valuation_types.json,steps.npy}
     find -H "$in" -maxdepth 1 -name 'steps-*.npy' -delete

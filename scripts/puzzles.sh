@@ -15,7 +15,7 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--
   --domino N       states in each split; the games are played by the filter
   --num-aug K      augmentations of each puzzle; at most 7 for mazes, 6 for Domino states (3)
   --seed S         seed of all random choices (42)
-  --jobs N         threads (all processors)
+  --jobs N, --workers N  threads (all processors)
   --on-error fail|skip   what to do with a bad row or task (fail)
   --overwrite      replace the sets in OUT_DIR
   --no-check       do not run ds-check on the sets
@@ -26,14 +26,8 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--
 EOT
 }
 
-die() {
-    echo "puzzles.sh: $1" >&2
-    exit "${2:-2}"
-}
-
-number() {
-    [[ $2 =~ ^[0-9]+$ ]] || die "$1 needs a number, not '$2'"
-}
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 at_most() {
     echo $((num_aug < $1 ? num_aug : $1))
@@ -47,7 +41,7 @@ while (($#)); do
     --overwrite) pack+=(--overwrite) && shift && continue ;;
     --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    --sudoku | --maze | --arc | --domino | --num-aug | --seed | --jobs | --on-error)
+    --sudoku | --maze | --arc | --domino | --num-aug | --seed | --jobs | --workers | --on-error)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --sudoku) sudoku=$2 ;;
@@ -56,7 +50,7 @@ while (($#)); do
     --domino) number "$1" "$2" && domino=$2 ;;
     --num-aug) number "$1" "$2" && num_aug=$2 ;;
     --seed) number "$1" "$2" && seed=$2 ;;
-    --jobs) number "$1" "$2" && jobs=$2 ;;
+    --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
     --on-error) skip+=("$1" "$2") ;;
     -*) die "unknown option $1; see --help" ;;
     *) positional+=("$1") && shift && continue ;;
@@ -67,30 +61,22 @@ done
 [[ -n $sudoku$maze$domino${arc[*]-} ]] || die "nothing to build: give --sudoku, --maze, --arc or --domino"
 out=${positional[0]}
 
-# The filters built here come first; installed ones otherwise.
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-[[ ! -x $here/target/release/puzzle-encode ]] || PATH=$here/target/release:$PATH
-command -v puzzle-encode >/dev/null || die "puzzle-encode is not there; try: cargo build --release"
+need_filters puzzle-encode npy-pack ${check:+ds-check}
 
-# Arrow ends with a marker: npy-pack publishes nothing if puzzle-encode has failed, even if that
-# has written nothing at all.
+# In Arrow the cause of a failure reaches npy-pack, which publishes nothing and has its exit code.
 export GRISTMILL_TO=arrow
+pipeline() {
+    local set=$1
+    shift
+    puzzle-encode "$@" --seed "$seed" --jobs "$jobs" |
+        npy-pack -o "$set" "${pack[@]}" --progress never
+}
 
 # build DOMAIN ARGUMENTS...: one set, checked.
 build() {
-    local status=(0)
-    puzzle-encode "$@" --seed "$seed" --jobs "$jobs" |
-        npy-pack -o "$out/$1" "${pack[@]}" --progress never || status=("${PIPESTATUS[@]}")
-    # A stage that only lost its reader (SIGPIPE, 141) or its writer (75) is not the cause.
-    local code
-    for code in "${status[@]}"; do
-        ((code == 0 || code == 75 || code == 141)) || exit "$code"
-    done
-    ((${#status[@]} == 1)) || exit 75
-    [[ -n $check ]] || return 0
-    code=0
-    ds-check "$out/$1" --jobs "$jobs" --quiet >&2 || code=$?
-    ((code == 0)) || die "$out/$1 has not passed ds-check" "$code"
+    local set=$out/$1
+    run pipeline "$set" "$@"
+    [[ -z $check ]] || closing_check "$set" --jobs "$jobs" || die "$set has not passed ds-check" $?
 }
 
 [[ -z $sudoku ]] ||

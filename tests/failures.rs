@@ -5,15 +5,11 @@ mod common;
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Child;
-use std::time::{Duration, Instant};
 
 use common::samples::masked_line;
-use common::{
-    TempDir, assert_no_temporaries, bash, conversations, files_in, message_boundaries, tool,
-};
+use common::writers::{has_temporaries, send, wait_until};
+use common::{TempDir, assert_no_temporaries, bash, conversations, message_boundaries, tool};
 
 /// A stream of three batches, and the same as a file.
 fn masked_stream(dir: &TempDir) -> Vec<u8> {
@@ -74,25 +70,6 @@ fn a_cut_stream_is_never_published() {
     assert_eq!(dir.json("out/p.part.json")["records"]["written"], 9);
 }
 
-/// Waits for a condition that another process brings about.
-#[track_caller]
-fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !condition() {
-        assert!(start.elapsed() < Duration::from_secs(30), "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-fn has_temporaries(directory: &Path) -> bool {
-    files_in(directory).iter().any(|name| name.contains("gristmill-tmp"))
-}
-
-fn send(process: u32, signal: i32) {
-    // SAFETY: kill with a process of this test's own and a valid signal.
-    assert_eq!(unsafe { libc::kill(process as i32, signal) }, 0);
-}
-
 #[test]
 fn a_killed_producer_is_noticed_without_pipefail() {
     let dir = TempDir::new();
@@ -111,69 +88,6 @@ fn a_killed_producer_is_noticed_without_pipefail() {
     drop(input);
     assert_eq!((run.code(), run.text().as_str()), (Some(0), "137 75 75\n"), "{run:?}");
     assert!(!dir.path().join("out").exists(), "{:?}", dir.files());
-}
-
-/// mmidx-write that has begun and waits for more, and what it reads from.
-fn waiting_writer(dir: &TempDir, name: &str, launcher: &str) -> Child {
-    let out = dir.at(name);
-    let mut command = std::process::Command::new("bash");
-    command.arg("-c").arg(format!("{launcher} exec mmidx-write --prefix {out}/p"));
-    let mut child = common::run::Tool::new(command, "mmidx-write").spawn();
-    let lines = masked_line("a", &[7; 300]).repeat(2000);
-    child.stdin.as_mut().unwrap().write_all(lines.as_bytes()).unwrap();
-    wait_until("a first batch", || has_temporaries(Path::new(&out)));
-    child
-}
-
-#[test]
-fn signals_take_the_temporaries_along() {
-    for (signal, code) in [(libc::SIGINT, 130), (libc::SIGTERM, 143), (libc::SIGHUP, 129)] {
-        let dir = TempDir::new();
-        let child = waiting_writer(&dir, "out", "");
-        send(child.id(), signal);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.signal(), Some(signal));
-        assert_eq!(128 + signal, code, "as a shell sees it");
-        assert!(output.stderr.is_empty() && output.stdout.is_empty());
-        assert_eq!(dir.files(), [""; 0], "signal {signal}");
-    }
-}
-
-#[test]
-fn an_ignored_hangup_stays_ignored() {
-    let dir = TempDir::new();
-    let mut child = waiting_writer(&dir, "out", "trap '' HUP;");
-    send(child.id(), libc::SIGHUP);
-    std::thread::sleep(Duration::from_millis(100));
-    child.stdin.as_mut().unwrap().write_all(masked_line("b", &[1, 2, 3]).as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2001);
-}
-
-#[test]
-fn what_a_kill_leaves_the_next_run_sweeps() {
-    let dir = TempDir::new();
-    let mut child = waiting_writer(&dir, "out", "");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    let left = dir.files();
-    assert!(left.len() == 3 && left.iter().all(|name| name.contains("gristmill-tmp")), "{left:?}");
-    // One whose process lives stays.
-    let living = waiting_writer(&dir, "out", "");
-    assert_eq!(dir.files().len(), 3, "{:?}", dir.files());
-    let prefix = dir.at("out/other");
-    tool("mmidx-write")
-        .args(&["--prefix", &prefix])
-        .input(masked_line("a", &[1, 2, 3]))
-        .run()
-        .silent();
-    let temporaries =
-        |dir: &TempDir| dir.files().iter().filter(|n| n.contains("gristmill-tmp")).count();
-    assert_eq!((dir.files().len(), temporaries(&dir)), (10, 3));
-    assert!(living.wait_with_output().unwrap().status.success());
-    assert_eq!(temporaries(&dir), 0);
-    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2000);
 }
 
 #[test]

@@ -26,16 +26,15 @@ fn shards() -> TempDir {
     let storage = json!({"shards": stated, "total_rows": 12, "total_bytes": 0});
     let manifest = json!({"schema_version": "synth_harmony_v1", "storage": storage});
     dir.write("in/manifest.json", manifest.to_string());
-    fs::write(
-        dir.at("s.sh"),
-        fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/synth-kd.sh")).unwrap(),
-    )
-    .unwrap();
+    for name in ["synth-kd.sh", "common.sh"] {
+        let script = format!("{}/scripts/{name}", env!("CARGO_MANIFEST_DIR"));
+        dir.write(name, fs::read(script).unwrap());
+    }
     dir
 }
 
 fn build(dir: &TempDir, flags: &str) -> common::Outcome {
-    bash(&format!("cd {}; bash s.sh in root --no-check {flags}", dir.path().display()))
+    bash(&format!("cd {}; bash synth-kd.sh in root --no-check {flags}", dir.path().display()))
 }
 
 /// Shard 1 is missing, another file, or has other rows of the same number of bytes.
@@ -93,7 +92,7 @@ fn a_manifest_says_whether_its_inputs_were_compared() {
         let dir = shards();
         fs::remove_file(dir.at(SECOND)).unwrap();
         bash(&format!(
-            "cd {}; GRISTMILL_TO={to} bash s.sh in root --no-check --no-input-check",
+            "cd {}; GRISTMILL_TO={to} bash synth-kd.sh in root --no-check --no-input-check",
             dir.path().display()
         ))
         .ok();
@@ -102,7 +101,8 @@ fn a_manifest_says_whether_its_inputs_were_compared() {
         };
         assert_eq!(compared(&dir), json!(false), "{to}");
         let dir = shards();
-        bash(&format!("cd {}; GRISTMILL_TO={to} bash s.sh in root", dir.path().display())).ok();
+        bash(&format!("cd {}; GRISTMILL_TO={to} bash synth-kd.sh in root", dir.path().display()))
+            .ok();
         assert_eq!(compared(&dir), json!(true), "{to}");
     }
 }

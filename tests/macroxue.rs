@@ -135,11 +135,14 @@ fn the_script_is_the_pipeline() {
     let to = out.at("pack");
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/macroxue.sh");
     let run = |rest: &str| bash(&format!("{script} {rest}"));
-    run(&format!("{raw} {to} --jobs 2 --legality values")).silent();
+    // What ds-check warns of is told.
+    let told = run(&format!("{raw} {to} --jobs 2 --legality values")).ok();
+    assert!(told.stderr.contains("pool.step.ev_legal, 1,129 times"), "{told:?}");
+    assert_eq!(told.text(), format!("{to}: 8 games\n"));
     let expected = fs::read(data.join("expected_small_values.npy")).unwrap();
     assert_same(&out.read("pack/steps.npy"), &expected);
     run(&format!("{raw} {to}")).fails(2, &["pack/manifest.json: exists already; try: --overwrite"]);
-    run(&format!("{raw} {to} --overwrite --shard-rows=7000")).silent();
+    run(&format!("{raw} {to} --overwrite --shard-rows=7000 --workers 2")).ok();
     assert_eq!(shard_rows(&out, "pack").0, 2);
     assert!(!out.files().contains(&"pack/steps.npy".to_string()));
     let missing = run(&format!("{} {}", out.at("none"), out.at("other")));

@@ -202,6 +202,11 @@ impl Checkout {
         bash_with(&script, &[("GRISTMILL_TO", "ndjson")])
     }
 
+    /// The output, then the inputs and flags.
+    fn merge(&self, arguments: &str) -> Outcome {
+        self.run(&format!("--output {arguments}"))
+    }
+
     /// All files of the packs, with their bytes.
     fn content(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let packs = ["a", "b", "out", "real"].map(|name| self.0.path().join(name));
@@ -214,53 +219,125 @@ impl Checkout {
 #[test]
 fn the_script_merges_checks_and_deletes() {
     let place = Checkout::with_packs(Some("echo \"$@\" >> checked; exit 0"));
-    place.run("out a b --no-check").ok();
+    place.merge("out a b --no-check").ok();
     assert_same_packs(&place.0, "out", "expected");
     assert!(!Path::new(&place.at("checked")).exists());
-    place.run("out a b").fails(2, &["out/", "exists already; try: --overwrite"]);
-    place.run("out a b --overwrite --shard-rows=2").ok();
-    assert_eq!(place.0.text("checked"), "--quiet out\n");
+    place.merge("out a b").fails(2, &["out/", "exists already; try: --overwrite"]);
+    place.merge("out a b --overwrite --shard-rows=2").ok();
+    // The run before has checked its inputs only.
+    let checked = place.0.text("checked");
+    let checked = checked.lines().skip(2).collect::<Vec<_>>().join("\n");
+    let of = |what: &str| checked.lines().filter(|line| line.contains(what)).count();
+    assert_eq!((of("a --only"), of("b --only"), of("out --jobs")), (1, 1, 1), "{checked}");
     assert_eq!(files_in(Path::new(&place.at("out"))).len(), 3 + 3);
     let before = place.content();
-    place.run("out a b --delete-inputs").fails(2, &["exists already"]);
+    place.merge("out a b --delete-inputs").fails(2, &["exists already"]);
     assert!(place.content() == before);
     // Files that are not part of a pack stay.
     place.0.write("b/notes.txt", "mine");
     place.0.write("b/sub/steps-00000.npy", "mine");
-    place.run("out a b --overwrite --delete-inputs").ok();
+    place.merge("out a b --overwrite --delete-inputs").ok();
     assert_same_packs(&place.0, "out", "expected");
     assert!(!Path::new(&place.at("a")).exists());
     assert_eq!(files_in(Path::new(&place.at("b"))), ["notes.txt", "sub/steps-00000.npy"]);
-    place.run("--overwrite").fails(2, &["OUT and at least one IN are required"]);
-    place.run("out none").fails(2, &["none: no such folder"]);
-    place.run("out2 out --shard-rows 0").fails(2, &["--shard-rows needs a number"]);
-    place.run("out2 out --fast").fails(2, &["unknown option --fast"]);
-    let run = place.run("out2 b");
-    assert_eq!(run.code(), Some(2), "{run:?}");
-    assert!(run.stderr.starts_with("npy-pack: b: is a directory without a dataset"), "{run:?}");
+    place.run("a b --overwrite").fails(2, &["--output OUT is required"]);
+    place.run("--output out").fails(2, &["at least one IN is required"]);
+    place.run("--output out --left a").fails(2, &["--left and --right belong together"]);
+    place.run("--output out --left a --right b c").fails(2, &["the inputs alone"]);
+    place.merge("out none").fails(2, &["none: no such folder"]);
+    place.merge("out2 out --shard-rows 0").fails(2, &["--shard-rows needs at least 1"]);
+    place.merge("out2 out --fast").fails(2, &["unknown option --fast"]);
+    let run = place.merge("out2 b");
+    run.fails(2, &["npy-pack: b: is a directory without a dataset"]);
     assert!(!Path::new(&place.at("out2")).exists());
     assert!(place.run("--help").silent().text().contains("--delete-inputs"));
-    // A name like an option's, and one pack alone.
-    place.run("--delete-inputs -- -out out").ok();
+    // One pack alone is copied, never deleted: it may be the output of a call that forgot it.
+    place.merge("copy out --delete-inputs").fails(2, &["with one input alone"]);
+    place.merge("-out out --workers 2").ok();
     assert_same_packs(&place.0, "-out", "expected");
-    assert!(!Path::new(&place.at("out")).exists());
+    assert!(Path::new(&place.at("out")).exists());
+}
+
+/// The flags of the published packer's merge.
+#[test]
+fn left_and_right_are_the_inputs() {
+    let place = Checkout::with_packs(Some("exit 0"));
+    place.run("--left a --right b --output out --shard-rows 2 --overwrite --delete-inputs").ok();
+    assert!(!Path::new(&place.at("a")).exists() && !Path::new(&place.at("b")).exists());
+    let count = tool("ds-cat").args(&["--count", &place.at("out")]).run().silent();
+    assert_eq!(count.text(), "3\n");
+}
+
+/// What an input's own manifest says is broken is not merged, and nothing is deleted.
+#[test]
+fn inputs_that_are_not_what_their_manifests_say_are_refused() {
+    for damage in [
+        "rm a/steps-00001.npy",
+        "rm a/metadata.db",
+        "truncate -s -48 a/steps-00000.npy",
+        "printf x | dd of=a/steps-00000.npy bs=1 seek=200 conv=notrunc",
+        "sqlite3 a/metadata.db 'UPDATE runs SET max_score = 1' || \
+         printf x | dd of=a/metadata.db bs=1 seek=8000 conv=notrunc",
+        "cp a/steps-00000.npy a/steps-00009.npy",
+        "cp b/steps.npy a/",
+    ] {
+        let place = Checkout::with_packs(None);
+        symlink(bin_dir().join("ds-check"), place.at("bin/ds-check")).unwrap();
+        bash(&format!("cd {}; {damage}", place.0.path().display()));
+        let before = place.content();
+        let run = place.merge("out a b --delete-inputs");
+        assert_eq!(run.code(), Some(1), "{damage}: {run:?}");
+        let line = "merge-packs.sh: a is not what its manifest says; nothing was merged\n";
+        assert!(run.stderr.ends_with(line), "{damage}: {run:?}");
+        assert!(place.content() == before, "{damage}");
+    }
+}
+
+/// An input that is not the same at the end, or that somebody writes just then.
+#[test]
+fn inputs_that_change_meanwhile_are_kept() {
+    for change in [
+        "cp -r a c; rm -r a; mv c a",
+        "touch -d @1 b/steps.npy",
+        "echo '{}' > b/manifest.json",
+        "rm a/valuation_types.json",
+        "echo > a/more.txt",
+    ] {
+        // The change comes while OUT is checked.
+        let check = format!("case $1 in out) {change} ;; esac");
+        let place = Checkout::with_packs(Some(&check));
+        let run = place.merge("out a b --delete-inputs");
+        assert_eq!(run.code(), Some(75), "{change}: {run:?}");
+        assert!(run.stderr.contains("was changed while it was merged; the inputs are kept"));
+        for pack in ["a", "b"] {
+            let rows = files_in(Path::new(&place.at(pack))).iter().any(|n| n.ends_with(".npy"));
+            assert!(rows, "{change}: {pack}");
+        }
+    }
+    let place = Checkout::with_packs(Some("exit 0"));
+    let holder = fs::File::open(place.at("b")).unwrap();
+    holder.lock().unwrap();
+    let run = place.merge("out a b --delete-inputs");
+    assert_eq!(run.code(), Some(75), "{run:?}");
+    assert!(run.stderr.ends_with("b is being written; the inputs are kept\n"), "{run:?}");
+    assert!(Path::new(&place.at("a")).exists() && Path::new(&place.at("b")).exists());
 }
 
 #[test]
 fn nothing_is_deleted_unchecked() {
     let place = Checkout::with_packs(None);
     let before = place.content();
-    place.run("out a b --delete-inputs").fails(2, &["ds-check is not there", "nothing is deleted"]);
-    place.run("out a b").fails(2, &["ds-check is not there"]);
+    place.merge("out a b --delete-inputs").fails(2, &["ds-check is not there"]);
+    place.merge("out a b").fails(2, &["ds-check is not there"]);
     let line = "--delete-inputs and --no-check exclude each other";
-    place.run("out a b --delete-inputs --no-check").fails(2, &[line]);
+    place.merge("out a b --delete-inputs --no-check").fails(2, &[line]);
     assert!(place.content() == before, "nothing was done at all");
     for (check, code) in
         [("echo bad >&2; exit 1", 1), ("echo later >&2; exit 75", 75), ("kill -9 $$", 137)]
     {
-        let place = Checkout::with_packs(Some(check));
+        let place = Checkout::with_packs(Some(&format!("case $1 in out) {check} ;; esac")));
         let before = place.content();
-        let run = place.run("out a b --delete-inputs");
+        let run = place.merge("out a b --delete-inputs");
         assert_eq!(run.code(), Some(code), "{run:?}");
         assert!(
             run.stderr.ends_with("out has not passed ds-check; the inputs are kept\n"),
@@ -274,11 +351,11 @@ fn nothing_is_deleted_unchecked() {
         assert!(after == before, "{check}");
     }
     // A merge that fails before has no result to check.
-    let place = Checkout::with_packs(Some("touch checked"));
+    let place = Checkout::with_packs(Some("case $1 in out) touch checked ;; esac"));
     let bytes = place.0.read("b/steps.npy");
     place.0.write("b/steps.npy", &bytes[..bytes.len() - 1]);
     let before = place.content();
-    let run = place.run("out a b --delete-inputs");
+    let run = place.merge("out a b --delete-inputs");
     assert_eq!(run.code(), Some(1), "{run:?}");
     assert!(run.stderr.contains("b/steps.npy: the .npy file is cut"), "{run:?}");
     assert!(place.content() == before);
@@ -302,13 +379,13 @@ fn an_output_that_overlaps_an_input_is_refused_before_anything_is_done() {
             "./b/../a/ a b",
             &format!("{absolute} b a"),
             "link b a",
-            "a link-to-link",
+            "a link-to-link b",
             "a/sub a b",
-            "link/sub/deeper a",
+            "link/sub/deeper a b",
             ". a b",
-            "/ a",
+            "/ a b",
         ] {
-            place.run(&format!("{paths}{flags}")).fails(2, &[" and ", " overlap"]);
+            place.merge(&format!("{paths}{flags}")).fails(2, &[" and ", " overlap"]);
         }
     }
     assert!(place.content() == before);
@@ -316,16 +393,16 @@ fn an_output_that_overlaps_an_input_is_refused_before_anything_is_done() {
     fs::create_dir(at("out")).unwrap();
     symlink(at("a/steps-00000.npy"), at("out/steps-00000.npy")).unwrap();
     let line = "overlap: a file of one is a file of the other";
-    place.run("out a b --overwrite --delete-inputs").fails(2, &[line]);
+    place.merge("out a b --overwrite --delete-inputs").fails(2, &[line]);
     fs::remove_file(at("out/steps-00000.npy")).unwrap();
     fs::hard_link(at("b/metadata.db"), at("out/metadata.db")).unwrap();
-    place.run("out a b --overwrite --delete-inputs").fails(2, &[line]);
+    place.merge("out a b --overwrite --delete-inputs").fails(2, &[line]);
     fs::remove_dir_all(at("out")).unwrap();
     assert!(place.content() == before);
     assert!(!Path::new(&place.at("checked")).exists());
     // Neighbours with like names do not overlap; a link to an input is an input.
     fs::remove_file(at("a/inner")).unwrap();
-    place.run("a-b link b --delete-inputs").ok();
+    place.merge("a-b link b --delete-inputs").ok();
     assert_same_packs(&place.0, "a-b", "expected");
     assert!(!at("a").exists() && !at("b").exists() && at("link").symlink_metadata().is_err());
 }
@@ -342,19 +419,20 @@ fn a_damaged_input_is_found_by_ds_check_and_kept() {
         pack(&format!("mx-decode {bench} --to arrow"), &format!("{} --overwrite", place.at("b")));
     };
     packs();
-    // board_eval of the first row.
+    // board_eval of the first row, in a pack that does not know better.
     let mut rows = place.0.read("b/steps.npy");
     rows[384 + 16] ^= 1;
     place.0.write("b/steps.npy", &rows);
+    fs::remove_file(place.at("b/manifest.json")).unwrap();
     let before = place.content();
-    let run = place.run("out a b --delete-inputs");
+    let run = place.merge("out a b --delete-inputs");
     assert_eq!(run.code(), Some(1), "{run:?}");
     assert!(run.stderr.contains("pool.step.board_eval"), "{run:?}");
     assert!(run.stderr.ends_with("out has not passed ds-check; the inputs are kept\n"), "{run:?}");
     assert!(place.content().starts_with(&before), "the inputs are as they were");
     packs();
     pack(&format!("mx-decode {small} {bench} --to arrow"), &place.at("expected"));
-    place.run("out a b --overwrite --delete-inputs").silent();
+    place.merge("out a b --overwrite --delete-inputs").ok();
     assert_same_packs(&place.0, "out", "expected");
     assert!(!Path::new(&place.at("a")).exists() && !Path::new(&place.at("b")).exists());
     // The content of the inputs' manifests is not lost with them.
@@ -370,7 +448,7 @@ fn what_a_pack_cannot_hold_is_not_merged_away() {
     let Some(python) = python() else { return };
     let place = Checkout::new(Some("exit 0"));
     oracle(&python, "pools.py", &[place.0.path().to_str().unwrap()]).ok();
-    let run = place.run("out aligned selfplay --delete-inputs");
+    let run = place.merge("out aligned selfplay --delete-inputs");
     assert_eq!(run.code(), Some(1), "{run:?}");
     assert!(run.stderr.contains("the layout macroxue would lose embeddings-*.npy"), "{run:?}");
     assert!(Path::new(&place.at("selfplay/metadata.db")).exists());

@@ -64,7 +64,7 @@ fn the_line_comes_after_a_second_and_goes() {
 fn a_narrow_terminal_cuts_it() {
     let Some(sent) = terminal(50, 1.8, "harmony-tok input > out") else { return };
     let states = sent.states();
-    assert!(states.iter().any(|state| state.len() == 50 && state.ends_with("MB/s)")), "{states:?}");
+    assert!(states.iter().any(|state| state.len() == 50), "{states:?}");
     assert!(states.iter().all(|state| state.len() <= 50), "{states:?}");
 }
 

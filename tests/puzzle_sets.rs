@@ -534,8 +534,7 @@ fn malformed_inputs_are_told_and_nothing_is_published() {
         let to = dir.at("never");
         let piped =
             bash(&format!("puzzle-encode sudoku --train {path} --to arrow | npy-pack -o {to}"));
-        assert_eq!(piped.code(), Some(1), "{piped:?}");
-        assert!(piped.stderr.contains("no record came, so that"), "{piped:?}");
+        piped.fails(1, &["puzzle-encode: ", reason]);
         assert!(!Path::new(&to).exists(), "{reason}");
         let rejects = dir.at("rejects.ndjson");
         let skip = ["--on-error", "skip", "--rejects", &rejects];

@@ -50,8 +50,10 @@ impl Bench {
 
     fn without_input() -> Bench {
         let dir = TempDir::new();
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/synth-kd.sh");
-        dir.write("scripts/synth-kd.sh", fs::read(script).unwrap());
+        for name in ["synth-kd.sh", "common.sh"] {
+            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name);
+            dir.write(&format!("scripts/{name}"), fs::read(script).unwrap());
+        }
         Bench { dir }
     }
 
@@ -78,7 +80,7 @@ impl Bench {
     fn expected(&self, name: &str, limits: [&str; 3], flags: &str) -> PathBuf {
         for (shard, limit) in limits.iter().enumerate() {
             bash(&format!(
-                "set -eo pipefail; cd {}; harmony-tok in/synth_harmony_shard_{shard:02}.parquet \
+                "set -eo pipefail; export GRISTMILL_TO=arrow; cd {}; harmony-tok in/synth_harmony_shard_{shard:02}.parquet \
                  {limit} | span-mask | mmidx-write --root {name} --shard shard_{shard:02} {flags}",
                 self.dir.path().display()
             ))
@@ -92,21 +94,15 @@ impl Bench {
     }
 }
 
-/// A PATH that has what the script needs and no GNU parallel; or one whose parallel leaves a trace.
-fn path_with(dir: &TempDir, parallel: Option<&str>) -> String {
+/// A PATH that has what the script needs, and no more.
+fn path_with(dir: &TempDir) -> String {
     let bin = dir.path().join("bin");
     fs::create_dir_all(&bin).unwrap();
-    for program in ["bash", "nproc", "ls", "cat", "rm", "mktemp", "awk", "dirname"] {
+    for program in ["bash", "nproc", "ls", "rm", "dirname"] {
         let found = bash(&format!("command -v {program}")).ok().text();
         let _ = symlink(found.trim(), bin.join(program));
     }
-    let Some(parallel) = parallel else {
-        return format!("{}:{}", bin_dir().display(), bin.display());
-    };
-    let script = format!("#!/bin/bash\necho used >> {}\nexec {parallel} \"$@\"\n", dir.at("trace"));
-    let wrapper = dir.write("bin/parallel", script);
-    fs::set_permissions(wrapper, fs::Permissions::from_mode(0o755)).unwrap();
-    format!("{}:{}:{}", bin_dir().display(), bin.display(), std::env::var("PATH").unwrap())
+    format!("{}:{}", bin_dir().display(), bin.display())
 }
 
 #[test]
@@ -150,11 +146,11 @@ fn one_shard_gives_the_original_bytes() {
 }
 
 #[test]
-fn shards_side_by_side_with_and_without_parallel() {
+fn shards_side_by_side() {
     let bench = Bench::new();
     let expected = bench.expected("expected", ["", "", ""], "--valid-fraction 0.5");
     let bare = TempDir::new();
-    let plain = path_with(&bare, None);
+    let plain = path_with(&bare);
     let mut manifests = Vec::new();
     for jobs in [1, 2] {
         for to in ["arrow", "ndjson"] {
@@ -170,24 +166,14 @@ fn shards_side_by_side_with_and_without_parallel() {
         }
     }
     assert!(manifests.iter().all(|splits| *splits == manifests[0]));
-    let found = bash("command -v parallel").text();
-    if found.trim().is_empty() {
-        return;
-    }
-    let tracked = TempDir::new();
-    let path = path_with(&tracked, Some(found.trim()));
-    bench.run_with("in parallel --valid-fraction 0.5 --jobs 2", &[("PATH", &path)]).silent();
-    assert_same_datasets(&bench.root("parallel"), &expected);
-    assert_eq!(tracked.text("trace"), "used\n");
-    assert_eq!(bench.manifest("parallel")["splits"], manifests[0]);
     if let Some(python) = python() {
-        let root = bench.dir.at("parallel");
+        let root = bench.dir.at("plain2arrow");
         // The input's manifest is named as the script was called, so it is checked from there.
-        let manifest = bench.manifest("parallel");
+        let manifest = bench.manifest("plain2arrow");
         assert_eq!(manifest["input"]["manifest_path"], "in/manifest.json");
         let text =
             manifest.to_string().replace("in/manifest.json", &bench.dir.at("in/manifest.json"));
-        fs::write(bench.root("parallel/manifest.json"), text).unwrap();
+        fs::write(bench.root("plain2arrow/manifest.json"), text).unwrap();
         let told = oracle(&python, "manifest.py", &[&root]).ok().text();
         assert!(told.starts_with("{\"rows\": 17"), "{told}");
     }
@@ -342,7 +328,7 @@ fn a_bad_shard_fails_the_build() {
     let good = fs::read(&bad).unwrap();
     fs::write(&bad, &good[..good.len() - 9]).unwrap();
     let bare = TempDir::new();
-    let plain = path_with(&bare, None);
+    let plain = path_with(&bare);
     let all = std::env::var("PATH").unwrap();
     let with = format!("{}:{all}", bin_dir().display());
     for (number, (path, to)) in
@@ -365,5 +351,34 @@ fn a_bad_shard_fails_the_build() {
         bench.run_with(&format!("in {root} --resume"), &variables).silent();
         assert_eq!(files_in(&bench.root(&root).join("parts")).len(), 3);
         fs::write(&bad, &good[..good.len() - 9]).unwrap();
+    }
+}
+
+/// A signal for the script stops all that it has started; what is finished is kept for --resume.
+#[test]
+fn a_signal_stops_every_shard() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let bench = Bench::new();
+        // The second shard does not end by itself.
+        let slow = "#!/bin/sh\ncase \"$*\" in *shard_01*) echo $$ > slow; exec sleep 300 ;; esac\n\
+                    exec $FILTERS/harmony-tok \"$@\"\n";
+        let wrapper = bench.dir.write("bin/harmony-tok", slow);
+        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        let script = format!(
+            "cd {}; export FILTERS={} PATH=$PWD/bin:{}:$PATH; set -m; \
+             bash scripts/synth-kd.sh in out --jobs 2 & \
+             until [ -s slow ]; do sleep 0.05; done; kill -s {signal} $!; \
+             code=0; wait $! || code=$?; for i in {{1..100}}; do grep -qs 'State:.[^Z]' /proc/$(cat slow)/status || break; \
+             sleep 0.05; done; ((i < 100)) || echo alive; echo $code",
+            bench.dir.path().display(),
+            bin_dir().display(),
+            bin_dir().display()
+        );
+        let run = bash(&script);
+        assert_eq!(run.text(), format!("{code}\n"), "{run:?}");
+        assert_no_temporaries(&bench.root("out"));
+        assert!(!bench.root("out/manifest.json").exists());
+        bench.run("in out --resume").silent();
+        assert_eq!(files_in(&bench.root("out/parts")).len(), 3);
     }
 }

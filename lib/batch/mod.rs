@@ -2,6 +2,7 @@
 //! and the interfaces of everything that can be read as records.
 
 mod header;
+mod pieces;
 mod sink;
 
 use std::collections::HashSet;
@@ -10,14 +11,14 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
-use serde_json::Value;
 
-use crate::cli::Rejection;
+use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, Game};
 use crate::record::RecordType;
 
 pub use header::{Header, input_manifest};
+pub use pieces::{Pieces, TooLarge, row_sizes};
 pub use sink::{Counts, Sink};
 
 /// The name of stdin in places.
@@ -84,13 +85,21 @@ impl Batch {
     }
 
     /// Refuses one of the records.
-    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: Value) {
-        self.rejected.push(Rejection {
-            place: self.origin.place(row),
-            id: id.map(str::to_string),
-            reason,
-            input: Some(input),
-        });
+    pub fn reject(&mut self, row: usize, id: Option<&str>, reason: String, input: Rejected) {
+        let (place, id) = (self.origin.place(row), id.map(str::to_string));
+        self.rejected.push(Rejection { place, id, reason, input });
+    }
+
+    /// The same; `to_json` makes the JSON of a row of these records.
+    pub fn reject_row(
+        &mut self,
+        (records, row): (&RecordBatch, usize),
+        id: Option<&str>,
+        reason: String,
+        to_json: fn(&RecordBatch, usize) -> String,
+    ) {
+        let records = records.clone();
+        self.reject(row, id, reason, Rejected::json(move || to_json(&records, row)));
     }
 
     /// Keeps the first `most` records, rejected ones counted too; says how many there are now.

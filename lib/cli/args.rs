@@ -52,7 +52,7 @@ impl CommonArgs {
 }
 
 /// Where records come from.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct InputArgs {
     /// Inputs, read in this order; none, or `-`, is stdin. gzip and zstd are decompressed
     #[arg(value_name = "FILE")]
@@ -66,6 +66,28 @@ pub struct InputArgs {
     /// have died)
     #[arg(long, help_heading = "Input", hide_short_help = true, add = WithoutEffect)]
     pub allow_empty: bool,
+
+    /// The most bytes of one record (of its line, in NDJSON); a longer one ends the run
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = MAX_RECORD_BYTES,
+        help_heading = "Input",
+        hide_short_help = true,
+        add = WithoutEffect
+    )]
+    pub max_record_bytes: u64,
+}
+
+/// What a record may have if nothing else is said: text of 2^31 bytes does not fit a column.
+const MAX_RECORD_BYTES: u64 = 1 << 30;
+
+impl Default for InputArgs {
+    fn default() -> InputArgs {
+        let files = Vec::new();
+        let max_record_bytes = MAX_RECORD_BYTES;
+        InputArgs { files, slice: None, allow_empty: false, max_record_bytes }
+    }
 }
 
 /// Whether the inputs are compared with their manifest.
@@ -164,7 +186,8 @@ pub enum Encoding {
 #[derive(Debug, Clone, Args)]
 pub struct JobsArgs {
     /// Threads; the output is the same for every number
-    #[arg(short, long, value_name = "N", default_value = "1", add = WithoutEffect)]
+    #[arg(short, long, alias = "workers", value_name = "N", default_value = "1")]
+    #[arg(add = WithoutEffect)]
     pub jobs: NonZeroUsize,
 }
 

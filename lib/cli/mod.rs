@@ -26,8 +26,12 @@ pub use args::{
 };
 pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
-pub use publish::{PendingFile, host, is_temporary, publish, refuse_existing, remove_if_there};
-pub use rejects::{Rejection, Rejects};
+pub use publish::{
+    PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_marker,
+    is_temporary, is_there, publish, publish_file, publish_file_locked, refuse_existing,
+    refuse_existing_file,
+};
+pub use rejects::{Rejected, Rejection, Rejects};
 pub use signals::survive_closed_pipes;
 pub use tool::{NoStream, Tool, WithoutEffect};
 

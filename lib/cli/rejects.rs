@@ -1,21 +1,79 @@
 //! Bad records: the run fails at the first, or they are dropped, counted, and kept aside.
 
+use std::fmt;
 use std::io::{BufWriter, Write};
 
 use serde_json::{Map, Value, json};
 
 use super::args::{OnError, OnErrorArgs};
-use super::publish::{PendingFile, publish};
-use crate::error::{Error, Place, Position, Result};
+use super::publish::{PendingFile, publish_kept};
+use crate::error::{Error, Place, Position, Result, shown};
+use crate::json::{Kind, Reader, write_string};
 
 /// A record that is rejected, and why.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Rejection {
     pub place: Place,
     pub id: Option<String>,
     pub reason: String,
-    /// The record as JSON, or its text if it is not JSON.
-    pub input: Option<Value>,
+    pub input: Rejected,
+}
+
+/// A record that is rejected, as it goes to the file of rejects.
+pub enum Rejected {
+    /// It is not kept.
+    Nothing,
+    /// The text that came; it may be no JSON.
+    Text(String),
+    /// Makes its JSON, which can be far larger than the record: only a file of rejects needs it.
+    Json(Box<dyn FnOnce() -> String + Send>),
+}
+
+impl Rejected {
+    /// A record whose JSON is made when it is written.
+    pub fn json(make: impl FnOnce() -> String + Send + 'static) -> Rejected {
+        Rejected::Json(Box::new(make))
+    }
+
+    /// The value of a line of rejects.
+    fn into_json(self) -> Vec<u8> {
+        let text = match self {
+            Rejected::Nothing => return b"null".to_vec(),
+            Rejected::Json(make) => return make().into_bytes(),
+            Rejected::Text(text) => text,
+        };
+        let mut reader = Reader::new(&text);
+        if is_value(&mut reader).and_then(|()| reader.end()).is_ok() && !text.contains(['\n', '\r'])
+        {
+            return text.into_bytes();
+        }
+        let mut quoted = Vec::with_capacity(text.len() + 2);
+        write_string(&mut quoted, &text);
+        quoted
+    }
+}
+
+/// Whether a JSON value comes next, all of whose texts are Unicode.
+fn is_value(reader: &mut Reader<'_>) -> Result<(), crate::json::Error> {
+    match reader.peek()? {
+        Kind::Object => reader.object(|reader, key| {
+            key.decode(&mut String::new())?;
+            is_value(reader)
+        }),
+        Kind::Array => reader.array(is_value),
+        Kind::String => reader.string()?.decode(&mut String::new()).map(drop),
+        _ => reader.skip(),
+    }
+}
+
+impl fmt::Debug for Rejected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Rejected::Nothing => "Nothing",
+            Rejected::Text(_) => "Text",
+            Rejected::Json(_) => "Json",
+        })
+    }
 }
 
 impl Rejection {
@@ -82,11 +140,11 @@ impl Rejects {
             };
             line.insert("id".into(), json!(rejection.id));
             line.insert("reason".into(), json!(rejection.reason));
-            line.insert("input".into(), rejection.input.unwrap_or(Value::Null));
             let mut text = Value::Object(line).to_string();
-            text.push('\n');
-            let written = file.write_all(text.as_bytes());
-            written.map_err(|e| Error::write(file.get_ref().path(), &e))?;
+            text.truncate(text.len() - 1);
+            let pieces = [text.as_bytes(), b",\"input\":", &rejection.input.into_json(), b"}\n"];
+            let written = pieces.iter().try_for_each(|piece| file.write_all(piece));
+            written.map_err(|e| Error::write(shown(file.get_ref().path()), &e))?;
         }
         Ok(())
     }
@@ -95,19 +153,21 @@ impl Rejects {
         self.count
     }
 
-    /// Publishes the file of rejects and reports to the user what was dropped, if anything.
-    pub fn finish(self, tool: &str) -> Result<()> {
-        if let Some(file) = self.file {
-            let path = file.get_ref().path().display().to_string();
-            let file = file.into_inner().map_err(|e| Error::write(path, e.error()))?;
-            publish(vec![file])?;
-        }
+    /// Publishes the file of rejects. This comes before the output is published: a run whose
+    /// rejects cannot be kept has no result.
+    pub fn publish(&mut self) -> Result<()> {
+        let Some(mut file) = self.file.take() else { return Ok(()) };
+        file.flush().map_err(|e| Error::write(shown(file.get_ref().path()), &e))?;
+        publish_kept(self.file.insert(file).get_mut())
+    }
+
+    /// Reports to the user what was dropped, if anything.
+    pub fn report(self, tool: &str) {
         if self.count > 0 {
             let plural = if self.count == 1 { "record" } else { "records" };
             let more = if self.count > self.first.len() as u64 { "; ..." } else { "" };
             let first = self.first.join("; ");
             super::tell(&format!("{tool}: {} bad {plural} dropped: {first}{more}", self.count));
         }
-        Ok(())
     }
 }

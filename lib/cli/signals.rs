@@ -1,23 +1,39 @@
-//! Signals: a closed pipe ends a filter silently, and an interrupt removes the temporaries
-//! before the signal is raised again.
+//! Signals: a closed pipe ends a filter silently, and whatever ends the process otherwise removes
+//! the temporaries before.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use libc::{
+    SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ,
+};
+
+use super::publish;
+
+/// The signals that end a process, whose default is not needed to find an error of ours.
+const HEEDED: [i32; 10] =
+    [SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU, SIGQUIT];
 
 /// What is removed if the run ends before its files are published.
 struct Leftovers {
-    temporaries: BTreeSet<PathBuf>,
+    stagings: BTreeSet<PathBuf>,
     /// Directories made for them; removed if they are empty.
     directories: BTreeSet<PathBuf>,
 }
 
 static LEFTOVERS: Mutex<Leftovers> =
-    Mutex::new(Leftovers { temporaries: BTreeSet::new(), directories: BTreeSet::new() });
+    Mutex::new(Leftovers { stagings: BTreeSet::new(), directories: BTreeSet::new() });
 
-fn leftovers() -> MutexGuard<'static, Leftovers> {
-    LEFTOVERS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locked as long as signals wait.
+static HELD: Mutex<()> = Mutex::new(());
+/// A signal has come that ends the process.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Leftovers {
@@ -29,23 +45,49 @@ impl Leftovers {
     }
 }
 
-/// Remembers a temporary file that must be removed when a signal stops the process.
-pub(super) fn remember(path: &Path) {
-    leftovers().temporaries.insert(path.to_path_buf());
+/// Makes a staging, which is removed when a signal stops the process: never in between.
+pub(super) fn staged<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let mut leftovers = lock(&LEFTOVERS);
+    leftovers.stagings.insert(path.to_path_buf());
+    make()
 }
 
-/// Remembers directories that are about to be made for a temporary file.
+/// Makes a file in a staging: none may appear after a signal has emptied it.
+pub(super) fn undisturbed<T>(make: impl FnOnce() -> T) -> T {
+    let _leftovers = lock(&LEFTOVERS);
+    make()
+}
+
+/// Remembers directories that are about to be made for a staging.
 pub(super) fn remember_directories(directories: Vec<PathBuf>) {
-    leftovers().directories.extend(directories);
+    lock(&LEFTOVERS).directories.extend(directories);
 }
 
 /// Removes the remembered directories that are empty.
 pub(super) fn remove_empty_directories() {
-    leftovers().remove_empty_directories();
+    lock(&LEFTOVERS).remove_empty_directories();
 }
 
-pub(super) fn forget(path: &Path) {
-    leftovers().temporaries.remove(path);
+pub(super) fn forget(staging: &Path) {
+    lock(&LEFTOVERS).stagings.remove(staging);
+}
+
+/// Signals wait as long as this lives.
+pub(super) struct Held(Option<MutexGuard<'static, ()>>);
+
+/// Lets signals wait: what is being done must not end halfway.
+pub(super) fn hold() -> Held {
+    Held(Some(lock(&HELD)))
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0 = None;
+        // A signal that has waited ends the process now.
+        while IS_ENDING.load(Ordering::SeqCst) {
+            std::thread::park();
+        }
+    }
 }
 
 /// Restores the default action of SIGPIPE (Rust ignores it), so that `... | head` ends a filter
@@ -53,43 +95,75 @@ pub(super) fn forget(path: &Path) {
 pub(super) fn die_of_closed_pipes() {
     // SAFETY: called first thing in main, before any thread exists; SIG_DFL is always valid.
     unsafe {
-        libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+        libc::signal(SIGPIPE, libc::SIG_DFL);
     }
 }
 
 /// Ignores SIGPIPE again, for last bytes that nobody has to read.
 pub fn survive_closed_pipes() {
-    // SAFETY: SIG_IGN is always valid, and no handler of ours is replaced.
+    // SAFETY: SIG_IGN is always valid, and a handler of ours is not needed any more.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
 }
 
-/// On SIGINT, SIGTERM and SIGHUP: removes the temporaries, then dies of the same signal, so that
-/// the caller sees 130, 143 or 129. A signal that the parent has set to ignored (`nohup`) stays
-/// ignored. The first temporary file starts this.
+/// Removes the temporaries when a signal ends the process, which then dies of the same signal, so
+/// that the caller sees 130, 143 or 129. A signal that the parent has set to ignored (`nohup`)
+/// stays ignored. The first staging starts this.
 pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    static STARTED: Mutex<bool> = Mutex::new(false);
-    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
-    if *started {
+    static IS_STARTED: Mutex<bool> = Mutex::new(false);
+    let mut is_started = lock(&IS_STARTED);
+    if *is_started {
         return Ok(());
     }
-    let heeded = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal));
-    let mut signals = signal_hook::iterator::Signals::new(heeded)?;
-    std::thread::spawn(move || {
+    let heeded: Vec<i32> = HEEDED.into_iter().filter(|&signal| !is_ignored(signal)).collect();
+    let mut signals = signal_hook::iterator::Signals::new(&heeded)?;
+    std::thread::Builder::new().spawn(move || {
         for signal in signals.forever() {
-            // The lock is kept: no new temporary can appear between the sweep and the end.
-            let held = leftovers();
-            for path in held.temporaries.iter() {
-                let _ = std::fs::remove_file(path);
-            }
-            held.remove_empty_directories();
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
+            IS_ENDING.store(true, Ordering::SeqCst);
+            let _held = lock(&HELD);
+            // The lock is kept: no new temporary can appear before the end.
+            let leftovers = lock(&LEFTOVERS);
+            leftovers.stagings.iter().for_each(|staging| publish::remove_staging(staging));
+            leftovers.remove_empty_directories();
+            die_of(signal);
         }
-    });
-    *started = true;
+    })?;
+    for signal in [SIGPIPE, SIGXFSZ].into_iter().filter(|signal| heeded.contains(signal)) {
+        wait_for_the_end_of_writes(signal)?;
+    }
+    *is_started = true;
     Ok(())
+}
+
+/// A write that raises SIGPIPE or SIGXFSZ does not return: by default it would not either. (Else
+/// the filter would report an error of writing before the signal ends it.)
+fn wait_for_the_end_of_writes(signal: i32) -> io::Result<()> {
+    // SAFETY: getpid has no preconditions.
+    let own = unsafe { libc::getpid() };
+    let wait = move |info: &libc::siginfo_t| {
+        // SAFETY: the kernel has filled in the fields of a signal that a process sends; one that a
+        // write raises comes from the process itself. The thread was in a system call, and so holds
+        // no lock of the allocator that the thread which cleans up might need.
+        while unsafe { info.si_pid() } == own {
+            // SAFETY: pause has no preconditions, and may be called in a handler of signals.
+            unsafe { libc::pause() };
+        }
+    };
+    // SAFETY: the action calls nothing but pause, which is safe in a handler of signals.
+    unsafe { signal_hook_registry::register_sigaction(signal, wait) }.map(|_| ())
+}
+
+/// Ends the process with the default action of a signal.
+fn die_of(signal: i32) {
+    // SAFETY: SIG_DFL is valid for every signal, and kill takes the process's own id.
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::kill(libc::getpid(), signal);
+    }
+    loop {
+        std::thread::park();
+    }
 }
 
 fn is_ignored(signal: i32) -> bool {

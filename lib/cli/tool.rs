@@ -5,6 +5,8 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
 use serde_json::{Value, json};
 
+use super::args::CommonArgs;
+
 /// Marks an argument that does not change the records: it is not in the provenance, so that any
 /// number of threads, and any place of the output, gives the same bytes.
 #[derive(Debug, Clone, Copy)]
@@ -59,6 +61,13 @@ impl Tool {
     /// Prints a line for the user on stderr, after the tool's name.
     pub fn tell(&self, line: &str) {
         super::tell(&format!("{}: {line}", self.name));
+    }
+
+    /// Prints warnings, unless only errors are wanted.
+    pub fn warn(&self, warnings: &[String], common: &CommonArgs) {
+        for warning in warnings.iter().filter(|_| !common.quiet) {
+            self.tell(&format!("warning: {warning}"));
+        }
     }
 }
 
@@ -175,7 +184,11 @@ mod tests {
 
     #[test]
     fn threads_and_places_leave_no_trace() {
-        for line in ["-j 2 a --jobs=4 --to arrow --slice 0/3 -q", "a -qj8 --slice=0/3 --force"] {
+        for line in [
+            "-j 2 a --jobs=4 --to arrow --slice 0/3 -q",
+            "--workers 5 a --slice=0/3",
+            "a -qj8 --slice=0/3 --force",
+        ] {
             let line = line.replace("-j 2 a --jobs=4", "-j 2 a");
             assert_eq!(arguments(&line), ["a", "--slice", "0/3"]);
         }

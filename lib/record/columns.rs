@@ -372,6 +372,18 @@ impl<'a, T: Copy> ListView<'a, NumberView<'a, T>> {
     }
 }
 
+/// Appends integers as a JSON array.
+pub fn append_integers(text: &mut String, integers: &[i32]) {
+    text.push('[');
+    for (index, integer) in integers.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        text.push_str(itoa::Buffer::new().format(*integer));
+    }
+    text.push(']');
+}
+
 /// Builds a column of lists: the items of a row are added, then the row is ended.
 #[derive(Debug)]
 pub struct ListBuilder<T: FieldType> {

@@ -2,9 +2,9 @@
 
 use arrow_array::{StringArray, StringViewArray};
 use arrow_schema::SchemaRef;
-use serde_json::{Value, json};
 
 use super::declare::prelude::*;
+use crate::json::write_string;
 
 /// Conversations: a Parquet shard of the schema `synth_harmony_v1`, or any stream with these
 /// fields. Which fields the id may come from is the reader's choice, see [`id_fields`].
@@ -101,9 +101,19 @@ impl<'a> Conversations<'a> {
             Texts::Views(column) => column.is_valid(row).then(|| column.value(row)),
         }
     }
+}
 
-    /// A row as written to the rejects.
-    pub fn to_json(&self, row: usize) -> Value {
-        json!({"id": self.id(row), "messages_json": self.messages_json(row)})
-    }
+/// A row as written to the rejects.
+pub fn to_json(batch: &RecordBatch, row: usize) -> String {
+    let conversations = Conversations::of(batch);
+    let text = |text: Option<&str>| {
+        let mut quoted = Vec::new();
+        match text {
+            Some(text) => write_string(&mut quoted, text),
+            None => quoted.extend_from_slice(b"null"),
+        }
+        String::from_utf8_lossy(&quoted).into_owned()
+    };
+    let (id, messages) = (conversations.id(row), conversations.messages_json(row));
+    format!("{{\"id\":{},\"messages_json\":{}}}", text(id), text(messages))
 }

@@ -65,15 +65,21 @@ pub struct Puzzle<'a> {
     pub build: Option<&'a str>,
 }
 
-impl Puzzle<'_> {
-    /// The example as written to the rejects.
-    pub fn to_json(&self) -> Value {
-        json!({
-            "domain": self.domain, "split": self.split, "set": self.set, "group": self.group,
-            "puzzle": self.puzzle, "identifier": self.identifier, "inputs": self.inputs,
-            "labels": self.labels,
-        })
+/// An example as written to the rejects.
+pub fn to_json(batch: &RecordBatch, row: usize) -> String {
+    let Ok(puzzles) = Puzzles::of(batch) else { return Value::Null.to_string() };
+    let example = puzzles.get(row);
+    let names = json!({
+        "domain": example.domain, "split": example.split, "set": example.set,
+        "group": example.group, "puzzle": example.puzzle, "identifier": example.identifier,
+    });
+    let mut text = names.to_string();
+    text.truncate(text.len() - 1);
+    for (name, side) in [("inputs", example.inputs), ("labels", example.labels)] {
+        text += &format!(",\"{name}\":");
+        append_integers(&mut text, side);
     }
+    text + "}"
 }
 
 /// A batch of puzzle records, by column.

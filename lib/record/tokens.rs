@@ -62,6 +62,14 @@ const UNMASKED: usize = 5;
 /// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
 
+/// A row as written to the rejects.
+pub fn to_json(batch: &RecordBatch, row: usize) -> String {
+    let Ok(tokens) = Tokens::of(batch) else { return "null".to_string() };
+    let mut text = "{\"tokens\":".to_string();
+    append_integers(&mut text, tokens.tokens(row));
+    text + "}"
+}
+
 /// The schema of records without masks.
 pub fn unmasked_schema() -> Schema {
     schema_of(SequenceFields::declared())

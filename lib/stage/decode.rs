@@ -1,12 +1,10 @@
 //! Tokens into text.
 
-use serde_json::json;
-
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::harmony::{self, DecodedMessage};
 use crate::record::decoded::{DecodedBuilder, Message};
-use crate::record::tokens::Tokens;
+use crate::record::tokens::{self, Tokens};
 
 /// One batch of tokens records as decoded records.
 pub fn decode(mut batch: Batch) -> Result<Batch> {
@@ -20,8 +18,8 @@ pub fn decode(mut batch: Batch) -> Result<Batch> {
                 builder.push(view.id(row), decoded.text, messages);
             }
             Err(error) => {
-                let input = json!({"tokens": view.tokens(row)});
-                batch.reject(row, view.id(row), error.to_string(), input);
+                let reason = error.to_string();
+                batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
             }
         }
     }

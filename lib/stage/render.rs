@@ -4,7 +4,7 @@ use crate::batch::{Batch, Counts, Sink};
 use crate::cli::{Flow, Rejects};
 use crate::error::Result;
 use crate::harmony::{Rendered, Renderer};
-use crate::record::conversation::Conversations;
+use crate::record::conversation::{self, Conversations};
 use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 
 /// A batch is not expected to have more tokens.
@@ -42,7 +42,7 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
                 let (input, row) = place.as_ref().map(|(name, row)| (&**name, *row)).unzip();
                 builder.finish_record(Identity { id, input, row })?;
             }
-            Err(reason) => batch.reject(row, id, reason, conversations.to_json(row)),
+            Err(reason) => batch.reject_row((&records, row), id, reason, conversation::to_json),
         }
         rendered.segments.clear();
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::batch::{Batch, Header};
 use crate::error::Result;
 use crate::harmony::{Alignment, Spans, loss_mask};
-use crate::record::tokens::{Tokens, with_masks};
+use crate::record::tokens::{self, Tokens, with_masks};
 
 /// Which masks are made.
 pub struct Masking {
@@ -44,7 +44,7 @@ impl Masking {
             };
             kept.push(outcome.is_ok());
             if let Err(reason) = outcome {
-                batch.reject(row, view.id(row), reason, json!({"tokens": view.tokens(row)}));
+                batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
             }
         }
         let kept_records = match kept.contains(&false) {

@@ -1,5 +1,6 @@
 //! An Arrow stream as a source of batches.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use arrow_schema::SchemaRef;
 use super::conform::Conform;
 use super::frames::{Frame, FrameError, Frames};
 use super::input::{Bytes, cut, read_error};
-use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
+use super::parquet_source::{batches, pieces};
+use crate::batch::{Batch, Header, Pieces, RecordSource, Wanted};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::record::{RecordType, record_type, record_type_with};
@@ -25,6 +27,12 @@ pub(super) struct ArrowSource {
     rows: Range<u64>,
     /// The first schema, if it was looked at before its stream is read.
     begun: Option<SchemaRef>,
+    /// Batches that are not handed out yet.
+    ready: VecDeque<Batch>,
+    /// The batch that they are made of.
+    pieces: Option<Pieces>,
+    /// The most bytes of a record.
+    most: u64,
     rejected: u64,
 }
 
@@ -34,15 +42,19 @@ impl ArrowSource {
         is_piped: bool,
         bytes: Bytes,
         rows: Option<Range<u64>>,
+        most: u64,
     ) -> ArrowSource {
         ArrowSource {
             name,
             is_piped,
-            frames: Frames::new(bytes),
+            frames: Frames::new(bytes, most),
             conform: None,
             next_record: 1,
             rows: rows.unwrap_or(0..u64::MAX),
             begun: None,
+            ready: VecDeque::new(),
+            pieces: None,
+            most,
             rejected: 0,
         }
     }
@@ -91,6 +103,17 @@ impl RecordSource for ArrowSource {
         _most: u64,
     ) -> Result<Option<Batch>> {
         loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
+                let Some(conform) = &self.conform else { continue };
+                let first = self.next_record;
+                self.next_record += piece.num_rows() as u64;
+                let Some((batch, first)) = overlap(piece, first, &self.rows) else { continue };
+                self.ready.extend(batches(&self.name, conform, &batch, first)?);
+                continue;
+            }
             let frame = match self.begun.take() {
                 Some(schema) => Some(Frame::Schema(schema)),
                 None => self.next_frame()?,
@@ -105,15 +128,8 @@ impl RecordSource for ArrowSource {
                     self.conform = Some(made.map_err(|e| Error::data(e).at(&self.name))?);
                 }
                 Some(Frame::Batch(batch)) => {
-                    let Some(conform) = &self.conform else { continue };
-                    let first = self.next_record;
-                    self.next_record += batch.num_rows() as u64;
-                    let Some((batch, first)) = overlap(batch, first, &self.rows) else { continue };
-                    let records = conform.apply(&batch).map_err(|cause| {
-                        Error::data(format!("records from {first}: {cause}")).at(&self.name)
-                    })?;
-                    let origin = Origin::numbered(self.name.clone(), first);
-                    return Ok(Some(Batch::of_records(records, origin)));
+                    let pieces = pieces(&self.name, batch, self.next_record, self.most)?;
+                    self.pieces = Some(pieces);
                 }
             }
         }
@@ -126,7 +142,7 @@ impl RecordSource for ArrowSource {
 
 /// How many records a stream holds.
 pub(super) fn count_records(name: &str, bytes: Bytes) -> Result<u64> {
-    let mut frames = Frames::new(bytes);
+    let mut frames = Frames::new(bytes, u64::MAX);
     let mut rows = 0;
     loop {
         match frames.next().map_err(|error| frame_error(name, false, error))? {

@@ -6,23 +6,26 @@ use arrow_buffer::Buffer;
 use arrow_ipc::RecordBatch;
 use arrow_schema::{DataType, Schema};
 
-/// Our decompressed buffers are far smaller; a larger length is treated as garbage.
-const MOST_BYTES: u64 = 1 << 32;
+/// Rows that need no bytes (of columns of nulls) a batch may have.
+const MOST_EMPTY_ROWS: u64 = 1 << 20;
 /// No codec packs more: a zstd block of 4 bytes expands to at most 128 KiB.
 const MOST_RATIO: u64 = 1 << 15;
 
-/// Checks the buffers of a batch whose columns have these types; the cause if one is wrong.
+/// Checks the buffers of a batch whose columns have these types, and that they have at most `most`
+/// bytes together once they are decompressed. Gives these bytes, or the cause if one is wrong.
 pub fn check_buffers<'a>(
     batch: RecordBatch<'_>,
     types: impl Iterator<Item = &'a DataType>,
     body: &Buffer,
-) -> Result<(), String> {
+    most: u64,
+) -> Result<u64, String> {
     let mut variadic = batch.variadicBufferCounts().into_iter().flatten();
     let mut widths = Vec::new();
     // After a type that is not known here, no buffer's width is known.
     let _ = types.into_iter().try_for_each(|data_type| {
         append_widths(data_type, &mut variadic, batch.buffers().map_or(0, |b| b.len()), &mut widths)
     });
+    let mut total = 0u64;
     let outside = || "a buffer that is not in its message".to_string();
     for (number, buffer) in batch.buffers().into_iter().flatten().enumerate() {
         let start = usize::try_from(buffer.offset()).map_err(|_| outside())?;
@@ -37,8 +40,23 @@ pub fn check_buffers<'a>(
         if !length.is_multiple_of(width) {
             return Err(format!("a buffer of {length} bytes that holds values of {width}"));
         }
+        total = total.saturating_add(length);
+        if batch.compression().is_some() && total > most {
+            return Err(format!("a compressed batch of {total} bytes; it may have {most}"));
+        }
     }
-    Ok(())
+    check_rows(batch, total)?;
+    Ok(total)
+}
+
+/// A row takes at least a bit, but for columns of nulls, which have any number of rows in no bytes:
+/// what is made of them has bytes.
+fn check_rows(batch: RecordBatch<'_>, bytes: u64) -> Result<(), String> {
+    let most = bytes.saturating_mul(8).saturating_add(MOST_EMPTY_ROWS);
+    let nodes = batch.nodes().into_iter().flatten().map(|node| node.length());
+    let rows =
+        nodes.chain([batch.length()]).find(|&rows| u64::try_from(rows).is_ok_and(|n| n > most));
+    rows.map_or(Ok(()), |rows| Err(format!("a batch of {rows} rows in {bytes} bytes")))
 }
 
 /// A compressed buffer begins with its real length; -1 means that the bytes are not compressed.
@@ -49,7 +67,7 @@ fn decompressed_length(bytes: &[u8]) -> Result<u64, String> {
         -1 => return Ok(packed),
         claimed => claimed,
     };
-    let most = packed.saturating_mul(MOST_RATIO).min(MOST_BYTES);
+    let most = packed.saturating_mul(MOST_RATIO);
     u64::try_from(claimed).ok().filter(|&claimed| claimed <= most).ok_or_else(|| {
         format!("a compressed buffer of {packed} bytes that claims to hold {claimed}")
     })

@@ -16,6 +16,7 @@ use arrow_schema::SchemaRef;
 
 use super::buffers::{check_buffers, dictionary_types};
 use crate::failure::Failure;
+use crate::panics::caught;
 
 /// Begins every message; followed by a length of 0 it ends the stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -23,12 +24,18 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 const MOST_METADATA: usize = 64 << 20;
 /// Our batches are far smaller; a larger length is treated as garbage.
 const MOST_BODY: u64 = 1 << 40;
+/// The bytes that a compressed batch may have, unless a single record may have more.
+const MOST_BATCH: u64 = 1 << 30;
 
 /// Reads one or more Arrow streams, one after another, out of one sequence of bytes.
 pub struct Frames<R> {
     bytes: R,
     schema: Option<SchemaRef>,
     dictionaries: HashMap<i64, ArrayRef>,
+    /// The bytes that dictionaries have taken.
+    held: u64,
+    /// The bytes that a compressed batch, or all dictionaries of a stream, may have.
+    most: u64,
 }
 
 /// What is read from the bytes.
@@ -56,8 +63,10 @@ impl FrameError {
 }
 
 impl<R: Read> Frames<R> {
-    pub fn new(bytes: R) -> Frames<R> {
-        Frames { bytes, schema: None, dictionaries: HashMap::new() }
+    /// A record may have `most` bytes.
+    pub fn new(bytes: R, most: u64) -> Frames<R> {
+        let most = most.max(MOST_BATCH);
+        Frames { bytes, schema: None, dictionaries: HashMap::new(), held: 0, most }
     }
 
     /// The next schema or batch; `None` at the end of the bytes, which must come directly after an
@@ -84,6 +93,7 @@ impl<R: Read> Frames<R> {
                     return Err(FrameError::malformed("an end-of-stream marker without a stream"));
                 }
                 self.dictionaries.clear();
+                self.held = 0;
                 continue;
             }
             let mut head = Vec::new();
@@ -99,27 +109,21 @@ impl<R: Read> Frames<R> {
             let mut body = Vec::new();
             self.read_exactly(&mut body, body_length)?;
             let frame = match &self.schema {
-                None => self.begin(&message)?,
+                None => caught(|| begin(&message)).map_err(FrameError::Malformed)??,
                 Some(schema) => {
                     let (schema, body) = (schema.clone(), Buffer::from_vec(body));
-                    match self.decode(&message, &body, schema)? {
+                    let decoded = caught(|| self.decode(&message, &body, schema));
+                    match decoded.map_err(FrameError::Malformed)?? {
                         Some(batch) => Frame::Batch(batch),
                         None => continue,
                     }
                 }
             };
+            if let Frame::Schema(schema) = &frame {
+                self.schema = Some(schema.clone());
+            }
             return Ok(Some(frame));
         }
-    }
-
-    fn begin(&mut self, message: &Message) -> Result<Frame, FrameError> {
-        let schema = message
-            .header_as_schema()
-            .ok_or_else(|| FrameError::malformed("a stream must begin with its schema"))?;
-        let schema = try_fb_to_schema(schema).map_err(FrameError::malformed)?;
-        let schema = SchemaRef::new(schema);
-        self.schema = Some(schema.clone());
-        Ok(Frame::Schema(schema))
     }
 
     /// Decodes a batch; a dictionary is only remembered.
@@ -132,7 +136,7 @@ impl<R: Read> Frames<R> {
         let version = message.version();
         if let Some(batch) = message.header_as_record_batch() {
             let types = schema.fields().iter().map(|field| field.data_type());
-            check_buffers(batch, types, body).map_err(FrameError::Malformed)?;
+            check_buffers(batch, types, body, self.most).map_err(FrameError::Malformed)?;
             let dictionaries = &self.dictionaries;
             return read_record_batch(body, batch, schema, dictionaries, None, &version)
                 .map(Some)
@@ -141,7 +145,9 @@ impl<R: Read> Frames<R> {
         if let Some(dictionary) = message.header_as_dictionary_batch() {
             if let Some(batch) = dictionary.data() {
                 let types = dictionary_types(&schema, dictionary.id());
-                check_buffers(batch, types.into_iter(), body).map_err(FrameError::Malformed)?;
+                let most = self.most.saturating_sub(self.held);
+                let bytes = check_buffers(batch, types.into_iter(), body, most);
+                self.held = self.held.saturating_add(bytes.map_err(FrameError::Malformed)?);
             }
             let dictionaries = &mut self.dictionaries;
             return read_dictionary(body, dictionary, &schema, dictionaries, &version)
@@ -157,6 +163,14 @@ impl<R: Read> Frames<R> {
         let read = self.bytes.by_ref().take(length).read_to_end(into).map_err(FrameError::Io)?;
         if (read as u64) < length { Err(FrameError::Cut) } else { Ok(()) }
     }
+}
+
+fn begin(message: &Message) -> Result<Frame, FrameError> {
+    let schema = message
+        .header_as_schema()
+        .ok_or_else(|| FrameError::malformed("a stream must begin with its schema"))?;
+    let schema = try_fb_to_schema(schema).map_err(FrameError::malformed)?;
+    Ok(Frame::Schema(SchemaRef::new(schema)))
 }
 
 /// Fills the buffer as far as there are bytes.

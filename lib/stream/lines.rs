@@ -13,15 +13,17 @@ pub struct Lines<R> {
     /// Start of the bytes that are in no block yet.
     start: usize,
     ended: bool,
+    /// A line may have this many bytes; a longer one is not read to its end.
+    most: u64,
 }
 
 impl<R: Read> Lines<R> {
-    pub fn new(bytes: R) -> Lines<R> {
-        Lines { bytes, buffer: Vec::new(), start: 0, ended: false }
+    pub fn new(bytes: R, most: u64) -> Lines<R> {
+        Lines { bytes, buffer: Vec::new(), start: 0, ended: false, most }
     }
 
     /// The next block; `None` at the end. Every line ends in a newline, except perhaps the last
-    /// of the input.
+    /// of the input, and one that is too long, which is cut.
     pub fn next_block(&mut self) -> io::Result<Option<&[u8]>> {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -35,13 +37,16 @@ impl<R: Read> Lines<R> {
                 }
                 searched = self.buffer.len();
             }
-            if self.ended {
+            // No newline has come since the block's end: one line has all that is after it.
+            let most = self.most.saturating_add(2 * BLOCK as u64);
+            let room = most.saturating_sub(self.buffer.len() as u64);
+            if self.ended || room == 0 {
                 self.start = self.buffer.len();
                 break;
             }
-            let wanted = BLOCK.max(self.buffer.len());
-            let read = self.bytes.by_ref().take(wanted as u64).read_to_end(&mut self.buffer)?;
-            self.ended = read < wanted;
+            let wanted = room.min(BLOCK.max(self.buffer.len()) as u64);
+            let read = self.bytes.by_ref().take(wanted).read_to_end(&mut self.buffer)?;
+            self.ended = (read as u64) < wanted;
         }
         Ok((self.start > 0).then(|| &self.buffer[..self.start]))
     }

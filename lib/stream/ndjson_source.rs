@@ -7,28 +7,34 @@ use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 use bstr::ByteSlice;
-use serde_json::Value;
 
 use super::input::{Bytes, cut, read_error};
 use super::lines::Lines;
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::slices::lines_between;
-use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
-use crate::cli::Rejection;
+use crate::batch::{Batch, Header, Origin, RecordSource, TooLarge, Wanted};
+use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::record::{RECORD_TYPES, RecordType, record_type_with};
 
 const CUT_LINE: &str = "the last line has no newline";
 
 pub(super) struct NdjsonSource {
+    lines: Lines<Bytes>,
+    decoding: Decoding,
+    /// A block that was read to look at its first line.
+    pending: Option<Vec<u8>>,
+}
+
+/// Makes batches of blocks of lines.
+struct Decoding {
     name: Arc<str>,
     is_piped: bool,
-    lines: Lines<Bytes>,
     /// Made when the schema is known; the first line may decide it.
     decoder: Option<NdjsonDecoder>,
     next_line: u64,
-    /// A block that was read to look at its first line.
-    pending: Option<Vec<u8>>,
+    /// A line may have this many bytes.
+    most: u64,
 }
 
 impl NdjsonSource {
@@ -39,23 +45,31 @@ impl NdjsonSource {
         bytes: Bytes,
         path: &Path,
         range: Option<Range<u64>>,
+        most: u64,
     ) -> Result<NdjsonSource> {
         let (bytes, next_line) = match range {
             Some(range) => lines_between(path, range)?,
             None => (bytes, 1),
         };
-        let lines = Lines::new(bytes);
-        Ok(NdjsonSource { name, is_piped, lines, decoder: None, next_line, pending: None })
+        let lines = Lines::new(bytes, most);
+        let decoding = Decoding { name, is_piped, decoder: None, next_line, most };
+        Ok(NdjsonSource { lines, decoding, pending: None })
     }
 
     /// The first block, which is returned again.
     fn peek(&mut self) -> Result<&[u8]> {
         if self.pending.is_none() {
             let block = self.lines.next_block();
-            let block = block.map_err(|e| read_error(&self.name, self.is_piped, &e))?;
+            let block = block.map_err(|e| self.decoding.read_error(&e))?;
             self.pending = block.map(<[u8]>::to_vec);
         }
         Ok(self.pending.as_deref().unwrap_or_default())
+    }
+}
+
+impl Decoding {
+    fn read_error(&self, error: &std::io::Error) -> Error {
+        read_error(&self.name, self.is_piped, error)
     }
 
     fn decode(
@@ -76,6 +90,10 @@ impl NdjsonSource {
         for line in block.lines_with_terminator() {
             let number = self.next_line;
             self.next_line += 1;
+            if line.len() as u64 > self.most {
+                let place = Place::line(self.name.clone(), number);
+                return Err(TooLarge::error(self.most).at(place));
+            }
             if line.last() != Some(&b'\n') {
                 let place = Place::line(self.name.clone(), number);
                 return Err(cut(place, self.is_piped, CUT_LINE));
@@ -88,7 +106,7 @@ impl NdjsonSource {
                 Err(reason) => {
                     let text = line.trim_ascii_end().to_str_lossy().into_owned();
                     let place = Place::line(self.name.clone(), number);
-                    let input = Some(serde_json::from_str(&text).unwrap_or(Value::String(text)));
+                    let input = Rejected::Text(text);
                     rejected.push(Rejection { place, id: None, reason, input });
                 }
             }
@@ -116,9 +134,13 @@ impl RecordSource for NdjsonSource {
         let Some((number, line)) = first_line(block) else {
             return Ok((Header::default(), SchemaRef::new(Schema::empty())));
         };
-        let place = Place::line(self.name.clone(), self.next_line + number);
+        let Decoding { name, next_line, most, is_piped, .. } = &self.decoding;
+        let place = Place::line(name.clone(), next_line + number);
+        if line.len() as u64 > *most {
+            return Err(TooLarge::error(*most).at(place));
+        }
         if !block.contains(&b'\n') {
-            return Err(cut(place, self.is_piped, CUT_LINE));
+            return Err(cut(place, *is_piped, CUT_LINE));
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_type_with(among(&names)) else {
@@ -137,15 +159,14 @@ impl RecordSource for NdjsonSource {
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
-        let block = match self.pending.take() {
-            Some(block) => block,
-            None => match self.lines.next_block() {
-                Ok(Some(block)) => block.to_vec(),
-                Ok(None) => return Ok(None),
-                Err(error) => return Err(read_error(&self.name, self.is_piped, &error)),
-            },
-        };
-        self.decode(&block, wanted, schema).map(Some)
+        if let Some(block) = self.pending.take() {
+            return self.decoding.decode(&block, wanted, schema).map(Some);
+        }
+        match self.lines.next_block() {
+            Ok(Some(block)) => self.decoding.decode(block, wanted, schema).map(Some),
+            Ok(None) => Ok(None),
+            Err(error) => Err(self.decoding.read_error(&error)),
+        }
     }
 }
 

@@ -10,7 +10,8 @@ use clap::{Args, ValueEnum};
 use super::Writer;
 use crate::batch::{Batch, Counts, Header, Sink};
 use crate::cli::{
-    Encoding, Flow, NoStream, PendingFile, Rejects, WithoutEffect, publish, refuse_existing,
+    Encoding, Flow, NoStream, PendingFile, Rejects, WithoutEffect, publish_file,
+    refuse_existing_file,
 };
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
@@ -56,7 +57,12 @@ pub struct FileOutputArgs {
 }
 
 /// An open output.
-pub enum Output {
+pub struct Output {
+    to: Destination,
+    overwrite: bool,
+}
+
+enum Destination {
     Stdout(Writer<File>),
     File(Writer<BufWriter<PendingFile>>),
     Parquet(Box<ParquetSink>),
@@ -65,14 +71,14 @@ pub enum Output {
 impl FileOutputArgs {
     pub fn open(&self, schema: &Schema, header: &Header) -> Result<Output> {
         if let Some(path) = &self.output {
-            refuse_existing(path, self.overwrite)?;
+            refuse_existing_file(path, self.overwrite)?;
         }
-        Ok(match (self.to, &self.output) {
+        let to = match (self.to, &self.output) {
             (FileEncoding::Parquet, None) => {
                 return Err(Error::usage("--to parquet needs -o FILE"));
             }
             (FileEncoding::Parquet, Some(path)) => {
-                Output::Parquet(Box::new(ParquetSink::create(path, header.put_into(schema))?))
+                Destination::Parquet(Box::new(ParquetSink::create(path, header.put_into(schema))?))
             }
             (FileEncoding::Ndjson, to) => {
                 self.stream(to.as_deref(), Encoding::Ndjson, schema, header)?
@@ -80,7 +86,8 @@ impl FileOutputArgs {
             (FileEncoding::Arrow, to) => {
                 self.stream(to.as_deref(), Encoding::Arrow, schema, header)?
             }
-        })
+        };
+        Ok(Output { to, overwrite: self.overwrite })
     }
 
     fn stream(
@@ -89,40 +96,41 @@ impl FileOutputArgs {
         to: Encoding,
         schema: &Schema,
         header: &Header,
-    ) -> Result<Output> {
+    ) -> Result<Destination> {
         let Some(path) = path else {
-            return Ok(Output::Stdout(Writer::to_stdout(to, self.force, schema, header)?));
+            return Ok(Destination::Stdout(Writer::to_stdout(to, self.force, schema, header)?));
         };
         let file = BufWriter::new(PendingFile::create(path)?);
-        Ok(Output::File(Writer::new(file, &shown(path), to, schema, header)?))
+        Ok(Destination::File(Writer::new(file, &shown(path), to, schema, header)?))
     }
 }
 
 impl Sink for Output {
     fn uses_stdout(&self) -> bool {
-        matches!(self, Output::Stdout(_))
+        matches!(self.to, Destination::Stdout(_))
     }
 
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         rejects.take(batch.rejected)?;
-        match self {
-            Output::Stdout(writer) => writer.write(&batch.records)?,
-            Output::File(writer) => writer.write(&batch.records)?,
-            Output::Parquet(sink) => sink.write(&batch.records)?,
+        match &mut self.to {
+            Destination::Stdout(writer) => writer.write(&batch.records)?,
+            Destination::File(writer) => writer.write(&batch.records)?,
+            Destination::Parquet(sink) => sink.write(&batch.records)?,
         }
         Ok(Flow::Continue)
     }
 
     fn finish(self, counts: Counts) -> Result<Vec<String>> {
-        match self {
-            Output::Stdout(writer) => {
+        match self.to {
+            Destination::Stdout(writer) => {
                 writer.finish(counts.rejected)?;
             }
-            Output::File(writer) => {
+            Destination::File(writer) => {
                 let file = writer.finish(counts.rejected)?.into_inner();
-                publish(vec![file.map_err(|e| Error::write("output", e.error()))?])?;
+                let file = file.map_err(|e| Error::write("output", e.error()))?;
+                publish_file(file, self.overwrite)?;
             }
-            Output::Parquet(sink) => sink.publish()?,
+            Destination::Parquet(sink) => sink.publish(self.overwrite)?,
         }
         Ok(Vec::new())
     }

@@ -1,24 +1,32 @@
 //! A Parquet file as a source of batches.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::RecordBatchReader;
-use arrow_schema::{DataType, FieldRef, SchemaRef};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
+use arrow_array::RecordBatch;
+use arrow_schema::{FieldRef, SchemaRef};
 
 use super::conform::{Conform, index_of};
-use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
-use crate::error::{Error, Result};
-use crate::format::parquet::{ParquetFile, read_error};
+use super::validity::{Run, runs};
+use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
+use crate::cli::{Rejected, Rejection};
+use crate::error::{Error, Place, Position, Result};
+use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 
 pub(super) struct ParquetSource {
     name: Arc<str>,
     file: ParquetFile,
     rows: Range<u64>,
     /// Made with the first batch, when it is known which columns to read.
-    batches: Option<(ParquetRecordBatchReader, Conform)>,
+    batches: Option<(ParquetBatches, Conform)>,
+    /// Batches that are not handed out yet.
+    ready: VecDeque<Batch>,
+    /// The batch that they are made of.
+    pieces: Option<Pieces>,
+    /// The most bytes of a record.
+    most: u64,
     /// Counted from 1.
     next_record: u64,
 }
@@ -28,15 +36,25 @@ impl ParquetSource {
         name: Arc<str>,
         file: File,
         rows: Option<Range<u64>>,
+        most: u64,
     ) -> Result<ParquetSource> {
         let file = open_parquet(&name, file)?;
         let rows = rows.unwrap_or(0..file.rows());
         let next_record = rows.start + 1;
-        Ok(ParquetSource { name, file, rows, batches: None, next_record })
+        Ok(ParquetSource {
+            name,
+            file,
+            rows,
+            batches: None,
+            ready: VecDeque::new(),
+            pieces: None,
+            most,
+            next_record,
+        })
     }
 
     /// Begins to read the columns that the schema names and the file has.
-    fn read(&self, schema: &SchemaRef) -> Result<(ParquetRecordBatchReader, Conform)> {
+    fn read(&self, schema: &SchemaRef) -> Result<(ParquetBatches, Conform)> {
         let names = schema.fields().iter().map(|field| field.name().clone());
         let there = |field: &FieldRef| {
             let index = index_of(self.file.schema(), field)?;
@@ -48,12 +66,9 @@ impl ParquetSource {
             let cause = format!("none of the columns {} is there", names.join(", "));
             return Err(Error::data(cause).at(&self.name));
         }
-        let is_view = |field: &&FieldRef| *field.data_type() == DataType::Utf8View;
-        let views: Vec<String> =
-            schema.fields().iter().filter(is_view).map(|field| field.name().clone()).collect();
-        let batches = self.file.read(self.rows.clone(), Some(&columns), &views);
+        let batches = self.file.read(self.rows.clone(), Some(&columns), Text::Views);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
-        let conform = Conform::new(&batches.schema(), schema)
+        let conform = Conform::new(batches.schema(), schema)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conform))
     }
@@ -76,28 +91,60 @@ impl RecordSource for ParquetSource {
         if self.batches.is_none() {
             self.batches = Some(self.read(schema)?);
         }
-        let Some((batches, conform)) = &mut self.batches else { return Ok(None) };
-        let place = |cause: String| Error::data(cause).at(&self.name);
-        let first = self.next_record;
-        match batches.next() {
-            None if first <= self.rows.end => Err(place(format!(
-                "ends at record {first} of {}; the file is damaged",
-                self.rows.end
-            ))),
-            None => Ok(None),
-            Some(batch) => {
-                let batch = batch.map_err(|error| {
-                    self.file.error(format!("records from {first}: {error}")).at(&self.name)
-                })?;
-                let records = conform.apply(&batch);
-                let records =
-                    records.map_err(|cause| place(format!("records from {first}: {cause}")))?;
-                self.next_record += records.num_rows() as u64;
-                let origin = Origin::numbered(self.name.clone(), first);
-                Ok(Some(Batch::of_records(records, origin)))
+        let Some((decoded, conform)) = &mut self.batches else { return Ok(None) };
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
             }
+            let first = self.next_record;
+            if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
+                self.next_record += piece.num_rows() as u64;
+                self.ready.extend(batches(&self.name, conform, &piece, first)?);
+                continue;
+            }
+            let Some(batch) = decoded.next() else { break };
+            let batch = batch.map_err(|error| {
+                self.file.error(format!("records from {first}: {error}")).at(&self.name)
+            })?;
+            self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
         }
+        let (first, end) = (self.next_record, self.rows.end);
+        if first > end {
+            return Ok(None);
+        }
+        let cause = format!("ends at record {first} of {end}; the file is damaged");
+        Err(Error::data(cause).at(&self.name))
     }
+}
+
+/// A batch in pieces; `first` is the number of its first record.
+pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64) -> Result<Pieces> {
+    Pieces::of(batch, most).map_err(|TooLarge(row)| {
+        let position = Position::Record(first + row as u64);
+        TooLarge::error(most).at(Place { source: name.clone(), position })
+    })
+}
+
+/// The rows of a piece as batches; `first` is the number of its first record.
+pub(super) fn batches(
+    name: &Arc<str>,
+    conform: &Conform,
+    piece: &RecordBatch,
+    mut first: u64,
+) -> Result<Vec<Batch>> {
+    let runs = runs(conform, piece)
+        .map_err(|cause| Error::data(format!("records from {first}: {cause}")).at(name))?;
+    let batch = |Run { records, refused }: Run| {
+        let mut batch = Batch::of_records(records, Origin::numbered(name.clone(), first));
+        first += batch.len() as u64;
+        for reason in refused {
+            let place = Place { source: name.clone(), position: Position::Record(first) };
+            batch.rejected.push(Rejection { place, id: None, reason, input: Rejected::Nothing });
+            first += 1;
+        }
+        batch
+    };
+    Ok(runs.into_iter().map(batch).collect())
 }
 
 pub(super) fn open_parquet(name: &str, file: File) -> Result<ParquetFile> {

@@ -50,6 +50,8 @@ pub struct Reader {
     total: Option<u64>,
     /// How many more records may be handed out.
     left: u64,
+    /// The most bytes of a record.
+    most: u64,
     /// Records that earlier filters dropped, counted over the inputs already read.
     rejected: u64,
     is_dataset: bool,
@@ -76,7 +78,9 @@ impl Reader {
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
         let (files, allow_empty) = (args.files.clone(), args.allow_empty);
-        let mut reader = Reader { waiting, sources, total, files, allow_empty, ..Reader::new() };
+        let most = args.max_record_bytes;
+        let reader = Reader { waiting, sources, total, files, ..Reader::new() };
+        let mut reader = Reader { allow_empty, most, ..reader };
         reader.advance()?;
         reader.begin(request.into())
     }
@@ -103,6 +107,7 @@ impl Reader {
             sources: Vec::new(),
             total: None,
             left: u64::MAX,
+            most: u64::MAX,
             rejected: 0,
             is_dataset: false,
             allow_empty: false,
@@ -265,7 +270,7 @@ impl Reader {
     fn advance(&mut self) -> Result<()> {
         self.rejected = self.rejected();
         self.current = match self.waiting.pop_front() {
-            Some((path, range)) => Some(open(&path, range, self.allow_empty)?),
+            Some((path, range)) => Some(open(&path, range, (self.allow_empty, self.most))?),
             None => None,
         };
         Ok(())
@@ -280,20 +285,21 @@ impl Iterator for Reader {
     }
 }
 
+/// Opens one input; a record of it may have `most` bytes.
 fn open(
     path: &Path,
     range: Option<Range<u64>>,
-    allow_empty: bool,
+    (allow_empty, most): (bool, u64),
 ) -> Result<Box<dyn RecordSource>> {
     let input = Input::open(path, allow_empty)?;
     Ok(match input.content {
         Content::Ndjson(bytes) => {
-            Box::new(NdjsonSource::open(input.name, input.is_piped, bytes, path, range)?)
+            Box::new(NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?)
         }
         Content::Arrow(bytes) => {
-            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range))
+            Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range, most))
         }
-        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range)?),
+        Content::Parquet(file) => Box::new(ParquetSource::open(input.name, file, range, most)?),
     })
 }
 

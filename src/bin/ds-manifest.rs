@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::cli::{self, Error, Result, Tool};
+use gristmill::cli::{self, Error, Result, TargetLock, Tool};
 use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
 use gristmill::format::parquet::compare_inputs;
 
@@ -79,8 +79,11 @@ fn run(args: Args, _: &Tool) -> Result<()> {
         tokens: args.max_tokens,
         shards: args.expected,
     };
+    // No part comes or goes between the look at the parts and the manifest.
+    let lock = TargetLock::take(&root)?;
     let manifest = KdRootManifest::collect(&root, &settings, BuildRun::since(start))?;
-    manifest.publish(&root)?;
+    manifest.publish(&root, &lock)?;
+    drop(lock);
     if !args.quiet {
         cli::print(&manifest.summary())?;
     }

@@ -7,14 +7,13 @@ use std::time::Instant;
 use clap::Parser;
 
 use gristmill::batch::Wanted;
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool};
+use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, refuse_existing};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, BuildRun, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, replace,
+    AssertedSource, BuildRun, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, publish_part,
     status as status_of,
 };
-use gristmill::format::mmidx::PrefixLayout;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 
@@ -65,6 +64,8 @@ Examples:
   mmidx-write --concat part0/train/shard_00 part1/train/shard_00 --prefix out/shard_00
 
 In: tokens records {id, tokens, segments, loss_mask, span_id}. Out: files, nothing on stdout.
+A program in between that ends its lines itself (jq, grep) hides the failure of the one before it:
+with NDJSON use set -o pipefail, or --expect-records N.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {
@@ -75,14 +76,14 @@ fn main() -> ExitCode {
         } else if args.concat.is_empty() {
             write(args, tool)
         } else {
-            concat(&args)
+            concat(&args, tool)
         }
     })
 }
 
 fn write(args: Args, tool: &Tool) -> Result<()> {
     let (target, (layout, dtype)) = (args.target.target()?, args.target.layout());
-    target.refuse_existing(layout, args.sink.overwrite)?;
+    refuse_existing(&target, args.sink.overwrite)?;
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
     let overwrite = args.sink.overwrite;
@@ -93,24 +94,21 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 
-fn concat(args: &Args) -> Result<()> {
+fn concat(args: &Args, tool: &Tool) -> Result<()> {
     let start = Instant::now();
     let Some(prefix) = &args.target.prefix else {
         return Err(Error::usage("--concat needs --prefix P"));
     };
     let target = KdTarget::Prefix(prefix.clone());
-    for layout in [PrefixLayout::Triple, PrefixLayout::Single] {
-        target.refuse_existing(layout, args.sink.overwrite)?;
-    }
-    let (mut files, part) = concatenate(
-        &args.concat,
-        prefix,
-        (args.foreign, args.target.ids()),
-        BuildRun::since(start),
-    )?;
+    refuse_existing(&target, args.sink.overwrite)?;
+    let ids = args.target.ids();
+    let (mut files, part) =
+        concatenate(&args.concat, prefix, (args.foreign, ids), BuildRun::since(start))?;
     let part = KdPart { run: BuildRun::since(start), ..part };
     files.push(part.pending(&target.manifest())?);
-    replace(&target, files, args.sink.overwrite)
+    let warnings = publish_part(&target, files, args.sink.overwrite)?;
+    tool.warn(&warnings, &args.common);
+    Ok(())
 }
 
 /// Prints whether the part that these arguments would make is finished.

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
-    self, CommonArgs, Error, Flow, JobsArgs, OnErrorArgs, OutputArgs, Rejection, Rejects, Result,
-    Slice, Tool,
+    self, CommonArgs, Error, Flow, JobsArgs, OnErrorArgs, OutputArgs, Rejected, Rejection, Rejects,
+    Result, Slice, Tool,
 };
 use gristmill::format::puzzle_dir::AssertedConstants;
 use gristmill::puzzle::{
@@ -121,7 +121,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let mut rejects = Rejects::open(&on_error)?;
     let mut take = |bad: RejectedInput| {
         let RejectedInput { place, cause, text } = bad;
-        let input = text.map(Value::from);
+        let input = text.map(|text| Rejected::json(move || Value::from(text).to_string()));
+        let input = input.unwrap_or(Rejected::Nothing);
         rejects.take(vec![Rejection { place, id: None, reason: cause, input }])
     };
     let mut build = BuildContext {

@@ -6,12 +6,13 @@
 pub mod arrays;
 pub mod run;
 pub mod samples;
+pub mod writers;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use arrays::assert_npyz_reads;
-pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, tool};
+pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, peak_to_end, tool};
 pub use samples::{Random, conversation, conversations, masked_line, tokens_line, without_places};
 
 /// Says that a test does nothing, past the test harness's capture.

@@ -1,6 +1,7 @@
 //! Running the built binaries, alone and in pipelines.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -53,6 +54,13 @@ pub fn oracle(python: &Path, script: &str, arguments: &[&str]) -> Outcome {
 /// Peak memory in KiB of a child, asked for until it ends (rusage would count the peak of the
 /// process that it was forked from).
 pub fn peak(child: &mut Child) -> u64 {
+    let peak = peak_to_end(child);
+    assert!(child.wait().unwrap().success());
+    peak
+}
+
+/// The same of a child that may fail.
+pub fn peak_to_end(child: &mut Child) -> u64 {
     let status = format!("/proc/{}/status", child.id());
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
@@ -61,7 +69,6 @@ pub fn peak(child: &mut Child) -> u64 {
         peak = line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(peak);
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
-    assert!(child.wait().unwrap().success());
     peak
 }
 
@@ -88,6 +95,16 @@ impl Tool {
         take_signals(&mut command);
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", bin_dir().display()));
+        // Whatever the parent of the tests ignores (`nohup`, a background job of a shell).
+        // SAFETY: between fork and exec only `signal` is called, which may be called there.
+        unsafe {
+            command.pre_exec(|| {
+                for signal in 1..32 {
+                    libc::signal(signal, libc::SIG_DFL);
+                }
+                Ok(())
+            });
+        }
         Tool { command, shown: shown.to_string(), input: None, stdout: None }
     }
 

@@ -12,13 +12,14 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::SPLITS;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{FinishedFile, HashedFile, with_suffix};
-use crate::format::parquet::{ParquetFile, ROW_GROUP_BYTES, write_error, writer_properties};
+use crate::format::parquet::{
+    ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, write_error, writer_properties,
+};
 use crate::record::columns::ColumnBuilder;
 use crate::record::ids::{IdBuilder, IdColumns, schema};
 use crate::record::tokens::Identity;
@@ -177,8 +178,8 @@ impl IdsFile {
         Ok(found)
     }
 
-    fn batches(&self, rows: Range<u64>, columns: &[String]) -> Result<ParquetRecordBatchReader> {
-        let batches = self.file.read(rows, Some(columns), &[]);
+    fn batches(&self, rows: Range<u64>, columns: &[String]) -> Result<ParquetBatches> {
+        let batches = self.file.read(rows, Some(columns), Text::Plain);
         batches.map_err(|e| Error::data(e).at(self.path()))
     }
 }
@@ -186,7 +187,7 @@ impl IdsFile {
 /// The rows of an ids file, one after another.
 pub struct IdRows {
     path: PathBuf,
-    batches: ParquetRecordBatchReader,
+    batches: ParquetBatches,
     batch: RecordBatch,
     /// The next row of the batch.
     row: usize,

@@ -10,7 +10,7 @@ use super::part::{
     BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, first_difference,
 };
 use super::{ALL, MANIFEST, ROOT_SCHEMA, SPLITS};
-use crate::cli::publish;
+use crate::cli::{TargetLock, publish_file_locked};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::{RecordCounts, json_file};
@@ -162,9 +162,10 @@ impl KdRootManifest {
         json_file::other_schema(&self.schema_version, ROOT_SCHEMA)
     }
 
-    /// Writes `ROOT/manifest.json`.
-    pub fn publish(&self, root: &Path) -> Result<()> {
-        publish(vec![json_file::pending(&root.join(MANIFEST), self)?])
+    /// Writes `ROOT/manifest.json`, under the lock under which it was collected.
+    pub fn publish(&self, root: &Path, lock: &TargetLock) -> Result<()> {
+        let path = root.join(MANIFEST);
+        publish_file_locked(json_file::pending(&path, self)?, lock)
     }
 
     /// Rows, tokens and supervised tokens of each split, one line each.
@@ -198,6 +199,13 @@ impl KdRootSplit {
         }
         Some(())
     }
+}
+
+/// Whether a `manifest.json` is that of a root.
+pub(super) fn is_root_manifest(path: &Path) -> Result<bool> {
+    let text = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let manifest = serde_json::from_slice::<Value>(&text).unwrap_or_default();
+    Ok(manifest.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA))
 }
 
 /// The part manifests of a root, by name: those of shards, and those of concatenations.

@@ -19,7 +19,7 @@ pub use part::{
     BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA,
     SourceLimits, find_manifest, manifest_beside, manifest_in_root,
 };
-pub use part_sink::{AssertedSource, PartSink, replace, status};
+pub use part_sink::{AssertedSource, PartSink, publish_part, status};
 pub use reader::{KdReader, prefix_of};
 pub use sink::{KdSink, KdTarget};
 pub use split::{FractionError, ValidFraction};

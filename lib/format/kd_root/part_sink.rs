@@ -13,11 +13,11 @@ use super::{
 };
 use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
 use crate::cli::{Flow, InputCheckArgs, PendingFile, Rejects, Slice, publish};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::{RecordCounts, parquet};
-use crate::record::tokens::Tokens;
+use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 /// What an Arrow stream's header says of its records; NDJSON has no header, so there flags may say
@@ -180,7 +180,7 @@ impl Sink for PartSink {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
         self.written += self.sequences.write(&view, |row, reason| {
-            batch.reject(row, view.id(row), reason, json!({"tokens": view.tokens(row)}));
+            batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
         })?;
         rejects.take(batch.rejected)?;
         Ok(Flow::Continue)
@@ -204,17 +204,19 @@ impl Sink for PartSink {
             run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);
-        replace(&target, files, self.overwrite)?;
-        Ok(Vec::new())
+        publish_part(&target, files, self.overwrite)
     }
 }
 
-/// Publishes files, the manifest last; what an earlier run left is removed first.
-pub fn replace(target: &KdTarget, files: Vec<PendingFile>, overwrite: bool) -> Result<()> {
-    if overwrite {
-        let replaced: Vec<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();
-        let kept = &replaced[..replaced.len().saturating_sub(1)];
-        target.withdraw(kept)?;
-    }
-    publish(files)
+/// Publishes a part, its manifest last. Returns what the user should know.
+pub fn publish_part(
+    target: &KdTarget,
+    files: Vec<PendingFile>,
+    overwrite: bool,
+) -> Result<Vec<String>> {
+    let withdrawn = publish(target, files, overwrite)?;
+    let was_of_others = |path: &PathBuf| {
+        format!("{} was made before this part and is removed; try: ds-manifest", shown(path))
+    };
+    Ok(withdrawn.iter().map(was_of_others).collect())
 }

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use arrow_buffer::ToByteSlice;
 use byteorder::{ByteOrder, LittleEndian};
 
+use super::manifest::is_root_manifest;
 use super::{ALL, IDS, IdsWriter, KdSplit, MANIFEST, ValidFraction, ids_beside, ids_in_root};
-use crate::cli::{PendingFile, refuse_existing, remove_if_there};
+use crate::cli::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::error::{Error, Result};
 use crate::format::mmidx::{FinishedFile, FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
 use crate::record::tokens::Tokens;
@@ -78,9 +79,10 @@ impl KdTarget {
     }
 
     /// Every file that a run may write, in the order in which they are published.
-    fn files(&self, layout: PrefixLayout) -> Vec<PathBuf> {
+    fn files(&self) -> Vec<PathBuf> {
         let of_split = |(split, prefix): &(&str, PathBuf)| {
-            let mut files = layout.files(prefix);
+            let layouts = [PrefixLayout::Triple, PrefixLayout::Single];
+            let mut files = layouts.map(|layout| layout.files(prefix)).concat();
             files.push(self.ids(split));
             files
         };
@@ -89,21 +91,51 @@ impl KdTarget {
         files
     }
 
-    /// Refuses outputs that exist already, unless they may be overwritten.
-    pub fn refuse_existing(&self, layout: PrefixLayout, overwrite: bool) -> Result<()> {
-        self.files(layout).iter().try_for_each(|file| refuse_existing(file, overwrite))
+    /// The root whose manifest describes what is written here.
+    fn above(&self) -> Option<PathBuf> {
+        match self {
+            KdTarget::Root { root, .. } => Some(root.clone()),
+            KdTarget::Prefix(prefix) => {
+                let directory = directory_of(prefix);
+                let name = directory.file_name()?;
+                super::SPLITS.iter().any(|split| name == *split).then(|| directory_of(&directory))
+            }
+        }
+    }
+}
+
+impl Target for KdTarget {
+    /// The root, whose manifest is made under the same lock.
+    fn directory(&self) -> PathBuf {
+        match self {
+            KdTarget::Root { root, .. } => root.clone(),
+            KdTarget::Prefix(prefix) => self.above().unwrap_or_else(|| directory_of(prefix)),
+        }
     }
 
-    /// Removes what an earlier run has published, the manifest first: it must never describe files
-    /// that are being replaced. The root's manifest is removed too.
-    pub fn withdraw(&self, keep: &[PathBuf]) -> Result<()> {
-        if let KdTarget::Root { root, .. } = self {
-            remove_if_there(&root.join(MANIFEST))?;
+    fn manifest(&self) -> PathBuf {
+        KdTarget::manifest(self)
+    }
+
+    fn standing(&self) -> Result<Standing> {
+        let mut standing = Standing::default();
+        for path in self.files() {
+            if is_there(&path)? {
+                standing.files.push(path);
+            }
         }
-        let files =
-            [PrefixLayout::Triple, PrefixLayout::Single].map(|layout| self.files(layout)).concat();
-        let gone = files.iter().rev().filter(|file| !keep.contains(file));
-        gone.into_iter().try_for_each(|file| remove_if_there(file))
+        let root = self.above().map(|root| root.join(MANIFEST));
+        if let Some(manifest) = root
+            && is_there(&manifest)?
+            && (matches!(self, KdTarget::Root { .. }) || is_root_manifest(&manifest)?)
+        {
+            standing.dependents.push(manifest);
+        }
+        Ok(standing)
+    }
+
+    fn is_index(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|ending| ending == "idx")
     }
 }
 

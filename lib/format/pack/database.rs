@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{DATABASE, JOURNALS};
+use super::DATABASE;
 use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
 use crate::format::metadata_db::{
@@ -26,7 +26,7 @@ pub(super) struct PackDatabase {
 
 impl PackDatabase {
     pub(super) fn create(directory: &Path) -> Result<PackDatabase> {
-        let file = PendingFile::reserve(&directory.join(DATABASE), &JOURNALS)?;
+        let file = PendingFile::reserve(&directory.join(DATABASE))?;
         let created = DatabaseWriter::create(file.temporary());
         Ok(PackDatabase {
             writer: created.map_err(|cause| error(directory, cause))?,

@@ -24,7 +24,7 @@ use self::manifest::Hashing;
 use self::shards::RowShards;
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
-use crate::cli::{PendingFile, WithoutEffect, publish, refuse_existing, remove_if_there};
+use crate::cli::{PendingFile, Standing, Target, WithoutEffect, publish, refuse_existing};
 use crate::error::{Error, Result};
 use crate::game2048::Game;
 
@@ -125,6 +125,7 @@ pub struct PackWriter {
     layout: PackLayout,
     maker: Box<dyn RowMaker>,
     lossy: bool,
+    overwrite: bool,
     /// What the games so far had and the pack does not, each once.
     lost: Vec<String>,
     shards: RowShards,
@@ -137,14 +138,7 @@ pub struct PackWriter {
 impl PackWriter {
     /// Begins a pack in `directory`. An existing pack is refused unless it may be overwritten.
     pub fn create(directory: &Path, options: &PackOptions, overwrite: bool) -> Result<PackWriter> {
-        for path in present(directory)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(EMBEDDINGS) {
-                let error = Error::usage("belongs to the rows of another pool");
-                return Err(error.at(path.as_path()).hint("remove it first"));
-            }
-            refuse_existing(&path, overwrite)?;
-        }
+        refuse_existing(&PackTarget(directory), overwrite)?;
         let layout = options.layout.unwrap_or_default();
         let shard_rows = options.shard_rows.map(NonZeroU64::get);
         let (maker, shard_rows): (Box<dyn RowMaker>, _) = match layout {
@@ -162,6 +156,7 @@ impl PackWriter {
             layout,
             maker,
             lossy: options.lossy,
+            overwrite,
             lost: Vec::new(),
             database,
             runs: 0,
@@ -233,8 +228,8 @@ impl PackWriter {
         &self.lost
     }
 
-    /// Publishes everything: rows, then the database, and the manifest last. What an earlier pack
-    /// has left in the directory is removed before. `provenance` is the chain of the filters.
+    /// Publishes everything: rows, then the database, and the manifest last, in place of an earlier
+    /// pack. `provenance` is the chain of the filters.
     /// `legality` is how the games' `ev_legal` was decided, if that is known.
     pub fn finish(
         self,
@@ -267,11 +262,37 @@ impl PackWriter {
             provenance,
         };
         files.push(manifest.pending(&self.directory)?);
-        // The index is removed first and written last: rows without it are not a pack.
-        let mut gone = present(&self.directory)?;
-        gone.sort_by_key(|path| !(path.ends_with(MANIFEST) || path.ends_with(DATABASE)));
-        gone.iter().try_for_each(|path| remove_if_there(path))?;
-        publish(files)
+        publish(&PackTarget(&self.directory), files, self.overwrite).map(|_| ())
+    }
+}
+
+/// The directory of a pack.
+struct PackTarget<'a>(&'a Path);
+
+impl Target for PackTarget<'_> {
+    fn directory(&self) -> PathBuf {
+        self.0.to_path_buf()
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.0.join(MANIFEST)
+    }
+
+    fn standing(&self) -> Result<Standing> {
+        let files = present(self.0)?;
+        let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_os_string();
+        let of_others =
+            |path: &&PathBuf| name(path).as_encoded_bytes().starts_with(EMBEDDINGS.as_bytes());
+        if let Some(path) = files.iter().find(of_others) {
+            let error = Error::usage("belongs to the rows of another pool");
+            return Err(error.at(path.as_path()).hint("remove it first"));
+        }
+        Ok(Standing { files, dependents: Vec::new() })
+    }
+
+    /// Rows without their database are not a pool of this layout, for any reader.
+    fn is_index(&self, path: &Path) -> bool {
+        path.ends_with(DATABASE)
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{PackOptions, PackWriter};
 use crate::batch::{Batch, Counts, Header, Sink};
-use crate::cli::{Flow, Rejects};
+use crate::cli::{Flow, Rejected, Rejects};
 use crate::error::{Error, Result};
 use crate::format::RecordCounts;
 use crate::format::raw_games::Legality;
@@ -50,7 +50,7 @@ impl PackSink {
                 self.pack.push(game)
             }
             Err(reason) => {
-                let input = json!({"run_id": game.run_id, "source": game.source});
+                let input = named(Some(game.run_id), game.source.as_deref());
                 batch.reject(row, game.source.as_deref(), reason, input);
                 Ok(())
             }
@@ -71,7 +71,7 @@ impl PackSink {
             match view.read(row, &mut game) {
                 Ok(()) => self.put(row, &game, batch)?,
                 Err(reason) => {
-                    let input = json!({"run_id": view.run_id.get(row), "source": view.source(row)});
+                    let input = named(view.run_id.get(row), view.source(row));
                     batch.reject(row, view.source(row), reason, input);
                 }
             }
@@ -79,6 +79,12 @@ impl PackSink {
         self.game = game;
         Ok(())
     }
+}
+
+/// A rejected game as its number and its source.
+fn named(run_id: Option<u64>, source: Option<&str>) -> Rejected {
+    let text = json!({"run_id": run_id, "source": source}).to_string();
+    Rejected::json(move || text)
 }
 
 impl Sink for PackSink {

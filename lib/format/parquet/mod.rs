@@ -1,5 +1,7 @@
-//! Parquet files, read by row ranges. The crate `parquet` decodes the format.
+//! Parquet files, read by row ranges. The crate `parquet` decodes the format; where it panics on
+//! damaged files, that is an error of the file.
 
+mod batches;
 mod readable;
 
 mod manifest;
@@ -11,11 +13,10 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
-    ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
@@ -26,11 +27,14 @@ use serde_json::{Value, json};
 
 pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
-use crate::cli::{PendingFile, publish};
+use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::panics::caught;
 use readable::Readable;
+
+pub use batches::ParquetBatches;
 
 /// A batch should hold about this many bytes.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -49,6 +53,10 @@ pub struct ParquetFile {
 impl ParquetFile {
     /// Reads the footer. It fails if the file is truncated or not Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
+        caught(|| ParquetFile::open_unguarded(file)).map_err(ParquetError::General)?
+    }
+
+    fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let file = Readable::new(file)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
         // The crate allocates what a column chunk claims, and panics where that is negative.
@@ -101,24 +109,32 @@ impl ParquetFile {
     }
 
     /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
-    /// With `columns` only those (they must be top-level columns of the schema); utf8 columns
-    /// in `views` are read as views into the decoded pages.
+    /// With `columns` only those (they must be top-level columns of the schema).
     pub fn read(
         &self,
         rows: Range<u64>,
         columns: Option<&[String]>,
-        views: &[String],
-    ) -> Result<ParquetRecordBatchReader, ParquetError> {
+        text: Text,
+    ) -> Result<ParquetBatches, ParquetError> {
+        caught(|| self.read_unguarded(rows, columns, text)).map_err(ParquetError::General)?
+    }
+
+    fn read_unguarded(
+        &self,
+        rows: Range<u64>,
+        columns: Option<&[String]>,
+        text: Text,
+    ) -> Result<ParquetBatches, ParquetError> {
         let metadata = self.metadata.metadata();
         let mut row_groups = Vec::new();
         let (mut start, mut offset) = (0u64, None);
         let mut bytes = 0u64;
         for (index, group) in metadata.row_groups().iter().enumerate() {
-            let end = start + group.num_rows().max(0) as u64;
+            let end = start.saturating_add(group.num_rows().max(0) as u64);
             if start < rows.end && rows.start < end {
                 row_groups.push(index);
                 offset.get_or_insert(rows.start.saturating_sub(start));
-                bytes += group
+                bytes = group
                     .columns()
                     .iter()
                     .filter(|column| {
@@ -126,7 +142,7 @@ impl ParquetFile {
                         columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))
                     })
                     .map(|column| column.uncompressed_size().max(0) as u64)
-                    .sum::<u64>();
+                    .fold(bytes, u64::saturating_add);
             }
             start = end;
         }
@@ -135,8 +151,8 @@ impl ParquetFile {
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
         let file = self.file.clone();
         let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_views(views)?)
-                .with_batch_size(batch_rows as usize)
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_text(text)?)
+                .with_batch_size(batch_rows.min(batches::DECODED_ROWS) as usize)
                 .with_row_groups(row_groups)
                 .with_offset(offset.unwrap_or(0) as usize)
                 .with_limit(wanted as usize);
@@ -145,19 +161,16 @@ impl ParquetFile {
             let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));
             builder = builder.with_projection(mask);
         }
-        builder.build()
+        let decoder = builder.build()?;
+        let schema = decoder.schema();
+        Ok(ParquetBatches::new(decoder, schema, batch_rows))
     }
-}
 
-impl ParquetFile {
-    /// The footer, with some columns of utf8 taken as views.
-    fn with_views(&self, views: &[String]) -> Result<ArrowReaderMetadata, ParquetError> {
-        let viewed = |field: &FieldRef| match field.data_type() {
-            DataType::Utf8 if views.contains(field.name()) => {
-                FieldRef::new(field.as_ref().clone().with_data_type(DataType::Utf8View))
-            }
-            _ => field.clone(),
-        };
+    /// The footer, with text and bytes taken so.
+    fn with_text(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
+        if text == Text::Plain {
+            return Ok(self.metadata.clone());
+        }
         let schema = self.schema();
         let fields: Fields = schema.fields().iter().map(viewed).collect();
         if fields == *schema.fields() {
@@ -167,6 +180,27 @@ impl ParquetFile {
         let options = ArrowReaderOptions::new().with_schema(schema);
         ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
     }
+}
+
+/// How columns of text and bytes are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// As the schema has them.
+    Plain,
+    /// As views into the decoded pages: a text that many rows share is in memory once.
+    Views,
+}
+
+/// A field whose text and bytes, also those in lists and structs, are views.
+fn viewed(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        DataType::List(item) => DataType::List(viewed(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(viewed).collect()),
+        _ => return field.clone(),
+    };
+    FieldRef::new(field.as_ref().clone().with_data_type(data_type))
 }
 
 /// What identifies a Parquet file without reading all of it: name, size, rows, footer hash; `None`
@@ -243,13 +277,13 @@ impl ParquetSink {
         Ok(())
     }
 
-    pub fn publish(mut self) -> Result<()> {
+    pub fn publish(mut self, overwrite: bool) -> Result<()> {
         self.writer.flush().map_err(|e| write_error(&self.path, e))?;
         self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
         // Only the footer is left, and only the disk can make that fail.
         let file = self.writer.into_inner();
         let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
-        publish(vec![file])
+        publish_file(file, overwrite)
     }
 }
 

@@ -14,12 +14,14 @@ use super::{
     SetArray, SetConstants, SplitMetadata,
 };
 use crate::batch::{Batch, Counts, Sink};
-use crate::cli::{Flow, PendingFile, Rejects, publish, refuse_existing, remove_if_there};
+use crate::cli::{
+    Flow, PendingFile, Rejects, Standing, Target, is_there, publish, refuse_existing,
+};
 use crate::error::{Error, Result, shown};
 use crate::format::{json_file, standing_in};
 use crate::json::PythonFormatter;
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
-use crate::record::puzzle::{Puzzle, Puzzles};
+use crate::record::puzzle::{self, Puzzle, Puzzles};
 
 /// The most sets of a split: each keeps five files open.
 const MAX_SETS: usize = 32;
@@ -27,6 +29,7 @@ const MAX_SETS: usize = 32;
 /// Writes one puzzle set. Dropped before it is finished, it leaves nothing.
 pub struct PuzzleWriter {
     root: PathBuf,
+    overwrite: bool,
     asserted: AssertedConstants,
     /// Given by the first record.
     shape: Option<SetShape>,
@@ -44,7 +47,8 @@ impl Sink for PuzzleWriter {
             let example = view.get(row);
             let pushed = self.push(&example).map_err(|e| e.at(batch.origin.place(row)))?;
             if let Err(reason) = pushed {
-                batch.reject(row, Some(example.puzzle), reason, example.to_json());
+                let name = Some(example.puzzle);
+                batch.reject_row((&records, row), name, reason, puzzle::to_json);
             }
         }
         rejects.take(batch.rejected)?;
@@ -72,9 +76,9 @@ impl PuzzleWriter {
         asserted: AssertedConstants,
         overwrite: bool,
     ) -> Result<PuzzleWriter> {
-        present(root)?.iter().try_for_each(|path| refuse_existing(path, overwrite))?;
-        let parts = [Vec::new(), Vec::new()];
-        Ok(PuzzleWriter { root: root.to_path_buf(), asserted, shape: None, parts, builds: vec![] })
+        refuse_existing(&PuzzleTarget(root), overwrite)?;
+        let (root, parts) = (root.to_path_buf(), [Vec::new(), Vec::new()]);
+        Ok(PuzzleWriter { root, overwrite, asserted, shape: None, parts, builds: vec![] })
     }
 
     /// Writes an example; the cause if it cannot belong to the set. The outer error is about the
@@ -158,10 +162,9 @@ impl PuzzleWriter {
             .collect()
     }
 
-    /// Publishes everything, `build.json` last. What an earlier set has left is removed before.
-    /// Fails without examples: a loader cannot open an empty set.
+    /// Publishes everything, `build.json` last, in place of an earlier set. Fails without examples: a loader cannot open an empty set.
     fn publish(self) -> Result<()> {
-        let PuzzleWriter { root, shape, parts, builds, .. } = self;
+        let PuzzleWriter { root, overwrite, shape, parts, builds, .. } = self;
         let Some(mut shape) = shape.filter(|_| parts.iter().any(|sets| !sets.is_empty())) else {
             return Err(Error::data("no example came, nothing is written").at(root.as_path()));
         };
@@ -179,11 +182,7 @@ impl PuzzleWriter {
         files.push(python_file(&root, IDENTIFIERS.to_string(), &names, &mut entries)?);
         let manifest = PuzzleSetManifest::new(shape.domain, builds, entries);
         files.push(json_file::pending(&root.join(BUILD), &manifest)?);
-        // What makes it a set is removed first and written last.
-        let mut gone = present(&root)?;
-        gone.sort_by_key(|path| path.extension().is_none_or(|extension| extension != "json"));
-        gone.iter().try_for_each(|path| remove_if_there(path))?;
-        publish(files)?;
+        publish(&PuzzleTarget(&root), files, overwrite)?;
         for split in SPLITS {
             // Only an empty one is removed: the old set had this split, the new one does not.
             let _ = fs::remove_dir(root.join(split.name()));
@@ -255,10 +254,36 @@ fn python_file(
     Ok(file)
 }
 
+/// The directory of a set.
+struct PuzzleTarget<'a>(&'a Path);
+
+impl Target for PuzzleTarget<'_> {
+    fn directory(&self) -> PathBuf {
+        self.0.to_path_buf()
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.0.join(BUILD)
+    }
+
+    fn standing(&self) -> Result<Standing> {
+        Ok(Standing { files: present(self.0)?, dependents: Vec::new() })
+    }
+
+    /// Loaders open a set by these.
+    fn is_index(&self, path: &Path) -> bool {
+        path.extension().is_some_and(|ending| ending == "json")
+    }
+}
+
 /// The files of a set that are in a directory, sorted.
 fn present(root: &Path) -> Result<Vec<PathBuf>> {
-    let mut found: Vec<PathBuf> = [BUILD, IDENTIFIERS].map(|name| root.join(name)).to_vec();
-    found.retain(|path| path.exists());
+    let mut found = Vec::new();
+    for path in [BUILD, IDENTIFIERS].map(|name| root.join(name)) {
+        if is_there(&path)? {
+            found.push(path);
+        }
+    }
     for split in SPLITS {
         let paths = standing_in(&root.join(split.name()))?;
         found.extend(paths.into_iter().filter(|path| {

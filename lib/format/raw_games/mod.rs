@@ -21,7 +21,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::cli::Rejection;
+use crate::cli::{Rejected, Rejection};
 use crate::error::{self, Place, Position, shown};
 
 pub use decode::Decoder;
@@ -129,7 +129,7 @@ impl From<Error> for error::Error {
 /// A bad game by its file and line; any other error ends the run.
 pub fn rejection(file: &GameFile, error: Error) -> error::Result<Rejection> {
     let Some(defect) = error.defect() else { return Err(error.into()) };
-    let input = json!({"run_id": file.run_id, "source": shown(file.name())});
-    let reason = defect.to_string();
-    Ok(Rejection { place: error.place(), id: None, reason, input: Some(input) })
+    let input = json!({"run_id": file.run_id, "source": shown(file.name())}).to_string();
+    let (place, reason) = (error.place(), defect.to_string());
+    Ok(Rejection { place, id: None, reason, input: Rejected::json(move || input) })
 }

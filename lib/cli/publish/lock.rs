@@ -1,0 +1,95 @@
+//! The lock on a target while it is changed.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::staging::cannot_lock;
+use crate::error::{Error, Result, shown};
+
+/// The lock where directories cannot be locked.
+const LOCK: &str = ".gristmill-lock";
+/// Publishing takes moments. Who waits longer than this waits for another program.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Nobody else publishes in a directory as long as this lives: a lock (`flock`) on the directory
+/// itself, or, where a file system locks only files that can be written (NFS), on the file
+/// `.gristmill-lock` in it, which is removed afterwards. Where a file system has no locks at all,
+/// nothing is locked: there two runs must not write to one place.
+#[derive(Debug)]
+pub struct TargetLock {
+    _directory: Option<File>,
+    file: Option<(PathBuf, File)>,
+}
+
+impl TargetLock {
+    /// Waits for the lock.
+    pub fn take(directory: &Path) -> Result<TargetLock> {
+        let failed = |error: &io::Error| Error::write(shown(directory), error);
+        let end = Instant::now() + PATIENCE;
+        let handle = File::open(directory).map_err(|e| failed(&e))?;
+        match wait(&handle, end) {
+            Ok(true) => return Ok(TargetLock { _directory: Some(handle), file: None }),
+            Ok(false) => return Err(busy(directory)),
+            Err(error) if !cannot_lock(&error) => return Err(failed(&error)),
+            Err(_) => {}
+        }
+        let path = directory.join(LOCK);
+        loop {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).custom_flags(libc::O_NOFOLLOW);
+            let file = options.open(&path).map_err(|e| failed(&e))?;
+            match wait(&file, end) {
+                // Who had it before may have removed it.
+                Ok(true) if is_at(&file, &path) => {
+                    return Ok(TargetLock { _directory: None, file: Some((path, file)) });
+                }
+                Ok(true) => {}
+                Ok(false) => return Err(busy(directory)),
+                Err(error) if !cannot_lock(&error) => return Err(failed(&error)),
+                Err(_) => {
+                    let _ = fs::remove_file(&path);
+                    return Ok(TargetLock { _directory: None, file: None });
+                }
+            }
+        }
+    }
+}
+
+impl Drop for TargetLock {
+    fn drop(&mut self) {
+        if let Some((path, _)) = &self.file {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+fn busy(directory: &Path) -> Error {
+    Error::unavailable("another program has locked it for ten minutes").at(directory)
+}
+
+/// Whether the file is the one that has this name.
+fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+    let found = fs::symlink_metadata(path).map(identity);
+    found.is_ok_and(|found| file.metadata().map(identity).is_ok_and(|own| own == found))
+}
+
+/// Takes a lock, if that is possible before the end. (Asking again and again: a wait in the kernel
+/// would have no end.)
+fn wait(file: &File, end: Instant) -> io::Result<bool> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Interrupted => {
+                return Err(error);
+            }
+            Err(_) if Instant::now() >= end => return Ok(false),
+            Err(_) => std::thread::sleep(pause),
+        }
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}

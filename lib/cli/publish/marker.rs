@@ -1,0 +1,88 @@
+//! The marker of a half-published dataset: `.MANIFEST.gristmill-half` beside its manifest.
+//!
+//! It stands while a dataset is replaced or published for the first time. Beside a manifest it says
+//! nothing. Without one, the files that it names are those of a publication that was cut off: no
+//! reader takes them, and the next run replaces them without `--overwrite`. Other files without a
+//! manifest are another program's, and are not touched.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::{PendingFile, directory_of, is_there, sync_directory};
+use crate::error::{Error, Result, shown};
+
+const ENDING: &str = ".gristmill-half";
+
+/// Whether a file name is that of a marker.
+pub fn is_marker(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(ENDING)
+}
+
+/// Whether the dataset with this manifest was left half published.
+pub fn half_published(manifest: &Path) -> Result<bool> {
+    Ok(is_there(&path_of(manifest))? && !is_there(manifest)?)
+}
+
+fn path_of(manifest: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(manifest.file_name().unwrap_or_default());
+    name.push(ENDING);
+    directory_of(manifest).join(name)
+}
+
+/// The files that a marker names; none if the dataset is not half published. Paths are given as
+/// those of the target: below its directory.
+pub(super) fn named(manifest: &Path, target: &Path) -> Result<Vec<PathBuf>> {
+    if !half_published(manifest)? {
+        return Ok(Vec::new());
+    }
+    let path = path_of(manifest);
+    let text = fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let names = text.split_inclusive(|&byte| byte == 0).filter_map(|name| name.strip_suffix(&[0]));
+    Ok(names.map(|name| target.join(OsStr::from_bytes(name))).collect())
+}
+
+/// A marker that is complete, but does not stand yet.
+pub(super) struct PendingMarker(PendingFile);
+
+/// A marker that stands.
+pub(super) struct Marker {
+    path: PathBuf,
+}
+
+impl Marker {
+    /// A marker that names these files.
+    pub fn prepare(manifest: &Path, target: &Path, files: &[&Path]) -> Result<PendingMarker> {
+        let path = path_of(manifest);
+        let mut text = Vec::new();
+        for file in files {
+            let name = file.strip_prefix(target).unwrap_or(file);
+            text.extend_from_slice(name.as_os_str().as_bytes());
+            text.push(0);
+        }
+        let mut file = PendingFile::create(&path)?;
+        file.write_all(&text).map_err(|e| Error::write(shown(&path), &e))?;
+        file.close()?;
+        Ok(PendingMarker(file))
+    }
+
+    pub fn remove(&self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+}
+
+impl PendingMarker {
+    /// Puts it, durably.
+    pub fn put(mut self) -> Result<Marker> {
+        self.0.rename()?;
+        let marker = Marker { path: self.0.path().to_path_buf() };
+        let synced = sync_directory(&directory_of(&marker.path));
+        if synced.is_err() {
+            let _ = marker.remove();
+        }
+        synced.map(|()| marker)
+    }
+}

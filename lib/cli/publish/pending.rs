@@ -1,0 +1,137 @@
+//! A file that is being written.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::directory_of;
+use super::staging::Staging;
+use crate::cli::signals;
+use crate::error::{Error, Result, shown};
+
+/// A file being written, invisible under its final name until it is published. Dropped before, it
+/// leaves nothing.
+#[derive(Debug)]
+pub struct PendingFile {
+    /// `None` if it is written by name, or closed.
+    file: Option<File>,
+    path: PathBuf,
+    name: OsString,
+    temporary: PathBuf,
+    staging: Arc<Staging>,
+    is_published: bool,
+}
+
+impl PendingFile {
+    /// Creates the file in the staging of its directory, which is created if it is missing.
+    pub fn create(path: &Path) -> Result<PendingFile> {
+        let mut pending = PendingFile::reserve(path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        let file = signals::undisturbed(|| options.open(&pending.temporary));
+        pending.file = Some(file.map_err(|error| Error::write(shown(path), &error))?);
+        Ok(pending)
+    }
+
+    /// For a library that writes its file by name, [`PendingFile::temporary`]: no file is there
+    /// yet. What the library leaves beside it is removed with the staging.
+    pub fn reserve(path: &Path) -> Result<PendingFile> {
+        refuse_irregular(path)?;
+        let name = path.file_name().map(OsString::from);
+        let name = name.ok_or_else(|| Error::usage("not a file name").at(shown(path)))?;
+        let staging = Staging::of(&directory_of(path))?;
+        if !staging.claim(&name) {
+            return Err(Error::usage("is written twice in this run").at(shown(path)));
+        }
+        let (path, temporary) = (path.to_path_buf(), staging.path(&name));
+        Ok(PendingFile { file: None, path, name, temporary, staging, is_published: false })
+    }
+
+    /// The final name.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where it is written.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Forces the bytes to the disk and closes the file, so that any number of files may wait to
+    /// be published.
+    pub fn close(&mut self) -> Result<()> {
+        self.sync()?;
+        self.file = None;
+        Ok(())
+    }
+
+    /// Forces the bytes to the disk: a name must never appear whose bytes may be lost.
+    pub(super) fn sync(&self) -> Result<()> {
+        let synced = match &self.file {
+            Some(file) => file.sync_all(),
+            None => File::open(&self.temporary).and_then(|file| file.sync_all()),
+        };
+        synced.map_err(|e| Error::write(shown(&self.path), &e))
+    }
+
+    /// Gives it its name.
+    pub(super) fn rename(&mut self) -> Result<()> {
+        fs::rename(&self.temporary, &self.path).map_err(|e| Error::write(shown(&self.path), &e))?;
+        self.is_published = true;
+        Ok(())
+    }
+
+    pub(super) fn file(&self) -> Option<&File> {
+        self.file.as_ref()
+    }
+
+    fn open_file(&mut self) -> io::Result<&mut File> {
+        self.file.as_mut().ok_or_else(|| io::Error::other("the file is closed"))
+    }
+}
+
+/// A rename would put a file where a device or a pipe was (and cannot replace a directory).
+pub(super) fn refuse_irregular(path: &Path) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => {
+            Err(Error::usage("is not a regular file").at(shown(path)))
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(Error::write(shown(path), &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Write for PendingFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.open_file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.open_file()?.flush()
+    }
+}
+
+impl Read for PendingFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.open_file()?.read(buffer)
+    }
+}
+
+impl Seek for PendingFile {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.open_file()?.seek(to)
+    }
+}
+
+impl Drop for PendingFile {
+    fn drop(&mut self) {
+        if !self.is_published {
+            let _ = fs::remove_file(&self.temporary);
+        }
+        self.staging.release(&self.name);
+    }
+}

@@ -1,0 +1,205 @@
+//! Staging directories: outputs are written in `DIR/.gristmill-tmp.RANDOM/`, in the directory that
+//! they will be in, and so on its file system.
+//!
+//! A staging belongs to whoever holds a lock (`flock`) on the file in it, as long as it lives:
+//! neither a process id nor a host's name says that in containers and on shared disks. One whose
+//! lock can be taken was left by a killed process, and the next run there removes it. Where a file
+//! system has no locks, nothing is removed.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use super::cannot;
+use crate::cli::signals;
+use crate::error::{Error, Result, shown};
+
+/// How the names of stagings begin.
+const MARK: &str = ".gristmill-tmp.";
+/// The file in a staging that its owner has locked.
+const LOCK: &str = ".gristmill-lock";
+/// How often a staging is made anew when another process removes it, or its directory, meanwhile.
+const ATTEMPTS: u32 = 100;
+
+/// What a directory is, by whichever path: device and inode.
+type Identity = (u64, u64);
+
+/// The stagings of this process, by the directories that they are in.
+static STAGINGS: Mutex<Vec<(Identity, Weak<Staging>)>> = Mutex::new(Vec::new());
+
+/// A staging of this process; removed when nothing is pending in it.
+#[derive(Debug)]
+pub(super) struct Staging {
+    directory: PathBuf,
+    /// Closed, and thus given up, last.
+    lock: File,
+    /// The names that this run writes here.
+    claimed: Mutex<BTreeSet<OsString>>,
+}
+
+/// Whether a file name is that of a staging, or of a temporary file of version 0.1.
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with('.') && name.contains(MARK)
+}
+
+impl Staging {
+    /// The staging for the files of a directory, which is created if it is missing.
+    pub fn of(directory: &Path) -> Result<Arc<Staging>> {
+        let failed = |error: io::Error| Error::write(shown(directory), &error);
+        let mut stagings = lock(&STAGINGS);
+        if let Some(staging) = find(&stagings, directory) {
+            return Ok(staging);
+        }
+        signals::clean_up_when_told_to_stop().map_err(|e| Error::write("signals", &e))?;
+        stagings.retain(|(_, staging)| staging.strong_count() > 0);
+        let mut attempt = 0;
+        let staging = loop {
+            attempt += 1;
+            match Staging::create(directory) {
+                Ok(Some(staging)) => break Arc::new(staging),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                Err(error) if attempt == ATTEMPTS => return Err(failed(error)),
+                Ok(None) if attempt == ATTEMPTS => {
+                    return Err(Error::unavailable("temporary files vanish").at(directory));
+                }
+                _ => {}
+            }
+        };
+        let identity = identity(directory).map_err(failed)?;
+        stagings.push((identity, Arc::downgrade(&staging)));
+        Ok(staging)
+    }
+
+    /// Makes the directory and a staging in it; `None` if another process has taken it for one that
+    /// was left behind.
+    fn create(directory: &Path) -> io::Result<Option<Staging>> {
+        signals::remember_directories(missing_directories(directory));
+        fs::create_dir_all(directory)?;
+        sweep(directory);
+        let random = RandomState::new().build_hasher().finish();
+        let path = directory.join(format!("{MARK}{random:016x}"));
+        let lock = signals::staged(&path, || {
+            fs::create_dir(&path)?;
+            open_lock(&path, true)
+        });
+        let lock = lock.inspect_err(|_| {
+            let _ = fs::remove_dir(&path);
+            signals::forget(&path);
+        })?;
+        // From here on it is removed when it is dropped.
+        let staging = Staging { directory: path, lock, claimed: Mutex::default() };
+        match staging.lock.try_lock() {
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) if !cannot_lock(&error) => return Err(error),
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        Ok((staging.lock.metadata()?.nlink() > 0).then_some(staging))
+    }
+
+    /// Where the file of this name is written.
+    pub fn path(&self, name: &OsStr) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// Takes a name for a file of this run; `false` if the run has it already.
+    pub fn claim(&self, name: &OsStr) -> bool {
+        lock(&self.claimed).insert(name.to_os_string())
+    }
+
+    /// Gives a name back.
+    pub fn release(&self, name: &OsStr) {
+        lock(&self.claimed).remove(name);
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        remove(&self.directory);
+        signals::forget(&self.directory);
+        signals::remove_empty_directories();
+    }
+}
+
+/// Whether this run writes, or has just written, a file of this name.
+pub(super) fn is_claimed(path: &Path) -> bool {
+    let Some(name) = path.file_name() else { return false };
+    let staging = find(&lock(&STAGINGS), &super::directory_of(path));
+    staging.is_some_and(|staging| lock(&staging.claimed).contains(name))
+}
+
+fn find(stagings: &[(Identity, Weak<Staging>)], directory: &Path) -> Option<Arc<Staging>> {
+    let identity = identity(directory).ok()?;
+    stagings.iter().filter(|(of, _)| *of == identity).find_map(|(_, staging)| staging.upgrade())
+}
+
+fn identity(directory: &Path) -> io::Result<Identity> {
+    fs::metadata(directory).map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Opens the lock of a staging, writable because NFS locks nothing else.
+fn open_lock(staging: &Path, create: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    options.write(true).create_new(create).custom_flags(flags).open(staging.join(LOCK))
+}
+
+/// Whether a file system has no locks.
+pub(super) fn cannot_lock(error: &io::Error) -> bool {
+    cannot(error) || error.raw_os_error() == Some(libc::ENOLCK)
+}
+
+/// The directories that `create_dir_all` would make.
+fn missing_directories(directory: &Path) -> Vec<PathBuf> {
+    directory
+        .ancestors()
+        .take_while(|path| !path.as_os_str().is_empty() && !path.exists())
+        .map(Path::to_path_buf)
+        .collect()
+}
+
+/// Removes the stagings in a directory that nobody owns. What cannot be removed stays: that is no
+/// reason to fail.
+fn sweep(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let is_staging = entry.file_name().as_encoded_bytes().starts_with(MARK.as_bytes());
+        if !is_staging || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        match open_lock(&entry.path(), false) {
+            // One that was taken away while this waited has no name any more.
+            Ok(lock)
+                if lock.try_lock().is_ok()
+                    && lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0) =>
+            {
+                remove(&entry.path());
+            }
+            // Its maker, or who swept it, has ended before the lock was there. If the maker is about
+            // to make the lock, it fails and begins anew.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let _ = fs::remove_dir(entry.path());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Removes a staging, its lock last.
+pub(in crate::cli) fn remove(staging: &Path) {
+    for entry in fs::read_dir(staging).into_iter().flatten().flatten() {
+        if entry.file_name() != LOCK {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    let _ = fs::remove_file(staging.join(LOCK));
+    let _ = fs::remove_dir(staging);
+}

@@ -1,0 +1,389 @@
+//! Publishing: what stands stays until something whole takes its place, whoever writes beside it
+//! and whatever ends the writer; and nothing is left behind.
+
+mod common;
+mod games;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Output};
+
+use common::samples::{Random, masked_line, tokens_line};
+use common::writers::{has_temporaries, send, wait_until, waiting, waiting_writer};
+use common::{
+    TempDir, Tool, assert_no_temporaries, bash, conversations, files_in, installed, tool,
+};
+use games::{Folder, GameText};
+
+/// The files below a directory with their bytes, without what says when they were made.
+fn content(directory: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read = |name: String| {
+        let bytes = fs::read(directory.join(&name)).unwrap();
+        (name, bytes)
+    };
+    files_in(directory).into_iter().map(read).collect()
+}
+
+/// A sink with input for it: enough to begin with, and other input of the same kind.
+struct SinkCase {
+    command: &'static str,
+    input: String,
+    other: String,
+}
+
+fn game_lines(moves: usize) -> String {
+    let folder = Folder::new();
+    GameText::played(moves).write(&folder, "game");
+    tool("mx-decode").args(&[folder.path.to_str().unwrap()]).run().silent().text()
+}
+
+fn puzzle_lines(seed: u64) -> String {
+    let seed = seed.to_string();
+    tool("puzzle-encode")
+        .args(&["domino", "--num-games", "3000", "--seed", &seed])
+        .run()
+        .ok()
+        .text()
+}
+
+/// Tokens that do not compress well.
+fn records(seed: u64, line: fn(&str, &[i64]) -> String) -> String {
+    let mut random = Random(seed);
+    let mut tokens = || -> Vec<i64> { (0..300).map(|_| random.below(199_000) as i64).collect() };
+    (0..2000).map(|number| line(&number.to_string(), &tokens())).collect()
+}
+
+/// Every sink; each writes below `out`.
+fn sinks() -> Vec<SinkCase> {
+    let masked = |seed| records(seed, masked_line);
+    let games = |moves| game_lines(moves).repeat(100);
+    let tokens = |seed| records(seed, tokens_line);
+    let case = |command, [input, other]: [String; 2]| SinkCase { command, input, other };
+    vec![
+        case("mmidx-write --root out --shard s --valid-fraction 0.5", [masked(7), masked(8)]),
+        case("mmidx-write --prefix out/p", [masked(7), masked(8)]),
+        case("mmidx-write --prefix out/p --tokens-only", [tokens(7), tokens(8)]),
+        case("npy-pack -q -o out", [games(300), games(200)]),
+        case("npy-pack -q -o out --shard-rows 1000", [games(300), games(200)]),
+        case("npy-pack -q -o out", [puzzle_lines(1), puzzle_lines(2)]),
+        case("ds-cat -o out/x.ndjson", [tokens(7), tokens(8)]),
+        case("ds-cat --to arrow -o out/x.arrows", [tokens(7), tokens(8)]),
+        case("ds-cat --to parquet -o out/x.parquet", [tokens(7), tokens(8)]),
+    ]
+}
+
+fn sink(dir: &TempDir, command: &str) -> Tool {
+    let mut bash = Command::new("bash");
+    bash.arg("-c").arg(format!("exec {command}"));
+    Tool::new(bash, command).in_directory(dir.path())
+}
+
+/// The sink has begun in `dir` and waits for more.
+fn begun(dir: &TempDir, case: &SinkCase) -> Child {
+    let command = format!("exec env -C {} {}", dir.path().display(), case.command);
+    waiting(&dir.path().join("out"), &command, case.input.as_bytes())
+}
+
+fn ended(mut child: Child) -> (Option<i32>, String) {
+    drop(child.stdin.take());
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    (status.code(), String::from_utf8(stderr).unwrap())
+}
+
+/// Without --overwrite whoever comes second replaces nothing, though nothing was there at its
+/// start; what is already there because another copy of the run has made it is no failure.
+#[test]
+fn of_two_writers_the_first_stays() {
+    for case in sinks() {
+        let dir = TempDir::new();
+        let second = begun(&dir, &case);
+        sink(&dir, case.command).input(&case.other).run().ok();
+        let first = content(&dir.path().join("out"));
+        let (code, stderr) = ended(second);
+        assert_eq!(code, Some(2), "{}: {stderr}", case.command);
+        assert!(stderr.contains("exists already; try: --overwrite"), "{stderr}");
+        // What the second has in its staging goes with it.
+        let stays = |(name, _): &(String, Vec<u8>)| !name.contains("gristmill-tmp");
+        let first: BTreeMap<_, _> = first.into_iter().filter(stays).collect();
+        assert_eq!(content(&dir.path().join("out")), first, "{}", case.command);
+
+        let dir = TempDir::new();
+        let second = begun(&dir, &case);
+        sink(&dir, case.command).input(&case.input).run().ok();
+        let (code, stderr) = ended(second);
+        assert_eq!(code, Some(0), "{}: {stderr}", case.command);
+        assert_no_temporaries(dir.path());
+    }
+}
+
+/// Two tasks with one directory never give one dataset together.
+#[test]
+fn two_kinds_of_files_never_mix() {
+    let cases = sinks();
+    let games: Vec<&SinkCase> =
+        cases.iter().filter(|case| case.command.contains("npy-pack")).collect();
+    let [whole, shards, ..] = games[..] else { panic!() };
+    for (first, second) in [(whole, shards), (shards, whole)] {
+        for overwrite in ["", " --overwrite"] {
+            let dir = TempDir::new();
+            let command =
+                format!("exec env -C {} {}{overwrite}", dir.path().display(), second.command);
+            let waiter = waiting(&dir.path().join("out"), &command, second.input.as_bytes());
+            sink(&dir, first.command).input(&first.input).run().ok();
+            let (code, stderr) = ended(waiter);
+            let stays = if overwrite.is_empty() { first } else { second };
+            assert_eq!(code, Some(if overwrite.is_empty() { 2 } else { 0 }), "{stderr}");
+            let alone = TempDir::new();
+            sink(&alone, stays.command).input(&stays.input).run().ok();
+            let [left, right] = [&dir, &alone].map(|dir| content(&dir.path().join("out")));
+            assert_eq!(left.keys().collect::<Vec<_>>(), right.keys().collect::<Vec<_>>());
+            assert_eq!(left, right, "{}", stays.command);
+        }
+    }
+}
+
+/// Whatever ends a writer, its temporaries go, and it dies of the same signal.
+#[test]
+fn signals_take_the_temporaries_along() {
+    for signal in [
+        libc::SIGINT,
+        libc::SIGTERM,
+        libc::SIGHUP,
+        libc::SIGPIPE,
+        libc::SIGXFSZ,
+        libc::SIGALRM,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGXCPU,
+        libc::SIGQUIT,
+    ] {
+        let dir = TempDir::new();
+        let child = waiting_writer(&dir, "out", "ulimit -c 0; exec");
+        send(child.id(), signal);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal));
+        assert!(output.stderr.is_empty() && output.stdout.is_empty(), "{output:?}");
+        assert_eq!(dir.files(), [""; 0], "signal {signal}");
+        assert!(!dir.path().join("out").exists(), "signal {signal}");
+    }
+}
+
+/// A write itself raises these.
+#[test]
+fn a_closed_pipe_or_a_limit_leaves_nothing() {
+    let dir = TempDir::new();
+    dir.write("in.ndjson", "{}\n".to_string() + &conversations(6000));
+    let run = bash(&format!(
+        "cd {}; harmony-tok in.ndjson --on-error skip --rejects r | head -1 >/dev/null; \
+         echo \"${{PIPESTATUS[@]}}\"",
+        dir.path().display()
+    ));
+    assert_eq!(run.text(), "141 0\n", "{run:?}");
+    assert_eq!(dir.files(), ["in.ndjson"]);
+    // The default of SIGXFSZ ends the writer; what was written goes.
+    dir.write("masked", records(7, masked_line));
+    for sink in ["mmidx-write --prefix out/p", "npy-pack -o out", "ds-cat --to parquet -o out/x"] {
+        let input =
+            if sink.starts_with("npy") { game_lines(300).repeat(20) } else { dir.text("masked") };
+        let input = dir.write("input", input);
+        let script = format!("cd {}; ulimit -c 0 -f 4; exec {sink} {input}", dir.path().display());
+        let run = bash(&script);
+        assert_eq!(run.status.signal(), Some(libc::SIGXFSZ), "{run:?}");
+        assert!(!dir.path().join("out").exists(), "{sink}: {:?}", dir.files());
+    }
+}
+
+#[test]
+fn an_ignored_hangup_stays_ignored() {
+    use std::io::Write;
+    let dir = TempDir::new();
+    let mut child = waiting_writer(&dir, "out", "trap '' HUP; exec");
+    send(child.id(), libc::SIGHUP);
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    child.stdin.as_mut().unwrap().write_all(masked_line("b", &[1, 2, 3]).as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2001);
+}
+
+fn temporaries(dir: &TempDir) -> usize {
+    dir.files().iter().filter(|name| name.contains("gristmill-tmp")).count()
+}
+
+/// One that no parent has waited for has ended too.
+#[test]
+fn what_a_kill_leaves_the_next_run_sweeps() {
+    let dir = TempDir::new();
+    let mut zombie = waiting_writer(&dir, "out", "exec");
+    zombie.kill().unwrap();
+    // It has ended when its pipe is closed; nobody has waited for it.
+    std::io::Read::read_to_end(zombie.stderr.as_mut().unwrap(), &mut Vec::new()).unwrap();
+    // Three files and the lock of their owner.
+    assert_eq!((dir.files().len(), temporaries(&dir)), (4, 4), "{:?}", dir.files());
+    // One whose process lives stays.
+    let living = waiting_writer(&dir, "out", "exec");
+    wait_until("the sweep", || temporaries(&dir) == 4);
+    let prefix = dir.at("out/other");
+    let line = masked_line("a", &[1, 2, 3]);
+    tool("mmidx-write").args(&["--prefix", &prefix]).input(line).run().silent();
+    assert_eq!((dir.files().len(), temporaries(&dir)), (11, 4));
+    assert!(living.wait_with_output().unwrap().status.success());
+    assert_eq!(temporaries(&dir), 0);
+    assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2000);
+    zombie.wait().unwrap();
+}
+
+/// Two containers with one host name: process ids say nothing there.
+#[test]
+fn a_writer_in_another_namespace_lives() {
+    let namespace = "unshare --user --map-root-user --pid --fork";
+    if !installed("unshare") || bash(&format!("{namespace} true")).code() != Some(0) {
+        return;
+    }
+    let dir = TempDir::new();
+    let living = waiting_writer(&dir, "out", &format!("exec {namespace}"));
+    let line = masked_line("a", &[1, 2, 3]);
+    tool("mmidx-write").args(&["--prefix", &dir.at("out/x")]).input(&line).run().silent();
+    let prefix = dir.at("out/y");
+    bash(&format!("{namespace} mmidx-write --prefix {prefix} <<< '{}'", line.trim())).silent();
+    assert_eq!(temporaries(&dir), 4, "{:?}", dir.files());
+    assert!(living.wait_with_output().unwrap().status.success());
+    assert_eq!(temporaries(&dir), 0);
+}
+
+/// A failure while writing leaves the old dataset, with --overwrite too.
+#[test]
+fn the_old_stands_until_the_new_is_complete() {
+    for case in sinks() {
+        let dir = TempDir::new();
+        sink(&dir, case.command).input(&case.other).run().ok();
+        let before = content(&dir.path().join("out"));
+        let limited =
+            format!("bash -c 'trap \"\" XFSZ; ulimit -f 4; exec {} --overwrite'", case.command);
+        // SQLite does not say which error it was.
+        let cause = if case.input.contains("score") { "disk I/O error" } else { "File too large" };
+        sink(&dir, &limited).input(&case.input).run().fails(75, &[cause]);
+        assert_eq!(content(&dir.path().join("out")), before, "{}", case.command);
+        sink(&dir, &format!("{} --overwrite", case.command)).input(&case.input).run().ok();
+        assert_ne!(content(&dir.path().join("out")), before, "{}", case.command);
+        assert_no_temporaries(dir.path());
+    }
+}
+
+/// A writer waits for whoever publishes there, and may be stopped meanwhile.
+#[test]
+fn a_target_is_locked_while_it_changes() {
+    for case in sinks() {
+        let dir = TempDir::new();
+        sink(&dir, case.command).input(&case.other).run().ok();
+        let before = content(&dir.path().join("out"));
+        let lock = File::open(dir.path().join("out")).unwrap();
+        lock.lock().unwrap();
+        let overwriting = SinkCase {
+            command: Box::leak(format!("{} --overwrite", case.command).into_boxed_str()),
+            input: case.input.clone(),
+            other: String::new(),
+        };
+        let mut child = begun(&dir, &overwriting);
+        drop(child.stdin.take());
+        // Its files are complete when the manifest is there, and nothing has changed.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(child.try_wait().unwrap().is_none(), "{}", case.command);
+        let visible = |content: BTreeMap<String, Vec<u8>>| -> BTreeMap<_, _> {
+            content.into_iter().filter(|(name, _)| !name.contains("gristmill-tmp")).collect()
+        };
+        assert_eq!(visible(content(&dir.path().join("out"))), before, "{}", case.command);
+        send(child.id(), libc::SIGTERM);
+        assert_eq!(child.wait_with_output().unwrap().status.signal(), Some(libc::SIGTERM));
+        assert_eq!(content(&dir.path().join("out")), before, "{}", case.command);
+        drop(lock);
+    }
+}
+
+/// The manifest of each sink, its marker, and the files that the marker names.
+fn half_published(dir: &TempDir, manifest: &str) -> String {
+    let manifest = Path::new(manifest);
+    let names: String = files_in(&dir.path().join("out"))
+        .into_iter()
+        .filter(|name| Path::new(name) != manifest)
+        .map(|name| name + "\0")
+        .collect();
+    fs::remove_file(dir.path().join("out").join(manifest)).unwrap();
+    let name = manifest.file_name().unwrap().to_str().unwrap();
+    let marker = manifest.with_file_name(format!(".{name}.gristmill-half"));
+    dir.write(&format!("out/{}", marker.display()), names);
+    marker.to_str().unwrap().to_string()
+}
+
+/// What a publication that was cut off has left is replaced without --overwrite; what has no
+/// manifest for another reason is not.
+#[test]
+fn the_next_run_replaces_what_is_half_published() {
+    for (case, manifest) in sinks().into_iter().zip([
+        "parts/s.json",
+        "p.part.json",
+        "p.part.json",
+        "manifest.json",
+        "manifest.json",
+        "build.json",
+    ]) {
+        let dir = TempDir::new();
+        sink(&dir, case.command).input(&case.other).run().ok();
+        let marker = half_published(&dir, manifest);
+        let again = || sink(&dir, case.command).input(&case.input).run();
+        // Only the files that are named.
+        let named = dir.read(&format!("out/{marker}"));
+        dir.write(&format!("out/{marker}"), "");
+        let half = content(&dir.path().join("out"));
+        again().fails(2, &["exists already; try: --overwrite"]);
+        assert_eq!(content(&dir.path().join("out")), half);
+        dir.write(&format!("out/{marker}"), named);
+        again().ok();
+        let alone = TempDir::new();
+        sink(&alone, case.command).input(&case.input).run().ok();
+        let [ours, theirs] = [&dir, &alone].map(|dir| files_in(&dir.path().join("out")));
+        assert_eq!(ours, theirs, "{}", case.command);
+        // Nor is one taken for half published whose manifest another program does not write.
+        fs::remove_file(dir.path().join("out").join(manifest)).unwrap();
+        again().fails(2, &["exists already; try: --overwrite"]);
+    }
+}
+
+/// A root's manifest describes all its parts: when one comes, it goes.
+#[test]
+fn a_new_part_withdraws_the_roots_manifest() {
+    let dir = TempDir::new();
+    let write = |shard: &str| {
+        tool("mmidx-write")
+            .args(&["--root", &dir.at("r"), "--shard", shard])
+            .input(masked_line("a", &[1, 2, 3]))
+            .run()
+            .ok()
+    };
+    write("a").silent();
+    tool("ds-manifest").args(&[dir.at("r")]).run().silent();
+    let told = write("b").stderr;
+    let cause = "manifest.json was made before this part and is removed; try: ds-manifest\n";
+    assert!(told.starts_with("mmidx-write: warning: ") && told.ends_with(cause), "{told}");
+    assert!(!dir.path().join("r/manifest.json").exists());
+    // A manifest of something else stays.
+    let other = dir.write("x/manifest.json", "{}");
+    let prefix = dir.at("x/train/p");
+    tool("mmidx-write")
+        .args(&["--prefix", &prefix])
+        .input(masked_line("a", &[1, 2, 3]))
+        .run()
+        .silent();
+    assert!(Path::new(&other).exists());
+    // ds-manifest waits for whoever publishes a part.
+    let lock = File::open(dir.path().join("r")).unwrap();
+    lock.lock().unwrap();
+    let mut child = tool("ds-manifest").args(&[dir.at("r")]).spawn();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(child.try_wait().unwrap().is_none() && !has_temporaries(&dir.path().join("r")));
+    drop(lock);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(dir.json("r/manifest.json")["records"]["written"], 2);
+}
