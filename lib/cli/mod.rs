@@ -27,8 +27,8 @@ pub use args::{
 pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{
-    PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_marker,
-    is_temporary, is_there, publish, publish_file, publish_file_locked, refuse_existing,
+    PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_temporary,
+    is_there, marked, publish, publish_file, publish_file_locked, refuse_existing,
     refuse_existing_file,
 };
 pub use rejects::{Rejected, Rejection, Rejects};

@@ -16,9 +16,9 @@ use crate::error::{Error, Result, shown};
 
 const ENDING: &str = ".gristmill-half";
 
-/// Whether a file name is that of a marker.
-pub fn is_marker(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(ENDING)
+/// The name of the manifest whose marker has this file name.
+pub fn marked(name: &str) -> Option<&str> {
+    name.strip_prefix('.')?.strip_suffix(ENDING)
 }
 
 /// Whether the dataset with this manifest was left half published.

@@ -14,6 +14,7 @@ use crate::format::mmidx::{
     Appended, Concatenation, DatasetFiles, FinishedFile, FinishedSplit, MmidxDataset, PrefixLayout,
     check_aligned, with_suffix,
 };
+use crate::format::unchanged::Unchanged;
 use crate::record::tokens::Identity;
 
 /// One prefix of the concatenation.
@@ -68,6 +69,17 @@ pub fn concatenate(
     if prefixes.iter().any(|prefix| same_place(prefix, out)) {
         return Err(Error::usage("is one of the inputs").at(out));
     }
+    let unchanged = Unchanged::of(prefixes)?;
+    let made = unchanged.confirm(join(prefixes, out, (foreign, with_ids), run))?;
+    unchanged.check().map(|()| made)
+}
+
+fn join(
+    prefixes: &[PathBuf],
+    out: &Path,
+    (foreign, with_ids): (bool, bool),
+    run: BuildRun,
+) -> Result<(Vec<PendingFile>, KdPart)> {
     let inputs: Result<Vec<MergeInput>> =
         prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
     let inputs = inputs?;

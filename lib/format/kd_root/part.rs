@@ -266,6 +266,12 @@ pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
     Ok(is_there.then_some((in_root, split)))
 }
 
+/// Where the manifest of a prefix may be.
+pub fn manifests_of(prefix: &Path) -> Vec<PathBuf> {
+    let in_root = place_in_root(prefix).filter(|(_, split)| SPLITS.contains(&split.as_str()));
+    [manifest_beside(prefix)].into_iter().chain(in_root.map(|(path, _)| path)).collect()
+}
+
 /// The manifest that a prefix has if it is a shard of a root, and the split that it is then.
 fn place_in_root(prefix: &Path) -> Option<(PathBuf, String)> {
     let split = prefix.parent()?.file_name()?.to_str()?.to_string();

@@ -23,8 +23,7 @@ const PUT_SESSION: &str = "
     INSERT INTO session (meta_key, meta_value) VALUES (?1, ?2)
     ON CONFLICT (meta_key) DO UPDATE SET meta_value = excluded.meta_value";
 
-/// Writes a new database. It must not be published before [`DatabaseWriter::finish`]: until
-/// then rows may be in files beside it.
+/// Writes a new database, in one file. It must not be published before [`DatabaseWriter::finish`].
 ///
 /// The same calls give the same bytes.
 #[derive(Debug)]
@@ -50,8 +49,11 @@ impl DatabaseWriter {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(named)?;
         connection.pragma_update(None, "page_size", 4096).map_err(named)?;
-        connection.pragma_update(None, "journal_mode", "WAL").map_err(named)?;
-        connection.pragma_update(None, "synchronous", "NORMAL").map_err(named)?;
+        // Nothing is rolled back: a database that fails is removed. And SQLite forces nothing to
+        // the disk (it hides errors of that when the mode of its journal changes): who publishes
+        // the file does.
+        connection.pragma_update(None, "journal_mode", "OFF").map_err(named)?;
+        connection.pragma_update(None, "synchronous", "OFF").map_err(named)?;
         connection.execute_batch(SCHEMA).map_err(named)?;
         Ok(DatabaseWriter { connection, path: path.to_owned(), pending: 0 })
     }
@@ -75,25 +77,11 @@ impl DatabaseWriter {
         self.put(PUT_SESSION, params![key, value.into()])
     }
 
-    /// Commits, moves everything into the one file, and closes it: a reader needs neither
-    /// write permission nor any file beside it.
+    /// Commits and closes the database. Its bytes are written, but not forced to the disk.
     pub fn finish(mut self) -> Result<(), DatabaseError> {
         self.commit()?;
         let DatabaseWriter { connection, path, .. } = self;
-        let named = |error| DatabaseError::sqlite(&path, error);
-        let busy: i64 = connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(named)?;
-        let mode: String = connection
-            .query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))
-            .map_err(named)?;
-        connection.close().map_err(|(_, error)| named(error))?;
-        if busy != 0 || mode != "delete" {
-            let busy = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
-            let text = "another process has the database open".to_owned();
-            return Err(named(rusqlite::Error::SqliteFailure(busy, Some(text))));
-        }
-        Ok(())
+        connection.close().map_err(|(_, error)| DatabaseError::sqlite(&path, error))
     }
 
     fn signed(
