@@ -107,7 +107,7 @@ fn a_reader_beside_a_writer_gets_one_dataset_or_none() {
         ),
         (
             "check",
-            "ds-check -q --skip pool.step.next $OUT",
+            "ds-check -q --skip pool.step.next,pool.temporary $OUT",
             [
                 "npy-pack -q $IN/games.ndjson -o $OUT --overwrite",
                 "npy-pack -q $IN/pack $IN/pack -o $OUT --shard-rows 10 --overwrite",
