@@ -6,6 +6,7 @@ mod memory;
 mod progress;
 mod publish;
 mod rejects;
+mod rejects_file;
 mod signals;
 mod tool;
 
@@ -27,9 +28,9 @@ pub use args::{
 pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{
-    PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_marker,
-    is_temporary, is_there, publish, publish_file, publish_file_locked, refuse_existing,
-    refuse_existing_file,
+    PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_temporary,
+    is_there, manifest_of, publish, publish_file, publish_file_locked, refuse_existing,
+    refuse_existing_file, refuse_half_published,
 };
 pub use rejects::{Rejected, Rejection, Rejects};
 pub use signals::survive_closed_pipes;

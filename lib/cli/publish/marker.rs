@@ -17,13 +17,28 @@ use crate::error::{Error, Result, shown};
 const ENDING: &str = ".gristmill-half";
 
 /// Whether a file name is that of a marker.
-pub fn is_marker(name: &str) -> bool {
+fn is_marker(name: &str) -> bool {
     name.starts_with('.') && name.ends_with(ENDING)
 }
 
 /// Whether the dataset with this manifest was left half published.
 pub fn half_published(manifest: &Path) -> Result<bool> {
     Ok(is_there(&path_of(manifest))? && !is_there(manifest)?)
+}
+
+/// Refuses to read a dataset that is half published, or is being published.
+pub fn refuse_half_published(manifest: &Path) -> Result<()> {
+    match half_published(manifest)? {
+        true => Err(Error::unavailable("is half published").at(manifest).hint("its writer again")),
+        false => Ok(()),
+    }
+}
+
+/// The manifest that a marker belongs to.
+pub fn manifest_of(marker: &Path) -> Option<PathBuf> {
+    let name = marker.file_name()?.to_str().filter(|name| is_marker(name))?;
+    let name = name.strip_prefix('.')?.strip_suffix(ENDING)?;
+    Some(directory_of(marker).join(name))
 }
 
 fn path_of(manifest: &Path) -> PathBuf {

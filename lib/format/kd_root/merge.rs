@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::manifest::add_new;
-use super::part::{BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference};
+use super::part::{BuildRun, KdPart, KdSource, KdSplit, find_whole, first_difference};
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::cli::{PendingFile, Slice};
 use crate::digest::sha256_of;
@@ -159,7 +159,7 @@ fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
-    let manifest = match find_manifest(prefix)? {
+    let manifest = match find_whole(prefix)? {
         Some((path, name)) if !foreign => {
             let part = KdPart::read(&path)?;
             let split = part.splits.get(&name).cloned();

@@ -14,7 +14,7 @@ use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
 use serde_json::{Value, json};
 
-use super::part::{KdPart, find_manifest};
+use super::part::{KdPart, find_manifest, find_whole};
 use super::{IdRows, IdsFile, SPLITS, find_ids};
 use crate::batch::{Batch, DatasetReader, Header, Origin, Selected};
 use crate::cli::Slice;
@@ -109,6 +109,9 @@ impl KdReader {
             } else {
                 prefixes.push(prefix_of(path)?);
             }
+        }
+        for prefix in &prefixes {
+            find_whole(prefix)?;
         }
         let layouts = prefixes.iter().map(|prefix| PrefixLayout::found(prefix));
         let layouts: Option<Vec<PrefixLayout>> = layouts.collect::<Result<_>>()?;
