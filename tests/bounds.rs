@@ -206,3 +206,34 @@ fn rejected_lines_stay_text() {
     let kept = dir.text("rejects");
     assert!(kept.ends_with("1,1]}}\n"), "{}", &kept[kept.len() - 40..]);
 }
+
+/// What NDJSON refuses, Arrow and Parquet refuse: the record, for the same reason.
+#[test]
+fn all_encodings_refuse_the_same() {
+    let Some(python) = common::python() else { return };
+    let dir = TempDir::new();
+    common::oracle(&python, "refused.py", &[&dir.at("")]).ok();
+    let mut cases = 0;
+    for line in dir.text("cases").lines() {
+        let (name, reason) = line.split_once(' ').unwrap();
+        for ending in ["ndjson", "arrows"] {
+            let file = dir.at(&format!("{name}.{ending}"));
+            let run = |arguments: &[&str]| {
+                tool("npy-pack").args(&[file.as_str(), "-o", &dir.at("pack")]).args(arguments).run()
+            };
+            let place = if ending == "ndjson" { ":2:" } else { ": record 2:" };
+            run(&[]).fails(1, &[&format!("{file}{place} {reason}")]);
+            assert!(!dir.path().join("pack").exists(), "{name}");
+            let rejects = dir.at("rejects");
+            run(&["--on-error", "skip", "--rejects", &rejects, "-q"]).ok();
+            let kept = dir.json("rejects");
+            assert!(kept["reason"].as_str().unwrap().starts_with(reason), "{kept}");
+            // The records before and after it are there.
+            let count = tool("ds-cat").args(&[&dir.at("pack"), "--count"]).run().ok().text();
+            assert_eq!(count, "2\n", "{name}.{ending}");
+            std::fs::remove_dir_all(dir.at("pack")).unwrap();
+        }
+        cases += 1;
+    }
+    assert!(cases > 8);
+}

@@ -178,7 +178,8 @@ pub enum Encoding {
 #[derive(Debug, Clone, Args)]
 pub struct JobsArgs {
     /// Threads; the output is the same for every number
-    #[arg(short, long, value_name = "N", default_value = "1", add = WithoutEffect)]
+    #[arg(short, long, alias = "workers", value_name = "N", default_value = "1")]
+    #[arg(add = WithoutEffect)]
     pub jobs: NonZeroUsize,
 }
 

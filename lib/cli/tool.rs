@@ -184,7 +184,11 @@ mod tests {
 
     #[test]
     fn threads_and_places_leave_no_trace() {
-        for line in ["-j 2 a --jobs=4 --to arrow --slice 0/3 -q", "a -qj8 --slice=0/3 --force"] {
+        for line in [
+            "-j 2 a --jobs=4 --to arrow --slice 0/3 -q",
+            "--workers 5 a --slice=0/3",
+            "a -qj8 --slice=0/3 --force",
+        ] {
             let line = line.replace("-j 2 a --jobs=4", "-j 2 a");
             assert_eq!(arguments(&line), ["a", "--slice", "0/3"]);
         }

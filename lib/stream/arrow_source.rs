@@ -1,5 +1,6 @@
 //! An Arrow stream as a source of batches.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use arrow_schema::SchemaRef;
 use super::conform::Conform;
 use super::frames::{Frame, FrameError, Frames};
 use super::input::{Bytes, cut, read_error};
-use super::parquet_source::pieces;
-use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, Wanted};
+use super::parquet_source::{batches, pieces};
+use crate::batch::{Batch, Header, Pieces, RecordSource, Wanted};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::record::{RecordType, record_type, record_type_with};
@@ -26,7 +27,9 @@ pub(super) struct ArrowSource {
     rows: Range<u64>,
     /// The first schema, if it was looked at before its stream is read.
     begun: Option<SchemaRef>,
-    /// The batch that is handed out.
+    /// Batches that are not handed out yet.
+    ready: VecDeque<Batch>,
+    /// The batch that they are made of.
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
@@ -49,6 +52,7 @@ impl ArrowSource {
             next_record: 1,
             rows: rows.unwrap_or(0..u64::MAX),
             begun: None,
+            ready: VecDeque::new(),
             pieces: None,
             most,
             rejected: 0,
@@ -99,16 +103,16 @@ impl RecordSource for ArrowSource {
         _most: u64,
     ) -> Result<Option<Batch>> {
         loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
             if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
                 let Some(conform) = &self.conform else { continue };
                 let first = self.next_record;
                 self.next_record += piece.num_rows() as u64;
                 let Some((batch, first)) = overlap(piece, first, &self.rows) else { continue };
-                let records = conform.apply(&batch).map_err(|cause| {
-                    Error::data(format!("records from {first}: {cause}")).at(&self.name)
-                })?;
-                let origin = Origin::numbered(self.name.clone(), first);
-                return Ok(Some(Batch::of_records(records, origin)));
+                self.ready.extend(batches(&self.name, conform, &batch, first)?);
+                continue;
             }
             let frame = match self.begun.take() {
                 Some(schema) => Some(Frame::Schema(schema)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 
+use super::validity::object;
 use crate::game2048::NullableColumn;
 use crate::json::{Kind, Reader, Str, integer_i64, integer_u64};
 use crate::record::columns::{ColumnBuilder, Number, RowEnds, TextBuilder, null_buffer};
@@ -284,6 +285,9 @@ struct JsonTextColumn {
 impl JsonColumn for JsonTextColumn {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
         let raw = reader.raw()?;
+        if self.form == JsonForm::Value {
+            object(raw).map_err(Problem)?;
+        }
         let parts = match self.form {
             JsonForm::Value => ["", "", "", raw, ""],
             JsonForm::Member => ["{\"", &self.name, "\": ", raw, "}"],
@@ -294,7 +298,14 @@ impl JsonColumn for JsonTextColumn {
     }
 
     fn read_text(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
-        self.texts.read(reader)
+        let start = self.texts.column.bytes.len();
+        self.texts.read(reader)?;
+        let text = self.texts.column.bytes.get(start..).unwrap_or_default();
+        match self.form {
+            JsonForm::Value => object(&String::from_utf8_lossy(text)).map_err(Problem),
+            // Whoever reads conversations says what is wrong with their messages.
+            JsonForm::Member => Ok(()),
+        }
     }
 
     fn push_null(&mut self) {

@@ -3,9 +3,13 @@
 
 use std::sync::Arc;
 
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_array::cast::AsArray;
+use arrow_array::{
+    Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+};
+use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast::{CastOptions, cast, cast_with_options};
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::ndjson_writer::json_texts;
 use crate::record::{JsonForm, ndjson_name};
@@ -55,6 +59,10 @@ impl Conform {
             && columns.iter().enumerate().all(|(i, &column)| column == Some(i))
             && from.fields().iter().zip(target.fields()).all(|(a, b)| same_type(a, b));
         Ok(Conform { target: target.clone(), columns, identical })
+    }
+
+    pub(super) fn target(&self) -> &SchemaRef {
+        &self.target
     }
 
     /// The batch in the target's schema; columns that fit already are not copied.
@@ -109,13 +117,48 @@ fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
         let texts = json_texts(&named.into(), column, form).map_err(|e| e.to_string())?;
         return cast(&texts, field.data_type()).map_err(|e| e.to_string());
     }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let cast = cast_with_options(column, field.data_type(), &options)
-        .map_err(|e| format!("column {:?}: {e}", field.name()))?;
+    let cast = converted(column, field.data_type());
+    let cast = cast.map_err(|e| format!("column {:?}: {e}", field.name()))?;
     if cast.null_count() > column.logical_null_count() {
         return Err(format!("column {:?}: a value that does not fit", field.name()));
     }
     Ok(cast)
+}
+
+/// A column as one of another type. The members of structs are found by their names; the crate's
+/// own cast takes them by their places, where not all names are there.
+fn converted(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
+    use DataType::*;
+    match (column.data_type(), target) {
+        (source, target) if source == target => Ok(column.clone()),
+        (Struct(source), Struct(fields)) => {
+            let structs = column.as_struct();
+            let member = |field: &FieldRef| match source.find(field.name()) {
+                Some((index, _)) => converted(structs.column(index), field.data_type()),
+                None => Ok(new_null_array(field.data_type(), column.len())),
+            };
+            let columns = fields.iter().map(member).collect::<Result<_, _>>()?;
+            Ok(Arc::new(StructArray::try_new(fields.clone(), columns, column.nulls().cloned())?))
+        }
+        (List(_), List(item)) => {
+            // Of a slice only the items of its rows.
+            let list = column.as_list::<i32>();
+            let ends = list.offsets();
+            let (start, end) = (ends.first(), ends.last());
+            let items = (end - start) as usize;
+            let items = list.values().slice(start as usize, items);
+            let items = converted(&items, item.data_type())?;
+            let ends = OffsetBuffer::new(ends.iter().map(|end| end - start).collect());
+            Ok(Arc::new(ListArray::try_new(item.clone(), ends, items, list.nulls().cloned())?))
+        }
+        (LargeList(own) | FixedSizeList(own, _) | ListView(own), List(_)) => {
+            converted(&cast(column, &List(own.clone()))?, target)
+        }
+        _ => {
+            let options = CastOptions { safe: false, ..CastOptions::default() };
+            cast_with_options(column, target, &options)
+        }
+    }
 }
 
 /// Whether a value of one type is a value of the other (for ids, an integer is also its decimal

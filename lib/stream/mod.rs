@@ -16,6 +16,7 @@ mod output;
 mod parquet_source;
 mod reader;
 mod slices;
+mod validity;
 mod writer;
 
 use std::fs::File;

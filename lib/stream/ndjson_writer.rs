@@ -21,6 +21,7 @@ use crate::record::{JsonForm, ndjson_name};
 pub struct NdjsonEncoder {
     schema: SchemaRef,
     names: MemberLabels,
+    nulls: Nulls,
 }
 
 /// The members of a schema or struct as they are printed: `"name":`.
@@ -41,7 +42,12 @@ impl MemberLabels {
 impl NdjsonEncoder {
     pub fn new(schema: SchemaRef) -> NdjsonEncoder {
         let names = MemberLabels::of(schema.fields());
-        NdjsonEncoder { schema, names }
+        NdjsonEncoder { schema, names, nulls: Nulls::Written }
+    }
+
+    /// One whose lines show what is no JSON, to be read as such.
+    pub fn exact(schema: SchemaRef) -> NdjsonEncoder {
+        NdjsonEncoder { nulls: Nulls::Verbatim, ..NdjsonEncoder::new(schema) }
     }
 
     /// All rows of a batch of the encoder's schema.
@@ -51,11 +57,11 @@ impl NdjsonEncoder {
             .fields()
             .iter()
             .zip(batch.columns())
-            .map(|(field, column)| ColumnPrinter::new(field, column, Nulls::Written))
+            .map(|(field, column)| ColumnPrinter::new(field, column, self.nulls))
             .collect();
         let columns = columns?;
         for row in 0..batch.num_rows() {
-            write_members(out, &self.names, &columns, row, Nulls::Written)?;
+            write_members(out, &self.names, &columns, row, self.nulls)?;
             out.push(b'\n');
         }
         Ok(())
@@ -98,6 +104,8 @@ pub fn json_texts(
 enum Nulls {
     Written,
     LeftOut,
+    /// Written, and so are numbers that JSON does not have, as Python names them.
+    Verbatim,
 }
 
 fn write_members(
@@ -184,10 +192,10 @@ impl<'a> ColumnPrinter<'a> {
                 Box::new(IntegerPrinter(array.as_primitive::<UInt64Type>().values()))
             }
             DataType::Float32 => {
-                Box::new(FloatPrinter(array.as_primitive::<Float32Type>().values()))
+                Box::new(FloatPrinter(array.as_primitive::<Float32Type>().values(), nulls))
             }
             DataType::Float64 => {
-                Box::new(FloatPrinter(array.as_primitive::<Float64Type>().values()))
+                Box::new(FloatPrinter(array.as_primitive::<Float64Type>().values(), nulls))
             }
             DataType::Boolean => Box::new(array.as_boolean()),
             DataType::List(item) => {
@@ -274,15 +282,22 @@ impl<T: itoa::Integer + Copy> Printer for IntegerPrinter<'_, T> {
     }
 }
 
-struct FloatPrinter<'a, T>(&'a [T]);
+struct FloatPrinter<'a, T>(&'a [T], Nulls);
 
 impl<T: Into<f64> + Copy + serde::Serialize> Printer for FloatPrinter<'_, T> {
     /// The shortest form that reads back the same; null for non-finite values, which JSON does not
     /// have.
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         let value = self.0[row];
-        if !value.into().is_finite() {
-            out.extend_from_slice(b"null");
+        let number = value.into();
+        if !number.is_finite() {
+            let name: &[u8] = match self.1 {
+                Nulls::Verbatim if number.is_nan() => b"NaN",
+                Nulls::Verbatim if number > 0.0 => b"Infinity",
+                Nulls::Verbatim => b"-Infinity",
+                _ => b"null",
+            };
+            out.extend_from_slice(name);
             return Ok(());
         }
         serde_json::to_writer(out, &value).map_err(|e| ArrowError::JsonError(e.to_string()))

@@ -1,5 +1,6 @@
 //! A Parquet file as a source of batches.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +9,9 @@ use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, SchemaRef};
 
 use super::conform::{Conform, index_of};
+use super::validity::{Run, runs};
 use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
+use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 
@@ -18,7 +21,9 @@ pub(super) struct ParquetSource {
     rows: Range<u64>,
     /// Made with the first batch, when it is known which columns to read.
     batches: Option<(ParquetBatches, Conform)>,
-    /// The batch that is handed out.
+    /// Batches that are not handed out yet.
+    ready: VecDeque<Batch>,
+    /// The batch that they are made of.
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
@@ -36,7 +41,16 @@ impl ParquetSource {
         let file = open_parquet(&name, file)?;
         let rows = rows.unwrap_or(0..file.rows());
         let next_record = rows.start + 1;
-        Ok(ParquetSource { name, file, rows, batches: None, pieces: None, most, next_record })
+        Ok(ParquetSource {
+            name,
+            file,
+            rows,
+            batches: None,
+            ready: VecDeque::new(),
+            pieces: None,
+            most,
+            next_record,
+        })
     }
 
     /// Begins to read the columns that the schema names and the file has.
@@ -77,28 +91,29 @@ impl RecordSource for ParquetSource {
         if self.batches.is_none() {
             self.batches = Some(self.read(schema)?);
         }
-        let Some((batches, conform)) = &mut self.batches else { return Ok(None) };
-        let first = self.next_record;
-        let place = |cause: String| Error::data(cause).at(&self.name);
-        let bad = |cause: String| place(format!("records from {first}: {cause}"));
+        let Some((decoded, conform)) = &mut self.batches else { return Ok(None) };
         loop {
-            if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
-                let records = conform.apply(&piece).map_err(bad)?;
-                self.next_record += records.num_rows() as u64;
-                let origin = Origin::numbered(self.name.clone(), first);
-                return Ok(Some(Batch::of_records(records, origin)));
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
             }
-            let Some(batch) = batches.next() else { break };
+            let first = self.next_record;
+            if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
+                self.next_record += piece.num_rows() as u64;
+                self.ready.extend(batches(&self.name, conform, &piece, first)?);
+                continue;
+            }
+            let Some(batch) = decoded.next() else { break };
             let batch = batch.map_err(|error| {
                 self.file.error(format!("records from {first}: {error}")).at(&self.name)
             })?;
             self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
         }
-        if first > self.rows.end {
+        let (first, end) = (self.next_record, self.rows.end);
+        if first > end {
             return Ok(None);
         }
-        let end = self.rows.end;
-        Err(place(format!("ends at record {first} of {end}; the file is damaged")))
+        let cause = format!("ends at record {first} of {end}; the file is damaged");
+        Err(Error::data(cause).at(&self.name))
     }
 }
 
@@ -108,6 +123,28 @@ pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64)
         let position = Position::Record(first + row as u64);
         TooLarge::error(most).at(Place { source: name.clone(), position })
     })
+}
+
+/// The rows of a piece as batches; `first` is the number of its first record.
+pub(super) fn batches(
+    name: &Arc<str>,
+    conform: &Conform,
+    piece: &RecordBatch,
+    mut first: u64,
+) -> Result<Vec<Batch>> {
+    let runs = runs(conform, piece)
+        .map_err(|cause| Error::data(format!("records from {first}: {cause}")).at(name))?;
+    let batch = |Run { records, refused }: Run| {
+        let mut batch = Batch::of_records(records, Origin::numbered(name.clone(), first));
+        first += batch.len() as u64;
+        for reason in refused {
+            let place = Place { source: name.clone(), position: Position::Record(first) };
+            batch.rejected.push(Rejection { place, id: None, reason, input: Rejected::Nothing });
+            first += 1;
+        }
+        batch
+    };
+    Ok(runs.into_iter().map(batch).collect())
 }
 
 pub(super) fn open_parquet(name: &str, file: File) -> Result<ParquetFile> {

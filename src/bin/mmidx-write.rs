@@ -64,6 +64,8 @@ Examples:
   mmidx-write --concat part0/train/shard_00 part1/train/shard_00 --prefix out/shard_00
 
 In: tokens records {id, tokens, segments, loss_mask, span_id}. Out: files, nothing on stdout.
+A program in between that ends its lines itself (jq, grep) hides the failure of the one before it:
+with NDJSON use set -o pipefail, or --expect-records N.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {

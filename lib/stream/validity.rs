@@ -1,0 +1,132 @@
+//! Which rows of a batch are records. Arrow and Parquet hold values that NDJSON cannot have, or that
+//! do not fit the columns of a record type: both encodings refuse the same records, for the same
+//! reasons. Most batches are good, which one look at their columns shows; a row that is not is written
+//! as a line, and the decoder of NDJSON says why it is refused.
+
+use std::collections::HashMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+
+use super::conform::Conform;
+use super::ndjson_reader::NdjsonDecoder;
+use super::ndjson_writer::NdjsonEncoder;
+use crate::json::{self, Kind, Reader};
+use crate::record::JsonForm;
+
+/// Rows of a batch that follow one another.
+pub struct Run {
+    /// The first rows, which are records.
+    pub records: RecordBatch,
+    /// Why the rows after them are none.
+    pub refused: Vec<String>,
+}
+
+/// The rows of a batch in the schema of their records.
+pub fn runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+    let applied = conform.apply(batch);
+    if let Ok(records) = &applied
+        && is_valid(records)
+    {
+        return Ok(vec![Run { records: records.clone(), refused: Vec::new() }]);
+    }
+    let mut runs = Vec::new();
+    let mut start = 0;
+    let mut refused = Vec::new();
+    let mut reasons = Reasons::new(batch, conform.target()).map_err(|error| error.to_string())?;
+    for row in 0..batch.num_rows() {
+        match reasons.of(batch, row).map_err(|error| error.to_string())? {
+            Some(reason) => refused.push(reason),
+            None if refused.is_empty() => {}
+            None => {
+                let refused = std::mem::take(&mut refused);
+                runs.push(run(conform, batch, start..row, refused)?);
+                start = row;
+            }
+        }
+    }
+    if runs.is_empty() && refused.is_empty() {
+        return Ok(vec![Run { records: applied?, refused }]);
+    }
+    runs.push(run(conform, batch, start..batch.num_rows(), refused)?);
+    Ok(runs)
+}
+
+fn run(
+    conform: &Conform,
+    batch: &RecordBatch,
+    rows: std::ops::Range<usize>,
+    refused: Vec<String>,
+) -> Result<Run, String> {
+    let good = batch.slice(rows.start, rows.len() - refused.len());
+    Ok(Run { records: conform.apply(&good)?, refused })
+}
+
+/// Says why rows are refused.
+struct Reasons {
+    encoder: NdjsonEncoder,
+    decoder: NdjsonDecoder,
+    line: Vec<u8>,
+}
+
+impl Reasons {
+    fn new(batch: &RecordBatch, target: &SchemaRef) -> Result<Reasons, ArrowError> {
+        // Without their mark, JSON columns are written as the texts that they are.
+        let plain = |field: &Field| field.clone().with_metadata(HashMap::new());
+        let fields = batch.schema_ref().fields().iter().map(|field| plain(field));
+        let schema = Schema::new(fields.collect::<Vec<Field>>());
+        let encoder = NdjsonEncoder::exact(SchemaRef::new(schema));
+        let decoder = NdjsonDecoder::new(target.clone())?;
+        Ok(Reasons { encoder, decoder, line: Vec::new() })
+    }
+
+    fn of(&mut self, batch: &RecordBatch, row: usize) -> Result<Option<String>, ArrowError> {
+        self.line.clear();
+        self.encoder.encode(&batch.slice(row, 1), &mut self.line)?;
+        let reason = self.decoder.line(&self.line).err();
+        self.decoder.finish()?;
+        Ok(reason)
+    }
+}
+
+/// Whether no row has what NDJSON would refuse, as far as the types do not say so already.
+fn is_valid(batch: &RecordBatch) -> bool {
+    let fields = batch.schema_ref().fields().iter();
+    fields.zip(batch.columns()).all(|(field, column)| match JsonForm::of(field) {
+        Some(JsonForm::Value) => match column.as_string_opt::<i32>() {
+            Some(texts) => texts.iter().flatten().all(|text| object(text).is_ok()),
+            None => true,
+        },
+        Some(JsonForm::Member) => true,
+        None => is_finite(column),
+    })
+}
+
+/// Whether all numbers that a column shows, or holds beneath its nulls, are finite.
+fn is_finite(column: &dyn Array) -> bool {
+    match column.data_type() {
+        DataType::Float32 => {
+            let values = column.as_primitive::<Float32Type>().values();
+            values.iter().fold(true, |all, value| all & value.is_finite())
+        }
+        DataType::Float64 => {
+            let values = column.as_primitive::<Float64Type>().values();
+            values.iter().fold(true, |all, value| all & value.is_finite())
+        }
+        DataType::List(_) => is_finite(column.as_list::<i32>().values()),
+        DataType::Struct(_) => column.as_struct().columns().iter().all(|part| is_finite(part)),
+        _ => true,
+    }
+}
+
+/// Why a text is not a JSON object.
+pub fn object(text: &str) -> Result<(), String> {
+    let no_json = |error: json::Error| format!("holds no JSON: {error}");
+    let mut reader = Reader::new(text);
+    match reader.peek().map_err(no_json)? {
+        Kind::Object => reader.skip().and_then(|()| reader.end()).map_err(no_json),
+        kind => Err(format!("{kind} where an object should be")),
+    }
+}
