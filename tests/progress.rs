@@ -111,3 +111,45 @@ fn of_a_pipeline_the_first_shows_it() {
     let Some(sent) = terminal(80, 1.8, pipeline) else { return };
     assert!(sent.text.contains(" conversations, "), "{}", sent.text);
 }
+
+/// What is hashed and looked at too is counted once.
+#[test]
+fn bytes_are_counted_once() {
+    let dir = common::TempDir::new();
+    dir.write("in.ndjson", common::conversations(300));
+    let root = dir.path().display();
+    common::bash(&format!(
+        "set -e; cd {root}; export GRISTMILL_TO=arrow; harmony-tok in.ndjson | span-mask > m; \
+         mmidx-write m --root kd --shard shard_00; ds-manifest kd -q; \
+         puzzle-encode domino --num-games 200 | npy-pack -o set"
+    ))
+    .ok();
+    for dataset in ["kd", "set", "m"] {
+        let path = dir.path().join(dataset);
+        let sizes = common::files_in(&path).into_iter().map(|name| path.join(name));
+        let bytes: u64 = if path.is_file() {
+            path.metadata().unwrap().len()
+        } else {
+            sizes.map(|file| file.metadata().unwrap().len()).sum()
+        };
+        let run = common::tool("ds-check")
+            .args(&[
+                "--progress",
+                "always",
+                "-q",
+                "--skip",
+                "kd.root.repeated",
+                path.to_str().unwrap(),
+            ])
+            .run();
+        let line = run.stderr.lines().find(|line| line.starts_with("ds-check: ")).unwrap();
+        let told = line.split(", ").nth(1).or(line.split(", ").next()).unwrap();
+        let (number, unit) = told.split_once(' ').unwrap();
+        let scale = [("B", 1.0), ("kB", 1e3), ("MB", 1e6)]
+            .into_iter()
+            .find(|(name, _)| unit.starts_with(name));
+        let told = number.parse::<f64>().unwrap() * scale.unwrap().1;
+        let ratio = told / bytes as f64;
+        assert!((0.5..1.1).contains(&ratio), "{dataset}: {line}, {bytes} bytes");
+    }
+}

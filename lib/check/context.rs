@@ -36,6 +36,26 @@ pub struct CheckContext<'a> {
     pub max_findings: usize,
     /// Counts records and bytes.
     pub progress: &'a mut Progress,
+    pub read: BytesRead,
+}
+
+/// Bytes of one dataset that were read so far: as values, and for the hashes of whole files.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct BytesRead {
+    values: u64,
+    hashed: u64,
+}
+
+impl BytesRead {
+    /// Counts bytes, and returns how many of them are new: most are read twice.
+    fn add(&mut self, bytes: u64, is_hashed: bool) -> u64 {
+        let before = self.values.max(self.hashed);
+        match is_hashed {
+            true => self.hashed += bytes,
+            false => self.values += bytes,
+        }
+        self.values.max(self.hashed) - before
+    }
 }
 
 /// What a worker returns for a chunk of records, besides its findings.
@@ -75,7 +95,9 @@ impl<'a> CheckContext<'a> {
         ordered_map(self.jobs, chunks, make_worker, |checked: Result<_>| {
             let (checked, found): (CheckedChunk<T>, Findings<'_>) = checked?;
             findings.merge(found);
-            self.progress.add(checked.records, checked.bytes);
+            // Files are hashed without a look at their records.
+            let bytes = self.read.add(checked.bytes, checked.records == 0);
+            self.progress.add(checked.records, bytes);
             take(checked, findings)?;
             Ok(Flow::Continue)
         })

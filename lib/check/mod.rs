@@ -25,7 +25,7 @@ use std::path::Path;
 use catalogue::checks;
 pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
 use context::CheckedChunk;
-pub use context::{CheckContext, CheckOptions};
+pub use context::{BytesRead, CheckContext, CheckOptions};
 pub use findings::{At, Finding, FindingGroup, Findings, Outcome};
 pub use kd::MegatronFamily;
 pub use pool::PoolFamily;

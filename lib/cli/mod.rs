@@ -29,7 +29,7 @@ pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{
     PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_temporary,
-    is_there, manifest_of, publish, publish_file, publish_file_locked, refuse_existing,
+    is_there, manifest_of, marked, publish, publish_file, publish_file_locked, refuse_existing,
     refuse_existing_file, refuse_half_published,
 };
 pub use rejects::{Rejected, Rejection, Rejects};

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::check::{
-    self, CheckContext, CheckOptions, Report, ReportFormat, ReportStyle, Selection,
+    self, BytesRead, CheckContext, CheckOptions, Report, ReportFormat, ReportStyle, Selection,
 };
 use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result, Tool};
 use gristmill::dataset;
@@ -99,6 +99,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
             jobs: args.jobs.jobs,
             max_findings: args.max_findings,
             progress: &mut progress,
+            read: BytesRead::default(),
         };
         let outcome = dataset::check(path, &mut context)?;
         report.add(outcome).map_err(|e| Error::write("stdout", &e))?;

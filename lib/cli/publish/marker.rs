@@ -16,9 +16,9 @@ use crate::error::{Error, Result, shown};
 
 const ENDING: &str = ".gristmill-half";
 
-/// Whether a file name is that of a marker.
-fn is_marker(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(ENDING)
+/// The name of the manifest whose marker has this file name.
+pub fn marked(name: &str) -> Option<&str> {
+    name.strip_prefix('.')?.strip_suffix(ENDING)
 }
 
 /// Whether the dataset with this manifest was left half published.
@@ -29,16 +29,16 @@ pub fn half_published(manifest: &Path) -> Result<bool> {
 /// Refuses to read a dataset that is half published, or is being published.
 pub fn refuse_half_published(manifest: &Path) -> Result<()> {
     match half_published(manifest)? {
-        true => Err(Error::unavailable("is half published").at(manifest).hint("its writer again")),
+        true => Err(Error::unavailable("is being published, or was left half published")
+            .at(manifest)
+            .hint("again, or the run that writes it")),
         false => Ok(()),
     }
 }
 
 /// The manifest that a marker belongs to.
 pub fn manifest_of(marker: &Path) -> Option<PathBuf> {
-    let name = marker.file_name()?.to_str().filter(|name| is_marker(name))?;
-    let name = name.strip_prefix('.')?.strip_suffix(ENDING)?;
-    Some(directory_of(marker).join(name))
+    Some(directory_of(marker).join(marked(marker.file_name()?.to_str()?)?))
 }
 
 fn path_of(manifest: &Path) -> PathBuf {

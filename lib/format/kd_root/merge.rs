@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::manifest::add_new;
-use super::part::{BuildRun, KdPart, KdSource, KdSplit, find_whole, first_difference};
+use super::part::{BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference};
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::cli::{PendingFile, Slice};
 use crate::digest::sha256_of;
@@ -14,6 +14,7 @@ use crate::format::mmidx::{
     Appended, Concatenation, DatasetFiles, FinishedFile, FinishedSplit, MmidxDataset, PrefixLayout,
     check_aligned, with_suffix,
 };
+use crate::format::unchanged::Unchanged;
 use crate::record::tokens::Identity;
 
 /// One prefix of the concatenation.
@@ -68,6 +69,17 @@ pub fn concatenate(
     if prefixes.iter().any(|prefix| same_place(prefix, out)) {
         return Err(Error::usage("is one of the inputs").at(out));
     }
+    let unchanged = Unchanged::of(prefixes)?;
+    let made = unchanged.confirm(join(prefixes, out, (foreign, with_ids), run))?;
+    unchanged.check().map(|()| made)
+}
+
+fn join(
+    prefixes: &[PathBuf],
+    out: &Path,
+    (foreign, with_ids): (bool, bool),
+    run: BuildRun,
+) -> Result<(Vec<PendingFile>, KdPart)> {
     let inputs: Result<Vec<MergeInput>> =
         prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
     let inputs = inputs?;
@@ -159,7 +171,7 @@ fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
-    let manifest = match find_whole(prefix)? {
+    let manifest = match find_manifest(prefix)? {
         Some((path, name)) if !foreign => {
             let part = KdPart::read(&path)?;
             let split = part.splits.get(&name).cloned();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ALL, SPLITS, ValidFraction};
-use crate::cli::{PendingFile, host, refuse_half_published};
+use crate::cli::{PendingFile, host};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
 use crate::files;
@@ -259,21 +259,14 @@ pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
         return Ok(Some((beside, ALL.to_string())));
     }
     let Some((in_root, split)) = place_in_root(prefix) else { return Ok(None) };
-    if !SPLITS.contains(&split.as_str()) {
-        return Ok(None);
-    }
-    Ok(files::is_file(&in_root)?.then_some((in_root, split)))
+    let is_there = SPLITS.contains(&split.as_str()) && files::is_file(&in_root)?;
+    Ok(is_there.then_some((in_root, split)))
 }
 
-/// The same for a prefix that is to be read: it is an error if it is half published.
-pub fn find_whole(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
-    let found = find_manifest(prefix)?;
-    if found.is_none() {
-        refuse_half_published(&manifest_beside(prefix))?;
-        let in_root = place_in_root(prefix).filter(|(_, split)| SPLITS.contains(&split.as_str()));
-        in_root.map_or(Ok(()), |(manifest, _)| refuse_half_published(&manifest))?;
-    }
-    Ok(found)
+/// Where the manifest of a prefix may be.
+pub fn manifests_of(prefix: &Path) -> Vec<PathBuf> {
+    let in_root = place_in_root(prefix).filter(|(_, split)| SPLITS.contains(&split.as_str()));
+    [manifest_beside(prefix)].into_iter().chain(in_root.map(|(path, _)| path)).collect()
 }
 
 /// The manifest that a prefix has if it is a shard of a root, and the split that it is then.

@@ -14,7 +14,7 @@ use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
 use serde_json::{Value, json};
 
-use super::part::{KdPart, find_manifest, find_whole};
+use super::part::{KdPart, find_manifest};
 use super::{IdRows, IdsFile, SPLITS, find_ids};
 use crate::batch::{Batch, DatasetReader, Header, Origin, Selected};
 use crate::cli::Slice;
@@ -22,6 +22,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
+use crate::format::unchanged::changed;
 use crate::harmony::{Segments, segments_of};
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
@@ -110,9 +111,6 @@ impl KdReader {
                 prefixes.push(prefix_of(path)?);
             }
         }
-        for prefix in &prefixes {
-            find_whole(prefix)?;
-        }
         let layouts = prefixes.iter().map(|prefix| PrefixLayout::found(prefix));
         let layouts: Option<Vec<PrefixLayout>> = layouts.collect::<Result<_>>()?;
         let layouts = layouts.unwrap_or_default();
@@ -191,6 +189,10 @@ impl DatasetReader for KdReader {
             }
             let Some((prefix, runs)) = self.waiting.pop_front() else { return Ok(None) };
             let datasets = open_datasets(&prefix, self.layout)?;
+            let end = runs.back().map_or(0, |run| run.end);
+            if datasets.iter().any(|dataset| dataset.index.sequences < end) {
+                return Err(changed(&prefix));
+            }
             if !self.selected {
                 check_aligned(&datasets)?;
             }

@@ -4,7 +4,6 @@
 mod batches;
 mod readable;
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -85,11 +84,6 @@ impl ParquetFile {
         self.file.len()
     }
 
-    /// An error of the crate while rows were read: what the system has said, or bad data.
-    pub fn error(&self, cause: impl Display) -> Error {
-        self.file.failure().map_or_else(|| Error::data(cause), Error::reading)
-    }
-
     /// sha256 (hex) of the footer. It holds place, size and statistics of every column chunk, so
     /// it tells two files apart without reading them whole.
     pub fn footer_sha256(&self) -> std::io::Result<String> {
@@ -159,7 +153,7 @@ impl ParquetFile {
         }
         let decoder = builder.build()?;
         let schema = decoder.schema();
-        Ok(ParquetBatches::new(decoder, schema, batch_rows))
+        Ok(ParquetBatches::new(self.file.clone(), decoder, schema, batch_rows))
     }
 
     /// The footer, with text and bytes taken so.

@@ -11,13 +11,11 @@ use super::macroxue::Layout;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar};
-use crate::cli::refuse_half_published;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
 };
-use crate::format::pack::MANIFEST;
 use crate::format::raw_games::Legality;
 use crate::game2048::Game;
 use crate::record::game::LEFT_OUT;
@@ -51,7 +49,6 @@ impl Pool {
     /// Opens a pool and counts the rows of its runs. Nobody may shorten its files meanwhile (see
     /// [`Mapped`](crate::format::npy::Mapped)).
     pub fn open(directory: &Path) -> Result<Pool> {
-        refuse_half_published(&directory.join(MANIFEST))?;
         let files = row_files(directory)?;
         let (rows, dtype) = Rows::open(&files)?;
         let named = || files.first().map(|file| shown(file)).unwrap_or_default();
