@@ -124,7 +124,7 @@ pub fn input_manifest(files: &[PathBuf]) -> Result<Value> {
     if !files::is_file(&path)? || directories.any(|other| other != Some(directory)) {
         return Ok(Value::Null);
     }
-    let content = std::fs::File::open(&path).and_then(sha256_of);
+    let content = crate::files::open_member(&path).and_then(sha256_of);
     let (_, sha256) = content.map_err(|e| Error::io(shown(&path), &e))?;
     Ok(json!({"path": shown(&path), "sha256": sha256}))
 }

@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
@@ -20,7 +19,7 @@ pub(super) fn name_of(path: &Path) -> Cow<'_, str> {
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|e| Error::io(shown(path), &e))
+    files::read_member(path).map_err(|e| Error::io(shown(path), &e))
 }
 
 /// The sizes of the paths that are files.
@@ -109,7 +108,7 @@ pub(super) fn compare<'c>(
         return Ok(());
     }
     let check = |file: &Claimed, findings: &mut Findings<'_>| {
-        let hash = File::open(&file.path).and_then(sha256_of);
+        let hash = files::open_member(&file.path).and_then(sha256_of);
         let (_, hash) = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
         if hash != file.sha256 {
             let message = format_args!("has sha256 {hash}, not {}", file.sha256);

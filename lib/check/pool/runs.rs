@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -321,7 +320,7 @@ impl RunChecker {
 /// (sqlite.org/fileformat.html, 1.3.3).
 fn is_in_wal_mode(path: &Path) -> Result<bool> {
     let mut header = [0u8; 20];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
+    match crate::files::open_member(path).and_then(|mut file| file.read_exact(&mut header)) {
         Ok(()) => Ok(header[18..20].contains(&2)),
         // Too short for a database, which is reported.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),

@@ -1,7 +1,6 @@
 //! The five arrays of a set: that they are there, whole, of integers, of the right shapes; and that
 //! both indices cut puzzles and groups out of them without a gap.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -156,7 +155,7 @@ impl IndexArrays {
 }
 
 fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
-    let file = match File::open(path) {
+    let file = match crate::files::open_member(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             findings.add(&MISSING, path, "is not there");

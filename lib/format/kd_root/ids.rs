@@ -118,7 +118,7 @@ pub struct IdsFile {
 impl IdsFile {
     /// Fails with an error of the kind `Data` if it is none.
     pub fn open(path: &Path) -> Result<IdsFile> {
-        let file = std::fs::File::open(path).map_err(|e| Error::io(path, &e))?;
+        let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
         let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
         let schema = schema();
         let there = file.schema();

@@ -195,7 +195,7 @@ impl KdRootSplit {
 
 /// Whether a `manifest.json` is that of a root.
 pub(super) fn is_root_manifest(path: &Path) -> Result<bool> {
-    let text = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = files::read_member(path).map_err(|e| Error::io(shown(path), &e))?;
     let manifest = serde_json::from_slice::<Value>(&text).unwrap_or_default();
     Ok(manifest.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA))
 }

@@ -137,7 +137,10 @@ impl KdFiles {
     pub fn missing(&self, root: &Path) -> Result<Option<String>> {
         for (key, path) in &self.paths {
             let expected = self.bytes.get(key).copied().unwrap_or(0);
-            match files::metadata(&root.join(path))?.map(|metadata| metadata.len()) {
+            let Some(file) = files::below(root, Path::new(path)) else {
+                return Ok(Some(format!("{path} is not below the root")));
+            };
+            match files::metadata(&file)?.map(|metadata| metadata.len()) {
                 Some(found) if found == expected => {}
                 Some(found) => {
                     return Ok(Some(format!("{path} has {found} bytes, not {expected}")));

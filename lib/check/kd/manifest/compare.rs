@@ -1,7 +1,6 @@
 //! Compares manifests with the disk, with one another, and with what was read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::Path;
 
 use serde_json::Value;
@@ -12,6 +11,7 @@ use crate::check::kd::Prefix;
 use crate::check::{CheckContext, Findings, checks};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::kd_root::{ALL, KdConfig, KdPart, KdRootSplit};
 use crate::format::{RecordCounts, checked_sum};
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
@@ -90,7 +90,7 @@ impl Manifests {
 
     fn input(&self, context: &CheckContext<'_>, findings: &mut Findings<'_>) -> Result<()> {
         let Some(given) = &context.options.input_manifest else { return Ok(()) };
-        let content = File::open(given).and_then(sha256_of);
+        let content = files::open_member(given).and_then(sha256_of);
         let (_, hash) = content.map_err(|e| Error::io(shown(given), &e))?;
         let of_root =
             self.root.iter().map(|(path, root)| (path, root.input.manifest_sha256.as_deref()));
