@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use gristmill::batch::{Header, Wanted, input_manifest};
 use gristmill::cli::{
-    self, CommonArgs, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, OutputArgs, Tool,
+    self, CommonArgs, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, OnErrorArgs, OutputArgs, Tool,
 };
 use gristmill::dataset;
 use gristmill::error::Result;
+use gristmill::format::parquet::compare_inputs;
 use gristmill::harmony::{Policy, Renderer};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
@@ -51,6 +52,9 @@ struct Args {
     #[command(flatten)]
     limit: LimitArgs,
 
+    #[command(flatten)]
+    input_check: InputCheckArgs,
+
     /// Stop after the record that reaches N tokens in total
     #[arg(long, value_name = "N", help_heading = "Input")]
     max_tokens: Option<u64>,
@@ -84,6 +88,9 @@ fn main() -> ExitCode {
 }
 
 fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
+    if !args.input_check.no_input_check {
+        compare_inputs(&args.input.files)?;
+    }
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
@@ -112,7 +119,7 @@ fn to_text(args: Args, tool: &Tool) -> Result<()> {
 
 /// The header for the filters that follow.
 fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result<Header> {
-    let manifest = input_manifest(reader.files())?;
+    let manifest = input_manifest(reader.files(), !args.input_check.no_input_check)?;
     let entry = args.output.entry(tool).map(|mut entry| {
         if let Some(sha256) = manifest.get("sha256") {
             entry["input_manifest_sha256"] = sha256.clone();

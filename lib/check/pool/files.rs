@@ -297,7 +297,7 @@ impl PoolFiles {
         let claim = |file: &PackFile| Claimed {
             path: directory.join(&file.path),
             bytes: file.bytes,
-            sha256: file.sha256.clone(),
+            sha256: Some(file.sha256.clone()),
         };
         let claims: Vec<Claimed> = manifest.files.iter().map(claim).collect();
         let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };

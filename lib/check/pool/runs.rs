@@ -113,7 +113,14 @@ impl RunClaims {
             let message = format_args!("{stated} steps are stated, {steps} are there");
             findings.add_as(&STEPS, severity, at, message);
         }
-        let Some(run) = run else { return };
+        let Some(run) = run else {
+            let played = self.score.filter(|score| *score > 0);
+            if let Some(score) = played.filter(|_| self.steps.is_none_or(|stated| stated == 0)) {
+                let message = format_args!("a score of {score} is stated, no step is there");
+                findings.add_as(&STEPS, severity, at, message);
+            }
+            return;
+        };
         if let (Some(seed), Some(rows)) = (self.seed, run.first.seed)
             && seed as u32 != rows as u32
         {

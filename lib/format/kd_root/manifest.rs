@@ -29,7 +29,9 @@ pub struct KdRootManifest {
     pub tokenizer: Value,
     #[serde(default)]
     pub limits: SourceLimits,
-    pub records: RecordCounts,
+    /// `None` in the manifests of published builders, which count no supervised tokens either.
+    #[serde(default)]
+    pub records: Option<RecordCounts>,
     /// By the split's name.
     pub splits: BTreeMap<String, KdRootSplit>,
     #[serde(default)]
@@ -64,6 +66,7 @@ pub struct KdRootSplit {
     pub rows: u64,
     pub tokens: u64,
     /// Supervised tokens by span id ("1" analysis, "2" final).
+    #[serde(default)]
     pub supervised_tokens: BTreeMap<String, u64>,
     pub shards: Vec<KdShard>,
 }
@@ -142,11 +145,16 @@ impl KdRootManifest {
             renderer,
             tokenizer: source.tokenizer.clone().unwrap_or(Value::Null),
             limits,
-            records: records.ok_or_else(overflow)?,
+            records: Some(records.ok_or_else(overflow)?),
             splits: splits(root, &parts)?,
             provenance: chains(&parts),
             run,
         })
+    }
+
+    /// Whether another builder wrote it: its paths are relative to where that was run.
+    pub fn is_published(&self) -> bool {
+        self.records.is_none()
     }
 
     /// Why this is not a manifest of the known schema, if it is not.

@@ -101,6 +101,9 @@ impl KdSource {
 pub struct InputManifest {
     pub path: String,
     pub sha256: String,
+    /// Whether the inputs were compared with it; `None` in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<bool>,
 }
 
 /// Which part of its inputs a part holds; null is no limit.
@@ -128,7 +131,8 @@ pub struct KdFiles {
     /// Relative to the directory that the manifest describes: ROOT, or that of the prefix.
     pub paths: BTreeMap<String, String>,
     pub bytes: BTreeMap<String, u64>,
-    /// In hexadecimal.
+    /// In hexadecimal. Published builders leave it out.
+    #[serde(default)]
     pub sha256: BTreeMap<String, String>,
 }
 

@@ -12,7 +12,7 @@ use super::{
     SourceLimits, git_sha,
 };
 use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
-use crate::cli::{Flow, PendingFile, Rejects, Slice, publish};
+use crate::cli::{Flow, InputCheckArgs, PendingFile, Rejects, Slice, publish};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
@@ -44,6 +44,9 @@ pub struct AssertedSource {
     /// harmony-tok had this --slice
     #[arg(long, hide_short_help = true, value_name = "I/N")]
     pub source_slice: Option<Slice>,
+
+    #[command(flatten)]
+    pub input_check: InputCheckArgs,
 }
 
 impl AssertedSource {
@@ -60,7 +63,11 @@ impl AssertedSource {
         let stated_inputs = stated("inputs").and_then(Value::as_array).cloned();
         let stated_inputs = stated_inputs.filter(|inputs| !inputs.is_empty());
         let inputs = Some(described?).filter(|inputs| !inputs.is_empty());
-        let manifest = input_manifest(&self.source)?;
+        let compared = !self.input_check.no_input_check;
+        if compared {
+            parquet::compare_inputs(&self.source)?;
+        }
+        let manifest = input_manifest(&self.source, compared)?;
         let manifest = stated("input_manifest").cloned().unwrap_or(manifest);
         let manifest: Option<InputManifest> = serde_json::from_value(manifest)
             .map_err(|e| Error::data(format!("the stream's header: input_manifest: {e}")))?;

@@ -2,6 +2,7 @@
 //! damaged files, that is an error of the file.
 
 mod batches;
+mod manifest;
 mod readable;
 
 use std::fs::File;
@@ -21,6 +22,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use serde_json::{Value, json};
+
+pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
 use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
