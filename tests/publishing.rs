@@ -477,3 +477,40 @@ fn kinds_do_not_share_a_directory() {
         assert_eq!(content(&dir.path().join("out")), before);
     }
 }
+
+/// Megatron finds its index caches by the path of the data: with other data there, they go.
+#[test]
+fn new_data_take_their_index_caches_along() {
+    let key = "2a338e31a5f9dd3cfaaf31a00a779dbd-SynthKDDataset-train";
+    let tail = ["description.txt", "document_index.npy", "sample_index.npy", "shuffle_index.npy"];
+    for (target, prefix) in [
+        ("--prefix out/p", "out/p_tokens"),
+        ("--root out --shard p --valid-fraction 0", "out/train/p_tokens"),
+        ("--root out --shard p --valid-fraction 1", "out/valid/p_tokens"),
+        ("--prefix out/p --tokens-only", "out/p"),
+    ] {
+        let dir = TempDir::new();
+        let write = |more: &str| {
+            let command = format!("mmidx-write {target} {more}");
+            sink(&dir, &command).input(masked_line("a", &[1, 2, 3])).run()
+        };
+        let folder = format!("{prefix}/cache/SynthKDDataset_indices");
+        let cache = || {
+            tail.map(|name| dir.write(&format!("{folder}/{key}-{name}"), ""));
+        };
+        // Also where the data were removed by hand.
+        cache();
+        let told = write("").ok().stderr;
+        assert!(told.contains("4 files of Megatron's index caches of the old data"), "{told}");
+        assert!(!dir.path().join(prefix).exists(), "{:?}", dir.files());
+        cache();
+        let other = dir.write(&format!("{prefix}/cache/notes.txt"), "mine");
+        // A run that is refused changes nothing.
+        write("").fails(2, &["exists already"]);
+        assert!(dir.path().join(&folder).exists());
+        let told = write("--overwrite").ok().stderr;
+        assert!(told.contains("4 files of Megatron's index caches of the old data"), "{told}");
+        assert!(!dir.path().join(&folder).exists() && Path::new(&other).exists());
+        write("--overwrite").silent();
+    }
+}

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use arrow_buffer::ToByteSlice;
 use byteorder::{ByteOrder, LittleEndian};
 
+use super::caches::caches_of;
 use super::manifest::is_root_manifest;
 use super::{ALL, IDS, IdsWriter, KdSplit, MANIFEST, ValidFraction, ids_beside, ids_in_root};
 use crate::cli::{PendingFile, Standing, Target, directory_of, is_there};
@@ -140,6 +141,9 @@ impl Target for KdTarget {
             && (matches!(self, KdTarget::Root { .. }) || is_root_manifest(&manifest)?)
         {
             standing.dependents.push(manifest);
+        }
+        for (_, prefix) in self.splits() {
+            standing.dependents.extend(caches_of(&prefix)?);
         }
         Ok(standing)
     }
