@@ -1,9 +1,10 @@
 //! Questions about paths, whose answer may be an error: what cannot be asked (an I/O error, a
 //! directory without permission) is never "nothing there".
 
-use std::fs::{self, Metadata};
-use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
 
@@ -39,6 +40,37 @@ pub fn is_file(path: &Path) -> Result<bool> {
 
 pub fn is_directory(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_dir()))
+}
+
+/// The most bytes of a file that is read whole (manifests and other JSON).
+const MOST_WHOLE: u64 = 1 << 30;
+
+/// Opens a member of a dataset, which is a regular file: opening a FIFO would wait for ever, and a
+/// device may never end.
+pub fn open_member(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    match file.metadata()? {
+        found if found.is_file() => Ok(file),
+        found if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        _ => Err(io::Error::new(ErrorKind::InvalidInput, "is no regular file")),
+    }
+}
+
+/// Reads a member of a dataset whole.
+pub fn read_member(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open_member(path)?.take(MOST_WHOLE + 1).read_to_end(&mut content)?;
+    if content.len() as u64 > MOST_WHOLE {
+        let cause = format!("has more than {MOST_WHOLE} bytes");
+        return Err(io::Error::new(ErrorKind::InvalidInput, cause));
+    }
+    Ok(content)
+}
+
+/// A path that a manifest names, if it is below the dataset's directory.
+pub fn below(directory: &Path, named: &Path) -> Option<PathBuf> {
+    let is_below = named.components().all(|part| matches!(part, Component::Normal(_)));
+    is_below.then(|| directory.join(named))
 }
 
 /// What is in a directory, by name.

@@ -10,6 +10,8 @@ use crossbeam_channel::bounded;
 /// How many results of an item may wait for their turn, and how many items for each worker:
 /// enough to keep it busy, few enough that memory stays bounded by a few batches.
 const QUEUE: usize = 2;
+/// More threads than any machine of ours has processors are not started.
+const MOST_THREADS: usize = 1024;
 
 /// Sends the items of `source` through workers made by `make_worker` (one for each thread) and
 /// hands the results to `sink`, in order, on this thread. The first error of `source` or `sink`
@@ -52,8 +54,13 @@ where
     E: Send,
     Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
 {
+    let mut source = source;
     if jobs.get() > 1 {
-        return on_threads(jobs.get(), source, make_worker, sink);
+        let jobs = jobs.get().min(MOST_THREADS);
+        // If the system gives no threads, the output is the same without them.
+        if let Some(outcome) = on_threads(jobs, &mut source, &make_worker, &mut sink) {
+            return outcome;
+        }
     }
     let mut worker = make_worker();
     let mut outcome = Ok(Flow::Continue);
@@ -73,13 +80,14 @@ where
     Ok(())
 }
 
+/// `None`, and nothing is done, if no threads can be started.
 /// Long, but one piece: who owns which end of a channel decides who stops when.
 fn on_threads<Item, Out, Worker, E>(
     jobs: usize,
-    source: impl Iterator<Item = Result<Item, E>> + Send,
-    make_worker: impl Fn() -> Worker,
-    mut sink: impl FnMut(Out) -> Result<Flow, E>,
-) -> Result<(), E>
+    source: &mut (impl Iterator<Item = Result<Item, E>> + Send),
+    make_worker: &impl Fn() -> Worker,
+    sink: &mut impl FnMut(Out) -> Result<Flow, E>,
+) -> Option<Result<(), E>>
 where
     Item: Send,
     Out: Send,
@@ -97,20 +105,29 @@ where
     thread::scope(|scope| {
         // Moved in, so that it is dropped, and all workers stop, when the sink wants no more.
         let announced = announced;
+        let mut workers = 0;
         for _ in 0..jobs {
             let mut worker = make_worker();
             let given = given.clone();
-            scope.spawn(move || {
+            let work = move || {
                 for (item, send) in given {
                     worker(item, &mut |result| match send.send(Ok(result)) {
                         Ok(()) => Flow::Continue,
                         Err(_) => Flow::Stop,
                     });
                 }
-            });
+            };
+            match thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(_) => workers += 1,
+                // Those that there are do the work.
+                Err(_) => break,
+            }
         }
         drop(given);
-        scope.spawn(move || {
+        if workers == 0 {
+            return None;
+        }
+        let feed = move || {
             for item in source {
                 let (send, results) = sync_channel(QUEUE);
                 // A channel without a receiver means that the sink wants no more.
@@ -129,16 +146,25 @@ where
                     }
                 }
             }
-        });
-        for results in announced {
-            for result in results {
-                if let Flow::Stop = sink(result?)? {
-                    return Ok(());
-                }
+        };
+        thread::Builder::new().spawn_scoped(scope, feed).ok()?;
+        Some(drain(announced, sink))
+    })
+}
+
+/// Hands the results of each item to the sink.
+fn drain<Out, E>(
+    announced: Receiver<Receiver<Result<Out, E>>>,
+    sink: &mut impl FnMut(Out) -> Result<Flow, E>,
+) -> Result<(), E> {
+    for results in announced {
+        for result in results {
+            if let Flow::Stop = sink(result?)? {
+                return Ok(());
             }
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// Whether the sink wants more.

@@ -18,6 +18,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --overwrite               replace what is in ROOT
   --resume                  keep the shards that are finished with the same settings
   --on-error fail|skip      what to do with a bad record (fail)
+  --no-input-check          do not compare the shards with INPUT_DIR/manifest.json
   --no-check                do not run ds-check on ROOT
   -h, --help
 
@@ -32,7 +33,7 @@ EOT
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 fraction=0.001 jobs=$(nproc) max_rows='' max_rows_per_shard='' max_tokens=''
-overwrite='' resume='' on_error=fail check=1
+overwrite='' resume='' on_error=fail check=1 no_input_check=''
 positional=()
 while (($#)); do
     case $1 in
@@ -40,6 +41,7 @@ while (($#)); do
     --overwrite) overwrite=1 && shift && continue ;;
     --resume) resume=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
+    --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error)
         (($# > 1)) || die "$1 needs a value"
@@ -70,6 +72,9 @@ shopt -u nullglob
 [[ -z $(ls -A "$root" 2>/dev/null) || -n $overwrite || -n $resume ]] ||
     die "$root is not empty; try: --resume, or --overwrite"
 
+# A shard that the manifest names and that is not there would be missed by nobody.
+[[ -n $no_input_check ]] || ds-manifest --check-input "$input" || exit
+
 # One line for each shard: its name, its file, its limits. Rows are divided in name order.
 plan=() names=() left=$max_rows
 for file in "${files[@]}"; do
@@ -98,7 +103,7 @@ run_shard() {
         empty=(--allow-empty)
     fi
     [[ -z ${tokens:-} ]] || limits+=(--max-tokens "$tokens") source+=(--source-max-tokens "$tokens")
-    source+=(--source "$file")
+    source+=(--source "$file" ${no_input_check:+"$no_input_check"})
     local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction")
     if [[ -n $resume ]] && "${part[@]}" --status "${source[@]}" >/dev/null 2>&1; then
         return 0
@@ -106,7 +111,8 @@ run_shard() {
     [[ -t 2 ]] || quiet=(-q)
     [[ -z $overwrite$resume ]] || part+=(--overwrite)
     local status
-    harmony-tok "$file" "${limits[@]}" --on-error "$on_error" "${quiet[@]}" |
+    harmony-tok "$file" "${limits[@]}" ${no_input_check:+"$no_input_check"} --on-error "$on_error" \
+        "${quiet[@]}" |
         span-mask "${empty[@]}" --progress never |
         "${part[@]}" "${source[@]}" "${empty[@]}" --progress never && return 0
     status=("${PIPESTATUS[@]}")

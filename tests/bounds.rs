@@ -237,3 +237,58 @@ fn all_encodings_refuse_the_same() {
     }
     assert!(cases > 8);
 }
+
+/// Whatever a member of a dataset is, no filter waits for ever or reads without end.
+#[test]
+fn members_are_regular_files() {
+    let dir = TempDir::new();
+    dir.write("in.ndjson", common::conversations(20));
+    let script = format!(
+        "set -e; cd {}; cat in.ndjson | harmony-tok | span-mask | \
+         mmidx-write --root root --shard shard_00 --valid-fraction 0.5; ds-manifest root -q",
+        dir.path().display()
+    );
+    common::bash_with(&script, &[("GRISTMILL_TO", "arrow")]).ok();
+    let root = dir.path().join("root");
+    let files = common::files_in(&root);
+    assert!(files.len() > 8, "{files:?}");
+    for name in &files {
+        let path = root.join(name);
+        let kept = std::fs::read(&path).unwrap();
+        for replace in ["mkfifo", "ln -s /dev/zero"] {
+            std::fs::remove_file(&path).unwrap();
+            common::bash(&format!("{replace} '{}'", path.display())).ok();
+            for filter in ["ds-check", "ds-cat"] {
+                let command = format!("timeout 60 {filter} '{}'", root.display());
+                let run = common::bash(&command);
+                assert!(matches!(run.code(), Some(0..=2)), "{replace} {name}: {run:?}");
+                // A manifest that is no file is taken for none.
+                let is_read = [".idx", ".bin"].iter().any(|ending| name.ends_with(ending));
+                assert!(!is_read || run.code() != Some(0), "{replace} {name}: {run:?}");
+            }
+        }
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, kept).unwrap();
+    }
+    tool("ds-check").args(&[root.to_str().unwrap()]).run().ok();
+    // A manifest names a file elsewhere.
+    let manifest = dir.text("root/parts/shard_00.json");
+    for elsewhere in ["/dev/zero", "../../../../../../../../dev/zero"] {
+        dir.write(
+            "root/parts/shard_00.json",
+            manifest.replacen("train/shard_00_tokens.bin", elsewhere, 1),
+        );
+        let run = common::bash(&format!("timeout 60 ds-check '{}'", root.display()));
+        assert_eq!(run.code(), Some(1), "{run:?}");
+    }
+}
+
+/// Threads that cannot be started, and far more than there is work for.
+#[test]
+fn any_number_of_threads_works() {
+    let dir = TempDir::new();
+    let file = dir.write("in.ndjson", common::conversations(50));
+    let expected = tool("harmony-tok").args(&[&file]).run().silent().text();
+    let many = tool("harmony-tok").args(&[&file, "-j", "40000"]).run().silent();
+    assert_eq!(many.text(), expected);
+}

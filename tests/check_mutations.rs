@@ -129,10 +129,11 @@ fn root(good: &Good, manifests: bool) -> TempDir {
     let there = std::env::var_os("GRISTMILL_DATA").is_some();
     if let Some(data) = there.then(|| data("synth_harmony")).flatten() {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/synth-kd.sh");
+        let common = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/common.sh");
         bash(&format!(
-            "set -e; cd {}; rm -r root in; cp {script} s.sh; mkdir in
+            "set -e; cd {}; rm -r root in; cp {script} {common} .; mkdir in
              cp {data}/manifest.json {data}/*.parquet in
-             bash s.sh in root --valid-fraction 0.2 --max-rows 40",
+             bash synth-kd.sh in root --valid-fraction 0.2 --max-rows 40",
             dir.path().display(),
             data = data.display(),
         ))

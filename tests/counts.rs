@@ -97,3 +97,27 @@ fn a_foreign_root_passes_ds_check() {
     let spans = part["splits"]["all"]["supervised_tokens"].as_object().unwrap();
     assert_eq!(spans.keys().collect::<Vec<_>>(), ["1", "2"]);
 }
+
+/// The published builder states no hashes, no records, and paths from where it was run.
+#[test]
+fn a_published_root_passes_ds_check() {
+    let Some(data) = data("kd_wild/smoke") else { return };
+    let root = data.display().to_string();
+    let check = |arguments: &[&str]| tool("ds-check").args(arguments).run();
+    let run = check(&[&root, "--strict"]).ok();
+    let note = "note: the manifest has no sha256: only sizes and counts are compared";
+    assert!(run.text().contains(note), "{run:?}");
+    // What it does state is compared.
+    let dir = TempDir::new();
+    for name in common::files_in(&data).iter().filter(|name| !name.starts_with("cache")) {
+        dir.write(name, std::fs::read(data.join(name)).unwrap());
+    }
+    check(&[&dir.at("")]).ok();
+    let text = dir.text("manifest.json");
+    dir.write("manifest.json", text.replace("\"rows\": 219", "\"rows\": 218"));
+    let run = check(&[&dir.at("")]);
+    assert!(run.code() == Some(1) && run.text().contains("kd.manifest.counts"), "{run:?}");
+    dir.write("manifest.json", text.replace("\"tokens_idx\": 4422", "\"tokens_idx\": 4421"));
+    let run = check(&[&dir.at("")]);
+    assert!(run.code() == Some(1) && run.text().contains("kd.manifest.bytes"), "{run:?}");
+}

@@ -233,8 +233,9 @@ fn nothing_is_found_in_the_real_data() {
     }
     let dir = TempDir::new();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/synth-kd.sh");
+    let common = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/common.sh");
     bash(&format!(
-        "cp {script} {dir}/s.sh; bash {dir}/s.sh {input} {dir}/root --valid-fraction 0.1",
+        "cp {script} {common} {dir}; bash {dir}/synth-kd.sh {input} {dir}/root --valid-fraction 0.1",
         dir = dir.path().display(),
         input = data.join("synth_harmony").display(),
     ))
@@ -301,5 +302,21 @@ fn concatenated_roots_are_good() {
     .ok();
     for name in ["s0", "both", "both/train/all", "both/valid/all_tokens.bin"] {
         found(&[&good.dir().at(name)]).nothing();
+    }
+}
+
+/// Loaders divide by it.
+#[test]
+fn a_mean_of_nothing_is_an_error() {
+    let good = Good::new();
+    for mean in ["0", "0.0", "-1.0"] {
+        let dir = good.copy();
+        let path = "domino/test/dataset.json";
+        let mut fields = dir.json(path);
+        fields["mean_puzzle_examples"] = serde_json::from_str(mean).unwrap();
+        dir.write(path, fields.to_string());
+        let arguments = [dir.at("domino/test"), "--only".into(), "puzzle.dataset".into()];
+        let run = tool("ds-check").args(&arguments).run();
+        assert!(run.code() == Some(1) && run.text().contains("mean_puzzle_examples"), "{run:?}");
     }
 }

@@ -115,18 +115,18 @@ impl Header {
     }
 }
 
-/// The manifest beside the input files, if they are all in one directory: its path and sha256;
-/// null if there is none.
-pub fn input_manifest(files: &[PathBuf]) -> Result<Value> {
+/// The manifest beside the input files, if they are all in one directory: its path and sha256, and
+/// whether the inputs were compared with it; null if there is none.
+pub fn input_manifest(files: &[PathBuf], compared: bool) -> Result<Value> {
     let mut directories = files.iter().map(|file| file.parent());
     let Some(Some(directory)) = directories.next() else { return Ok(Value::Null) };
     let path = directory.join("manifest.json");
     if !files::is_file(&path)? || directories.any(|other| other != Some(directory)) {
         return Ok(Value::Null);
     }
-    let content = std::fs::File::open(&path).and_then(sha256_of);
+    let content = crate::files::open_member(&path).and_then(sha256_of);
     let (_, sha256) = content.map_err(|e| Error::io(shown(&path), &e))?;
-    Ok(json!({"path": shown(&path), "sha256": sha256}))
+    Ok(json!({"path": shown(&path), "sha256": sha256, "compared": compared}))
 }
 
 #[cfg(test)]

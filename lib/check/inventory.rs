@@ -3,13 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
 use super::{Check, CheckContext, CheckedChunk, Findings};
-use crate::cli::is_temporary;
+use crate::cli::{is_temporary, manifest_of};
 use crate::digest::sha256_of;
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
@@ -20,7 +19,7 @@ pub(super) fn name_of(path: &Path) -> Cow<'_, str> {
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
-    fs::read(path).map_err(|e| Error::io(shown(path), &e))
+    files::read_member(path).map_err(|e| Error::io(shown(path), &e))
 }
 
 /// The sizes of the paths that are files.
@@ -38,6 +37,11 @@ pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &m
     for path in paths.iter().filter(|path| is_temporary(&name_of(path))) {
         findings.add(check, path, "was left behind");
     }
+    for manifest in paths.iter().filter_map(|path| manifest_of(path)) {
+        if !paths.contains(&manifest) {
+            findings.add(check, &manifest, "is half published; run its writer again");
+        }
+    }
 }
 
 /// What a manifest says of a file.
@@ -45,8 +49,8 @@ pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &m
 pub(super) struct Claimed {
     pub path: PathBuf,
     pub bytes: u64,
-    /// In hexadecimal.
-    pub sha256: String,
+    /// In hexadecimal; some builders state none.
+    pub sha256: Option<String>,
 }
 
 /// A family's checks of what its manifests say of files.
@@ -97,17 +101,17 @@ pub(super) fn compare<'c>(
                 let message = format_args!("has {found} bytes, not {}", file.bytes);
                 findings.add(checks.bytes, &file.path, message);
             }
-            Some(_) => hashed.push(file),
+            Some(_) => hashed.extend(file.sha256.is_some().then_some(file)),
         }
     }
     if !findings.wants(checks.sha256) {
         return Ok(());
     }
     let check = |file: &Claimed, findings: &mut Findings<'_>| {
-        let hash = File::open(&file.path).and_then(sha256_of);
+        let hash = files::open_member(&file.path).and_then(sha256_of);
         let (_, hash) = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
-        if hash != file.sha256 {
-            let message = format_args!("has sha256 {hash}, not {}", file.sha256);
+        if let Some(stated) = file.sha256.as_ref().filter(|stated| **stated != hash) {
+            let message = format_args!("has sha256 {hash}, not {stated}");
             findings.add(checks.sha256, &file.path, message);
         }
         Ok(CheckedChunk { records: 0, bytes: file.bytes, summary: () })

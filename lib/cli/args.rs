@@ -90,6 +90,14 @@ impl Default for InputArgs {
     }
 }
 
+/// Whether the inputs are compared with their manifest.
+#[derive(Debug, Clone, Default, Args)]
+pub struct InputCheckArgs {
+    /// Do not compare the inputs with the manifest.json beside them (their names, rows and bytes)
+    #[arg(long, hide_short_help = true, help_heading = "Input")]
+    pub no_input_check: bool,
+}
+
 /// What happens to a bad record.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OnErrorArgs {

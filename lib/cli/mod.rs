@@ -6,6 +6,7 @@ mod memory;
 mod progress;
 mod publish;
 mod rejects;
+mod rejects_file;
 mod signals;
 mod tool;
 
@@ -21,15 +22,15 @@ use crate::failure::Failure;
 pub use crate::error::{Error, Kind, Place, Position, Result, shown};
 pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
 pub use args::{
-    CommonArgs, Encoding, InputArgs, JobsArgs, LimitArgs, OnError, OnErrorArgs, OutputArgs,
-    SinkArgs, Slice,
+    CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, OnError, OnErrorArgs,
+    OutputArgs, SinkArgs, Slice,
 };
 pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{
-    PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_marker,
-    is_temporary, is_there, publish, publish_file, publish_file_locked, refuse_existing,
-    refuse_existing_file,
+    PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_temporary,
+    is_there, manifest_of, marked, publish, publish_file, publish_file_locked, refuse_existing,
+    refuse_existing_file, refuse_half_published,
 };
 pub use rejects::{Rejected, Rejection, Rejects};
 pub use signals::survive_closed_pipes;

@@ -17,6 +17,7 @@ use crate::format::kd_root::KdReader;
 use crate::format::parquet;
 use crate::format::pools::PoolReader;
 use crate::format::puzzle_dir::PuzzleReader;
+use crate::format::unchanged::Unchanged;
 use crate::record::RecordType;
 use crate::stream::{Conform, Reader, Request};
 
@@ -80,7 +81,9 @@ pub fn families() -> Vec<&'static dyn Family> {
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     // A prefix names files but is not a file itself.
     if let Some(family) = files::find(&families(), |family| family.knows(path))? {
-        return family.check(path, context);
+        let unchanged = Unchanged::of(std::slice::from_ref(&path.to_path_buf()))?;
+        let outcome = unchanged.confirm(family.check(path, context))?;
+        return unchanged.check().map(|()| outcome);
     }
     std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
     Err(no_dataset(path).hint("each dataset below it, or FILTER ... | ds-check -"))
@@ -99,11 +102,13 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
                 let cause = format!("{} and other files cannot be read together", format.name);
                 return Err(Error::usage(cause).at(other.as_path()));
             }
-            let reader = open(&args.files, args.slice)?;
+            let unchanged = Unchanged::of(&args.files)?;
+            let reader = unchanged.confirm(open(&args.files, args.slice))?;
             let name = args.files.first().map(|path| shown(path)).unwrap_or_default();
             let (records, notes) = (reader.records(), reader.notes());
             let source = DatasetSource { reader, name, conform: None };
-            Ok(Reader::over(Box::new(source), records, request)?.with_notes(notes))
+            let reader = Reader::over(Box::new(source), records, request)?;
+            Ok(reader.with_notes(notes).with_unchanged(unchanged))
         }
         Open::Files(files_of) => {
             let mut all = Vec::new();

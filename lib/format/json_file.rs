@@ -1,6 +1,5 @@
 //! Manifests and other JSON files of datasets: read whole and in one place, written indented.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -30,7 +29,7 @@ pub fn read_all<T: DeserializeOwned>(path: &Path) -> Result<T> {
 }
 
 fn read_with<T>(path: &Path, parse: fn(&[u8]) -> serde_json::Result<T>) -> Result<T> {
-    let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = files::read_member(path).map_err(|e| Error::io(shown(path), &e))?;
     parse(&text).map_err(|e| Error::data(e).at(path))
 }
 

@@ -2,6 +2,7 @@
 
 pub mod json_file;
 pub mod kd_root;
+mod kinds;
 pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;
@@ -10,6 +11,7 @@ pub mod parquet;
 pub mod pools;
 pub mod puzzle_dir;
 pub mod raw_games;
+pub mod unchanged;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};

@@ -12,7 +12,7 @@ use super::conform::{Conform, index_of};
 use super::validity::{Run, runs};
 use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
 use crate::cli::{Rejected, Rejection};
-use crate::error::{Error, Place, Position, Result};
+use crate::error::{Error, Kind, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 
 pub(super) struct ParquetSource {
@@ -103,9 +103,11 @@ impl RecordSource for ParquetSource {
                 continue;
             }
             let Some(batch) = decoded.next() else { break };
-            let batch = batch.map_err(|error| {
-                self.file.error(format!("records from {first}: {error}")).at(&self.name)
-            })?;
+            let batch = batch.map_err(|error| match error.kind() {
+                Kind::Data => Error::data(format!("records from {first}: {}", error.cause())),
+                _ => error,
+            });
+            let batch = batch.map_err(|error| error.at(&self.name))?;
             self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
         }
         let (first, end) = (self.next_record, self.rows.end);

@@ -18,6 +18,7 @@ use crate::cli::InputArgs;
 use crate::error::{Kind, Result};
 use crate::files;
 use crate::format::parquet::describe;
+use crate::format::unchanged::Unchanged;
 use crate::record::RecordType;
 
 /// Which records are asked for.
@@ -58,6 +59,7 @@ pub struct Reader {
     allow_empty: bool,
     files: Vec<PathBuf>,
     notes: Vec<String>,
+    unchanged: Unchanged,
     /// Which records are handed out, if they are chosen by their ids.
     ids: Option<IdFilter>,
 }
@@ -68,6 +70,7 @@ impl Reader {
     pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
         let files =
             if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files.clone() };
+        let unchanged = Unchanged::of(&files)?;
         let sources = describe_parquet_files(&files)?;
         let mut total = match sources.len() == files.len() {
             true => sources.iter().map(|source| source["rows"].as_u64()).sum(),
@@ -79,7 +82,7 @@ impl Reader {
         };
         let (files, allow_empty) = (args.files.clone(), args.allow_empty);
         let most = args.max_record_bytes;
-        let reader = Reader { waiting, sources, total, files, ..Reader::new() };
+        let reader = Reader { waiting, sources, total, files, unchanged, ..Reader::new() };
         let mut reader = Reader { allow_empty, most, ..reader };
         reader.advance()?;
         reader.begin(request.into())
@@ -113,6 +116,7 @@ impl Reader {
             allow_empty: false,
             files: Vec::new(),
             notes: Vec::new(),
+            unchanged: Unchanged::default(),
             ids: None,
         }
     }
@@ -153,6 +157,12 @@ impl Reader {
     /// The same with notes for people: what is on disk and not in the records.
     pub fn with_notes(mut self, notes: Vec<String>) -> Reader {
         self.notes = notes;
+        self
+    }
+
+    /// The same, whose files must be at the end what they were.
+    pub fn with_unchanged(mut self, unchanged: Unchanged) -> Reader {
+        self.unchanged = unchanged;
         self
     }
 
@@ -235,6 +245,14 @@ impl Reader {
 
     /// The next batch; it may have no rows. `None` after the last record of the last input.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
+        match self.next_of_inputs() {
+            Ok(Some(batch)) => Ok(Some(batch)),
+            Ok(None) => self.unchanged.check().map(|()| None),
+            failed => self.unchanged.confirm(failed),
+        }
+    }
+
+    fn next_of_inputs(&mut self) -> Result<Option<Batch>> {
         loop {
             let Some(current) = self.current.as_mut().filter(|_| self.left > 0) else {
                 return self.ids.as_ref().map_or(Ok(()), IdFilter::finish).map(|()| None);

@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::cli::{self, Result, TargetLock, Tool};
+use gristmill::cli::{self, Error, Result, TargetLock, Tool};
 use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
+use gristmill::format::parquet::compare_inputs;
 
 /// Write ROOT/manifest.json from the part manifests
 ///
@@ -18,7 +19,13 @@ use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
 #[command(name = "ds-manifest", version, after_long_help = HELP)]
 struct Args {
     /// The dataset's root
-    root: PathBuf,
+    #[arg(required_unless_present = "check_input")]
+    root: Option<PathBuf>,
+
+    /// Write nothing; compare the shards in DIR with the manifest.json there: all that it names
+    /// must be there, with its rows and bytes
+    #[arg(long, value_name = "DIR", conflicts_with = "root")]
+    check_input: Option<PathBuf>,
 
     /// These shards, and no others, must be there (repeatable)
     #[arg(long = "expect", value_name = "SHARD")]
@@ -49,6 +56,7 @@ const HELP: &str = "\
 Examples:
   ds-manifest out
   ds-manifest out --expect shard_00 --expect shard_01 --dataset-dir data/synth_harmony
+  ds-manifest --check-input data/synth_harmony && scripts/synth-kd.sh data/synth_harmony out
   ds-manifest out -q && jq .splits.train.rows out/manifest.json
 
 In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations). Out: ROOT/manifest.json.
@@ -59,6 +67,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, _: &Tool) -> Result<()> {
+    if let Some(directory) = args.check_input {
+        return compare_inputs(&[directory]);
+    }
+    let Some(root) = args.root else { return Err(Error::usage("give the dataset's ROOT")) };
     let start = Instant::now();
     let settings = RootSettings {
         dataset_dir: args.dataset_dir,
@@ -68,9 +80,9 @@ fn run(args: Args, _: &Tool) -> Result<()> {
         shards: args.expected,
     };
     // No part comes or goes between the look at the parts and the manifest.
-    let lock = TargetLock::take(&args.root)?;
-    let manifest = KdRootManifest::collect(&args.root, &settings, BuildRun::since(start))?;
-    manifest.publish(&args.root, &lock)?;
+    let lock = TargetLock::take(&root)?;
+    let manifest = KdRootManifest::collect(&root, &settings, BuildRun::since(start))?;
+    manifest.publish(&root, &lock)?;
     drop(lock);
     if !args.quiet {
         cli::print(&manifest.summary())?;

@@ -8,10 +8,11 @@ use serde_json::{Value, json};
 
 use gristmill::batch::{Header, Wanted, input_manifest};
 use gristmill::cli::{
-    self, CommonArgs, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, OutputArgs, Tool,
+    self, CommonArgs, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, OnErrorArgs, OutputArgs, Tool,
 };
 use gristmill::dataset;
 use gristmill::error::Result;
+use gristmill::format::parquet::compare_inputs;
 use gristmill::harmony::{Policy, Renderer};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
@@ -51,6 +52,9 @@ struct Args {
     #[command(flatten)]
     limit: LimitArgs,
 
+    #[command(flatten)]
+    input_check: InputCheckArgs,
+
     /// Stop after the record that reaches N tokens in total
     #[arg(long, value_name = "N", help_heading = "Input")]
     max_tokens: Option<u64>,
@@ -84,6 +88,9 @@ fn main() -> ExitCode {
 }
 
 fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
+    if !args.input_check.no_input_check {
+        compare_inputs(&args.input.files)?;
+    }
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
@@ -96,7 +103,8 @@ fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
         let mut renderer = Renderer::new(args.policy);
         move |batch| render(&mut renderer, batch)
     };
-    let runner = Runner::new(tool, &args.common, "conversations").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "conversations")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.jobs(args.jobs.jobs).run(reader, stage, sink)
 }
 
@@ -104,13 +112,14 @@ fn to_text(args: Args, tool: &Tool) -> Result<()> {
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit.limit);
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
-    let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "sequences")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.jobs(args.jobs.jobs).run(reader, || decode, writer)
 }
 
 /// The header for the filters that follow.
 fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result<Header> {
-    let manifest = input_manifest(reader.files())?;
+    let manifest = input_manifest(reader.files(), !args.input_check.no_input_check)?;
     let entry = args.output.entry(tool).map(|mut entry| {
         if let Some(sha256) = manifest.get("sha256") {
             entry["input_manifest_sha256"] = sha256.clone();

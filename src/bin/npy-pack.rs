@@ -1,6 +1,7 @@
 //! npy-pack: records in, a dataset directory out: games become a pool (structured `.npy` rows and
 //! `metadata.db`), puzzles a puzzle set.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,6 +12,7 @@ use gristmill::batch::Wanted;
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
 use gristmill::dataset;
 use gristmill::error::{Error, Result, shown};
+use gristmill::files;
 use gristmill::format::pack::{PackOptions, PackSink};
 use gristmill::format::puzzle_dir::{AssertedConstants, PuzzleWriter};
 use gristmill::record::{GAME, PUZZLE};
@@ -74,7 +76,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    if let Some(input) = args.input.files.iter().find(|input| is_same(input, &args.output)) {
+    if let Some(input) = files::find(&args.input.files, |input| is_same(input, &args.output))? {
         return Err(Error::usage("is an input and the output").at(shown(input)));
     }
     let games = Wanted { games: true, ..Wanted::records(&GAME) };
@@ -100,19 +102,22 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 fn write_games(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     let header = reader.header().through(&GAME, Some(tool.entry()));
     let sink = PackSink::create(&args.output, &args.games, args.sink.overwrite, header)?;
-    let runner = Runner::new(tool, &args.common, "games").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "games")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 
 fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     let asserted = args.puzzles.or_header(&reader.header().parameters);
     let sink = PuzzleWriter::create(&args.output, asserted, args.sink.overwrite)?;
-    let runner = Runner::new(tool, &args.common, "examples").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "examples")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 
 /// Whether both paths lead to one directory.
-fn is_same(a: &Path, b: &Path) -> bool {
-    let identity = |path: &Path| path.metadata().ok().map(|data| (data.dev(), data.ino()));
-    a.is_dir() && identity(a).is_some_and(|a| identity(b) == Some(a))
+fn is_same(a: &Path, b: &Path) -> Result<bool> {
+    let identity = |found: Metadata| (found.dev(), found.ino());
+    let Some(a) = files::metadata(a)?.filter(Metadata::is_dir) else { return Ok(false) };
+    Ok(files::metadata(b)?.map(identity) == Some(identity(a)))
 }

@@ -78,6 +78,15 @@ const FRAMES: &[Defect] = &[
         edit(dir, "kd/p_tokens.idx", |idx| idx.truncate(idx.len() - 8));
         kd(dir)
     }),
+    defect("kd.idx.empty", |dir| {
+        fs::remove_file(dir.at("kd/p_ids.parquet")).unwrap();
+        MEMBERS.iter().for_each(|(member, _)| edit(dir, &format!("kd/p_{member}.bin"), Vec::clear));
+        reindex(dir, |lengths, documents| {
+            lengths.clear();
+            documents.truncate(1);
+        });
+        kd(dir)
+    }),
     defect("kd.idx.modes", |dir| {
         edit(dir, "kd/p_tokens.idx", |idx| idx.extend(vec![0; number(idx, 18) as usize]));
         kd(dir)

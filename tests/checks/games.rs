@@ -45,6 +45,31 @@ pub fn make(dir: &TempDir) {
     .ok();
 }
 
+/// Writes a legacy pool of one game: boards by their first row, without overflow mask, and moves.
+fn legacy(dir: &TempDir, steps: &[([u8; 4], u8)]) {
+    let fields =
+        "[('run_id', '<u4'), ('step_index', '<u4'), ('board', '<u8'), ('move_dir', '|u1')]";
+    let shape = steps.len();
+    let mut header =
+        format!("{{'descr': {fields}, 'fortran_order': False, 'shape': ({shape},), }}");
+    while (10 + header.len() + 1) % 64 != 0 {
+        header.push(' ');
+    }
+    header.push('\n');
+    let mut npy = b"\x93NUMPY\x01\x00".to_vec();
+    npy.extend((header.len() as u16).to_le_bytes());
+    npy.extend(header.bytes());
+    for (index, (first, direction)) in steps.iter().enumerate() {
+        let mut cells = [0; 16];
+        cells[..4].copy_from_slice(first);
+        npy.extend(0u32.to_le_bytes());
+        npy.extend((index as u32).to_le_bytes());
+        npy.extend(Board::new(cells).unwrap().pack().nibbles.to_le_bytes());
+        npy.push(*direction);
+    }
+    dir.write("legacy/steps.npy", npy);
+}
+
 /// The sidecar and the steps of a game.
 fn play(seed: u64, moves: usize) -> (String, String) {
     let mut cells = [0u8; 16];
@@ -266,6 +291,15 @@ pub const POOLS: &[Defect] = &[
         )
     }),
     defect("pool.run.steps", |dir| sql(dir, "UPDATE runs SET steps = steps + 1 WHERE id = 1")),
+    // A game that has a score and no steps.
+    defect("pool.run.steps", |dir| {
+        sql(
+            dir,
+            "CREATE TEMP TABLE t AS SELECT * FROM runs WHERE id = 1;
+             UPDATE t SET id = 2, steps = 0; INSERT INTO runs SELECT * FROM t",
+        )
+    })
+    .also(&["pool.manifest.counts"]),
     defect("pool.run.seed", |dir| sql(dir, "UPDATE runs SET seed = seed + 1 WHERE id = 1")),
     defect("pool.run.highest_tile", |dir| {
         sql(dir, "UPDATE runs SET highest_tile = highest_tile * 2 WHERE id = 1")
@@ -296,6 +330,11 @@ pub const POOLS: &[Defect] = &[
     defect("pool.step.ev.zero", |dir| {
         let (number, illegal, _) = blocked(dir);
         row(dir, number, BRANCH_EVS + 4 * illegal, &1f32.to_le_bytes())
+    }),
+    defect("pool.step.lost", |dir| {
+        // Two tiles of 32768 merge. What the last move leads to is of the real board alone.
+        legacy(dir, &[([15, 15, 0, 0], 2), ([15, 15, 0, 0], 2), ([15, 15, 1, 0], 2)]);
+        path(dir, "legacy")
     }),
     defect("pool.step.index", |dir| row(dir, LAST, STEP_INDEX, &[99])),
     defect("pool.step.next", |dir| {

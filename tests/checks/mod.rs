@@ -40,9 +40,11 @@ impl Good {
         shards(&dir, "in", &[(0..ROWS).collect(), (ROWS..ROWS + 5).collect()]);
         let lines: String = (0..ROWS).map(|n| conversation(n).to_string() + "\n").collect();
         dir.write("c.ndjson", lines);
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/synth-kd.sh");
-        // Beside the original there may be a release build, which the script would prefer.
-        dir.write("bin/synth-kd.sh", fs::read(script).unwrap());
+        // Beside the originals there may be a release build, which the script would prefer.
+        for name in ["synth-kd.sh", "common.sh"] {
+            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name);
+            dir.write(&format!("bin/{name}"), fs::read(script).unwrap());
+        }
         bash(&format!(
             "set -eo pipefail; cd {}; bash bin/synth-kd.sh in root --valid-fraction 0.2 --jobs 1
              for to in ndjson arrow; do end=${{to/arrow/arrows}}

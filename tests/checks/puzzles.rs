@@ -166,6 +166,18 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
     defect("puzzle.indices.end", |dir| values(dir, GROUPS, &[(12, 25)])),
     defect("puzzle.indices.empty_puzzle", |dir| values(dir, PUZZLES, &[(1, 0)])),
     defect("puzzle.indices.empty_group", |dir| values(dir, GROUPS, &[(1, 0)])),
+    defect("puzzle.indices.narrow", |dir| {
+        // The same numbers in a byte each.
+        edit(dir, PUZZLES, |npy| {
+            let values: Vec<u8> = npy[128..].iter().step_by(4).copied().collect();
+            npy.truncate(128);
+            let at = npy.windows(3).position(|bytes| bytes == b"<i4").unwrap();
+            npy[at..at + 3].copy_from_slice(b"|u1");
+            npy.extend(values);
+        });
+        resum(dir, "domino")
+    })
+    .also(&["puzzle.dtype"]),
     defect("puzzle.identifier.range", |dir| values(dir, IDENTIFIERS, &[(3, 1)])),
     defect("puzzle.dataset.missing", |dir| {
         fs::remove_file(dir.at("domino/test/dataset.json")).unwrap();

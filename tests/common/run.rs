@@ -72,27 +72,11 @@ pub fn peak_to_end(child: &mut Child) -> u64 {
     peak
 }
 
-/// Signals do what they do by default, whatever started the tests (a background job ignores SIGINT).
-fn take_signals(command: &mut Command) {
-    use std::os::unix::process::CommandExt;
-
-    let restore = || {
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGPIPE] {
-            // SAFETY: signal is safe to call between fork and exec; SIG_DFL is always valid.
-            unsafe { libc::signal(signal, libc::SIG_DFL) };
-        }
-        Ok(())
-    };
-    // SAFETY: the closure calls nothing but signal.
-    unsafe { command.pre_exec(restore) };
-}
-
 impl Tool {
     pub fn new(mut command: Command, shown: &str) -> Tool {
         for name in VARIABLES {
             command.env_remove(name);
         }
-        take_signals(&mut command);
         let path = std::env::var("PATH").unwrap_or_default();
         command.env("PATH", format!("{}:{path}", bin_dir().display()));
         // Whatever the parent of the tests ignores (`nohup`, a background job of a shell).

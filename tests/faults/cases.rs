@@ -159,7 +159,7 @@ pub fn scripts() -> Vec<Case> {
     let synth = "$SCRIPTS/synth-kd.sh $IN/shards $OUT --valid-fraction 0.3 --jobs 1";
     let macroxue = "$SCRIPTS/macroxue.sh $IN/raw $OUT --jobs 1 --no-check";
     let puzzles = "$SCRIPTS/puzzles.sh $OUT --arc $IN/arc --domino 3 --num-aug 1 --jobs 1";
-    let merge = "$SCRIPTS/merge-packs.sh $OUT $IN/pack $IN/sharded --no-check";
+    let merge = "$SCRIPTS/merge-packs.sh --output $OUT $IN/pack $IN/sharded --no-check";
     for process in ["harmony-tok", "span-mask", "mmidx-write", "ds-manifest", "ds-check"] {
         let case = |state: &str, before: &str, flags: &str| {
             let name = format!("synth-kd.sh {process}, {state}");

@@ -3,7 +3,6 @@
 //! `scripts/faults.sh` runs all of it (variables: GRISTMILL_FAULTS=all, a table to
 //! GRISTMILL_FAULTS_TABLE).
 #![cfg(target_os = "linux")]
-#![allow(dead_code)] // the cases of sinks follow
 
 mod cases;
 #[path = "../common/mod.rs"]
@@ -12,6 +11,7 @@ mod drive;
 #[path = "../games/mod.rs"]
 mod games;
 mod inputs;
+mod kills;
 mod preload;
 
 use std::fmt::Write;
@@ -63,5 +63,15 @@ fn table(name: &str, rows: &[Row]) -> String {
 
 #[test]
 fn an_input_that_cannot_be_read_is_never_less_data() {
-    run("readers", cases::readers(), 6);
+    run("readers", cases::readers(), 12);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_leaves_the_old_or_the_new_one() {
+    run("sinks", cases::sinks(), 20);
+}
+
+#[test]
+fn a_script_whose_filter_fails_can_be_run_again() {
+    run("scripts", cases::scripts(), 100);
 }

@@ -21,6 +21,9 @@ checks! {
     DTYPE: Error Structure "kd.idx.dtype", "the .idx names a value type that does not exist";
     LENGTH: Error Structure "kd.idx.length",
         "the .idx is shorter or longer than its counts say: cut off, or counted wrongly";
+    EMPTY: Error Structure "kd.idx.empty",
+        "a dataset without sequences: trainers fail when they open it, or draw from nothing",
+        hint "a shard without rows has no files; remove them, and leave the prefix out";
     MODES: Warning Structure "kd.idx.modes",
         "the .idx carries modes of multimodal sequences, which text trainers ignore";
     SEQUENCE_LENGTH: Error Structure "kd.idx.sequence_length",
@@ -76,6 +79,9 @@ pub(super) fn check(prefix: &Prefix, findings: &mut Findings<'_>) -> Result<Opti
         }
     }
     let sequences = datasets.first().map_or(0, |dataset| dataset.index.sequences);
+    if let Some(tokens) = datasets.first().filter(|_| sequences == 0) {
+        findings.add(&EMPTY, tokens.idx_path(), "has no sequences");
+    }
     let values = values.first().copied().unwrap_or(0);
     Ok(valid.then_some(ValidPrefix { datasets, sequences, values }))
 }

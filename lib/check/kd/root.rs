@@ -38,6 +38,8 @@ pub(super) fn check(
     let manifests = Manifests::read(set, &mut findings)?;
     if !manifests.any {
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
+    } else if manifests.lacks_hashes() {
+        notes.push("the manifest has no sha256: only sizes and counts are compared".to_string());
     }
     let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
     let mut ids = IdChecker::new(manifests.valid_fraction(), &findings);

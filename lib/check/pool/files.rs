@@ -1,7 +1,6 @@
 //! The files of a pool: which exist, whether they can be read, and their headers.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -148,7 +147,7 @@ fn open(shards: &[PathBuf], findings: &mut Findings<'_>) -> Result<Option<PoolSh
     let mut opened: Vec<(PathBuf, Mapped)> = Vec::new();
     let mut valid = true;
     for shard in shards {
-        let file = File::open(shard).map_err(|e| Error::io(shown(shard), &e))?;
+        let file = crate::files::open_member(shard).map_err(|e| Error::io(shown(shard), &e))?;
         let mapped = Mapped::open(&file).map_err(|error| Error::from(error).at(shard.as_path()));
         let Some(mapped) = inventory::readable(mapped, shard, findings, || Ok(&NPY))? else {
             valid = false;
@@ -203,7 +202,7 @@ fn embeddings(
     }
     let mut width = None;
     for (path, (_, steps)) in files.iter().zip(&rows.shards) {
-        let file = File::open(path).map_err(|e| Error::io(shown(path), &e))?;
+        let file = crate::files::open_member(path).map_err(|e| Error::io(shown(path), &e))?;
         let cause = match Mapped::open(&file) {
             Err(NpyError::Read(error)) => return Err(Error::io(path.as_path(), &error)),
             Err(error) => Some(error.to_string()),
@@ -298,7 +297,7 @@ impl PoolFiles {
         let claim = |file: &PackFile| Claimed {
             path: directory.join(&file.path),
             bytes: file.bytes,
-            sha256: file.sha256.clone(),
+            sha256: Some(file.sha256.clone()),
         };
         let claims: Vec<Claimed> = manifest.files.iter().map(claim).collect();
         let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::runs::{DATABASE, RunChecker, RunClaims, RunSummary};
-use super::steps::{ROW, Step, StepLabel, StepRules};
+use super::steps::{self, LOST, ROW, Step, StepLabel, StepRules};
 use crate::check::{At, CheckContext, Findings, Severity};
 use crate::error::{Kind, Result};
 use crate::format::pools::Pool;
@@ -38,7 +38,7 @@ pub(super) fn check(
             Err(error) => return Err(error),
         }
         let at = At::file(directory).record("run", game.run_id);
-        if let Some(run) = game_steps(&game, at, findings) {
+        if let Some(run) = game_steps(&game, pool.loses_large_tiles(), at, findings) {
             runs.close(&run, at, findings)?;
         }
         context.progress.add(game.steps.len() as u64, 0);
@@ -48,7 +48,7 @@ pub(super) fn check(
 
 /// Checks a game by itself: its steps, and what it says of them.
 pub(in crate::check) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
-    let run = game_steps(game, at, findings);
+    let run = game_steps(game, false, at, findings);
     let claims = RunClaims {
         seed: game.seed,
         steps: game.num_moves,
@@ -58,7 +58,15 @@ pub(in crate::check) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_
     claims.compare(run.as_ref(), Severity::Error, at, findings);
 }
 
-fn game_steps(game: &Game, at: At<'_>, findings: &mut Findings<'_>) -> Option<RunSummary> {
+/// Checks the steps of a game. `loses_large_tiles`: where a tile is over 2^15, the boards have
+/// 2^15; from there on they are not what was played, and only what does not need them is checked.
+fn game_steps(
+    game: &Game,
+    loses_large_tiles: bool,
+    at: At<'_>,
+    findings: &mut Findings<'_>,
+) -> Option<RunSummary> {
+    let mut is_lost = false;
     let rules = StepRules { ours: Severity::Warning, gaps: Severity::Warning, valuations: None };
     let mut run: Option<RunSummary> = None;
     for position in 0..game.steps.len() {
@@ -66,7 +74,7 @@ fn game_steps(game: &Game, at: At<'_>, findings: &mut Findings<'_>) -> Option<Ru
         let step = Step {
             step_index: known.step_index,
             board: known.board,
-            exact: true,
+            exact: !is_lost,
             board_eval: known.board_eval,
             move_dir: known.move_dir,
             valuation_type: None,
@@ -77,6 +85,19 @@ fn game_steps(game: &Game, at: At<'_>, findings: &mut Findings<'_>) -> Option<Ru
             slide: None,
         }
         .slid();
+        let before = run.as_ref().map(|run| &run.last);
+        let step = match loses_large_tiles && !is_lost && steps::is_past_32768(before, &step) {
+            true => {
+                is_lost = true;
+                let message = format_args!(
+                    "from step {} on: its boards have no tile over 32768",
+                    known.step_index
+                );
+                findings.add(&LOST, at, message);
+                Step { exact: false, ..step }
+            }
+            false => step,
+        };
         let label = StepLabel::Step(known.step_index);
         rules.step(at, label, &step, findings);
         match &mut run {

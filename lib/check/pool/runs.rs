@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -114,7 +113,14 @@ impl RunClaims {
             let message = format_args!("{stated} steps are stated, {steps} are there");
             findings.add_as(&STEPS, severity, at, message);
         }
-        let Some(run) = run else { return };
+        let Some(run) = run else {
+            let played = self.score.filter(|score| *score > 0);
+            if let Some(score) = played.filter(|_| self.steps.is_none_or(|stated| stated == 0)) {
+                let message = format_args!("a score of {score} is stated, no step is there");
+                findings.add_as(&STEPS, severity, at, message);
+            }
+            return;
+        };
         if let (Some(seed), Some(rows)) = (self.seed, run.first.seed)
             && seed as u32 != rows as u32
         {
@@ -321,7 +327,7 @@ impl RunChecker {
 /// (sqlite.org/fileformat.html, 1.3.3).
 fn is_in_wal_mode(path: &Path) -> Result<bool> {
     let mut header = [0u8; 20];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
+    match crate::files::open_member(path).and_then(|mut file| file.read_exact(&mut header)) {
         Ok(()) => Ok(header[18..20].contains(&2)),
         // Too short for a database, which is reported.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),

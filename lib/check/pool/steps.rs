@@ -29,6 +29,9 @@ checks! {
         hint "in sampled and legacy pools this is a warning";
     NEXT: Error Content "pool.step.next",
         "the move, and one new 2 or 4, do not lead to the next board: steps of two games are mixed";
+    pub(super) LOST: Warning Content "pool.step.lost",
+        "a tile passed 32768 in a pool without overflow mask: the rows after it cannot be followed",
+        hint "nothing after it is checked against the rules; train on the rows before it";
     SEED: Error Content "pool.step.seed", "a seed that differs from the earlier steps of its run";
     VALUATION: Error Content "pool.step.valuation",
         "a valuation_type that valuation_types.json does not name";
@@ -91,6 +94,26 @@ impl Step {
         let slide = self.direction().map(|direction| self.board.slide(direction));
         Step { slide, ..self }
     }
+}
+
+/// Whether a tile over 2^15 stands on a board that cannot store it: the move before makes one, or
+/// `max_rank` says so.
+pub(super) fn is_past_32768(before: Option<&Step>, step: &Step) -> bool {
+    const LARGEST: u8 = 15;
+    let makes = |slide: &Slide| slide.cells.iter().any(|&cell| cell > LARGEST);
+    let of_rank = step.max_rank.is_some_and(|rank| rank > LARGEST);
+    of_rank
+        || before.is_some_and(|before| match (&before.slide, before.move_dir) {
+            (Some(slide), _) => makes(slide),
+            // Without its move: no other one leads here.
+            (None, None) => {
+                let all = || (0..4).filter_map(Direction::from_index);
+                let leads = |direction| step.board.follows(&before.board, direction);
+                let largest = |direction| makes(&before.board.slide(direction));
+                all().any(largest) && !all().any(leads)
+            }
+            (None, Some(_)) => false,
+        })
 }
 
 impl StepRules {

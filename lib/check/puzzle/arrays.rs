@@ -1,7 +1,6 @@
 //! The five arrays of a set: that they are there, whole, of integers, of the right shapes; and that
 //! both indices cut puzzles and groups out of them without a gap.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +9,7 @@ use crate::check::inventory;
 use crate::check::{At, Check, Findings, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::npy::{self, AutoSerialize, Integers};
+use crate::format::npy::{self, AutoSerialize, Integers, Scalar, TypeChar};
 use crate::format::puzzle_dir::{SetArray, SplitMetadata};
 
 checks! {
@@ -39,6 +38,8 @@ checks! {
         "a puzzle without examples: the loader skips it silently";
     EMPTY_GROUP: Error Structure "puzzle.indices.empty_group",
         "a group without puzzles: the loader fails in the middle of training";
+    NARROW: Error Structure "puzzle.indices.narrow",
+        "an index of a type too small to count the items: loaders calculate in it, and it wraps";
     IDENTIFIER: Error Content "puzzle.identifier.range",
         "a puzzle identifier outside [0, num_puzzle_identifiers): the embedding reads beyond its table";
 }
@@ -156,7 +157,7 @@ impl IndexArrays {
 }
 
 fn open(path: &Path, findings: &mut Findings<'_>) -> Result<Option<Integers>> {
-    let file = match File::open(path) {
+    let file = match crate::files::open_member(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => {
             findings.add(&MISSING, path, "is not there");
@@ -196,6 +197,13 @@ fn index(
     findings: &mut Findings<'_>,
 ) {
     let at = At::file(path);
+    // A loader adds a place in a puzzle, or the size of a batch, to a start.
+    let largest = largest(&index.header().dtype);
+    let is_narrow = |count: u64| count.saturating_mul(2) > largest || largest <= 255;
+    if let Some(count) = cut.filter(|count| is_narrow(*count)) {
+        let dtype = npy::descr(&index.header().dtype);
+        findings.add(&NARROW, at, format_args!("holds {dtype}; there are {count} {what}"));
+    }
     let mut before: Option<i64> = None;
     for (number, value) in (0u64..).zip(index.values()) {
         match before {
@@ -223,6 +231,14 @@ fn index(
         }
         _ => {}
     }
+}
+
+/// The largest number of an integer type.
+fn largest(dtype: &npy::DType) -> u64 {
+    let Some(scalar) = Scalar::of(dtype) else { return u64::MAX };
+    let is_signed = scalar.kind == TypeChar::Int;
+    let bits = 8 * scalar.bytes.min(8) as u32 - u32::from(is_signed);
+    u64::MAX >> (64 - bits.clamp(1, 64))
 }
 
 fn identifiers(identifiers: &Integers, path: &Path, count: i64, findings: &mut Findings<'_>) {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::check::{At, Findings, checks, inventory};
+use crate::check::{At, Findings, Severity, checks, inventory};
 use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
@@ -29,7 +29,8 @@ checks! {
     GROUPS: Error Structure "puzzle.dataset.total_groups",
         "total_groups is not the number of groups: an epoch is longer or shorter than expected";
     MEAN: Warning Structure "puzzle.dataset.mean_puzzle_examples",
-        "mean_puzzle_examples is not examples / puzzles: the schedule of steps is wrong";
+        "mean_puzzle_examples is not examples / puzzles: the schedule of steps is wrong",
+        hint "0 or less is an error: loaders divide by it";
     AGREE: Error Structure "puzzle.dataset.agree",
         "train and test have different constants: a model of one cannot read the other";
 }
@@ -133,8 +134,10 @@ pub(super) fn compare(
             (metadata.mean_puzzle_examples, sums.examples as f64 / sums.puzzles as f64);
         // Some builders round.
         let close = (told - mean).abs() <= 1e-6 * mean;
+        // Loaders divide by it.
+        let severity = if told > 0.0 { MEAN.severity } else { Severity::Error };
         if !close {
-            findings.add(&MEAN, at, format_args!("is {told}, not {mean}"));
+            findings.add_as(&MEAN, severity, at, format_args!("is {told}, not {mean}"));
         }
     }
 }

@@ -270,7 +270,7 @@ fn files(
         .map(|file| Claimed {
             path: root.join(&file.name),
             bytes: file.bytes,
-            sha256: file.sha256.clone(),
+            sha256: Some(file.sha256.clone()),
         })
         .collect();
     let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };

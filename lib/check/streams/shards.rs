@@ -12,7 +12,7 @@ use crate::check::inventory;
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::error::{Error, Kind, Result};
 use crate::files;
-use crate::format::parquet::{ParquetFile, files_in, read_error};
+use crate::format::parquet::{ParquetFile, StatedShard, files_in, read_error};
 
 checks! {
     MANIFEST: Error Structure "shards.manifest.missing",
@@ -44,9 +44,8 @@ struct Storage {
 
 #[derive(Deserialize)]
 struct Shard {
-    path: String,
-    bytes: u64,
-    rows: u64,
+    #[serde(flatten)]
+    stated: StatedShard,
     row_groups: u64,
 }
 
@@ -107,11 +106,11 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
     let (mut rows, mut bytes) = (0u64, 0u64);
     for shard in &storage.shards {
         // Paths are relative to where the set was made; only the name stays the same.
-        let name = Path::new(&shard.path).file_name().unwrap_or_default();
+        let name = shard.stated.name().unwrap_or_default();
         let file = directory.join(name);
         named.insert(file.clone());
-        rows = rows.saturating_add(shard.rows);
-        bytes = bytes.saturating_add(shard.bytes);
+        rows = rows.saturating_add(shard.stated.rows);
+        bytes = bytes.saturating_add(shard.stated.bytes);
         if !files::is_file(&file)? {
             findings.add(&FILE, &file, "is not there");
             continue;
@@ -139,8 +138,8 @@ impl Shard {
             Err(error) => return Err(error),
         };
         let counts = [
-            ("bytes", self.bytes, parquet.bytes()),
-            ("rows", self.rows, parquet.rows()),
+            ("bytes", self.stated.bytes, parquet.bytes()),
+            ("rows", self.stated.rows, parquet.rows()),
             ("row groups", self.row_groups, parquet.row_groups()),
         ];
         for (what, stated, found) in counts.into_iter().filter(|(_, stated, found)| stated != found)

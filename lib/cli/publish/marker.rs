@@ -16,14 +16,29 @@ use crate::error::{Error, Result, shown};
 
 const ENDING: &str = ".gristmill-half";
 
-/// Whether a file name is that of a marker.
-pub fn is_marker(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(ENDING)
+/// The name of the manifest whose marker has this file name.
+pub fn marked(name: &str) -> Option<&str> {
+    name.strip_prefix('.')?.strip_suffix(ENDING)
 }
 
 /// Whether the dataset with this manifest was left half published.
 pub fn half_published(manifest: &Path) -> Result<bool> {
     Ok(is_there(&path_of(manifest))? && !is_there(manifest)?)
+}
+
+/// Refuses to read a dataset that is half published, or is being published.
+pub fn refuse_half_published(manifest: &Path) -> Result<()> {
+    match half_published(manifest)? {
+        true => Err(Error::unavailable("is being published, or was left half published")
+            .at(manifest)
+            .hint("again, or the run that writes it")),
+        false => Ok(()),
+    }
+}
+
+/// The manifest that a marker belongs to.
+pub fn manifest_of(marker: &Path) -> Option<PathBuf> {
+    Some(directory_of(marker).join(marked(marker.file_name()?.to_str()?)?))
 }
 
 fn path_of(manifest: &Path) -> PathBuf {

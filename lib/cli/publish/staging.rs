@@ -79,7 +79,7 @@ impl Staging {
     /// was left behind.
     fn create(directory: &Path) -> io::Result<Option<Staging>> {
         signals::remember_directories(missing_directories(directory));
-        fs::create_dir_all(directory)?;
+        make_directories(directory)?;
         sweep(directory);
         let random = RandomState::new().build_hasher().finish();
         let path = directory.join(format!("{MARK}{random:016x}"));
@@ -155,6 +155,18 @@ fn open_lock(staging: &Path, create: bool) -> io::Result<File> {
 /// Whether a file system has no locks.
 pub(super) fn cannot_lock(error: &io::Error) -> bool {
     cannot(error) || error.raw_os_error() == Some(libc::ENOLCK)
+}
+
+/// Makes a directory and those above it. (`create_dir_all` says "File exists" where it cannot know
+/// whether that is a directory.)
+fn make_directories(directory: &Path) -> io::Result<()> {
+    match fs::create_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let is_directory = fs::metadata(directory)?.is_dir();
+            if is_directory { Ok(()) } else { Err(error) }
+        }
+        made => made,
+    }
 }
 
 /// The directories that `create_dir_all` would make.

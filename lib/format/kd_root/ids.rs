@@ -18,7 +18,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{FinishedFile, HashedFile, with_suffix};
 use crate::format::parquet::{
-    ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, write_error, writer_properties,
+    ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, read_error, write_error, writer_properties,
 };
 use crate::record::columns::ColumnBuilder;
 use crate::record::ids::{IdBuilder, IdColumns, schema};
@@ -118,8 +118,8 @@ pub struct IdsFile {
 impl IdsFile {
     /// Fails with an error of the kind `Data` if it is none.
     pub fn open(path: &Path) -> Result<IdsFile> {
-        let file = std::fs::File::open(path).map_err(|e| Error::io(path, &e))?;
-        let file = ParquetFile::open(file).map_err(|e| Error::data(e).at(path))?;
+        let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
+        let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
         let schema = schema();
         let there = file.schema();
         let known = |name: &String| there.field_with_name(name).map(|field| field.data_type());
@@ -167,7 +167,7 @@ impl IdsFile {
         let mut found = Vec::new();
         let mut first = rows.start;
         for batch in self.batches(rows, &["id".to_string()])? {
-            let batch = batch.map_err(|e| Error::data(e).at(self.path()))?;
+            let batch = batch.map_err(|e| e.at(self.path()))?;
             let column = batch.columns().first().and_then(|column| column.as_string_opt::<i32>());
             let column = column.ok_or_else(|| Error::data("has no ids").at(self.path()))?;
             for (row, id) in (first..).zip(column) {
@@ -180,7 +180,7 @@ impl IdsFile {
 
     fn batches(&self, rows: Range<u64>, columns: &[String]) -> Result<ParquetBatches> {
         let batches = self.file.read(rows, Some(columns), Text::Plain);
-        batches.map_err(|e| Error::data(e).at(self.path()))
+        batches.map_err(|e| read_error(&e).at(self.path()))
     }
 }
 
@@ -209,7 +209,7 @@ impl IdRows {
                 let cause = format!("ends at row {}; the file is damaged", self.number);
                 return Err(Error::data(cause).at(self.path.as_path()));
             };
-            self.batch = batch.map_err(|e| Error::data(e).at(self.path.as_path()))?;
+            self.batch = batch.map_err(|e| e.at(self.path.as_path()))?;
             self.row = 0;
         }
         let columns = IdColumns::of(&self.batch)?;

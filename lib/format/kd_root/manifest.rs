@@ -10,7 +10,7 @@ use super::part::{
     BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, first_difference,
 };
 use super::{ALL, MANIFEST, ROOT_SCHEMA, SPLITS};
-use crate::cli::{TargetLock, publish_file_locked};
+use crate::cli::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::{RecordCounts, json_file};
@@ -29,7 +29,9 @@ pub struct KdRootManifest {
     pub tokenizer: Value,
     #[serde(default)]
     pub limits: SourceLimits,
-    pub records: RecordCounts,
+    /// `None` in the manifests of published builders, which count no supervised tokens either.
+    #[serde(default)]
+    pub records: Option<RecordCounts>,
     /// By the split's name.
     pub splits: BTreeMap<String, KdRootSplit>,
     #[serde(default)]
@@ -64,6 +66,7 @@ pub struct KdRootSplit {
     pub rows: u64,
     pub tokens: u64,
     /// Supervised tokens by span id ("1" analysis, "2" final).
+    #[serde(default)]
     pub supervised_tokens: BTreeMap<String, u64>,
     pub shards: Vec<KdShard>,
 }
@@ -142,11 +145,16 @@ impl KdRootManifest {
             renderer,
             tokenizer: source.tokenizer.clone().unwrap_or(Value::Null),
             limits,
-            records: records.ok_or_else(overflow)?,
+            records: Some(records.ok_or_else(overflow)?),
             splits: splits(root, &parts)?,
             provenance: chains(&parts),
             run,
         })
+    }
+
+    /// Whether another builder wrote it: its paths are relative to where that was run.
+    pub fn is_published(&self) -> bool {
+        self.records.is_none()
     }
 
     /// Why this is not a manifest of the known schema, if it is not.
@@ -195,7 +203,7 @@ impl KdRootSplit {
 
 /// Whether a `manifest.json` is that of a root.
 pub(super) fn is_root_manifest(path: &Path) -> Result<bool> {
-    let text = std::fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = files::read_member(path).map_err(|e| Error::io(shown(path), &e))?;
     let manifest = serde_json::from_slice::<Value>(&text).unwrap_or_default();
     Ok(manifest.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA))
 }
@@ -213,7 +221,11 @@ fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
             name.ends_with(suffix.as_bytes()) && !name.starts_with(b".")
         };
-        for path in files::paths_if_there(&directory)?.into_iter().filter(is_part) {
+        let paths = files::paths_if_there(&directory)?;
+        for manifest in paths.iter().filter_map(|path| manifest_of(path)) {
+            refuse_half_published(&manifest)?;
+        }
+        for path in paths.into_iter().filter(is_part) {
             let mut part = KdPart::read(&path)?;
             // A concatenation is of one split; its paths are relative to its own directory.
             if let Some(split) = split

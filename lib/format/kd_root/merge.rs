@@ -1,6 +1,5 @@
 //! Concatenates parts: only if they belong together, are complete, and agree with their manifests.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::manifest::add_new;
@@ -9,11 +8,13 @@ use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sin
 use crate::cli::{PendingFile, Slice};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::RecordCounts;
 use crate::format::mmidx::{
     Appended, Concatenation, DatasetFiles, FinishedFile, FinishedSplit, MmidxDataset, PrefixLayout,
     check_aligned, with_suffix,
 };
+use crate::format::unchanged::Unchanged;
 use crate::record::tokens::Identity;
 
 /// One prefix of the concatenation.
@@ -47,7 +48,7 @@ impl MergeInput {
                 return Err(Error::data(cause).at(self.prefix.as_path()));
             }
         };
-        let content = File::open(&path).and_then(sha256_of);
+        let content = files::open_member(&path).and_then(sha256_of);
         let (_, sha256) = content.map_err(|e| Error::io(shown(&path), &e))?;
         if named.is_some_and(|named| *named != sha256) {
             return Err(Error::data("is not the one of its manifest (sha256)").at(path.as_path()));
@@ -68,6 +69,17 @@ pub fn concatenate(
     if prefixes.iter().any(|prefix| same_place(prefix, out)) {
         return Err(Error::usage("is one of the inputs").at(out));
     }
+    let unchanged = Unchanged::of(prefixes)?;
+    let made = unchanged.confirm(join(prefixes, out, (foreign, with_ids), run))?;
+    unchanged.check().map(|()| made)
+}
+
+fn join(
+    prefixes: &[PathBuf],
+    out: &Path,
+    (foreign, with_ids): (bool, bool),
+    run: BuildRun,
+) -> Result<(Vec<PendingFile>, KdPart)> {
     let inputs: Result<Vec<MergeInput>> =
         prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
     let inputs = inputs?;

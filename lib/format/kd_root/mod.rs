@@ -2,6 +2,7 @@
 //! the sequences in `ids/{train,valid}/shard_NN.parquet`, the part manifests in `parts/`, and
 //! `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md beside this file.
 
+mod caches;
 mod ids;
 mod manifest;
 mod merge;
@@ -17,7 +18,7 @@ pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{
     BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA,
-    SourceLimits, find_manifest, manifest_beside, manifest_in_root,
+    SourceLimits, find_manifest, manifest_beside, manifest_in_root, manifests_of,
 };
 pub use part_sink::{AssertedSource, PartSink, publish_part, status};
 pub use reader::{KdReader, prefix_of};

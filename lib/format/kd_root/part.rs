@@ -101,6 +101,9 @@ impl KdSource {
 pub struct InputManifest {
     pub path: String,
     pub sha256: String,
+    /// Whether the inputs were compared with it; `None` in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<bool>,
 }
 
 /// Which part of its inputs a part holds; null is no limit.
@@ -128,7 +131,8 @@ pub struct KdFiles {
     /// Relative to the directory that the manifest describes: ROOT, or that of the prefix.
     pub paths: BTreeMap<String, String>,
     pub bytes: BTreeMap<String, u64>,
-    /// In hexadecimal.
+    /// In hexadecimal. Published builders leave it out.
+    #[serde(default)]
     pub sha256: BTreeMap<String, String>,
 }
 
@@ -137,7 +141,10 @@ impl KdFiles {
     pub fn missing(&self, root: &Path) -> Result<Option<String>> {
         for (key, path) in &self.paths {
             let expected = self.bytes.get(key).copied().unwrap_or(0);
-            match files::metadata(&root.join(path))?.map(|metadata| metadata.len()) {
+            let Some(file) = files::below(root, Path::new(path)) else {
+                return Ok(Some(format!("{path} is not below the root")));
+            };
+            match files::metadata(&file)?.map(|metadata| metadata.len()) {
                 Some(found) if found == expected => {}
                 Some(found) => {
                     return Ok(Some(format!("{path} has {found} bytes, not {expected}")));
@@ -261,6 +268,12 @@ pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
     let Some((in_root, split)) = place_in_root(prefix) else { return Ok(None) };
     let is_there = SPLITS.contains(&split.as_str()) && files::is_file(&in_root)?;
     Ok(is_there.then_some((in_root, split)))
+}
+
+/// Where the manifest of a prefix may be.
+pub fn manifests_of(prefix: &Path) -> Vec<PathBuf> {
+    let in_root = place_in_root(prefix).filter(|(_, split)| SPLITS.contains(&split.as_str()));
+    [manifest_beside(prefix)].into_iter().chain(in_root.map(|(path, _)| path)).collect()
 }
 
 /// The manifest that a prefix has if it is a shard of a root, and the split that it is then.

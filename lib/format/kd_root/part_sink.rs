@@ -7,12 +7,13 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::caches::{is_cache, remove_empty_folders};
 use super::{
     BuildRun, InputManifest, KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA,
     SourceLimits, git_sha,
 };
 use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
-use crate::cli::{Flow, PendingFile, Rejects, Slice, publish};
+use crate::cli::{Flow, InputCheckArgs, PendingFile, Rejects, Slice, publish};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
@@ -44,6 +45,9 @@ pub struct AssertedSource {
     /// harmony-tok had this --slice
     #[arg(long, hide_short_help = true, value_name = "I/N")]
     pub source_slice: Option<Slice>,
+
+    #[command(flatten)]
+    pub input_check: InputCheckArgs,
 }
 
 impl AssertedSource {
@@ -60,7 +64,11 @@ impl AssertedSource {
         let stated_inputs = stated("inputs").and_then(Value::as_array).cloned();
         let stated_inputs = stated_inputs.filter(|inputs| !inputs.is_empty());
         let inputs = Some(described?).filter(|inputs| !inputs.is_empty());
-        let manifest = input_manifest(&self.source)?;
+        let compared = !self.input_check.no_input_check;
+        if compared {
+            parquet::compare_inputs(&self.source)?;
+        }
+        let manifest = input_manifest(&self.source, compared)?;
         let manifest = stated("input_manifest").cloned().unwrap_or(manifest);
         let manifest: Option<InputManifest> = serde_json::from_value(manifest)
             .map_err(|e| Error::data(format!("the stream's header: input_manifest: {e}")))?;
@@ -208,8 +216,19 @@ pub fn publish_part(
     overwrite: bool,
 ) -> Result<Vec<String>> {
     let withdrawn = publish(target, files, overwrite)?;
-    let was_of_others = |path: &PathBuf| {
+    let (caches, manifests): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        withdrawn.iter().partition(|path| is_cache(path));
+    remove_empty_folders(&caches);
+    let was_of_others = |path: &&PathBuf| {
         format!("{} was made before this part and is removed; try: ds-manifest", shown(path))
     };
-    Ok(withdrawn.iter().map(was_of_others).collect())
+    let mut warnings: Vec<String> = manifests.iter().map(was_of_others).collect();
+    if let Some(first) = caches.first() {
+        let count = caches.len();
+        let (plural, first) = (if count == 1 { "file" } else { "files" }, shown(first));
+        warnings.push(format!(
+            "{count} {plural} of Megatron's index caches of the old data are removed: {first}, ..."
+        ));
+    }
+    Ok(warnings)
 }

@@ -22,6 +22,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
+use crate::format::unchanged::changed;
 use crate::harmony::{Segments, segments_of};
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
@@ -188,6 +189,10 @@ impl DatasetReader for KdReader {
             }
             let Some((prefix, runs)) = self.waiting.pop_front() else { return Ok(None) };
             let datasets = open_datasets(&prefix, self.layout)?;
+            let end = runs.back().map_or(0, |run| run.end);
+            if datasets.iter().any(|dataset| dataset.index.sequences < end) {
+                return Err(changed(&prefix));
+            }
             if !self.selected {
                 check_aligned(&datasets)?;
             }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{HEADER_BYTES, MAGIC, MmidxDtype, VERSION};
 use crate::error::{Error, Result, shown};
+use crate::files::open_member;
 
 /// Why a file is not an `.idx`, or not a complete one.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +65,7 @@ pub struct MmidxIndex {
 
 impl MmidxIndex {
     pub fn open(path: &Path) -> std::result::Result<MmidxIndex, IndexError> {
-        let file = File::open(path)?;
+        let file = open_member(path)?;
         let found = file.metadata()?.len();
         let mut header = [0u8; HEADER_BYTES as usize];
         file.read_exact_at(&mut header, 0)?;
@@ -162,7 +163,7 @@ impl MmidxDataset {
         let bin_path = super::with_suffix(prefix, ".bin");
         let index =
             MmidxIndex::open(&idx_path).map_err(|e| Error::from(e).at(idx_path.as_path()))?;
-        let bin = File::open(&bin_path).map_err(|e| Error::io(shown(&bin_path), &e))?;
+        let bin = open_member(&bin_path).map_err(|e| Error::io(shown(&bin_path), &e))?;
         let bin_bytes = bin.metadata().map_err(|e| Error::io(shown(&bin_path), &e))?.len();
         Ok(MmidxDataset { index, bin, bin_bytes, idx_path, bin_path })
     }

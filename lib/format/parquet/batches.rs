@@ -9,7 +9,9 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::BATCH_BYTES;
+use super::readable::Readable;
 use crate::batch::row_sizes;
+use crate::error::{Error, Result};
 use crate::panics::caught;
 
 /// The most rows that are decoded at once. It bounds memory where a few rows are large among many
@@ -18,6 +20,7 @@ pub(super) const DECODED_ROWS: u64 = 64;
 
 /// Reads the batches of some rows. After an error it is at its end.
 pub struct ParquetBatches {
+    file: Readable,
     /// `None` at the end.
     decoder: Option<ParquetRecordBatchReader>,
     schema: SchemaRef,
@@ -27,11 +30,12 @@ pub struct ParquetBatches {
 
 impl ParquetBatches {
     pub(super) fn new(
+        file: Readable,
         decoder: ParquetRecordBatchReader,
         schema: SchemaRef,
         rows: u64,
     ) -> ParquetBatches {
-        ParquetBatches { decoder: Some(decoder), schema, rows: rows as usize }
+        ParquetBatches { file, decoder: Some(decoder), schema, rows: rows as usize }
     }
 
     /// The schema of every batch.
@@ -68,10 +72,15 @@ impl ParquetBatches {
 }
 
 impl Iterator for ParquetBatches {
-    type Item = Result<RecordBatch, String>;
+    /// The place of an error is not known here.
+    type Item = Result<RecordBatch>;
 
-    fn next(&mut self) -> Option<Result<RecordBatch, String>> {
-        self.join().transpose()
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let read = self.join().map_err(|cause| match self.file.failure() {
+            Some(error) => Error::reading(error),
+            None => Error::data(cause),
+        });
+        read.transpose()
     }
 }
 

@@ -2,9 +2,9 @@
 //! damaged files, that is an error of the file.
 
 mod batches;
+mod manifest;
 mod readable;
 
-use std::fmt::Display;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -22,6 +22,8 @@ use parquet::errors::ParquetError;
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use serde_json::{Value, json};
+
+pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
 use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
@@ -83,11 +85,6 @@ impl ParquetFile {
 
     pub fn bytes(&self) -> u64 {
         self.file.len()
-    }
-
-    /// An error of the crate while rows were read: what the system has said, or bad data.
-    pub fn error(&self, cause: impl Display) -> Error {
-        self.file.failure().map_or_else(|| Error::data(cause), Error::reading)
     }
 
     /// sha256 (hex) of the footer. It holds place, size and statistics of every column chunk, so
@@ -159,7 +156,7 @@ impl ParquetFile {
         }
         let decoder = builder.build()?;
         let schema = decoder.schema();
-        Ok(ParquetBatches::new(decoder, schema, batch_rows))
+        Ok(ParquetBatches::new(self.file.clone(), decoder, schema, batch_rows))
     }
 
     /// The footer, with text and bytes taken so.

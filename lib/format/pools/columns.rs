@@ -152,6 +152,11 @@ impl Columns {
         !macroxue && matches!(self.cells, Cells::Packed(..))
     }
 
+    /// Whether a tile over 2^15 is stored as 2^15: packed boards without their mask.
+    pub fn loses_large_tiles(&self) -> bool {
+        matches!(self.cells, Cells::Packed(_, None))
+    }
+
     /// Reads a row.
     pub fn read(&self, row: &[u8]) -> Result<Row, String> {
         let max_rank = narrow::<u8>(self.max_rank, row, "max_rank")?;

@@ -3,7 +3,6 @@
 //! of a group of runs.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 
@@ -127,7 +126,7 @@ impl Rows {
 }
 
 fn map(path: &Path) -> Result<Mapped> {
-    let file = File::open(path).map_err(|e| Error::io(shown(path), &e))?;
+    let file = crate::files::open_member(path).map_err(|e| Error::io(shown(path), &e))?;
     Mapped::open(&file).map_err(|error| Error::from(error).at(path))
 }
 

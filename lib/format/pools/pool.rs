@@ -98,6 +98,11 @@ impl Pool {
         &self.name
     }
 
+    /// Whether its rows cannot say that a tile is over 2^15, and have 2^15 there.
+    pub fn loses_large_tiles(&self) -> bool {
+        self.columns.loses_large_tiles()
+    }
+
     /// Games, those without rows too.
     pub fn games(&self) -> u64 {
         self.runs.len() as u64

@@ -1,13 +1,13 @@
 //! `valuation_types.json`: what a pack's valuation ids mean. Three forms are in use: name to
 //! id, id to name, and a list of names.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use serde_json::Value;
 
 use crate::cli::{Error, Result, shown};
+use crate::files::read_member;
 use crate::game2048::KNOWN_VALUATIONS;
 
 /// The names of a pack's ids.
@@ -22,7 +22,9 @@ impl Valuations {
     /// Reads a pool's file; without one, the three known names.
     pub fn of_pool(directory: &Path) -> Result<Valuations> {
         let path = directory.join("valuation_types.json");
-        let text = match fs::read_to_string(&path) {
+        let no_text = |_| io::Error::new(ErrorKind::InvalidData, "is not valid UTF-8");
+        let read = |text| String::from_utf8(text).map_err(no_text);
+        let text = match read_member(&path).and_then(read) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 let names = KNOWN_VALUATIONS.into_iter().map(str::to_string);

@@ -1,7 +1,7 @@
 //! Opens the parts of a puzzle set as they are on the disk. Each part opens or has its error;
 //! that they fit together is checked elsewhere (`reader.rs` for reading, ds-check for all rules).
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
@@ -115,6 +115,6 @@ impl SetArrays {
 /// One array of a set: integers of any width and order, mapped.
 pub fn open_array(directory: &Path, set: &str, array: SetArray) -> Result<Integers> {
     let path = array.path(directory, set);
-    let file = File::open(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let file = crate::files::open_member(&path).map_err(|e| Error::io(shown(&path), &e))?;
     Integers::open(&file).map_err(|error| Error::from(error).at(&*path))
 }

@@ -82,17 +82,18 @@ pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tas
 
 /// Whether a given folder, or the folder of a given file, is the evaluation set, in any spelling
 /// (such as `.` inside it).
-fn is_evaluation(path: &Path) -> bool {
-    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let folder = if whole.is_dir() { Some(whole.as_path()) } else { whole.parent() };
-    folder.and_then(Path::file_name).is_some_and(|name| name == EVALUATION)
+fn is_evaluation(path: &Path, is_folder: bool) -> Result<bool, Error> {
+    let whole = fs::canonicalize(path).map_err(|cause| Error::io(path, &cause))?;
+    let folder = if is_folder { Some(whole.as_path()) } else { whole.parent() };
+    Ok(folder.and_then(Path::file_name).is_some_and(|name| name == EVALUATION))
 }
 
 /// A given file, or the `.json` files below a given folder, each with whether it belongs to
 /// the evaluation set.
 fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> {
-    let evaluation = is_evaluation(given);
-    if !fs::metadata(given).map_err(|cause| Error::io(given, &cause))?.is_dir() {
+    let is_folder = fs::metadata(given).map_err(|cause| Error::io(given, &cause))?.is_dir();
+    let evaluation = is_evaluation(given, is_folder)?;
+    if !is_folder {
         files.push((given.to_path_buf(), evaluation));
         return Ok(());
     }
@@ -116,16 +117,16 @@ fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> 
 }
 
 /// The folder's name and the file's: the same in every location of the tasks.
-fn short_name(path: &Path) -> String {
-    let whole = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    match whole.parent().and_then(Path::file_name) {
+fn short_name(path: &Path) -> Result<String, Error> {
+    let whole = fs::canonicalize(path).map_err(|cause| Error::io(path, &cause))?;
+    Ok(match whole.parent().and_then(Path::file_name) {
         Some(folder) => format!("{}/{}", folder.to_string_lossy(), last_part(path)),
         None => last_part(path),
-    }
+    })
 }
 
 fn read_task(path: &Path, evaluation: bool, opener: &Opener) -> Result<(Task, InputFile), Error> {
-    let input = hash_file(path, short_name(path))?;
+    let input = hash_file(path, short_name(path)?)?;
     let reader = opener(path).map_err(|cause| Error::io(path, &cause))?;
     let mut text = Vec::new();
     let read = reader.take(LONGEST_FILE + 1).read_to_end(&mut text);

@@ -5,7 +5,7 @@ pub(super) mod compare;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use super::PrefixSet;
 use super::sequences::SequenceRules;
@@ -120,9 +120,15 @@ impl Manifests {
                     tokens: shard.tokens,
                     dtype: None,
                     supervised: None,
-                    files: claimed(base, &shard.files),
+                    files: match root.is_published() {
+                        true => claimed_by_name(&base.join(name), &shard.files),
+                        false => claimed(base, &shard.files),
+                    },
                 });
             }
+        }
+        if !root.is_published() {
+            self.without_hashes(&path, findings);
         }
         self.root = Some((path, root));
         Ok(())
@@ -158,8 +164,19 @@ impl Manifests {
                 files: claimed(base, &split.files),
             });
         }
+        self.without_hashes(path, findings);
         self.parts.push((path.to_path_buf(), part));
         Ok(())
+    }
+
+    /// Our manifests state the hash of every file.
+    fn without_hashes(&self, manifest: &Path, findings: &mut Findings<'_>) {
+        let claims = self.claims.iter().filter(|claim| claim.manifest == manifest);
+        let mut bare = claims.flat_map(|claim| &claim.files).filter(|file| file.sha256.is_none());
+        if let Some(file) = bare.next() {
+            let name = inventory::name_of(&file.path);
+            findings.add(&FORM, manifest, format_args!("has no sha256 of {name}"));
+        }
     }
 
     /// What the manifests say of how the sequences of a prefix were made. Without a policy in them
@@ -189,6 +206,11 @@ impl Manifests {
         tokenizers.all(|known| known.is_some_and(|known| known["type"] == "o200k_harmony"))
     }
 
+    /// Whether there are files of which no manifest states a hash.
+    pub fn lacks_hashes(&self) -> bool {
+        self.claims.iter().flat_map(|claim| &claim.files).any(|file| file.sha256.is_none())
+    }
+
     /// The fraction of the valid split, if one is stated.
     pub fn valid_fraction(&self) -> Option<f64> {
         let of_part = |(_, part): &(PathBuf, KdPart)| part.config.as_ref()?.valid_fraction;
@@ -197,11 +219,27 @@ impl Manifests {
     }
 }
 
+/// The files of a split in a directory, whatever directories the manifest has before their names.
+fn claimed_by_name(directory: &Path, files: &KdFiles) -> Vec<Claimed> {
+    let mut all = claimed(directory, files);
+    for file in &mut all {
+        file.path = directory.join(file.path.file_name().unwrap_or_default());
+    }
+    all
+}
+
+/// A path that a manifest names. One that leads elsewhere is taken for one in the root, which is not
+/// there: nothing outside of the root is read.
+fn below(base: &Path, named: &str) -> PathBuf {
+    let inside = Path::new(named).components().filter(|part| matches!(part, Component::Normal(_)));
+    base.join(inside.collect::<PathBuf>())
+}
+
 fn claimed(base: &Path, files: &KdFiles) -> Vec<Claimed> {
     let of = |(key, path): (&String, &String)| Claimed {
-        path: base.join(path),
+        path: below(base, path),
         bytes: files.bytes.get(key).copied().unwrap_or(0),
-        sha256: files.sha256.get(key).cloned().unwrap_or_default(),
+        sha256: files.sha256.get(key).cloned(),
     };
     files.paths.iter().map(of).collect()
 }

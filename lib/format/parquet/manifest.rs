@@ -1,0 +1,112 @@
+//! The `manifest.json` beside a folder of Parquet shards (`synth_harmony_v1`): which shards there
+//! must be, with their rows and bytes. The paths in it are relative to where the set was made, so a
+//! shard is known by its name alone, and nothing outside the folder is ever looked at.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{ParquetFile, read_error};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::format::json_file;
+
+/// The manifest's name.
+pub const MANIFEST: &str = "manifest.json";
+/// How many differences an error names.
+const SHOWN: usize = 10;
+
+/// What the manifest says of a shard.
+#[derive(Debug, Deserialize)]
+pub struct StatedShard {
+    pub path: String,
+    pub bytes: u64,
+    pub rows: u64,
+}
+
+impl StatedShard {
+    /// The shard's name; `None` if the path has none.
+    pub fn name(&self) -> Option<&OsStr> {
+        Path::new(&self.path).file_name()
+    }
+
+    /// How a file differs from it, if it does.
+    fn difference(&self, file: &Path) -> Result<Option<String>> {
+        if !files::is_file(file)? {
+            return Ok(Some("is missing".to_string()));
+        }
+        let opened = File::open(file).map_err(|e| Error::io(file, &e))?;
+        let bytes = opened.metadata().map_err(|e| Error::io(file, &e))?.len();
+        if bytes != self.bytes {
+            return Ok(Some(format!("has {bytes} bytes, not {}", self.bytes)));
+        }
+        let parquet = ParquetFile::open(opened).map_err(|e| read_error(&e).at(file))?;
+        let rows = parquet.rows();
+        Ok((rows != self.rows).then(|| format!("has {rows} rows, not {}", self.rows)))
+    }
+}
+
+/// Compares inputs with the manifests beside them: of a directory every shard that its manifest
+/// names, of a file its own rows and bytes. What is beside no manifest, or not named in it, is not
+/// compared.
+pub fn compare_inputs(paths: &[PathBuf]) -> Result<()> {
+    // The manifest of the file before, as they are often the same.
+    let mut last: Option<(PathBuf, Vec<StatedShard>)> = None;
+    for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+        let is_directory = files::is_directory(path)?;
+        let directory = match is_directory {
+            true => path.as_path(),
+            false => path.parent().unwrap_or(Path::new("")),
+        };
+        let shards = match last.take().filter(|(of, _)| of == directory) {
+            Some((_, shards)) => shards,
+            None => stated(directory)?,
+        };
+        let named = |shard: &&StatedShard| is_directory || shard.name() == path.file_name();
+        compare(directory, shards.iter().filter(named))?;
+        last = Some((directory.to_path_buf(), shards));
+    }
+    Ok(())
+}
+
+/// The shards that the manifest of a directory names.
+fn stated(directory: &Path) -> Result<Vec<StatedShard>> {
+    let path = directory.join(MANIFEST);
+    if !files::is_file(&path)? {
+        return Ok(Vec::new());
+    }
+    let mut manifest: Value = json_file::read(&path)?;
+    match manifest.pointer_mut("/storage/shards").map(Value::take) {
+        None => Ok(Vec::new()),
+        Some(shards) => serde_json::from_value(shards)
+            .map_err(|e| Error::data(format!("storage.shards: {e}")).at(path.as_path())),
+    }
+}
+
+fn compare<'a>(directory: &Path, shards: impl Iterator<Item = &'a StatedShard>) -> Result<()> {
+    let mut causes = Vec::new();
+    for shard in shards {
+        let name = shard.name().map(|name| name.to_string_lossy());
+        let difference = match &name {
+            Some(name) => shard.difference(&directory.join(&**name))?,
+            None => Some("is no name of a file".to_string()),
+        };
+        let name = name.unwrap_or(shard.path.as_str().into());
+        causes.extend(difference.map(|difference| format!("{name} {difference}")));
+    }
+    if causes.is_empty() {
+        return Ok(());
+    }
+    let more = causes.len().saturating_sub(SHOWN);
+    causes.truncate(SHOWN);
+    if more > 0 {
+        causes.push(format!("and {more} more differ"));
+    }
+    let cause = format!("the inputs are not those that it names: {}", causes.join(", "));
+    Err(Error::data(cause)
+        .at(directory.join(MANIFEST).as_path())
+        .hint("--no-input-check, if that is meant"))
+}

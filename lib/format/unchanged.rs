@@ -1,0 +1,174 @@
+//! Notices that files which belong together are changed while they are read: what was read would
+//! be of two datasets.
+//!
+//! A writer replaces files by renaming, so a change is another inode. Files that come meanwhile do
+//! not matter; a dataset that is being published says so by its marker (lib/cli/publish/FORMAT.md).
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::kd_root::{manifests_of, prefix_of};
+use super::mmidx::PrefixLayout;
+use super::puzzle_dir::{BUILD, SPLITS};
+use crate::cli::{marked, refuse_half_published};
+use crate::error::{Error, Result};
+use crate::files;
+
+/// The files of the input, as they were when reading began.
+#[derive(Debug, Default)]
+pub struct Unchanged {
+    members: Vec<(PathBuf, Identity)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Identity {
+        Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// The folders of a dataset in which its files are.
+const FOLDERS: [&str; 7] = ["", "train", "valid", "test", "parts", "ids/train", "ids/valid"];
+/// How the files of datasets end. (What else is in a folder is not read.)
+const ENDINGS: [&str; 6] = ["npy", "json", "db", "bin", "idx", "parquet"];
+
+impl Unchanged {
+    /// The files of datasets (directories or prefixes), and files that are read alone. It is an
+    /// error if a dataset is half published.
+    pub fn of(paths: &[PathBuf]) -> Result<Unchanged> {
+        let mut noted = Unchanged::default();
+        for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+            match files::is_directory(path)? {
+                true => noted.directory(path)?,
+                false => noted.note(path.clone()).and_then(|()| noted.prefix(path))?,
+            }
+        }
+        Ok(noted)
+    }
+
+    fn directory(&mut self, path: &Path) -> Result<()> {
+        for folder in FOLDERS.map(|name| path.join(name)) {
+            for file in files::paths_if_there(&folder)? {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                if let Some(manifest) = marked(&name) {
+                    refuse_half_published(&folder.join(manifest))?;
+                }
+                let ending = file.extension().unwrap_or_default();
+                if !name.starts_with('.') && ENDINGS.iter().any(|known| ending == *known) {
+                    self.note(file)?;
+                }
+            }
+        }
+        // One split of a puzzle set is published with the other.
+        let is_split = |name| SPLITS.iter().any(|split| name == split.name());
+        match path.parent().filter(|_| path.file_name().is_some_and(is_split)) {
+            Some(above) => refuse_half_published(&above.join(BUILD)),
+            None => Ok(()),
+        }
+    }
+
+    fn prefix(&mut self, path: &Path) -> Result<()> {
+        let prefix = prefix_of(path)?;
+        let layout = PrefixLayout::found(&prefix)?;
+        let manifests = manifests_of(&prefix);
+        manifests.iter().try_for_each(|manifest| refuse_half_published(manifest))?;
+        let members = layout.map(|layout| layout.files(&prefix)).unwrap_or_default();
+        manifests.into_iter().chain(members).try_for_each(|file| self.note(file))
+    }
+
+    /// Notes a file as it is now, if it is one.
+    fn note(&mut self, path: PathBuf) -> Result<()> {
+        if let Some(metadata) = files::metadata(&path)?.filter(Metadata::is_file) {
+            self.members.push((path, Identity::of(&metadata)));
+        }
+        Ok(())
+    }
+
+    /// All files are still those that were noted.
+    pub fn check(&self) -> Result<()> {
+        for (path, identity) in &self.members {
+            let found = files::metadata(path)?.map(|metadata| Identity::of(&metadata));
+            if found != Some(*identity) {
+                return Err(changed(path));
+            }
+        }
+        Ok(())
+    }
+
+    /// What came of reading: if it failed because files were changed meanwhile, that is the error.
+    pub fn confirm<T>(&self, read: Result<T>) -> Result<T> {
+        match read {
+            Err(error) => self.check().and(Err(error)),
+            read => read,
+        }
+    }
+}
+
+/// The error of a file that is not what it was.
+pub fn changed(path: &Path) -> Error {
+    Error::unavailable("was changed while it was read").at(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_replaced_grown_or_gone_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("train")).unwrap();
+        let files = ["steps.npy", "train/a_tokens.idx", "manifest.json"];
+        let write = |name: &str| fs::write(at(name), "x").unwrap();
+        for name in files {
+            files.into_iter().for_each(write);
+            let noted = Unchanged::of(&[directory.path().to_path_buf()]).unwrap();
+            noted.check().unwrap();
+            fs::write(at("steps-00001.npy"), "").unwrap();
+            fs::write(at("log.txt"), "").unwrap();
+            noted.check().unwrap();
+            fs::remove_file(at("steps-00001.npy")).unwrap();
+            write("new");
+            fs::rename(at("new"), at(name)).unwrap();
+            let error = noted.check().unwrap_err();
+            assert_eq!(
+                (error.kind().exit_code(), error.cause()),
+                (75, "was changed while it was read")
+            );
+            fs::remove_file(at(name)).unwrap();
+            assert!(noted.check().is_err());
+            assert!(noted.confirm::<()>(Err(Error::data("bad"))).unwrap_err().cause() != "bad");
+        }
+    }
+
+    #[test]
+    fn what_is_half_published_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("parts")).unwrap();
+        fs::create_dir(at("train")).unwrap();
+        fs::write(at("parts/.s.json.gristmill-half"), "").unwrap();
+        fs::write(at("train/s_tokens.idx"), "").unwrap();
+        for path in [directory.path().to_path_buf(), at("train/s")] {
+            let error = Unchanged::of(std::slice::from_ref(&path)).unwrap_err();
+            assert_eq!(error.kind().exit_code(), 75, "{error}");
+        }
+        fs::write(at("parts/s.json"), "").unwrap();
+        assert!(Unchanged::of(&[directory.path().to_path_buf(), at("train/s")]).is_ok());
+    }
+}
