@@ -220,15 +220,15 @@ fn what_a_kill_leaves_the_next_run_sweeps() {
     zombie.kill().unwrap();
     // It has ended when its pipe is closed; nobody has waited for it.
     std::io::Read::read_to_end(zombie.stderr.as_mut().unwrap(), &mut Vec::new()).unwrap();
-    // Three files and the lock of their owner.
-    assert_eq!((dir.files().len(), temporaries(&dir)), (4, 4), "{:?}", dir.files());
+    // Four files and the lock of their owner.
+    assert_eq!((dir.files().len(), temporaries(&dir)), (5, 5), "{:?}", dir.files());
     // One whose process lives stays.
     let living = waiting_writer(&dir, "out", "exec");
-    wait_until("the sweep", || temporaries(&dir) == 4);
+    wait_until("the sweep", || temporaries(&dir) == 5);
     let prefix = dir.at("out/other");
     let line = masked_line("a", &[1, 2, 3]);
     tool("mmidx-write").args(&["--prefix", &prefix]).input(line).run().silent();
-    assert_eq!((dir.files().len(), temporaries(&dir)), (11, 4));
+    assert_eq!((dir.files().len(), temporaries(&dir)), (13, 5));
     assert!(living.wait_with_output().unwrap().status.success());
     assert_eq!(temporaries(&dir), 0);
     assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2000);
@@ -248,7 +248,7 @@ fn a_writer_in_another_namespace_lives() {
     tool("mmidx-write").args(&["--prefix", &dir.at("out/x")]).input(&line).run().silent();
     let prefix = dir.at("out/y");
     bash(&format!("{namespace} mmidx-write --prefix {prefix} <<< '{}'", line.trim())).silent();
-    assert_eq!(temporaries(&dir), 4, "{:?}", dir.files());
+    assert_eq!(temporaries(&dir), 5, "{:?}", dir.files());
     assert!(living.wait_with_output().unwrap().status.success());
     assert_eq!(temporaries(&dir), 0);
 }
@@ -340,6 +340,14 @@ fn the_next_run_replaces_what_is_half_published() {
         again().fails(2, &["exists already; try: --overwrite"]);
         assert_eq!(content(&dir.path().join("out")), half);
         dir.write(&format!("out/{marker}"), named);
+        // Nobody reads it.
+        let out = dir.at("out");
+        let path = if manifest.starts_with("p.") { format!("{out}/p") } else { out };
+        tool("ds-cat").args(&[&path]).run().fails(75, &["left half published"]);
+        if manifest.starts_with("parts") {
+            tool("ds-manifest").args(&[&path]).run().fails(75, &["left half published"]);
+        }
+        tool("ds-check").args(&[&path]).run().fails(75, &["left half published"]);
         again().ok();
         let alone = TempDir::new();
         sink(&alone, case.command).input(&case.input).run().ok();
@@ -386,4 +394,123 @@ fn a_new_part_withdraws_the_roots_manifest() {
     drop(lock);
     assert!(child.wait().unwrap().success());
     assert_eq!(dir.json("r/manifest.json")["records"]["written"], 2);
+}
+
+/// A file of rejects takes the place of nothing but an earlier one.
+#[test]
+fn rejects_replace_nothing_else() {
+    let dir = TempDir::new();
+    let script = |command: &str| {
+        bash(&format!(
+            "cd {}; set -o pipefail; rm -rf out r; cp keep in.ndjson; {command}",
+            dir.path().display()
+        ))
+    };
+    let bad = "{}\n".to_string() + &conversations(3);
+    dir.write("keep", &bad);
+    let skip = "--on-error skip --rejects";
+    for (command, cause) in [
+        ("harmony-tok in.ndjson SKIP in.ndjson", "in.ndjson: is an input of this run"),
+        ("harmony-tok SKIP in.ndjson < in.ndjson", "in.ndjson: is the input of this run"),
+        ("harmony-tok in.ndjson SKIP r > r", "r: is the output of this run"),
+        ("harmony-tok keep SKIP in.ndjson", "in.ndjson: holds no rejects, and is not replaced"),
+        ("harmony-tok keep SKIP r >/dev/null 2>&1; harmony-tok r SKIP r", "r: is an input of this"),
+        ("mkdir out; harmony-tok keep SKIP out", "out: is not a regular file"),
+    ] {
+        let command = command.replace("SKIP", skip);
+        script(&command).fails(2, &[cause]);
+        assert_eq!(dir.text("in.ndjson"), bad, "{command}");
+    }
+    // One that is under a name of the output.
+    let masked = "harmony-tok keep --on-error skip -q | span-mask -q";
+    for name in ["p_tokens.bin", "p_tokens.idx", "p.part.json"] {
+        for overwrite in ["", "--overwrite"] {
+            let run = script(&format!(
+                "{masked} | mmidx-write --prefix out/p {overwrite} {skip} out/{name} 2>&1 >/dev/null"
+            ));
+            assert_eq!(run.code(), Some(2), "{run:?}");
+            assert!(!dir.path().join("out/p_span.bin").exists(), "{:?}", dir.files());
+        }
+    }
+    // An earlier one is replaced, and an empty file.
+    for before in ["true", "touch r", "harmony-tok keep --on-error skip --rejects r >/dev/null"] {
+        script(&format!("{before}; harmony-tok keep {skip} r")).ok();
+        assert_eq!(dir.text("r").lines().count(), 1);
+    }
+}
+
+/// A run whose rejects cannot be kept publishes nothing.
+#[test]
+fn rejects_come_before_the_output() {
+    let dir = TempDir::new();
+    let line = "{}\n".repeat(2000) + &masked_line("a", &[1, 2, 3]);
+    dir.write("in.ndjson", line);
+    let run = bash(&format!(
+        "cd {}; trap '' XFSZ; ulimit -f 8; mmidx-write in.ndjson --prefix out/p --on-error skip \
+         --rejects r",
+        dir.path().display()
+    ));
+    run.fails(75, &["r: File too large"]);
+    assert_eq!(dir.files(), ["in.ndjson"]);
+}
+
+/// A directory with a dataset of one kind is not written into with another.
+#[test]
+fn kinds_do_not_share_a_directory() {
+    let cases = sinks();
+    let kinds =
+        [(0, "belongs to Megatron"), (3, "belongs to a pool"), (5, "belongs to a puzzle set")];
+    for (first, cause) in kinds {
+        let dir = TempDir::new();
+        sink(&dir, cases[first].command).input(&cases[first].other).run().ok();
+        let before = content(&dir.path().join("out"));
+        for (second, _) in kinds.into_iter().filter(|(second, _)| *second != first) {
+            for more in ["", " --overwrite"] {
+                let command = format!("{}{more}", cases[second].command);
+                sink(&dir, &command).input(&cases[second].input).run().fails(2, &[cause]);
+            }
+        }
+        if first != 0 {
+            let command = cases[1].command;
+            sink(&dir, command).input(&cases[1].input).run().fails(2, &[cause]);
+        }
+        assert_eq!(content(&dir.path().join("out")), before);
+    }
+}
+
+/// Megatron finds its index caches by the path of the data: with other data there, they go.
+#[test]
+fn new_data_take_their_index_caches_along() {
+    let key = "2a338e31a5f9dd3cfaaf31a00a779dbd-SynthKDDataset-train";
+    let tail = ["description.txt", "document_index.npy", "sample_index.npy", "shuffle_index.npy"];
+    for (target, prefix) in [
+        ("--prefix out/p", "out/p_tokens"),
+        ("--root out --shard p --valid-fraction 0", "out/train/p_tokens"),
+        ("--root out --shard p --valid-fraction 1", "out/valid/p_tokens"),
+        ("--prefix out/p --tokens-only", "out/p"),
+    ] {
+        let dir = TempDir::new();
+        let write = |more: &str| {
+            let command = format!("mmidx-write {target} {more}");
+            sink(&dir, &command).input(masked_line("a", &[1, 2, 3])).run()
+        };
+        let folder = format!("{prefix}/cache/SynthKDDataset_indices");
+        let cache = || {
+            tail.map(|name| dir.write(&format!("{folder}/{key}-{name}"), ""));
+        };
+        // Also where the data were removed by hand.
+        cache();
+        let told = write("").ok().stderr;
+        assert!(told.contains("4 files of Megatron's index caches of the old data"), "{told}");
+        assert!(!dir.path().join(prefix).exists(), "{:?}", dir.files());
+        cache();
+        let other = dir.write(&format!("{prefix}/cache/notes.txt"), "mine");
+        // A run that is refused changes nothing.
+        write("").fails(2, &["exists already"]);
+        assert!(dir.path().join(&folder).exists());
+        let told = write("--overwrite").ok().stderr;
+        assert!(told.contains("4 files of Megatron's index caches of the old data"), "{told}");
+        assert!(!dir.path().join(&folder).exists() && Path::new(&other).exists());
+        write("--overwrite").silent();
+    }
 }

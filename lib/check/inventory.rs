@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::{Check, CheckContext, CheckedChunk, Findings};
-use crate::cli::is_temporary;
+use crate::cli::{is_temporary, manifest_of};
 use crate::digest::sha256_of;
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
@@ -36,6 +36,11 @@ pub(super) fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Resu
 pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &mut Findings<'_>) {
     for path in paths.iter().filter(|path| is_temporary(&name_of(path))) {
         findings.add(check, path, "was left behind");
+    }
+    for manifest in paths.iter().filter_map(|path| manifest_of(path)) {
+        if !paths.contains(&manifest) {
+            findings.add(check, &manifest, "is half published; run its writer again");
+        }
     }
 }
 

@@ -6,6 +6,7 @@ mod memory;
 mod progress;
 mod publish;
 mod rejects;
+mod rejects_file;
 mod signals;
 mod tool;
 
@@ -28,8 +29,8 @@ pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
 pub use publish::{
     PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_temporary,
-    is_there, marked, publish, publish_file, publish_file_locked, refuse_existing,
-    refuse_existing_file,
+    is_there, manifest_of, marked, publish, publish_file, publish_file_locked, refuse_existing,
+    refuse_existing_file, refuse_half_published,
 };
 pub use rejects::{Rejected, Rejection, Rejects};
 pub use signals::survive_closed_pipes;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::args::{OnError, OnErrorArgs};
 use super::publish::{PendingFile, publish_kept};
+use super::rejects_file;
 use crate::error::{Error, Place, Position, Result, shown};
 use crate::json::{Kind, Reader, write_string};
 
@@ -101,12 +102,8 @@ impl Rejects {
             Some(_) if args.on_error == OnError::Fail => {
                 return Err(Error::usage("--rejects needs --on-error skip"));
             }
-            Some(path)
-                if path.as_os_str() == "/dev/stderr" || path.as_os_str() == "/dev/stdout" =>
-            {
-                return Err(Error::usage("--rejects needs its own file"));
-            }
             Some(path) => {
+                rejects_file::check(path)?;
                 // The rejects of an earlier run are replaced: the file is about one run.
                 Some(BufWriter::new(PendingFile::create(path)?))
             }

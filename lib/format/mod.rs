@@ -2,6 +2,7 @@
 
 pub mod json_file;
 pub mod kd_root;
+mod kinds;
 pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;

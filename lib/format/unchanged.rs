@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::kd_root::{manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, SPLITS};
-use crate::cli::{half_published, marked};
+use crate::cli::{marked, refuse_half_published};
 use crate::error::{Error, Result};
 use crate::files;
 
@@ -64,7 +64,7 @@ impl Unchanged {
             for file in files::paths_if_there(&folder)? {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
                 if let Some(manifest) = marked(&name) {
-                    whole(&folder.join(manifest))?;
+                    refuse_half_published(&folder.join(manifest))?;
                 }
                 let ending = file.extension().unwrap_or_default();
                 if !name.starts_with('.') && ENDINGS.iter().any(|known| ending == *known) {
@@ -75,7 +75,7 @@ impl Unchanged {
         // One split of a puzzle set is published with the other.
         let is_split = |name| SPLITS.iter().any(|split| name == split.name());
         match path.parent().filter(|_| path.file_name().is_some_and(is_split)) {
-            Some(above) => whole(&above.join(BUILD)),
+            Some(above) => refuse_half_published(&above.join(BUILD)),
             None => Ok(()),
         }
     }
@@ -84,7 +84,7 @@ impl Unchanged {
         let prefix = prefix_of(path)?;
         let layout = PrefixLayout::found(&prefix)?;
         let manifests = manifests_of(&prefix);
-        manifests.iter().try_for_each(|manifest| whole(manifest))?;
+        manifests.iter().try_for_each(|manifest| refuse_half_published(manifest))?;
         let members = layout.map(|layout| layout.files(&prefix)).unwrap_or_default();
         manifests.into_iter().chain(members).try_for_each(|file| self.note(file))
     }
@@ -120,16 +120,6 @@ impl Unchanged {
 /// The error of a file that is not what it was.
 pub fn changed(path: &Path) -> Error {
     Error::unavailable("was changed while it was read").at(path)
-}
-
-/// Fails if the dataset of a manifest is half published.
-fn whole(manifest: &Path) -> Result<()> {
-    match half_published(manifest)? {
-        true => Err(Error::unavailable("is being published, or was left half published")
-            .at(manifest)
-            .hint("again, or the run that writes it")),
-        false => Ok(()),
-    }
 }
 
 #[cfg(test)]

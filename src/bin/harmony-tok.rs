@@ -103,7 +103,8 @@ fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
         let mut renderer = Renderer::new(args.policy);
         move |batch| render(&mut renderer, batch)
     };
-    let runner = Runner::new(tool, &args.common, "conversations").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "conversations")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.jobs(args.jobs.jobs).run(reader, stage, sink)
 }
 
@@ -111,7 +112,8 @@ fn to_text(args: Args, tool: &Tool) -> Result<()> {
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit.limit);
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
-    let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "sequences")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.jobs(args.jobs.jobs).run(reader, || decode, writer)
 }
 

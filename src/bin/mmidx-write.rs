@@ -90,7 +90,8 @@ fn write(args: Args, tool: &Tool) -> Result<()> {
     let form = (layout, dtype);
     let sink =
         PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?;
-    let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "sequences")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 

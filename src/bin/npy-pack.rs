@@ -102,14 +102,16 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 fn write_games(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     let header = reader.header().through(&GAME, Some(tool.entry()));
     let sink = PackSink::create(&args.output, &args.games, args.sink.overwrite, header)?;
-    let runner = Runner::new(tool, &args.common, "games").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "games")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 
 fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     let asserted = args.puzzles.or_header(&reader.header().parameters);
     let sink = PuzzleWriter::create(&args.output, asserted, args.sink.overwrite)?;
-    let runner = Runner::new(tool, &args.common, "examples").on_error(&args.on_error);
+    let runner = Runner::new(tool, &args.common, "examples")
+        .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 

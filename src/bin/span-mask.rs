@@ -68,5 +68,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     masking.describe(&mut header);
     let writer = Writer::stdout(&args.output, &masked_schema(), &header)?;
     let stage = || |batch| masking.mask(batch);
-    Runner::new(tool, &args.common, "sequences").on_error(&args.on_error).run(reader, stage, writer)
+    Runner::new(tool, &args.common, "sequences")
+        .on_error(args.on_error.apart_from(&args.input.files)?)
+        .run(reader, stage, writer)
 }

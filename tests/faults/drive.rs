@@ -208,25 +208,13 @@ pub struct Share {
 pub fn drive(case: &Case, bench: &Bench, share: Share) -> Vec<Row> {
     let mut random =
         Random(share.seed ^ case.name.bytes().fold(1, |a, b| a * 31 % 65521 + u64::from(b)));
-    let _ = fs::remove_dir_all(bench.directory.join("before"));
-    bench.restore();
-    if !case.before.is_empty() {
-        bench.run(&case.before, &[]).ok();
-    }
-    bench.keep_as_before();
-    let old = snapshot(&bench.out());
-    let whole = bench.run(&case.command, &[]);
-    if whole.code() != Some(0) {
-        let (call, what, wrong) =
-            ("any", "none".to_string(), vec![format!("{}: {whole:?}", case.name)]);
-        return vec![Row { case: case.name.clone(), call, what, tried: 1, wrong }];
-    }
-    let new = snapshot(&bench.out());
-    let expected = Expected { old, new, stdout: whole.stdout };
-    let under = if case.reads { bench.input.clone() } else { bench.directory.join("work") };
-    let watch = Watch { process: case.process.into(), under };
-    bench.restore();
-    bench.run(&case.command, &variables(&bench.scratch(), &watch, None)).ok();
+    let (expected, watch) = match undisturbed(case, bench) {
+        Ok(known) => known,
+        Err(wrong) => {
+            let (call, what) = ("any", "none".to_string());
+            return vec![Row { case: case.name.clone(), call, what, tried: 1, wrong: vec![wrong] }];
+        }
+    };
     let mut rows = Vec::new();
     for (call, count) in counts(&bench.scratch()) {
         for what in case.faults(call) {
@@ -250,6 +238,81 @@ pub fn drive(case: &Case, bench: &Bench, share: Share) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// Runs a case as it should be, and once more to count its calls.
+fn undisturbed(case: &Case, bench: &Bench) -> Result<(Expected, Watch), String> {
+    let _ = fs::remove_dir_all(bench.directory.join("before"));
+    bench.restore();
+    if !case.before.is_empty() {
+        bench.run(&case.before, &[]).ok();
+    }
+    bench.keep_as_before();
+    let old = snapshot(&bench.out());
+    let whole = bench.run(&case.command, &[]);
+    if whole.code() != Some(0) {
+        return Err(format!("{}: {whole:?}", case.name));
+    }
+    let new = snapshot(&bench.out());
+    let under = if case.reads { bench.input.clone() } else { bench.directory.join("work") };
+    let watch = Watch { process: case.process.into(), under };
+    bench.restore();
+    bench.run(&case.command, &variables(&bench.scratch(), &watch, None)).ok();
+    Ok((Expected { old, new, stdout: whole.stdout }, watch))
+}
+
+/// Signals that end a run.
+const SIGNALS: [i32; 4] = [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+/// Stops a case `tries` times at one of its calls, runs it again, and says what was wrong.
+pub fn kill(case: &Case, bench: &Bench, tries: u64, random: &mut Random) -> Vec<String> {
+    let (expected, watch) = match undisturbed(case, bench) {
+        Ok(known) => known,
+        Err(wrong) => return vec![wrong],
+    };
+    let count = counts(&bench.scratch()).last().map_or(1, |(_, count)| *count).max(1);
+    let mut wrong = Vec::new();
+    for _ in 0..tries {
+        let at = 1 + random.below(count as usize) as u64;
+        let signal = SIGNALS[random.below(SIGNALS.len())];
+        let fault = Fault { call: "any", at, what: What::Signal(signal) };
+        bench.restore();
+        let run = bench.run(&case.command, &variables(&bench.scratch(), &watch, Some(fault)));
+        let now = snapshot(&bench.out());
+        let came = match run.code() {
+            Some(0) if now != expected.new => {
+                Err(format!("exit 0, but {}", differ(&now, &expected.new)))
+            }
+            Some(124) => Err("it hangs".to_string()),
+            _ => recovers(case, bench, &now, &expected),
+        };
+        if let Err(cause) = came {
+            wrong.push(format!("{}: signal {signal} at call {at}: {cause}", case.name));
+        }
+    }
+    wrong
+}
+
+/// Runs a case twice at once: the result is right, and who loses says 75 or 2.
+pub fn twice(case: &Case, bench: &Bench) -> Result<(), String> {
+    let (expected, _) = undisturbed(case, bench)?;
+    bench.restore();
+    let codes = std::thread::scope(|scope| {
+        let copies = [(); 2].map(|()| scope.spawn(|| bench.run(&case.command, &[])));
+        copies.map(|copy| copy.join().unwrap())
+    });
+    let now = snapshot(&bench.out());
+    let fail = |what: String| Err(format!("{}: {what}: {codes:?}", case.name));
+    if codes.iter().any(|run| !matches!(run.code(), Some(0 | 2 | 75))) {
+        return fail("wrong exit code".into());
+    }
+    if codes.iter().all(|run| run.code() != Some(0)) {
+        return recovers(case, bench, &now, &expected).or_else(fail);
+    }
+    match (now == expected.new, bench.temporaries()) {
+        (true, left) if left.is_empty() => Ok(()),
+        (_, left) => fail(format!("{}, left {left:?}", differ(&now, &expected.new))),
+    }
 }
 
 struct Expected {
@@ -289,7 +352,8 @@ fn try_one(
     }
     // What cannot be removed stays until the next run.
     let mut left = if fault.call == "unlink" { Vec::new() } else { bench.temporaries() };
-    if now != expected.old && now != expected.new {
+    // (A shard without its manifest is half published, also if its bytes are the same.)
+    if case.is_script || now != expected.old && now != expected.new {
         left.retain(|path| !path.ends_with(HALF));
     }
     if !left.is_empty() {
@@ -298,14 +362,19 @@ fn try_one(
     if case.reads && now != expected.old && now != expected.new {
         return fail("a reader has failed and there is output");
     }
-    if now == expected.new {
+    recovers(case, bench, &now, expected).or_else(|wrong| fail(&wrong))
+}
+
+/// What a failed run has left is whole, or the next run makes it so.
+fn recovers(case: &Case, bench: &Bench, now: &Files, expected: &Expected) -> Result<(), String> {
+    if *now == expected.new {
         return Ok(());
     }
-    if !same_dataset(&now, &expected.old) && !case.is_script && manifest_stands(&now) {
-        return fail(&format!("a mixture under a manifest: {}", differ(&now, &expected.new)));
+    let begun = !same_dataset(now, &expected.old);
+    if begun && !case.is_script && manifest_stands(now) {
+        return Err(format!("a mixture under a manifest: {}", differ(now, &expected.new)));
     }
     // What was begun is completed without --overwrite.
-    let begun = !same_dataset(&now, &expected.old);
     let command = match begun && !case.is_script {
         true => case.command.replace("--overwrite", ""),
         false => case.command.clone(),
@@ -313,13 +382,12 @@ fn try_one(
     let again = bench.run(&command, &[]);
     let then = snapshot(&bench.out());
     if again.code() != Some(0) || then != expected.new {
-        let what = if begun { "what was begun" } else { "the run" };
         let how = differ(&then, &expected.new);
-        return fail(&format!("{what} again: exit {:?}, {:?}, {how}", again.code(), again.stderr));
+        return Err(format!("then again: exit {:?}, {:?}, {how}", again.code(), again.stderr));
     }
     match bench.temporaries() {
         left if left.is_empty() => Ok(()),
-        left => fail(&format!("left behind after the next run: {left:?}")),
+        left => Err(format!("left behind after the next run: {left:?}")),
     }
 }
 

@@ -3,7 +3,6 @@
 //! `scripts/faults.sh` runs all of it (variables: GRISTMILL_FAULTS=all, a table to
 //! GRISTMILL_FAULTS_TABLE).
 #![cfg(target_os = "linux")]
-#![allow(dead_code)] // signals are used by the driver of kills
 
 mod cases;
 #[path = "../common/mod.rs"]
@@ -12,6 +11,7 @@ mod drive;
 #[path = "../games/mod.rs"]
 mod games;
 mod inputs;
+mod kills;
 mod preload;
 
 use std::fmt::Write;

@@ -121,7 +121,7 @@ def wrong(directory):
         "too-large": ({"id": ids, "tokens": pa.array([[1], [2**31]], pa.list_(pa.int64()))}, "2147483648"),
         "floats": ({"id": ids, "tokens": pa.array([[1.0], [2.5]])}, 'column "tokens" is a list of float64'),
         "text": ({"id": ids, "tokens": pa.array(["1", "2"])}, 'column "tokens" is utf8'),
-        "null-tokens": ({"id": ids, "tokens": pa.array([[1], None], i32)}, 'a null in column "tokens"'),
+        "null-tokens": ({"id": ids, "tokens": pa.array([[1], None], i32)}, 'tokens is null'),
         "null-token": ({"id": ids, "tokens": pa.array([[1], [None]], i32)}, "null"),
         "binary-id": ({"id": pa.array([b"a", b"b"]), "tokens": pa.array([[1], [2]], i32)}, 'column "id" is binary'),
         "no-tokens": ({"id": ids, "token": pa.array([[1], [2]], i32)}, 'no column "tokens"; there are: id, token'),

@@ -26,6 +26,21 @@ pub fn half_published(manifest: &Path) -> Result<bool> {
     Ok(is_there(&path_of(manifest))? && !is_there(manifest)?)
 }
 
+/// Refuses to read a dataset that is half published, or is being published.
+pub fn refuse_half_published(manifest: &Path) -> Result<()> {
+    match half_published(manifest)? {
+        true => Err(Error::unavailable("is being published, or was left half published")
+            .at(manifest)
+            .hint("again, or the run that writes it")),
+        false => Ok(()),
+    }
+}
+
+/// The manifest that a marker belongs to.
+pub fn manifest_of(marker: &Path) -> Option<PathBuf> {
+    Some(directory_of(marker).join(marked(marker.file_name()?.to_str()?)?))
+}
+
 fn path_of(manifest: &Path) -> PathBuf {
     let mut name = OsString::from(".");
     name.push(manifest.file_name().unwrap_or_default());

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 pub use file::{publish_file, publish_file_locked, refuse_existing_file};
 pub use lock::TargetLock;
-pub use marker::{half_published, marked};
+pub use marker::{half_published, manifest_of, marked, refuse_half_published};
 pub use pending::PendingFile;
 pub use publication::{Standing, Target, publish, refuse_existing};
 pub use staging::is_temporary;
@@ -31,6 +31,7 @@ pub(super) use file::publish_kept;
 pub(super) use staging::remove as remove_staging;
 
 use crate::error::{Error, Result, shown};
+use crate::files;
 
 /// The directory of a file.
 pub fn directory_of(path: &Path) -> PathBuf {
@@ -42,11 +43,7 @@ pub fn directory_of(path: &Path) -> PathBuf {
 
 /// Whether something has this name. A name that cannot be looked up is an error.
 pub fn is_there(path: &Path) -> Result<bool> {
-    match fs::symlink_metadata(path) {
-        Ok(_) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::write(shown(path), &error)),
-    }
+    Ok(files::link_metadata(path)?.is_some())
 }
 
 /// Removes a file if it exists.

@@ -10,7 +10,7 @@ use super::part::{
     BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, first_difference,
 };
 use super::{ALL, MANIFEST, ROOT_SCHEMA, SPLITS};
-use crate::cli::{TargetLock, publish_file_locked};
+use crate::cli::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::{RecordCounts, json_file};
@@ -221,7 +221,11 @@ fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
             let name = path.file_name().unwrap_or_default().as_encoded_bytes();
             name.ends_with(suffix.as_bytes()) && !name.starts_with(b".")
         };
-        for path in files::paths_if_there(&directory)?.into_iter().filter(is_part) {
+        let paths = files::paths_if_there(&directory)?;
+        for manifest in paths.iter().filter_map(|path| manifest_of(path)) {
+            refuse_half_published(&manifest)?;
+        }
+        for path in paths.into_iter().filter(is_part) {
             let mut part = KdPart::read(&path)?;
             // A concatenation is of one split; its paths are relative to its own directory.
             if let Some(split) = split

@@ -2,6 +2,7 @@
 //! the sequences in `ids/{train,valid}/shard_NN.parquet`, the part manifests in `parts/`, and
 //! `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md beside this file.
 
+mod caches;
 mod ids;
 mod manifest;
 mod merge;

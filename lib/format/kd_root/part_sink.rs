@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::caches::{is_cache, remove_empty_folders};
 use super::{
     BuildRun, InputManifest, KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA,
     SourceLimits, git_sha,
@@ -215,8 +216,19 @@ pub fn publish_part(
     overwrite: bool,
 ) -> Result<Vec<String>> {
     let withdrawn = publish(target, files, overwrite)?;
-    let was_of_others = |path: &PathBuf| {
+    let (caches, manifests): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        withdrawn.iter().partition(|path| is_cache(path));
+    remove_empty_folders(&caches);
+    let was_of_others = |path: &&PathBuf| {
         format!("{} was made before this part and is removed; try: ds-manifest", shown(path))
     };
-    Ok(withdrawn.iter().map(was_of_others).collect())
+    let mut warnings: Vec<String> = manifests.iter().map(was_of_others).collect();
+    if let Some(first) = caches.first() {
+        let count = caches.len();
+        let (plural, first) = (if count == 1 { "file" } else { "files" }, shown(first));
+        warnings.push(format!(
+            "{count} {plural} of Megatron's index caches of the old data are removed: {first}, ..."
+        ));
+    }
+    Ok(warnings)
 }

@@ -8,10 +8,12 @@ use std::path::{Path, PathBuf};
 use arrow_buffer::ToByteSlice;
 use byteorder::{ByteOrder, LittleEndian};
 
+use super::caches::caches_of;
 use super::manifest::is_root_manifest;
 use super::{ALL, IDS, IdsWriter, KdSplit, MANIFEST, ValidFraction, ids_beside, ids_in_root};
 use crate::cli::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::error::{Error, Result};
+use crate::format::kinds::{DatasetKind, refuse_other_kinds};
 use crate::format::mmidx::{FinishedFile, FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
 use crate::record::tokens::Tokens;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
@@ -118,6 +120,15 @@ impl Target for KdTarget {
     }
 
     fn standing(&self) -> Result<Standing> {
+        let directories = match self {
+            KdTarget::Root { root, .. } => {
+                ["", "train", "valid"].map(|place| root.join(place)).to_vec()
+            }
+            KdTarget::Prefix(prefix) => vec![directory_of(prefix)],
+        };
+        for directory in &directories {
+            refuse_other_kinds(directory, DatasetKind::Megatron)?;
+        }
         let mut standing = Standing::default();
         for path in self.files() {
             if is_there(&path)? {
@@ -130,6 +141,9 @@ impl Target for KdTarget {
             && (matches!(self, KdTarget::Root { .. }) || is_root_manifest(&manifest)?)
         {
             standing.dependents.push(manifest);
+        }
+        for (_, prefix) in self.splits() {
+            standing.dependents.extend(caches_of(&prefix)?);
         }
         Ok(standing)
     }

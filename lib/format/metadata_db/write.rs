@@ -1,5 +1,8 @@
 //! Writing: rows in any order, the last one of a key wins; memory is constant.
 
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, params};
@@ -23,7 +26,27 @@ const PUT_SESSION: &str = "
     INSERT INTO session (meta_key, meta_value) VALUES (?1, ?2)
     ON CONFLICT (meta_key) DO UPDATE SET meta_value = excluded.meta_value";
 
-/// Writes a new database, in one file. It must not be published before [`DatabaseWriter::finish`].
+/// The versions of the format by which the file is written and read: 1 is a file alone, 2 one with a
+/// log beside it.
+const VERSIONS: u64 = 18;
+/// The number of changes, big-endian, which is also the number that `sqlite_version` belongs to.
+const CHANGES: [u64; 2] = [24, 92];
+/// What a database has there that was written in WAL mode, which counts no transactions.
+const CHANGES_OF_WAL: u32 = 3;
+
+/// Checks that the file is one alone, and takes the number of transactions out of it.
+fn seal(file: File) -> io::Result<()> {
+    let mut versions = [0; 2];
+    file.read_exact_at(&mut versions, VERSIONS)?;
+    if versions != [1, 1] {
+        return Err(io::Error::other("is not one file alone"));
+    }
+    let changes = CHANGES_OF_WAL.to_be_bytes();
+    CHANGES.into_iter().try_for_each(|at| file.write_all_at(&changes, at))
+}
+
+/// Writes a new database. It must not be published before [`DatabaseWriter::finish`]: until
+/// then rows may be in files beside it.
 ///
 /// The same calls give the same bytes.
 #[derive(Debug)]
@@ -49,11 +72,13 @@ impl DatabaseWriter {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(named)?;
         connection.pragma_update(None, "page_size", 4096).map_err(named)?;
-        // Nothing is rolled back: a database that fails is removed. And SQLite forces nothing to
-        // the disk (it hides errors of that when the mode of its journal changes): who publishes
-        // the file does.
+        // Until it is published nobody else opens it, and a run that fails drops it: there is
+        // nothing to roll back to, and whoever publishes it forces the bytes to the disk. (In WAL
+        // mode SQLite forgets a failed sync when it leaves that mode, and the file stays in it.)
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE").map_err(named)?;
         connection.pragma_update(None, "journal_mode", "OFF").map_err(named)?;
         connection.pragma_update(None, "synchronous", "OFF").map_err(named)?;
+        connection.pragma_update(None, "temp_store", "MEMORY").map_err(named)?;
         connection.execute_batch(SCHEMA).map_err(named)?;
         Ok(DatabaseWriter { connection, path: path.to_owned(), pending: 0 })
     }
@@ -77,11 +102,16 @@ impl DatabaseWriter {
         self.put(PUT_SESSION, params![key, value.into()])
     }
 
-    /// Commits and closes the database. Its bytes are written, but not forced to the disk.
+    /// Commits and closes: all is in the one file, and a reader needs neither write permission nor
+    /// any file beside it. The bytes are not forced to the disk.
     pub fn finish(mut self) -> Result<(), DatabaseError> {
         self.commit()?;
         let DatabaseWriter { connection, path, .. } = self;
-        connection.close().map_err(|(_, error)| DatabaseError::sqlite(&path, error))
+        let named = |error| DatabaseError::sqlite(&path, error);
+        connection.close().map_err(|(_, error)| named(error))?;
+        let failed = |error| DatabaseError::new(&path, DatabaseCause::Io(error));
+        let mut options = File::options();
+        options.read(true).write(true).open(&path).and_then(seal).map_err(failed)
     }
 
     fn signed(

@@ -22,6 +22,7 @@ use serde_json::Value;
 use self::database::PackDatabase;
 use self::manifest::Hashing;
 use self::shards::RowShards;
+use super::kinds::{DatasetKind, refuse_other_kinds};
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
 use crate::cli::{PendingFile, Standing, Target, WithoutEffect, publish, refuse_existing};
@@ -279,6 +280,7 @@ impl Target for PackTarget<'_> {
     }
 
     fn standing(&self) -> Result<Standing> {
+        refuse_other_kinds(self.0, DatasetKind::Pool)?;
         let files = present(self.0)?;
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_os_string();
         let of_others =

@@ -18,6 +18,7 @@ use crate::cli::{
     Flow, PendingFile, Rejects, Standing, Target, is_there, publish, refuse_existing,
 };
 use crate::error::{Error, Result, shown};
+use crate::format::kinds::{DatasetKind, refuse_other_kinds};
 use crate::format::{json_file, standing_in};
 use crate::json::PythonFormatter;
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
@@ -267,6 +268,9 @@ impl Target for PuzzleTarget<'_> {
     }
 
     fn standing(&self) -> Result<Standing> {
+        for place in ["", "train", "test"] {
+            refuse_other_kinds(&self.0.join(place), DatasetKind::PuzzleSet)?;
+        }
         Ok(Standing { files: present(self.0)?, dependents: Vec::new() })
     }
 

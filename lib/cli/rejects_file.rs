@@ -1,0 +1,62 @@
+//! Which file may become a file of rejects: a new one, or one of an earlier run. Never an input or
+//! output of the run, nor anything else that somebody would miss.
+
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::args::OnErrorArgs;
+use crate::error::{Error, Result, shown};
+use crate::files;
+
+/// How the first line of a file of rejects begins, and what is in it.
+const SIGNS: (&[u8], &[u8]) = (b"{\"source\":\"", b"\"reason\":\"");
+/// Where these signs are looked for: only the names of source and record are before them.
+const HEAD: u64 = 1 << 16;
+
+impl OnErrorArgs {
+    /// The same, if the file of rejects is none of the inputs.
+    pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<&OnErrorArgs> {
+        let Some(path) = &self.rejects else { return Ok(self) };
+        let Some(found) = files::metadata(path)? else { return Ok(self) };
+        for input in inputs.iter().filter(|input| input.as_os_str() != "-") {
+            if files::metadata(input)?.is_some_and(|input| is_same(&input, &found)) {
+                return Err(Error::usage("is an input of this run").at(shown(path)));
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// Refuses a file that may not be replaced.
+pub(super) fn check(path: &Path) -> Result<()> {
+    if ["/dev/stderr", "/dev/stdout"].iter().any(|stream| path.as_os_str() == *stream) {
+        return Err(Error::usage("--rejects needs its own file"));
+    }
+    let Some(found) = files::metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
+    let streams = [
+        (rustix::fs::fstat(std::io::stdin()), "is the input of this run"),
+        (rustix::fs::fstat(std::io::stdout()), "is the output of this run"),
+    ];
+    for (stream, cause) in streams {
+        if stream.is_ok_and(|stream| (stream.st_dev, stream.st_ino) == (found.dev(), found.ino())) {
+            return Err(Error::usage(cause).at(shown(path)));
+        }
+    }
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    read.map_err(|e| Error::io(shown(path), &e))?;
+    let (begin, inside) = SIGNS;
+    let is_rejects = head.starts_with(begin) && memchr::memmem::find(&head, inside).is_some();
+    match head.is_empty() || is_rejects {
+        true => Ok(()),
+        false => Err(Error::usage("holds no rejects, and is not replaced")
+            .at(shown(path))
+            .hint("--rejects with another name")),
+    }
+}
+
+fn is_same(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Makes every call of every sink, reader and script fail once (tests/faults), and stops each of them
+# at a random call, and writes tests/faults/RESULT.md.
+#
+#     scripts/faults.sh [KILLS]
+#
+# 1,000 runs are stopped if nothing is given. All of it takes about an hour on two processors. With
+# GRISTMILL_FAULTS_SHARE=N one fault of N is tried, chosen by GRISTMILL_FAULTS_SEED (1).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+table=$(mktemp -d)
+trap 'rm -rf "$table"' EXIT
+export GRISTMILL_FAULTS=all GRISTMILL_KILLS=${1:-1000} GRISTMILL_FAULTS_TABLE=$table/part
+code=0
+cargo test --test faults -- --nocapture || code=$?
+{
+    echo "# Calls that fail, runs that are stopped"
+    echo
+    echo "Written by \`scripts/faults.sh ${1:-}\` on $(date -u +%F), $(git rev-parse --short HEAD)," \
+        "share 1/${GRISTMILL_FAULTS_SHARE:-1}. What is wrong is printed by the run."
+    cat "$table"/part.*
+} >tests/faults/RESULT.md
+exit "$code"
