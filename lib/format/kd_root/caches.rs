@@ -31,15 +31,17 @@ pub(super) fn caches_of(prefix: &Path) -> Result<Vec<PathBuf>> {
     for folder in folders(prefix) {
         for path in files::paths_if_there(&folder)? {
             match files::is_directory(&path)? {
-                true => found.extend(files::paths_in(&path)?.into_iter().filter(is_cache)),
-                false => found.extend(Some(path).filter(is_cache)),
+                true => {
+                    found.extend(files::paths_in(&path)?.into_iter().filter(|path| is_cache(path)))
+                }
+                false => found.extend(Some(path).filter(|path| is_cache(path))),
             }
         }
     }
     Ok(found)
 }
 
-pub(super) fn is_cache(path: &PathBuf) -> bool {
+pub(super) fn is_cache(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let is_key = |key: &[u8]| key.iter().all(u8::is_ascii_hexdigit);
     name.as_bytes().get(..32).is_some_and(is_key)

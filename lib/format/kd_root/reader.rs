@@ -190,7 +190,7 @@ impl DatasetReader for KdReader {
             let Some((prefix, runs)) = self.waiting.pop_front() else { return Ok(None) };
             let datasets = open_datasets(&prefix, self.layout)?;
             let end = runs.back().map_or(0, |run| run.end);
-            if datasets.iter().any(|dataset| dataset.index.sequences < end) {
+            if datasets.first().is_some_and(|dataset| dataset.index.sequences < end) {
                 return Err(changed(&prefix));
             }
             if !self.selected {
