@@ -1,5 +1,5 @@
-//! `GRISTMILL_GIT_SHA`: the commit the package is built from, for the provenance chain.
-//! Unset when the package does not stand in its own git checkout: read it with `option_env!`.
+//! `GRISTMILL_GIT_SHA`: the commit the package is built from, for the provenance chain, and
+//! `GRISTMILL_GIT_DIRTY`: whether its sources differ from that commit. Unset when the package does not stand in its own git checkout: read it with `option_env!`.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,6 +13,11 @@ pub fn emit_commit() {
     }
     let Some(commit) = git(&["rev-parse", "HEAD"]) else { return };
     println!("cargo::rustc-env=GRISTMILL_GIT_SHA={commit}");
+    let sources = ["lib", "src", "build", "build.rs", "Cargo.toml", "Cargo.lock"];
+    let changes = [&["status", "--porcelain", "--"][..], &sources].concat();
+    println!("cargo::rustc-env=GRISTMILL_GIT_DIRTY={}", git(&changes).is_some());
+    // A change of any source may make it dirty.
+    sources.iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
     watch(&["rev-parse", "--git-path", "HEAD"]);
     if let Some(branch) = git(&["symbolic-ref", "--quiet", "HEAD"]) {
         // A packed branch has no file of its own until its next commit, which touches the

@@ -38,12 +38,14 @@ fn build(dir: &TempDir, flags: &str) -> common::Outcome {
 }
 
 /// Shard 1 is missing, another file, or has other rows of the same number of bytes.
-const DEFECTS: [(fn(&TempDir), &str); 4] = [
+const DEFECTS: [(Damage, &str); 4] = [
     (|dir| fs::remove_file(dir.at(SECOND)).unwrap(), "synth_harmony_shard_01.parquet is missing"),
     (|dir| drop(dir.write(SECOND, dir.read(SECOND).repeat(2))), "bytes, not"),
     (|dir| edit(dir, "\"rows\":4", "\"rows\":5"), "has 4 rows, not 5"),
     (|dir| edit(dir, "data/in/synth_harmony_shard_01.parquet", "../.."), "../.. is no name"),
 ];
+type Damage = fn(&TempDir);
+
 const SECOND: &str = "in/synth_harmony_shard_01.parquet";
 
 fn edit(dir: &TempDir, from: &str, to: &str) {

@@ -148,7 +148,7 @@ impl KdRootManifest {
             records: Some(records.ok_or_else(overflow)?),
             splits: splits(root, &parts)?,
             provenance: chains(&parts),
-            run,
+            run: of_build(run, &parts),
         })
     }
 
@@ -313,6 +313,12 @@ fn input(
         glob: settings.glob.clone(),
         files,
     }
+}
+
+/// The run of a whole build: as long as its parts and this took together.
+fn of_build(run: BuildRun, parts: &[FoundPart]) -> BuildRun {
+    let seconds: f64 = parts.iter().map(|found| found.part.run.seconds).sum();
+    BuildRun { seconds: ((run.seconds + seconds) * 1000.0).round() / 1000.0, ..run }
 }
 
 /// Appends the values that are not there yet.

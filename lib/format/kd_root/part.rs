@@ -162,6 +162,13 @@ pub struct BuildRun {
     pub created_unix_s: u64,
     pub host: String,
     pub seconds: f64,
+    /// The program: its version, its commit, and whether that was changed (null if not known).
+    #[serde(default)]
+    pub version: String,
+    #[serde(default)]
+    pub git_sha: Option<String>,
+    #[serde(default)]
+    pub git_dirty: Option<bool>,
 }
 
 impl BuildRun {
@@ -172,6 +179,9 @@ impl BuildRun {
             created_unix_s: now.map_or(0, |elapsed| elapsed.as_secs()),
             host: host(),
             seconds: (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            git_sha: super::git_sha(),
+            git_dirty: option_env!("GRISTMILL_GIT_DIRTY").map(|dirty| dirty == "true"),
         }
     }
 }
