@@ -496,7 +496,7 @@ fn new_data_take_their_index_caches_along() {
         };
         let folder = format!("{prefix}/cache/SynthKDDataset_indices");
         let cache = || {
-            tail.map(|name| dir.write(&format!("{folder}/{key}-{name}"), ""));
+            tail.iter().for_each(|name| drop(dir.write(&format!("{folder}/{key}-{name}"), "")));
         };
         // Also where the data were removed by hand.
         cache();
