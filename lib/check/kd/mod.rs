@@ -6,10 +6,12 @@
 //! | `frames.rs` | `.idx` and `.bin`: headers, lengths, pointers, documents; the three of a triple together |
 //! | `sequences.rs` | the tokens and masks of one sequence |
 //! | `contents.rs` | every sequence of a prefix, on all threads |
+//! | `caches.rs` | Megatron's index caches beside the data |
 //! | `ids.rs` | the ids of the sequences |
 //! | `manifest/mod.rs`, `manifest/compare.rs` | manifests, compared with the disk |
 //! | `root.rs` | a root as a whole: splits, repeated sequences, leftover files |
 
+mod caches;
 mod contents;
 mod frames;
 mod ids;
@@ -32,7 +34,8 @@ pub struct MegatronFamily;
 impl Family for MegatronFamily {
     fn checks(&self) -> Vec<&'static Check> {
         let manifest = [manifest::CHECKS, manifest::compare::CHECKS].concat();
-        [frames::CHECKS, sequences::CHECKS, ids::CHECKS, &manifest, root::CHECKS].concat()
+        let root = [root::CHECKS, caches::CHECKS].concat();
+        [frames::CHECKS, sequences::CHECKS, ids::CHECKS, &manifest, &root].concat()
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::frames::ValidPrefix;
 use super::ids::IdChecker;
 use super::manifest::{Manifests, Seen};
-use super::{Prefix, PrefixSet, contents, frames, sequences};
+use super::{Prefix, PrefixSet, caches, contents, frames, sequences};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
@@ -52,6 +52,7 @@ pub(super) fn check(
             continue;
         };
         ids.check(prefix, &valid, &mut findings)?;
+        caches::check(prefix, valid.sequences, &mut findings)?;
         let mut spans = None;
         if !holds_tokens(prefix, &valid, &manifests) {
             let cause = "nothing says that these are o200k tokens; values not checked";
@@ -127,11 +128,15 @@ fn report_repeats(
     };
     repeats.equal(read, |same| {
         let split = |at: &RecordPlace| set.prefixes[at.set].split;
-        for (number, at) in same.iter().enumerate().skip(1) {
-            let of_split = same[..number].iter().find(|other| split(other) == split(at));
+        let mut firsts: Vec<&RecordPlace> = same.iter().take(1).collect();
+        for at in same.iter().skip(1) {
+            let of_split = firsts.iter().find(|first| split(first) == split(at));
             let (check, other) = match of_split {
-                Some(other) => (&REPEATED, other),
-                None => (&OVERLAP, &same[0]),
+                Some(other) => (&REPEATED, *other),
+                None => {
+                    firsts.push(at);
+                    (&OVERLAP, &same[0])
+                }
             };
             let name = inventory::name_of(&set.prefixes[other.set].path);
             let split = split(other).map_or(String::new(), |split| format!("{split}/"));

@@ -310,3 +310,23 @@ fn record_checker(
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_reasons_as_records_are_not_all_kept() {
+        let mut summary = StreamSummary::default();
+        for number in 0..5000 {
+            summary.refused(format!("reason {number}"));
+            summary.refused("reason 7".to_string());
+        }
+        assert_eq!(summary.refused.len(), COUNTED_REASONS);
+        let notes = summary.notes();
+        assert_eq!(notes.len(), REASONS + 2);
+        assert_eq!(notes[0], "refused 5,001 times: reason 7");
+        assert_eq!(notes[REASONS], "refused for 990 more reasons");
+        assert_eq!(notes[REASONS + 1], "refused 4,000 times for reasons that are not counted");
+    }
+}

@@ -26,7 +26,7 @@ fn folders(prefix: &Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// The cached files of a prefix. Other files in these folders are not Megatron's.
-pub(super) fn caches_of(prefix: &Path) -> Result<Vec<PathBuf>> {
+pub fn caches_of(prefix: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in folders(prefix) {
         for path in files::paths_if_there(&folder)? {

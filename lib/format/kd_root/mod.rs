@@ -13,6 +13,7 @@ mod sink;
 mod split;
 mod target_args;
 
+pub use caches::caches_of;
 pub use ids::{IDS, IdRows, IdsFile, IdsWriter, find_ids, ids_beside, ids_in_root};
 pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
