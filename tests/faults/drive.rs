@@ -46,14 +46,14 @@ impl Case {
     /// The errors that each kind of call is given.
     fn faults(&self, call: &str) -> &'static [What] {
         use What::{Errno, ErrnoFromNowOn};
-        use libc::{EINTR, EIO, ENOSPC};
+        use libc::{EAGAIN, EINTR, EIO, ENOSPC};
         match (call, self.reads) {
             ("read" | "piperead", _) => &[Errno(EIO), Errno(EINTR)],
             ("open", true) => &[Errno(EIO), Errno(EINTR)],
             ("open" | "list" | "stat", _) => &[Errno(EIO)],
             ("mmap", _) => &[Errno(EIO)],
             ("pipewrite", _) => &[Errno(EIO), Errno(EINTR)],
-            ("thread", _) => &[],
+            ("thread", _) => &[Errno(EAGAIN)],
             (_, true) => &[],
             ("write", _) => &[Errno(EIO), Errno(ENOSPC), ErrnoFromNowOn(ENOSPC), Errno(EINTR)],
             ("create" | "mkdir", _) => &[Errno(EIO), ErrnoFromNowOn(ENOSPC)],
