@@ -52,6 +52,9 @@ checks! {
         "a temporary file of a writer that is running, or was killed";
 }
 
+/// The most unusual valuations that a message names.
+const NAMES_SHOWN: usize = 10;
+
 /// What was found in the directory of a pool.
 pub(super) struct PoolFiles {
     /// The rows of all shards; `None` where they cannot be read.
@@ -263,8 +266,12 @@ fn valuations(
     let known = crate::game2048::KNOWN_VALUATIONS;
     let others = valuations.names().iter().map(|(_, name)| name.as_str());
     let others: Vec<&str> = others.filter(|name| !known.contains(name)).collect();
-    if !others.is_empty() {
-        findings.add(&DIALECT, &path, format_args!("also names {}", others.join(", ")));
+    if let [shown @ .., more] = &others[..others.len().min(NAMES_SHOWN + 1)] {
+        let names = match others.len() - shown.len() {
+            1 => [shown, &[*more]].concat().join(", "),
+            more => format!("{} and {more} others", shown.join(", ")),
+        };
+        findings.add(&DIALECT, &path, format_args!("also names {names}"));
     }
     Ok(Some(valuations))
 }

@@ -165,6 +165,8 @@ pub(super) struct RunChecker {
     /// need not be.
     is_pack: bool,
     seen: HashSet<u64>,
+    /// All runs below this one were seen, or are without steps.
+    passed: u64,
 }
 
 impl RunChecker {
@@ -185,6 +187,8 @@ impl RunChecker {
                 }
                 None
             }
+            // Is reported as a journal.
+            Err(DatabaseError { cause: DatabaseCause::Journal(_), .. }) => None,
             Err(error) => {
                 bad(&error.or_unavailable()?.cause);
                 None
@@ -210,7 +214,7 @@ impl RunChecker {
             let cause = "is in WAL mode: a reader must make a file beside it";
             findings.add_as(&JOURNAL, Severity::Warning, &path, cause);
         }
-        Ok(RunChecker { path, database, is_pack, seen: HashSet::new() })
+        Ok(RunChecker { path, database, is_pack, seen: HashSet::new(), passed: 0 })
     }
 
     /// Adds a run whose rows have all been seen.
@@ -225,7 +229,7 @@ impl RunChecker {
             findings.add(&SPLIT, at, format_args!("run {} has ended before", run.id));
             return Ok(());
         }
-        if self.is_pack && run.id != count && self.empty_between(count, run.id)? {
+        if self.is_pack && run.id != count && self.is_misplaced(count, run.id)? {
             findings.add(&IDS, at, format_args!("run {} comes where {count} should", run.id));
         }
         let Some(database) = &self.database else { return Ok(()) };
@@ -250,15 +254,16 @@ impl RunChecker {
 
     /// Whether run `id` cannot follow when `count` runs with rows came before: those between may
     /// be games without steps.
-    fn empty_between(&self, count: u64, id: u64) -> Result<bool> {
+    fn is_misplaced(&mut self, count: u64, id: u64) -> Result<bool> {
         if id < count {
             return Ok(true);
         }
-        for id in (0..id).filter(|id| !self.seen.contains(id)) {
-            let run = self.run(id)?;
-            if run.is_none_or(|run| run.steps != Some(0)) {
+        while self.passed < id {
+            let is_empty = |run: RunRow| run.steps == Some(0);
+            if !self.seen.contains(&self.passed) && !self.run(self.passed)?.is_some_and(is_empty) {
                 return Ok(true);
             }
+            self.passed += 1;
         }
         Ok(false)
     }

@@ -87,10 +87,14 @@ struct StreamSummary {
     ids: Repeats,
     /// Why conversations are refused, and how often.
     refused: BTreeMap<String, u64>,
+    /// How many are refused for reasons that are not in `refused`.
+    refused_else: u64,
 }
 
 /// The most different reasons that are reported.
 const REASONS: usize = 10;
+/// The most that are counted each by itself: hostile records have a reason each.
+const COUNTED_REASONS: usize = 1000;
 
 impl StreamSummary {
     fn notes(&self) -> Vec<String> {
@@ -105,7 +109,21 @@ impl StreamSummary {
         if more > 0 {
             notes.push(format!("refused for {more} more reasons"));
         }
+        if self.refused_else > 0 {
+            let times = grouped(self.refused_else);
+            notes.push(format!("refused {times} times for reasons that are not counted"));
+        }
         notes
+    }
+
+    fn refused(&mut self, reason: String) {
+        if let Some(count) = self.refused.get_mut(&reason) {
+            *count += 1;
+        } else if self.refused.len() < COUNTED_REASONS {
+            self.refused.insert(reason, 1);
+        } else {
+            self.refused_else += 1;
+        }
     }
 
     /// Reports ids that came more than once. Their keys are 128 bits of sha256: two ids will not
@@ -164,9 +182,7 @@ fn records(
         for (number, key) in ids {
             summary.ids.add(key, input, before + number)?;
         }
-        for reason in refused {
-            *summary.refused.entry(reason).or_default() += 1;
-        }
+        refused.into_iter().for_each(|reason| summary.refused(reason));
         before += chunk.records;
         summary.bytes += chunk.bytes;
         Ok(())

@@ -73,6 +73,11 @@ pub enum DatabaseCause {
     /// A number does not fit SQLite's signed 64 bits.
     #[error("`{column}` is too large for SQLite: {value}")]
     Large { column: &'static str, value: u64 },
+    /// This file beside it has what is not in it.
+    #[error("is not complete: the rest of it is in {}", .0.display())]
+    Journal(PathBuf),
+    #[error("a query takes far more steps than its size explains")]
+    Endless,
     #[error("{0}")]
     Sqlite(rusqlite::Error),
     #[error("{0}")]
@@ -111,6 +116,7 @@ impl DatabaseError {
             Some(rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::DatabaseCorrupt) => {
                 DatabaseCause::NotADatabase
             }
+            Some(rusqlite::ErrorCode::OperationInterrupted) => DatabaseCause::Endless,
             _ => DatabaseCause::Sqlite(error),
         };
         DatabaseError::new(path, cause)

@@ -1,17 +1,23 @@
 //! Reads without write permission, and leaves no files.
 
+use std::ffi::c_int;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 
 use super::{DatabaseCause, DatabaseError, RunRow, journals, last_system_error};
+use crate::files::open_member;
 
 /// Reads a database. Older pools may lack the table `session`, or columns of `runs`.
 #[derive(Debug)]
 pub struct DatabaseReader {
     connection: Connection,
     path: PathBuf,
+    limit: StepLimit,
     /// The columns of `runs`, with `NULL` for those that are not there.
     run_columns: String,
     missing: Vec<&'static str>,
@@ -21,42 +27,50 @@ pub struct DatabaseReader {
 const COLUMNS: [&str; 5] = ["id", "seed", "steps", "max_score", "highest_tile"];
 
 impl DatabaseReader {
-    /// Opens `path` for reading only.
+    /// Opens `path` for reading only. SQLite takes it for a file that nobody changes, so it neither
+    /// locks it nor makes files beside it, in WAL mode either.
     pub fn open(path: &Path) -> Result<DatabaseReader, DatabaseError> {
-        match path.try_exists() {
-            Ok(true) => {}
-            Ok(false) => return Err(DatabaseError::new(path, DatabaseCause::Missing)),
-            Err(error) => return Err(DatabaseError::new(path, DatabaseCause::Io(error))),
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let plain = Connection::open_with_flags(path, flags)
-            .map_err(|error| DatabaseError::sqlite(path, error))
-            .and_then(|connection| DatabaseReader::over(connection, path));
-        match plain {
-            // A database left in WAL mode cannot be opened where SQLite may not create its
-            // files. With no log beside it nothing is missing, so it is read as it is.
-            Err(DatabaseError { cause: DatabaseCause::Sqlite(_), .. })
-                if journals(path)?.is_empty() =>
-            {
-                let uri = immutable_uri(path);
-                let connection =
-                    Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)
-                        .map_err(|error| DatabaseError::sqlite(path, error))?;
-                DatabaseReader::over(connection, path)
+        let failed = |error| DatabaseError::new(path, DatabaseCause::Io(error));
+        let file = match open_member(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(DatabaseError::new(path, DatabaseCause::Missing));
             }
-            other => other,
+            Err(error) => return Err(failed(error)),
+        };
+        let bytes = file.metadata().map_err(failed)?.len();
+        for journal in journals(path)? {
+            let holds = holds_changes(&journal);
+            if holds.map_err(|error| DatabaseError::new(&journal, DatabaseCause::Io(error)))? {
+                return Err(DatabaseError::new(path, DatabaseCause::Journal(journal)));
+            }
         }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(immutable_uri(path), flags)
+            .map_err(|error| DatabaseError::sqlite(path, error))?;
+        DatabaseReader::over(connection, path, bytes)
     }
 
-    pub(super) fn over(
-        connection: Connection,
+    fn over(
+        mut connection: Connection,
         path: &Path,
+        bytes: u64,
     ) -> Result<DatabaseReader, DatabaseError> {
+        let limit = StepLimit::of(&mut connection, bytes);
+        let limit = limit.map_err(|error| DatabaseError::sqlite(path, error))?;
         let named = |error| DatabaseError::of_connection(path, error, &connection);
+        // A view may be of any other query, also of one without end.
+        let is_table = |name: &str| -> Result<bool, DatabaseError> {
+            let sql = "SELECT 1 FROM sqlite_schema WHERE lower(name) = ?1 AND type = 'table'";
+            let found = connection.query_row(sql, [name], |_| Ok(()));
+            Ok(found.optional().map_err(named)?.is_some())
+        };
         let has = |table: &str, column: &str| -> Result<bool, DatabaseError> {
             let sql = "SELECT 1 FROM pragma_table_info(?1) WHERE lower(name) = ?2";
             let found = connection.query_row(sql, [table, column], |_| Ok(()));
-            Ok(found.optional().map_err(named)?.is_some())
+            Ok(is_table(table)? && found.optional().map_err(named)?.is_some())
         };
         if !has("runs", "id")? {
             return Err(DatabaseError::new(path, DatabaseCause::NoRuns));
@@ -72,7 +86,8 @@ impl DatabaseReader {
         }
         let has_session = has("session", "meta_key")? && has("session", "meta_value")?;
         let run_columns = run_columns.join(", ");
-        Ok(DatabaseReader { connection, path: path.to_owned(), run_columns, missing, has_session })
+        let path = path.to_owned();
+        Ok(DatabaseReader { connection, path, limit, run_columns, missing, has_session })
     }
 
     /// The columns that `runs` does not have.
@@ -87,6 +102,7 @@ impl DatabaseReader {
 
     /// The first defect that SQLite finds in the file itself.
     pub fn damage(&self) -> Result<Option<String>, DatabaseError> {
+        self.limit.begin();
         let sql = "PRAGMA quick_check(1)";
         let found: String =
             self.connection.query_row(sql, [], |row| row.get(0)).map_err(|e| self.sqlite(e))?;
@@ -99,6 +115,7 @@ impl DatabaseReader {
 
     /// Rows of `runs`.
     pub fn run_count(&self) -> Result<u64, DatabaseError> {
+        self.limit.begin();
         let count = self.connection.query_row("SELECT count(*) FROM runs", [], |row| row.get(0));
         count.map(|count: i64| count as u64).map_err(|error| self.sqlite(error))
     }
@@ -111,6 +128,7 @@ impl DatabaseReader {
     ) -> Result<Result<(), E>, DatabaseError> {
         let sql = format!("SELECT {} FROM runs ORDER BY id", self.run_columns);
         let mut statement = self.connection.prepare(&sql).map_err(|e| self.sqlite(e))?;
+        self.limit.begin();
         let mut rows = statement.query([]).map_err(|e| self.sqlite(e))?;
         while let Some(row) = rows.next().map_err(|e| self.sqlite(e))? {
             if let Err(error) = f(self.run_of(row)?) {
@@ -125,6 +143,7 @@ impl DatabaseReader {
         let Ok(id) = i64::try_from(id) else { return Ok(None) };
         let sql = format!("SELECT {} FROM runs WHERE id = ?1", self.run_columns);
         let mut statement = self.connection.prepare_cached(&sql).map_err(|e| self.sqlite(e))?;
+        self.limit.begin();
         let mut rows = statement.query([id]).map_err(|e| self.sqlite(e))?;
         let row = rows.next().map_err(|e| self.sqlite(e))?;
         row.map(|row| self.run_of(row)).transpose()
@@ -137,6 +156,7 @@ impl DatabaseReader {
         }
         let sql = "SELECT meta_value FROM session WHERE meta_key = ?1";
         let mut statement = self.connection.prepare_cached(sql).map_err(|e| self.sqlite(e))?;
+        self.limit.begin();
         let mut rows = statement.query([key]).map_err(|e| self.sqlite(e))?;
         match rows.next().map_err(|e| self.sqlite(e))? {
             Some(row) => self.text(row, 0, key, "meta_value"),
@@ -156,6 +176,7 @@ impl DatabaseReader {
         let sql = "SELECT meta_key, meta_value FROM session WHERE meta_key IS NOT NULL \
                    ORDER BY meta_key COLLATE BINARY";
         let mut statement = self.connection.prepare(sql).map_err(|e| self.sqlite(e))?;
+        self.limit.begin();
         let mut rows = statement.query([]).map_err(|e| self.sqlite(e))?;
         while let Some(row) = rows.next().map_err(|e| self.sqlite(e))? {
             let key = self.text(row, 0, "?", "meta_key")?.unwrap_or_default();
@@ -220,10 +241,56 @@ impl DatabaseReader {
     }
 }
 
+/// Ends a query that takes more steps of SQLite's than any that a file of this size needs: a
+/// damaged or hostile schema can ask for endless ones.
+#[derive(Debug)]
+struct StepLimit(Arc<AtomicU64>);
+
+/// Steps from one look at the limit to the next.
+const STEPS: c_int = 1000;
+/// A query may take this many steps, and more for each byte: a row takes at least six bytes, and not
+/// more than a few steps for each of its columns and indices.
+const LEAST_STEPS: u64 = 1_000_000;
+const STEPS_OF_BYTE: u64 = 16;
+
+impl StepLimit {
+    fn of(connection: &mut Connection, bytes: u64) -> rusqlite::Result<StepLimit> {
+        let steps = bytes.saturating_mul(STEPS_OF_BYTE).saturating_add(LEAST_STEPS);
+        let most = steps / STEPS as u64;
+        let taken = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&taken);
+        let is_over = move || counter.fetch_add(1, Ordering::Relaxed) >= most;
+        connection.progress_handler(STEPS, Some(is_over))?;
+        Ok(StepLimit(taken))
+    }
+
+    /// Counts anew, for the next query.
+    fn begin(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Whether a file that was left beside a database has what is not in it: the log of WAL mode has
+/// frames after its 32 bytes of header, a journal that is to be rolled back does not begin with 0.
+fn holds_changes(journal: &Path) -> io::Result<bool> {
+    const LOG_HEADER: u64 = 32;
+    let name = journal.as_os_str().as_encoded_bytes();
+    if name.ends_with(b"-shm") {
+        return Ok(false);
+    }
+    let mut file = open_member(journal)?;
+    if name.ends_with(b"-wal") {
+        return Ok(file.metadata()?.len() > LOG_HEADER);
+    }
+    let mut first = [0];
+    Ok(file.read(&mut first)? > 0 && first != [0])
+}
+
 /// The URI under which SQLite reads a file without looking for others beside it.
-pub(super) fn immutable_uri(path: &Path) -> String {
+fn immutable_uri(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
-    let mut uri = "file:".to_owned();
+    // Of a path that begins with two slashes the first part would be a host.
+    let mut uri = if path.is_absolute() { "file://" } else { "file:" }.to_owned();
     for &byte in path.as_os_str().as_bytes() {
         if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
             uri.push(byte as char);
@@ -231,5 +298,31 @@ pub(super) fn immutable_uri(path: &Path) -> String {
             uri.push_str(&format!("%{byte:02X}"));
         }
     }
-    uri + "?immutable=1"
+    uri + "?mode=ro&immutable=1"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_without_end_is_ended() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let limit = StepLimit::of(&mut connection, 4096).unwrap();
+        let count = |end: &str| -> Result<i64, String> {
+            limit.begin();
+            let sql = format!(
+                "WITH RECURSIVE n(id) AS (SELECT 0 UNION ALL SELECT id FROM n {end}) \
+                 SELECT count(*) FROM n"
+            );
+            let count = connection.query_row(&sql, [], |row| row.get(0));
+            count.map_err(|error| DatabaseError::sqlite(Path::new("DB"), error).to_string())
+        };
+        let ended = Err("DB: a query takes far more steps than its size explains".to_string());
+        for _ in 0..50 {
+            assert_eq!(count("LIMIT 9999"), Ok(9999));
+        }
+        assert_eq!(count(""), ended);
+        assert_eq!(count("LIMIT 9999"), Ok(9999));
+    }
 }

@@ -199,11 +199,6 @@ fn a_database_left_in_wal_mode_is_read_where_nothing_can_be_written() {
         .unwrap();
     drop(connection);
     assert_eq!(fs::read(folder.db()).unwrap()[18..20], [2, 2]);
-    let uri = read::immutable_uri(&folder.db());
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(uri, flags).unwrap();
-    let reader = DatabaseReader::over(connection, &folder.db()).unwrap();
-    assert_eq!(runs(&reader), [RunRow { id: 5, ..RunRow::default() }]);
     assert_eq!(
         runs(&DatabaseReader::open(&folder.db()).unwrap()),
         [RunRow { id: 5, ..RunRow::default() }]

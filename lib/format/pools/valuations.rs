@@ -36,13 +36,14 @@ impl Valuations {
         Ok(Valuations { names, stored: true })
     }
 
-    /// Ids and names, as the file has them.
+    /// Ids and names, by ascending id.
     pub fn names(&self) -> &[(u64, String)] {
         &self.names
     }
 
     pub fn name(&self, id: u64) -> Option<&str> {
-        self.names.iter().find(|(known, _)| *known == id).map(|(_, name)| name.as_str())
+        let place = self.names.binary_search_by_key(&id, |(known, _)| *known).ok()?;
+        Some(self.names[place].1.as_str())
     }
 }
 
@@ -61,11 +62,11 @@ fn parse(text: &str) -> Result<Vec<(u64, String)>, String> {
         }
         _ => None,
     };
-    let names = names.ok_or("neither name to id, nor id to name, nor a list of names")?;
-    let twice = |(i, (id, _)): (usize, &(u64, String))| names[..i].iter().any(|(k, _)| k == id);
-    match names.iter().enumerate().find(|&entry| twice(entry)) {
-        Some((_, (id, name))) => Err(format!("the id {id} of {name:?} has another name too")),
-        None => Ok(names),
+    let mut names = names.ok_or("neither name to id, nor id to name, nor a list of names")?;
+    names.sort_by_key(|(id, _)| *id);
+    match names.windows(2).find(|two| two[0].0 == two[1].0) {
+        Some([_, (id, name)]) => Err(format!("the id {id} of {name:?} has another name too")),
+        _ => Ok(names),
     }
 }
 
