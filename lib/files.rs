@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
@@ -71,6 +71,50 @@ pub fn read_member(path: &Path) -> io::Result<Vec<u8>> {
 pub fn below(directory: &Path, named: &Path) -> Option<PathBuf> {
     let is_below = named.components().all(|part| matches!(part, Component::Normal(_)));
     is_below.then(|| directory.join(named))
+}
+
+/// A file as it was when it was noted. A writer replaces files by renaming, so a change is another
+/// inode; who writes into a file changes its size or its time.
+#[derive(Debug, Clone)]
+pub struct Noted {
+    path: PathBuf,
+    identity: Identity,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Identity {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+}
+
+impl Noted {
+    pub fn new(path: PathBuf, metadata: &Metadata) -> Noted {
+        Noted { path, identity: Identity::of(metadata) }
+    }
+
+    /// The path still names the same file, which has not been written.
+    pub fn check(&self) -> Result<()> {
+        let found = metadata(&self.path)?.map(|metadata| Identity::of(&metadata));
+        if found == Some(self.identity) { Ok(()) } else { Err(changed(&self.path)) }
+    }
+}
+
+impl Identity {
+    fn of(metadata: &Metadata) -> Identity {
+        Identity {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            bytes: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+        }
+    }
+}
+
+/// The error of a file that is not what it was.
+pub fn changed(path: &Path) -> Error {
+    Error::unavailable("was changed while it was read").at(path)
 }
 
 /// What is in a directory, by name.

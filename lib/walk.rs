@@ -1,12 +1,15 @@
 //! Walking folders, with one policy for order, links and loops: entries are sorted by the bytes of
-//! their names, the files in a folder come at the folder's place, links are followed, and a folder
-//! that cannot be listed is an error.
+//! their names, the files in a folder come at the folder's place, links are followed, a folder that
+//! is reached in several ways is walked where the order meets it first, and a folder that cannot be
+//! listed is an error.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
 /// What ends a walk.
 #[derive(Debug)]
@@ -26,7 +29,10 @@ pub fn files(
     wanted: fn(&OsStr) -> bool,
 ) -> impl Iterator<Item = Result<PathBuf, WalkError>> {
     let walk = WalkDir::new(root).min_depth(1).follow_links(true).sort_by_file_name();
-    let entries = walk.into_iter().filter_entry(move |entry| wanted(entry.file_name()));
+    let mut walked = HashSet::new();
+    let entries = walk
+        .into_iter()
+        .filter_entry(move |entry| wanted(entry.file_name()) && is_new(entry, &mut walked));
     entries.filter_map(move |entry| match entry {
         Ok(entry) => (!entry.file_type().is_dir()).then(|| Ok(entry.into_path())),
         Err(error) => {
@@ -35,6 +41,19 @@ pub fn files(
             is_wanted.then(|| dead_link(path, error))
         }
     })
+}
+
+/// Whether the entry is a file, or a folder that was not walked before: links that meet again would
+/// make a file many, and n of them after one another 2^n.
+fn is_new(entry: &DirEntry, walked: &mut HashSet<(u64, u64)>) -> bool {
+    // A folder that cannot be looked at is an error when it is listed.
+    if !entry.file_type().is_dir() {
+        return true;
+    }
+    match entry.metadata() {
+        Ok(found) => walked.insert((found.dev(), found.ino())),
+        Err(_) => true,
+    }
 }
 
 /// The error at `path`, unless `path` is a broken link.
@@ -72,7 +91,7 @@ mod tests {
         symlink("nowhere", at("a")).unwrap();
         symlink("nowhere", at(".a")).unwrap();
         symlink("..", at(".hidden/up")).unwrap();
-        assert_eq!(listed(root).unwrap(), ["Z", "a", "b/a", "b/z", "b.x", "c/a", "c/z"]);
+        assert_eq!(listed(root).unwrap(), ["Z", "a", "b/a", "b/z", "b.x"]);
         symlink("..", at("b/up")).unwrap();
         let Err(WalkError::Cycle { link, ancestor }) = listed(root) else { panic!("no cycle") };
         assert_eq!((link, ancestor.as_path()), (at("b/up"), root));
@@ -80,5 +99,21 @@ mod tests {
         symlink("itself", at("itself")).unwrap();
         assert!(matches!(listed(root), Err(WalkError::Io(path, _)) if path == at("itself")));
         assert!(matches!(listed(&at("none")), Err(WalkError::Io(path, _)) if path == at("none")));
+    }
+
+    #[test]
+    fn a_folder_that_many_links_reach_is_walked_once() {
+        let folder = tempfile::tempdir().unwrap();
+        for i in 0..30 {
+            let level = folder.path().join(i.to_string());
+            std::fs::create_dir(&level).unwrap();
+            for name in ["x", "y"] {
+                symlink(format!("../{}", i + 1), level.join(name)).unwrap();
+            }
+        }
+        std::fs::create_dir(folder.path().join("30")).unwrap();
+        std::fs::write(folder.path().join("30/file"), "").unwrap();
+        assert_eq!(listed(&folder.path().join("20")).unwrap(), ["x/x/x/x/x/x/x/x/x/x/file"]);
+        assert_eq!(listed(folder.path()).unwrap().len(), 1);
     }
 }

@@ -514,3 +514,19 @@ fn new_data_take_their_index_caches_along() {
         write("--overwrite").silent();
     }
 }
+
+/// The pipe is full while the pool is made shorter: most of it is not read yet.
+#[test]
+fn a_pool_that_is_made_shorter_while_it_is_mapped_is_an_error() {
+    let (folder, dir) = (Folder::new(), TempDir::new());
+    let game = GameText::played(300);
+    (0..200).for_each(|number| game.write(&folder, &format!("g{number}")));
+    let (raw, pool) = (folder.path.display().to_string(), dir.at("pool"));
+    bash(&format!("mx-decode -q --to arrow {raw} | npy-pack -q -o {pool}")).ok();
+    let script = format!(
+        "ds-cat -q {pool} | (read -r line; truncate -s 256 {pool}/steps.npy; cat >/dev/null); \
+         exit ${{PIPESTATUS[0]}}"
+    );
+    bash(&script)
+        .says(75, "ds-cat: a mapped input was made shorter while it was read, or cannot be read");
+}

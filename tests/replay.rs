@@ -10,7 +10,7 @@ use std::path::Path;
 use common::Random;
 use targets::TARGETS;
 
-/// Mutations of each file of the corpus.
+/// Mutations of each file of the corpus; `GRISTMILL_MUTATIONS` says another number.
 const MUTATIONS: usize = 400;
 
 fn mutated(good: &[u8], random: &mut Random) -> Vec<u8> {
@@ -33,6 +33,8 @@ fn mutated(good: &[u8], random: &mut Random) -> Vec<u8> {
 fn every_target_survives_its_corpus_and_mutations() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let more = std::env::var("GRISTMILL_MUTATIONS").ok();
+    let mutations = more.map_or(MUTATIONS, |number| number.parse().unwrap());
     for (name, target) in TARGETS {
         let mut files: Vec<_> =
             fs::read_dir(corpus.join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -42,7 +44,7 @@ fn every_target_survives_its_corpus_and_mutations() {
         for file in files {
             let good = fs::read(&file).unwrap();
             target(&good);
-            for _ in 0..MUTATIONS {
+            for _ in 0..mutations {
                 target(&mutated(&good, &mut random));
             }
         }

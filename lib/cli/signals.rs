@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use libc::{
     SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ,
 };
 
 use super::publish;
+use crate::error::Kind;
 
 /// The signals that end a process, whose default is not needed to find an error of ours.
 const HEEDED: [i32; 10] =
@@ -152,6 +153,45 @@ fn wait_for_the_end_of_writes(signal: i32) -> io::Result<()> {
     };
     // SAFETY: the action calls nothing but pause, which is safe in a handler of signals.
     unsafe { signal_hook_registry::register_sigaction(signal, wait) }.map(|_| ())
+}
+
+/// What is printed when a page of a mapped file cannot be read.
+static LOST_PAGE: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// Prepares for mapped files: touching a page that is not there any more (the file was made shorter,
+/// the disk fails) raises SIGBUS. That becomes an error as of any reading, with a line and exit code
+/// 75. (Temporaries are swept by the next run.)
+pub fn heed_lost_pages() -> io::Result<()> {
+    let program = std::env::args_os().next().unwrap_or_default();
+    let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let cause = "a mapped input was made shorter while it was read, or cannot be read";
+    if LOST_PAGE.set(format!("{name}: {cause}\n").into_bytes()).is_err() {
+        return Ok(());
+    }
+    // SAFETY: all zeros are a valid sigaction, whose fields are then set; the handler has the type
+    // that SA_SIGINFO asks for.
+    let installed = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_lost_page as *const () as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut())
+    };
+    if installed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+extern "C" fn on_lost_page(signal: i32, info: *mut libc::siginfo_t, _context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid siginfo to a handler with SA_SIGINFO. Nothing is called but
+    // write, _exit, signal and raise, which are safe in a handler.
+    unsafe {
+        if (*info).si_code == libc::BUS_ADRERR {
+            let line = LOST_PAGE.get().map_or(&[][..], Vec::as_slice);
+            libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+            libc::_exit(i32::from(Kind::Unavailable.exit_code()));
+        }
+        // Another process sent it, or it is a bug: it ends the process when this returns.
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
 }
 
 /// Ends the process with the default action of a signal.

@@ -5,39 +5,19 @@
 //! not matter; a dataset that is being published says so by its marker (lib/cli/publish/FORMAT.md).
 
 use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::kd_root::{manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, SPLITS};
 use crate::cli::{marked, refuse_half_published};
-use crate::error::{Error, Result};
-use crate::files;
+use crate::error::Result;
+use crate::files::{self, Noted};
 
 /// The files of the input, as they were when reading began.
 #[derive(Debug, Default)]
 pub struct Unchanged {
-    members: Vec<(PathBuf, Identity)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Identity {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    modified: (i64, i64),
-}
-
-impl Identity {
-    fn of(metadata: &Metadata) -> Identity {
-        Identity {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        }
-    }
+    members: Vec<Noted>,
 }
 
 /// The folders of a dataset in which its files are.
@@ -92,20 +72,14 @@ impl Unchanged {
     /// Notes a file as it is now, if it is one.
     fn note(&mut self, path: PathBuf) -> Result<()> {
         if let Some(metadata) = files::metadata(&path)?.filter(Metadata::is_file) {
-            self.members.push((path, Identity::of(&metadata)));
+            self.members.push(Noted::new(path, &metadata));
         }
         Ok(())
     }
 
     /// All files are still those that were noted.
     pub fn check(&self) -> Result<()> {
-        for (path, identity) in &self.members {
-            let found = files::metadata(path)?.map(|metadata| Identity::of(&metadata));
-            if found != Some(*identity) {
-                return Err(changed(path));
-            }
-        }
-        Ok(())
+        self.members.iter().try_for_each(Noted::check)
     }
 
     /// What came of reading: if it failed because files were changed meanwhile, that is the error.
@@ -117,16 +91,12 @@ impl Unchanged {
     }
 }
 
-/// The error of a file that is not what it was.
-pub fn changed(path: &Path) -> Error {
-    Error::unavailable("was changed while it was read").at(path)
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+    use crate::error::Error;
 
     #[test]
     fn a_file_that_is_replaced_grown_or_gone_is_noticed() {

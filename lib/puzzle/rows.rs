@@ -6,6 +6,7 @@ use super::source::{
     BuildContext, GroupSource, Opener, PuzzleGroups, PuzzleSource, hash_file, last_part,
 };
 use super::{Domain, Error, Example, PuzzleGroup, Result, Rule, Severity, Split};
+use crate::files::{Noted, changed};
 use crate::ordered::{Flow, ordered_map};
 use crate::puzzle::random::Key;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
@@ -69,6 +70,7 @@ struct RowSource {
 struct RowFile {
     split: Split,
     path: PathBuf,
+    noted: Noted,
     /// The rows to build, and their number.
     selected: BooleanBuffer,
     count: u64,
@@ -82,18 +84,23 @@ impl RowOptions {
         for (split, path) in [(Split::Train, &files.train), (Split::Test, &files.test)] {
             let Some(path) = path else { continue };
             let name = last_part(path);
-            inputs.push(hash_file(path, name.clone())?);
+            let (input, noted) = hash_file(path, name.clone())?;
+            inputs.push(input);
             let scan = Scan {
                 rows: &self,
                 split,
                 path,
+                noted: noted.clone(),
                 first_row: &mut first_row,
                 selected: BooleanBufferBuilder::new(0),
                 waiting: Vec::new(),
                 tally: Tally::default(),
             };
-            let (file, noted) = scan.run(build)?;
-            notes.extend(noted.into_iter().map(|note| format!("{name}: {note}")));
+            let scanned = scan.run(build);
+            // What is wrong with another file than the hashed one says nothing.
+            noted.check()?;
+            let (file, found) = scanned?;
+            notes.extend(found.into_iter().map(|note| format!("{name}: {note}")));
             selected.push(file);
         }
         let Some((seq_len, _)) = first_row else {
@@ -136,11 +143,18 @@ impl RowSource {
         let mut rows = file.selected.set_indices().skip(skipped).take(wanted);
         // Opened with the first group; with the number of rows read so far.
         let mut reading = None;
-        let mut failed = false;
+        let mut is_done = false;
         std::iter::from_fn(move || {
-            let row = rows.next().filter(|_| !failed)?;
+            if is_done {
+                return None;
+            }
+            let Some(row) = rows.next() else {
+                is_done = true;
+                let checked = reading.as_ref().map_or(Ok(()), |_| file.noted.check());
+                return checked.err().map(|error| Err(error.into()));
+            };
             let group = self.group(file, row, &mut reading);
-            failed = group.is_err();
+            is_done = group.is_err();
             Some(group)
         })
     }
@@ -153,7 +167,11 @@ impl RowSource {
     ) -> Result<PuzzleGroup> {
         let (lines, rows_read) = match reading {
             Some(reading) => reading,
-            None => reading.insert((open_lines(&self.opener, &file.path)?, 0)),
+            None => {
+                let lines = open_lines(&self.opener, &file.path)?;
+                file.noted.check()?;
+                reading.insert((lines, 0))
+            }
         };
         while let Some((line, text)) = lines.next_row()? {
             *rows_read += 1;
@@ -168,7 +186,7 @@ impl RowSource {
             let (domain, num_aug) = (self.rows.domain, self.rows.num_aug);
             return Ok(PuzzleGroup::of_one(domain, self.seed, num_aug, line.to_string(), example));
         }
-        Err(Error::data(file.path.display(), "has changed while it was read"))
+        Err(changed(&file.path).into())
     }
 }
 
@@ -222,6 +240,7 @@ struct Scan<'a> {
     path: &'a Path,
     /// Length and place of the first row of all files, which the others must match.
     first_row: &'a mut Option<(usize, String)>,
+    noted: Noted,
     /// One bit for each row so far.
     selected: BooleanBufferBuilder,
     waiting: Vec<(usize, Vec<i32>)>,
@@ -354,7 +373,8 @@ impl Scan<'_> {
             return Err(Error::data(self.path.display(), cause));
         }
         let (split, path) = (self.split, self.path.to_path_buf());
-        Ok((RowFile { split, path, selected, count }, notes))
+        let noted = self.noted;
+        Ok((RowFile { split, path, noted, selected, count }, notes))
     }
 }
 

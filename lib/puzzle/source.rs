@@ -4,6 +4,7 @@
 use super::{Domain, Error, PuzzleGroup, Result};
 use crate::digest::sha256_of;
 use crate::error::{self, Place};
+use crate::files::Noted;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{self, Read};
@@ -105,18 +106,20 @@ impl PuzzleSource {
     }
 }
 
-/// Hashes a file as stored. Inputs are read more than once, so it must be a file.
-pub(super) fn hash_file(path: &Path, name: String) -> Result<InputFile> {
+/// Hashes a file as stored. Inputs are read more than once, so it must be a file; when it is read
+/// again, it must be the one that was noted here.
+pub(super) fn hash_file(path: &Path, name: String) -> Result<(InputFile, Noted)> {
     let error = |cause: io::Error| Error::io(path, &cause);
     let file = File::open(path).map_err(error)?;
-    if !file.metadata().map_err(error)?.is_file() {
+    let metadata = file.metadata().map_err(error)?;
+    if !metadata.is_file() {
         return Err(Error::data(
             path.display(),
             "is not a regular file, and is read more than once",
         ));
     }
     let (bytes, sha256) = sha256_of(file).map_err(error)?;
-    Ok(InputFile { name, bytes, sha256 })
+    Ok((InputFile { name, bytes, sha256 }, Noted::new(path.to_path_buf(), &metadata)))
 }
 
 /// A path's last part, the name of an input in messages.

@@ -6,6 +6,7 @@ use std::io::Seek;
 use memmap2::Mmap;
 
 use super::{ArrayHeader, Error};
+use crate::cli::heed_lost_pages;
 
 /// No more than this is mapped by one page fault: the largest page.
 const FAULT_AROUND: usize = 2 << 20;
@@ -24,7 +25,7 @@ pub struct Mapped {
 
 impl Mapped {
     /// Maps a file after checking its length. While it is mapped nobody may shorten it: that
-    /// would end the process when the lost part is touched. Published datasets are renamed
+    /// ends the process, with a line, when the lost part is touched. Published datasets are renamed
     /// into place and never written again.
     pub fn open(file: &File) -> Result<Self, Error> {
         let mapped = Mapped::open_in_any_order(file)?;
@@ -40,6 +41,7 @@ impl Mapped {
         start.rewind()?;
         let (header, header_bytes) = ArrayHeader::read(&mut start)?;
         let (rows, row_bytes) = (header.rows()?, header.row_bytes()?);
+        heed_lost_pages()?;
         // SAFETY: the map is only read, and only as bytes, for which any content is valid.
         // The condition stated above is that the file is not changed meanwhile.
         let map = unsafe { Mmap::map(file)? };

@@ -2,6 +2,7 @@
 //! c + 2. One task a group; augmented by the eight symmetries and permutations of the colours.
 
 mod tasks;
+mod unique;
 
 use self::tasks::Task;
 use crate::puzzle::dihedral;

@@ -1,5 +1,6 @@
 //! Reads ARC tasks: JSON files of `train` and `test` pairs of grids, in folders.
 
+use super::unique::Unique;
 use super::{Grid, SIDE};
 use crate::puzzle::source::{BuildContext, InputFile, Opener, hash_file, last_part};
 use crate::puzzle::{BLANK_IDENTIFIER, Error, Split};
@@ -126,7 +127,7 @@ fn short_name(path: &Path) -> Result<String, Error> {
 }
 
 fn read_task(path: &Path, evaluation: bool, opener: &Opener) -> Result<(Task, InputFile), Error> {
-    let input = hash_file(path, short_name(path)?)?;
+    let (input, noted) = hash_file(path, short_name(path)?)?;
     let reader = opener(path).map_err(|cause| Error::io(path, &cause))?;
     let mut text = Vec::new();
     let read = reader.take(LONGEST_FILE + 1).read_to_end(&mut text);
@@ -135,13 +136,14 @@ fn read_task(path: &Path, evaluation: bool, opener: &Opener) -> Result<(Task, In
         let cause = format!("longer than {LONGEST_FILE} bytes, no ARC task is");
         return Err(Error::data(path.display(), cause));
     }
+    noted.check()?;
     let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     Ok((parse(&text, &path.display().to_string(), &stem, evaluation)?, input))
 }
 
 /// Reads one task; its name is `stem` unless the file has a name.
 fn parse(text: &[u8], path: &str, stem: &str, evaluation: bool) -> Result<Task, Error> {
-    let task: Value = serde_json::from_slice(text).map_err(|cause| {
+    let Unique(task) = serde_json::from_slice(text).map_err(|cause| {
         let text = cause.to_string();
         let what = text.split(" at line ").next().unwrap_or_default();
         Error::data(format_args!("{path}:{}:{}", cause.line(), cause.column()), what)
@@ -294,6 +296,11 @@ mod tests {
     #[test]
     fn bad_tasks_say_why() {
         assert_eq!(cause("{\n\"train\": }"), "a/b.json:2:10: expected value");
+        assert_eq!(cause(r#"{"train": [], "train": []}"#), "a/b.json:1:21: `train` stands twice");
+        assert_eq!(
+            cause(r#"{"test": [{"input": [[1]], "output": [[1]], "input": [[2]]}]}"#),
+            "a/b.json:1:51: `input` stands twice"
+        );
         assert_eq!(cause("[1]"), "a/b.json: is a list, expected an object");
         assert_eq!(cause("{}"), "a/b.json: task b: no pairs in train and test");
         assert_eq!(

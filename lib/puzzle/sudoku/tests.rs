@@ -4,7 +4,7 @@ use super::*;
 use crate::error::Kind;
 use crate::puzzle::testing::Folder;
 use crate::puzzle::{Error, Opener, RejectedInput, expand};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const QUESTION: &str =
@@ -220,9 +220,46 @@ fn a_file_that_changes_is_noticed() {
     let source = open(&args).unwrap();
     std::fs::write(args.files.train.as_ref().unwrap(), format!("{HEADER}{}", row("1"))).unwrap();
     let groups: Vec<_> = source.groups(0..2).collect();
-    assert_eq!(groups.len(), 2);
-    let error = groups[1].as_ref().err().unwrap().to_string();
-    assert!(error.ends_with("train.csv: has changed while it was read"), "{error}");
+    assert_eq!(groups.len(), 1);
+    is_changed(groups.into_iter().next().unwrap().err());
+}
+
+fn is_changed(error: Option<Error>) {
+    let error = crate::error::Error::from(error.unwrap());
+    assert_eq!(error.exit_code(), 75, "{error}");
+    let text = error.to_string();
+    assert!(text.ends_with("train.csv: was changed while it was read"), "{text}");
+}
+
+#[test]
+fn a_file_that_is_replaced_by_another_good_one_is_noticed() {
+    let text = format!("{HEADER}{}{}", row("1"), row("2"));
+    let replace = |path: &Path| {
+        let new = path.with_extension("new");
+        std::fs::write(&new, &text).unwrap();
+        std::fs::rename(&new, path).unwrap();
+    };
+    // Between hashing and reading.
+    let (_folder, args) = file(&text);
+    let path = args.files.train.clone().unwrap();
+    replace(&path);
+    let moved = text.clone();
+    let opener: Opener = Arc::new(move |path| {
+        let new = path.with_extension("new");
+        std::fs::write(&new, &moved)?;
+        std::fs::rename(&new, path)?;
+        Ok(Box::new(std::fs::File::open(path)?))
+    });
+    is_changed(args.open(&mut BuildContext { opener, ..BuildContext::default() }).err());
+    // Between the two readings, and during the second.
+    let source = open(&args).unwrap();
+    let mut groups = source.groups(0..2);
+    assert!(groups.next().unwrap().is_ok());
+    replace(&path);
+    assert!(groups.next().unwrap().is_ok());
+    is_changed(groups.next().unwrap().err());
+    assert!(groups.next().is_none());
+    is_changed(source.groups(0..2).next().unwrap().err());
 }
 
 #[test]
