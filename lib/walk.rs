@@ -1,9 +1,8 @@
 //! Walking folders, with one policy for order, links and loops: entries are sorted by the bytes of
-//! their names, the files in a folder come at the folder's place, links are followed, a folder that
-//! is reached in several ways is walked where the order meets it first, and a folder that cannot be
-//! listed is an error.
+//! their names, the files in a folder come at the folder's place, links are followed, and a folder
+//! that cannot be listed, or that links reach without end, is an error.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
@@ -29,11 +28,14 @@ pub fn files(
     wanted: fn(&OsStr) -> bool,
 ) -> impl Iterator<Item = Result<PathBuf, WalkError>> {
     let walk = WalkDir::new(root).min_depth(1).follow_links(true).sort_by_file_name();
-    let mut walked = HashSet::new();
-    let entries = walk
-        .into_iter()
-        .filter_entry(move |entry| wanted(entry.file_name()) && is_new(entry, &mut walked));
+    let entries = walk.into_iter().filter_entry(move |entry| wanted(entry.file_name()));
+    let mut visits = HashMap::new();
     entries.filter_map(move |entry| match entry {
+        Ok(entry) if is_endless(&entry, &mut visits) => {
+            let cause = format!("more than {MOST_VISITS} ways lead to this folder");
+            let error = io::Error::new(ErrorKind::InvalidInput, cause);
+            Some(Err(WalkError::Io(entry.into_path(), error)))
+        }
         Ok(entry) => (!entry.file_type().is_dir()).then(|| Ok(entry.into_path())),
         Err(error) => {
             let path = error.path().unwrap_or(root).to_path_buf();
@@ -43,17 +45,17 @@ pub fn files(
     })
 }
 
-/// Whether the entry is a file, or a folder that was not walked before: links that meet again would
-/// make a file many, and n of them after one another 2^n.
-fn is_new(entry: &DirEntry, walked: &mut HashSet<(u64, u64)>) -> bool {
+/// The most ways to one folder: n links to the same folder one after another are 2^n ways.
+const MOST_VISITS: u32 = 1000;
+
+/// Whether the entry is a folder that was walked too often.
+fn is_endless(entry: &DirEntry, visits: &mut HashMap<(u64, u64), u32>) -> bool {
     // A folder that cannot be looked at is an error when it is listed.
-    if !entry.file_type().is_dir() {
-        return true;
-    }
-    match entry.metadata() {
-        Ok(found) => walked.insert((found.dev(), found.ino())),
-        Err(_) => true,
-    }
+    let is_folder = entry.file_type().is_dir();
+    let Some(found) = is_folder.then(|| entry.metadata().ok()).flatten() else { return false };
+    let count = visits.entry((found.dev(), found.ino())).or_default();
+    *count += 1;
+    *count > MOST_VISITS
 }
 
 /// The error at `path`, unless `path` is a broken link.
@@ -91,7 +93,7 @@ mod tests {
         symlink("nowhere", at("a")).unwrap();
         symlink("nowhere", at(".a")).unwrap();
         symlink("..", at(".hidden/up")).unwrap();
-        assert_eq!(listed(root).unwrap(), ["Z", "a", "b/a", "b/z", "b.x"]);
+        assert_eq!(listed(root).unwrap(), ["Z", "a", "b/a", "b/z", "b.x", "c/a", "c/z"]);
         symlink("..", at("b/up")).unwrap();
         let Err(WalkError::Cycle { link, ancestor }) = listed(root) else { panic!("no cycle") };
         assert_eq!((link, ancestor.as_path()), (at("b/up"), root));
@@ -102,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_many_links_reach_is_walked_once() {
+    fn a_folder_that_links_reach_without_end_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         for i in 0..30 {
             let level = folder.path().join(i.to_string());
@@ -113,7 +115,7 @@ mod tests {
         }
         std::fs::create_dir(folder.path().join("30")).unwrap();
         std::fs::write(folder.path().join("30/file"), "").unwrap();
-        assert_eq!(listed(&folder.path().join("20")).unwrap(), ["x/x/x/x/x/x/x/x/x/x/file"]);
-        assert_eq!(listed(folder.path()).unwrap().len(), 1);
+        assert_eq!(listed(&folder.path().join("25")).unwrap().len(), 32);
+        assert!(matches!(listed(&folder.path().join("0")), Err(WalkError::Io(..))));
     }
 }

@@ -128,9 +128,12 @@ fn links_are_followed_and_cycles_refused() {
     symlink(&elsewhere.path, folder.path.join("a")).unwrap();
     symlink(folder.path.join("b/g.meta.json"), folder.path.join("c.meta.json")).unwrap();
     symlink(folder.path.join("b/g.jsonl.gz"), folder.path.join("c.jsonl.gz")).unwrap();
-    // The same folder twice, but not inside itself: its games are not doubled.
+    // The same folder twice, but not inside itself.
     symlink(folder.path.join("b"), folder.path.join("d")).unwrap();
-    assert_eq!(names(&folder), ["a/deep/g.meta.json", "b/g.meta.json", "c.meta.json"]);
+    assert_eq!(
+        names(&folder),
+        ["a/deep/g.meta.json", "b/g.meta.json", "c.meta.json", "d/g.meta.json"]
+    );
     symlink("..", folder.path.join("b/up")).unwrap();
     let error = list(&[&folder.path]).unwrap_err();
     assert!(matches!(error.cause, Cause::Cycle(_)));
