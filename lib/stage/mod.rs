@@ -4,9 +4,11 @@
 mod decode;
 mod render;
 mod span_mask;
+mod synth;
 mod vocabulary;
 
 pub use decode::decode;
 pub use render::{Budget, render};
 pub use span_mask::Masking;
+pub use synth::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};
 pub use vocabulary::describe_tokenizer;

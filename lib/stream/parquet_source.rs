@@ -8,8 +8,10 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, SchemaRef};
 
-use super::conform::{Conform, index_of};
-use super::validity::{Run, runs};
+use super::conform::index_of;
+use super::conversion::Conversion;
+use super::typed::typed_columns;
+use super::validity::Run;
 use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Kind, Place, Position, Result};
@@ -20,7 +22,7 @@ pub(super) struct ParquetSource {
     file: ParquetFile,
     rows: Range<u64>,
     /// Made with the first batch, when it is known which columns to read.
-    batches: Option<(ParquetBatches, Conform)>,
+    batches: Option<(ParquetBatches, Conversion)>,
     /// Batches that are not handed out yet.
     ready: VecDeque<Batch>,
     /// The batch that they are made of.
@@ -54,23 +56,28 @@ impl ParquetSource {
     }
 
     /// Begins to read the columns that the schema names and the file has.
-    fn read(&self, schema: &SchemaRef) -> Result<(ParquetBatches, Conform)> {
-        let names = schema.fields().iter().map(|field| field.name().clone());
+    fn read(
+        &self,
+        wanted: Option<&Wanted>,
+        schema: &SchemaRef,
+    ) -> Result<(ParquetBatches, Conversion)> {
+        // A column that the first input does not have is an error, so it is looked for.
+        let named = wanted.filter(|wanted| wanted.any_types).map_or(schema, |wanted| &wanted.schema);
         let there = |field: &FieldRef| {
             let index = index_of(self.file.schema(), field)?;
             Some(self.file.schema().field(index).name().clone())
         };
-        let columns: Vec<String> = schema.fields().iter().filter_map(there).collect();
+        let columns: Vec<String> = named.fields().iter().filter_map(there).collect();
         if columns.is_empty() {
-            let names: Vec<String> = names.collect();
+            let names: Vec<&str> = named.fields().iter().map(|f| f.name().as_str()).collect();
             let cause = format!("none of the columns {} is there", names.join(", "));
             return Err(Error::data(cause).at(&self.name));
         }
         let batches = self.file.read(self.rows.clone(), Some(&columns), Text::Views);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
-        let conform = Conform::new(batches.schema(), schema)
+        let conversion = Conversion::new(batches.schema(), schema, wanted)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
-        Ok((batches, conform))
+        Ok((batches, conversion))
     }
 }
 
@@ -79,19 +86,23 @@ impl RecordSource for ParquetSource {
         if let Some(wanted) = wanted.filter(|wanted| !wanted.parquet) {
             return Err(wanted.instead_of(&self.name, "a Parquet file"));
         }
-        Ok((Header::default(), self.file.schema().clone()))
+        let schema = match wanted.filter(|wanted| wanted.any_types) {
+            Some(wanted) => typed_columns(self.file.schema(), &wanted.schema),
+            None => self.file.schema().clone(),
+        };
+        Ok((Header::default(), schema))
     }
 
     fn next(
         &mut self,
-        _: Option<&Wanted>,
+        wanted: Option<&Wanted>,
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
         if self.batches.is_none() {
-            self.batches = Some(self.read(schema)?);
+            self.batches = Some(self.read(wanted, schema)?);
         }
-        let Some((decoded, conform)) = &mut self.batches else { return Ok(None) };
+        let Some((decoded, conversion)) = &mut self.batches else { return Ok(None) };
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
@@ -99,7 +110,7 @@ impl RecordSource for ParquetSource {
             let first = self.next_record;
             if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
                 self.next_record += piece.num_rows() as u64;
-                self.ready.extend(batches(&self.name, conform, &piece, first)?);
+                self.ready.extend(batches(&self.name, conversion, &piece, first)?);
                 continue;
             }
             let Some(batch) = decoded.next() else { break };
@@ -130,11 +141,12 @@ pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64)
 /// The rows of a piece as batches; `first` is the number of its first record.
 pub(super) fn batches(
     name: &Arc<str>,
-    conform: &Conform,
+    conversion: &Conversion,
     piece: &RecordBatch,
     mut first: u64,
 ) -> Result<Vec<Batch>> {
-    let runs = runs(conform, piece)
+    let runs = conversion
+        .runs(piece)
         .map_err(|cause| Error::data(format!("records from {first}: {cause}")).at(name))?;
     let batch = |Run { records, refused }: Run| {
         let mut batch = Batch::of_records(records, Origin::numbered(name.clone(), first));

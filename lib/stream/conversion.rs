@@ -1,0 +1,41 @@
+//! How the columns of an input become those that are wanted.
+
+use arrow_array::RecordBatch;
+use arrow_schema::{Schema, SchemaRef};
+
+use super::conform::Conform;
+use super::typed::TypedColumns;
+use super::validity::{Run, runs};
+use crate::batch::Wanted;
+
+#[derive(Debug)]
+pub(super) enum Conversion {
+    /// Into the columns of a record type.
+    Records(Conform),
+    /// Into those of the first input, whatever their types.
+    Typed(TypedColumns),
+}
+
+impl Conversion {
+    /// Fails, with the cause, if the columns cannot become those of `target`.
+    pub fn new(
+        from: &Schema,
+        target: &SchemaRef,
+        wanted: Option<&Wanted>,
+    ) -> Result<Conversion, String> {
+        match wanted.filter(|wanted| wanted.any_types) {
+            Some(wanted) => {
+                TypedColumns::new(from, target, &wanted.schema).map(Conversion::Typed)
+            }
+            None => Conform::new(from, target).map(Conversion::Records),
+        }
+    }
+
+    /// The rows of a batch, in pieces: a value that does not fit refuses its row.
+    pub fn runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+        match self {
+            Conversion::Records(conform) => runs(conform, batch),
+            Conversion::Typed(columns) => columns.runs(batch),
+        }
+    }
+}
