@@ -16,7 +16,7 @@ use arrow_schema::{Schema, SchemaRef};
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, Game};
-use crate::record::RecordType;
+use crate::record::{RecordType, record_type_with};
 
 pub use header::{Header, input_manifest};
 pub use pieces::{Pieces, TooLarge, row_sizes};
@@ -221,6 +221,15 @@ pub struct Wanted {
 impl Wanted {
     pub fn records(record: &'static RecordType) -> Wanted {
         Wanted { record, schema: record.schema(), parquet: false, games: false, any_types: false }
+    }
+
+    /// Columns of any types that are clearly those of another record type are a wrong pipe.
+    pub fn refuse_other_columns(&self, name: &str, schema: &Schema) -> Result<()> {
+        let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
+        match record_type_with(has).filter(|_| !self.record.is_known_by(has)) {
+            Some(record) => Err(self.instead_of(name, &format!("{} records", record.name))),
+            None => Ok(()),
+        }
     }
 
     /// The error of a wrong pipe: what was read, what is expected, and which filter makes it.

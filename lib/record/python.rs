@@ -125,12 +125,14 @@ impl<'a> PythonValues<'a> {
         }
         match self {
             PythonValues::None => {}
-            PythonValues::Boolean(column) => out.extend_from_slice(match (column.value(row), form) {
-                (true, Form::Json) => b"true",
-                (false, Form::Json) => b"false",
-                (true, Form::Repr) => b"True",
-                (false, Form::Repr) => b"False",
-            }),
+            PythonValues::Boolean(column) => {
+                out.extend_from_slice(match (column.value(row), form) {
+                    (true, Form::Json) => b"true",
+                    (false, Form::Json) => b"false",
+                    (true, Form::Repr) => b"True",
+                    (false, Form::Repr) => b"False",
+                })
+            }
             PythonValues::Integer(column) => write_integer(out, column.value(row)),
             PythonValues::Unsigned(column) => write_integer(out, column.value(row)),
             PythonValues::Float(column) => write_float(out, column.value(row), form),

@@ -102,7 +102,8 @@ impl SynthSettings {
     pub fn repeated_column(&self) -> Option<String> {
         let schema = self.schema();
         let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
-        let repeated = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+        let repeated =
+            names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
         repeated.map(|(_, name)| name.to_string())
     }
 
@@ -217,9 +218,11 @@ impl SynthHarmony {
             }
         }
         // An empty reasoning is there only if it is asked for.
-        let reasoning = (is_true(&rows.reasoning, row)).then_some((&rows.reasoning, REASONING, ANALYSIS));
+        let reasoning =
+            (is_true(&rows.reasoning, row)).then_some((&rows.reasoning, REASONING, ANALYSIS));
         out.extend_from_slice(b"}]}");
-        for (values, name, channel) in reasoning.into_iter().chain([(&rows.answer, ANSWER, FINAL)]) {
+        for (values, name, channel) in reasoning.into_iter().chain([(&rows.answer, ANSWER, FINAL)])
+        {
             out.extend_from_slice(ASSISTANT);
             write_value(values, name, row, out)?;
             out.extend_from_slice(channel);
@@ -230,7 +233,8 @@ impl SynthHarmony {
 }
 
 /// An assistant's message up to its text, and from there on.
-const ASSISTANT: &[u8] = b", {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": ";
+const ASSISTANT: &[u8] =
+    b", {\"role\": \"assistant\", \"content\": [{\"type\": \"text\", \"text\": ";
 const ANALYSIS: &[u8] = b"}], \"channel\": \"analysis\"}";
 const FINAL: &[u8] = b"}], \"channel\": \"final\"}";
 

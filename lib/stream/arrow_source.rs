@@ -95,6 +95,8 @@ impl RecordSource for ArrowSource {
         let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
         if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
+            check_record(&self.name, &header, Some(wanted))?;
+            wanted.refuse_other_columns(&self.name, &schema)?;
             return Ok((header, typed_columns(&schema, &wanted.schema)));
         }
         let mut bare = schema.as_ref().clone();

@@ -63,7 +63,9 @@ impl Unknown {
             Unknown::Refused => true,
         };
         match is_refused {
-            true => problem(format!("the first lines, which say what there is, have no {}", key.raw())),
+            true => {
+                problem(format!("the first lines, which say what there is, have no {}", key.raw()))
+            }
             false => Ok(()),
         }
     }

@@ -24,9 +24,7 @@ impl Conversion {
         wanted: Option<&Wanted>,
     ) -> Result<Conversion, String> {
         match wanted.filter(|wanted| wanted.any_types) {
-            Some(wanted) => {
-                TypedColumns::new(from, target, &wanted.schema).map(Conversion::Typed)
-            }
+            Some(wanted) => TypedColumns::new(from, target, &wanted.schema).map(Conversion::Typed),
             None => Conform::new(from, target).map(Conversion::Records),
         }
     }

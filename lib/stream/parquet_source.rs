@@ -62,7 +62,8 @@ impl ParquetSource {
         schema: &SchemaRef,
     ) -> Result<(ParquetBatches, Conversion)> {
         // A column that the first input does not have is an error, so it is looked for.
-        let named = wanted.filter(|wanted| wanted.any_types).map_or(schema, |wanted| &wanted.schema);
+        let named =
+            wanted.filter(|wanted| wanted.any_types).map_or(schema, |wanted| &wanted.schema);
         let there = |field: &FieldRef| {
             let index = index_of(self.file.schema(), field)?;
             Some(self.file.schema().field(index).name().clone())
@@ -87,7 +88,10 @@ impl RecordSource for ParquetSource {
             return Err(wanted.instead_of(&self.name, "a Parquet file"));
         }
         let schema = match wanted.filter(|wanted| wanted.any_types) {
-            Some(wanted) => typed_columns(self.file.schema(), &wanted.schema),
+            Some(wanted) => {
+                wanted.refuse_other_columns(&self.name, self.file.schema())?;
+                typed_columns(self.file.schema(), &wanted.schema)
+            }
             None => self.file.schema().clone(),
         };
         Ok((Header::default(), schema))

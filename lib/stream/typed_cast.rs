@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int64Type, UInt64Type,
-};
+use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, ListArray, PrimitiveArray, StringViewArray, StructArray,
     new_null_array,
@@ -70,9 +68,10 @@ pub(super) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
             Ok(Arc::new(cast.map_err(|error| error.to_string())?))
         }
         (List(_), List(item)) => cast_list(column, item),
-        (LargeList(own) | ListView(own) | LargeListView(own) | FixedSizeList(own, _), List(item)) => {
-            cast_list(&plain_cast(column, &List(own.clone()))?, item)
-        }
+        (
+            LargeList(own) | ListView(own) | LargeListView(own) | FixedSizeList(own, _),
+            List(item),
+        ) => cast_list(&plain_cast(column, &List(own.clone()))?, item),
         (Float16 | Float32, Float64) => plain_cast(column, to),
         (Float32, Utf8View) => texts_of::<Float32Type>(column, |value| format!("{value:e}")),
         (Float16, Utf8View) => cast_column(&plain_cast(column, &Float32)?, to),
@@ -134,7 +133,8 @@ fn integers_of<T: ArrowPrimitiveType>(
     let cast = |value: f64| {
         integer(value).ok_or_else(|| format!("{} is not {}", python_repr(value), T::DATA_TYPE))
     };
-    let values = floats.as_primitive::<Float64Type>().iter().map(|value| value.map(cast).transpose());
+    let values =
+        floats.as_primitive::<Float64Type>().iter().map(|value| value.map(cast).transpose());
     Ok(Arc::new(values.collect::<Result<PrimitiveArray<T>, String>>()?))
 }
 

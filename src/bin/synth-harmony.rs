@@ -7,6 +7,7 @@ use serde_json::json;
 
 use gristmill::batch::{Header, Wanted};
 use gristmill::cli::{self, CommonArgs, Error, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, Tool};
+use gristmill::dataset::raw_files;
 use gristmill::error::Result;
 use gristmill::record::{CONVERSATION, RAW_SYNTH};
 use gristmill::runner::Runner;
@@ -53,7 +54,9 @@ struct Args {
 
     /// The fields that are kept beside the messages, in this order
     #[arg(long, value_name = "A,B,...", hide_default_value = true)]
-    #[arg(default_value = "synth_id,language,exercise,model,constraints,seed_license,query_seed_url")]
+    #[arg(
+        default_value = "synth_id,language,exercise,model,constraints,seed_license,query_seed_url"
+    )]
     metadata_fields: String,
 
     /// Keep rows without reasoning: their conversations have the answer only
@@ -85,10 +88,10 @@ Follow the user's request. When you provide an answer, produce both:
 const HELP: &str = "\
 Examples:
   synth-harmony raw/synth_001.parquet | head -1 | jq -r .messages_json | jq .messages
-  synth-harmony raw/*.parquet | harmony-tok | span-mask | mmidx-write --root out --shard shard_00
+  synth-harmony raw | harmony-tok | span-mask | mmidx-write --root out --shard shard_00
   synth-harmony rows.ndjson --reference append --keep-without-reasoning --to parquet -o s.parquet
 
-In: rows of any types. Out: conversation records {messages_json, metadata_json, FIELDS...}, all text.
+In: rows of any types; of a folder, all files below it. Out: conversation records {messages_json, metadata_json, FIELDS...}, all text.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {
@@ -96,7 +99,8 @@ fn main() -> ExitCode {
     cli::main(run)
 }
 
-fn run(args: Args, tool: &Tool) -> Result<()> {
+fn run(mut args: Args, tool: &Tool) -> Result<()> {
+    args.input.files = raw_files(&args.input.files)?;
     let settings = args.settings()?;
     let wanted = Wanted {
         schema: settings.wanted_columns(),
@@ -151,7 +155,9 @@ impl Args {
             reference: self.reference,
         };
         match settings.repeated_column() {
-            Some(name) => Err(Error::usage(format!("--metadata-fields: there would be two columns {name}"))),
+            Some(name) => {
+                Err(Error::usage(format!("--metadata-fields: there would be two columns {name}")))
+            }
             None => Ok(settings),
         }
     }
