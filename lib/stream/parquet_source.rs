@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
 
 use super::conform::index_of;
 use super::conversion::Conversion;
@@ -92,7 +92,8 @@ impl RecordSource for ParquetSource {
                 wanted.refuse_other_columns(&self.name, self.file.schema())?;
                 typed_columns(self.file.schema(), &wanted.schema)
             }
-            None => self.file.schema().clone(),
+            // The metadata of the file's schema is not that of the stream.
+            None => SchemaRef::new(Schema::new(self.file.schema().fields().clone())),
         };
         Ok((Header::default(), schema))
     }

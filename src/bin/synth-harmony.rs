@@ -26,8 +26,8 @@ struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// How much the system message asks to reason
-    #[arg(long, value_enum, default_value = "high", value_name = "low|medium|high")]
+    /// How much the system message asks to reason: low, medium or high
+    #[arg(long, value_enum, default_value = "high", value_name = "LEVEL")]
     #[arg(hide_possible_values = true)]
     reasoning_effort: ReasoningEffort,
 
@@ -37,15 +37,17 @@ struct Args {
     model_identity: String,
 
     /// The knowledge cutoff in the system message
-    #[arg(long, value_name = "TEXT", default_value = "2024-06")]
+    #[arg(long, value_name = "TEXT", default_value = "2024-06", hide_short_help = true)]
     knowledge_cutoff: String,
 
     /// The start date in the system message
     #[arg(long, value_name = "TEXT", default_value = "2026-01-01", alias = "current-date")]
+    #[arg(hide_short_help = true)]
     conversation_start_date: String,
 
     /// The text of the developer message
     #[arg(long, value_name = "TEXT", default_value = INSTRUCTIONS, hide_default_value = true)]
+    #[arg(hide_short_help = true)]
     developer_instructions: String,
 
     /// Leave the developer message out
@@ -59,11 +61,13 @@ struct Args {
     )]
     metadata_fields: String,
 
-    /// Keep rows without reasoning: their conversations have the answer only
+    /// Keep rows without reasoning; their conversations have the answer only
     #[arg(long)]
     keep_without_reasoning: bool,
 
-    /// What becomes of query_seed_text: append it to the query (after `Reference:`), or drop it
+    /// What becomes of query_seed_text, the text that a query is about
+    ///
+    /// `append` puts it after the query: a blank line, `Reference:`, a new line and the text.
     #[arg(long, value_enum, default_value = "drop", value_name = "append|drop")]
     #[arg(hide_possible_values = true)]
     reference: Reference,
