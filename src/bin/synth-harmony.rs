@@ -26,7 +26,7 @@ struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// How much the system message asks to reason: low, medium or high
+    /// What the system message asks for: low, medium or high
     #[arg(long, value_enum, default_value = "high", value_name = "LEVEL")]
     #[arg(hide_possible_values = true)]
     reasoning_effort: ReasoningEffort,
@@ -61,14 +61,20 @@ struct Args {
     )]
     metadata_fields: String,
 
-    /// Keep rows without reasoning; their conversations have the answer only
+    /// Keep rows without reasoning, with their answers alone
     #[arg(long)]
     keep_without_reasoning: bool,
 
-    /// What becomes of query_seed_text, the text that a query is about
+    /// What becomes of query_seed_text, which a query is about (drop)
     ///
     /// `append` puts it after the query: a blank line, `Reference:`, a new line and the text.
-    #[arg(long, value_enum, default_value = "drop", value_name = "append|drop")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "drop",
+        value_name = "append|drop",
+        hide_default_value = true
+    )]
     #[arg(hide_possible_values = true)]
     reference: Reference,
 
@@ -114,7 +120,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     };
     let reader = Reader::open(&args.input, wanted)?.limited(args.limit.limit);
     let header = header(&args, &settings, &reader, tool);
-    let output = args.output.open(&settings.schema(), &header)?;
+    let output = args.output.open(&settings.schema(), &header, tool)?;
     let harmony = SynthHarmony::new(settings);
     Runner::new(tool, &args.common, "rows")
         .on_error(args.on_error.apart_from(&args.input.files)?)
