@@ -1,4 +1,4 @@
-"""What the commands of this package share: errors of one line, and the exit codes of the filters."""
+"""What the commands of this package share: one-line errors and the exit codes of the filters."""
 
 from __future__ import annotations
 

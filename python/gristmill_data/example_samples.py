@@ -81,8 +81,8 @@ def wanted_samples(arguments: argparse.Namespace) -> int:
 
 
 class Windows(torch.utils.data.Dataset):
-    """The tokens of each triple in their order, cut every `length` tokens. A sample has the label of
-    its last token too, so neighbours share a token."""
+    """The tokens of each triple in their order, cut every `length` tokens. A sample has the label
+    of its last token too, so neighbours share a token."""
 
     def __init__(self, triples: list[Triple], length: int, keep_last: bool = False) -> None:
         self.triples = triples
