@@ -9,9 +9,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, SchemaRef};
 
 use super::conform::{Conform, index_of};
-use super::validity::{Run, runs};
+use super::texts::restored;
+use super::validity::{Refused, Run, runs};
 use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
-use crate::cli::{Rejected, Rejection};
+use crate::cli::Rejection;
 use crate::error::{Error, Kind, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 
@@ -66,9 +67,9 @@ impl ParquetSource {
             let cause = format!("none of the columns {} is there", names.join(", "));
             return Err(Error::data(cause).at(&self.name));
         }
-        let batches = self.file.read(self.rows.clone(), Some(&columns), Text::Views);
+        let batches = self.file.read(self.rows.clone(), Some(&columns), Text::Bytes);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
-        let conform = Conform::new(batches.schema(), schema)
+        let conform = Conform::new(batches.text_schema(), schema)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conform))
     }
@@ -108,6 +109,7 @@ impl RecordSource for ParquetSource {
                 _ => error,
             });
             let batch = batch.map_err(|error| error.at(&self.name))?;
+            let batch = restored(&batch, decoded.text_schema()).unwrap_or(batch);
             self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
         }
         let (first, end) = (self.next_record, self.rows.end);
@@ -139,9 +141,9 @@ pub(super) fn batches(
     let batch = |Run { records, refused }: Run| {
         let mut batch = Batch::of_records(records, Origin::numbered(name.clone(), first));
         first += batch.len() as u64;
-        for reason in refused {
+        for Refused { reason, input } in refused {
             let place = Place { source: name.clone(), position: Position::Record(first) };
-            batch.rejected.push(Rejection { place, id: None, reason, input: Rejected::Nothing });
+            batch.rejected.push(Rejection { place, id: None, reason, input });
             first += 1;
         }
         batch
