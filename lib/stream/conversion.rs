@@ -5,7 +5,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use super::conform::Conform;
 use super::typed::TypedColumns;
-use super::validity::{Run, runs};
+use super::validity::{Run, record_runs, runs};
 use crate::batch::Wanted;
 
 #[derive(Debug)]
@@ -31,9 +31,30 @@ impl Conversion {
 
     /// The rows of a batch, in pieces: a value that does not fit refuses its row.
     pub fn runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+        runs(self, batch)
+    }
+
+    /// The same of a batch all of whose text is text.
+    pub fn text_runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
         match self {
-            Conversion::Records(conform) => runs(conform, batch),
-            Conversion::Typed(columns) => columns.runs(batch),
+            Conversion::Records(conform) => record_runs(conform, batch),
+            Conversion::Typed(columns) => Ok(columns.runs(batch)),
+        }
+    }
+
+    /// The schema of the input.
+    pub fn from(&self) -> &SchemaRef {
+        match self {
+            Conversion::Records(conform) => conform.from(),
+            Conversion::Typed(columns) => columns.from(),
+        }
+    }
+
+    /// The schema of what is handed out.
+    pub fn target(&self) -> &SchemaRef {
+        match self {
+            Conversion::Records(conform) => conform.target(),
+            Conversion::Typed(columns) => columns.target(),
         }
     }
 }

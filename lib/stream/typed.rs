@@ -8,7 +8,7 @@ use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::typed_cast::{can_cast, cast_column};
-use super::validity::Run;
+use super::validity::{Refused, Run, input_of};
 
 /// The columns of a schema that `names` has, in its order, as they are handed out.
 pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
@@ -44,6 +44,7 @@ pub(super) fn handed_out(data_type: &DataType) -> DataType {
 /// How the columns of one input become those of the first.
 #[derive(Debug)]
 pub(super) struct TypedColumns {
+    from: SchemaRef,
     /// The schema of the batches. Where the first input has nulls only, a later one keeps its types.
     target: SchemaRef,
     /// For each field of the target its column in the input.
@@ -76,19 +77,34 @@ impl TypedColumns {
             fields.push(field.as_ref().clone().with_data_type(target));
             columns.push(index);
         }
-        Ok(TypedColumns { target: SchemaRef::new(Schema::new(fields)), columns })
+        let (from, target) = (from.clone().into(), SchemaRef::new(Schema::new(fields)));
+        Ok(TypedColumns { from, target, columns })
     }
 
     /// The rows of a batch; those with a value that does not fit its column are refused.
-    pub fn runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+    pub fn runs(&self, batch: &RecordBatch) -> Vec<Run> {
         if let Ok(records) = self.apply(batch) {
-            return Ok(vec![Run { records, refused: Vec::new() }]);
+            return vec![Run { records, refused: Vec::new() }];
         }
-        let rows = (0..batch.num_rows()).map(|row| match self.apply(&batch.slice(row, 1)) {
-            Ok(records) => Run { records, refused: Vec::new() },
-            Err(reason) => Run { records: batch_without_rows(&self.target), refused: vec![reason] },
-        });
-        Ok(rows.collect())
+        let run = |row| {
+            let single = batch.slice(row, 1);
+            match self.apply(&single) {
+                Ok(records) => Run { records, refused: Vec::new() },
+                Err(reason) => {
+                    let refused = vec![Refused { reason, input: input_of(&single) }];
+                    Run { records: RecordBatch::new_empty(self.target.clone()), refused }
+                }
+            }
+        };
+        (0..batch.num_rows()).map(run).collect()
+    }
+
+    pub fn from(&self) -> &SchemaRef {
+        &self.from
+    }
+
+    pub fn target(&self) -> &SchemaRef {
+        &self.target
     }
 
     fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
@@ -104,8 +120,4 @@ impl TypedColumns {
         RecordBatch::try_new_with_options(Arc::clone(&self.target), columns, &options)
             .map_err(|error| error.to_string())
     }
-}
-
-fn batch_without_rows(schema: &SchemaRef) -> RecordBatch {
-    RecordBatch::new_empty(schema.clone())
 }
