@@ -29,6 +29,7 @@ fn mutated(good: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// In one test: what is counted is the memory of the process.
 #[test]
 fn every_target_survives_its_corpus_and_mutations() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
@@ -49,4 +50,13 @@ fn every_target_survives_its_corpus_and_mutations() {
             }
         }
     }
+    let takes: [targets::Target; 2] = [
+        |_, _| Ok(()),
+        |_, _| {
+            std::hint::black_box(vec![1u8; 200 << 20]);
+            Ok(())
+        },
+    ];
+    let is_refused = |target| std::panic::catch_unwind(|| targets::run(target, &[])).is_err();
+    assert_eq!(takes.map(is_refused), [false, true], "memory is not counted");
 }

@@ -9,6 +9,7 @@ use gristmill::check::{self, BytesRead, CheckContext, CheckOptions, Outcome, Sel
 use gristmill::cli::{Progress, When};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
+use gristmill::format::metadata_db::DatabaseReader;
 use gristmill::format::mmidx::MmidxIndex;
 use gristmill::format::npy::{ArrayHeader, Integers, Mapped};
 use gristmill::format::parquet::compare_inputs;
@@ -110,10 +111,14 @@ pub fn pool(place: &mut Place, bytes: &[u8]) -> Result<()> {
     both(&place.files("pool", &POOL, bytes))
 }
 
-/// A database beside good rows.
+/// A database, without the rows of its pool.
 pub fn database(place: &mut Place, bytes: &[u8]) -> Result<()> {
-    place.file("database/steps.npy", include_bytes!("../corpus/npy/steps.npy"));
-    both(&place.files("database", &["metadata.db"], bytes))
+    let reader = DatabaseReader::open(&place.file("metadata.db", bytes))?;
+    let damage = reader.damage().map(drop);
+    let count = reader.run_count().map(drop);
+    let runs = reader.runs(|run| reader.run(run.id).map(drop)).and_then(|run| run);
+    let session = reader.session_keys(|key, _| reader.session(key).map(drop)).and_then(|key| key);
+    Ok(damage.and(count).and(runs).and(session)?)
 }
 
 pub fn puzzle_set(place: &mut Place, bytes: &[u8]) -> Result<()> {

@@ -15,7 +15,8 @@ pub fn watch() {
             caught(panic);
             let is_ours = panic.location().is_some_and(|place| {
                 let file = place.file();
-                !file.contains("/registry/") && !file.contains("/rustc/")
+                let is_of_a_crate = file.contains("/registry/") || file.contains("/rustlib/");
+                file.starts_with("lib/") || (file.contains("/lib/") && !is_of_a_crate)
             });
             if is_ours {
                 eprintln!("{panic}");

@@ -1,6 +1,6 @@
 //! Where the bytes of an input are files: a directory in memory, which all inputs of a thread use.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,8 +13,8 @@ const MEMORY: &str = "/dev/shm";
 
 pub struct Place {
     directory: TempDir,
-    /// The files that are there.
-    there: BTreeSet<PathBuf>,
+    /// The files that are there, with what is in them: most inputs change one of several.
+    there: BTreeMap<PathBuf, Vec<u8>>,
 }
 
 impl Place {
@@ -23,17 +23,22 @@ impl Place {
             true => TempDir::new_in(MEMORY),
             false => TempDir::new(),
         };
-        Place { directory: directory.expect("a directory"), there: BTreeSet::new() }
+        Place { directory: directory.expect("a directory"), there: BTreeMap::new() }
     }
 
     /// The bytes as a file of this name.
     pub fn file(&mut self, name: &str, bytes: &[u8]) -> PathBuf {
         let path = self.directory.path().join(name);
-        if !self.there.contains(&path) {
+        let there = self.there.entry(path.clone()).or_insert_with(|| {
             fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+            Vec::new()
+        });
+        // One that is new is written even if it is empty.
+        if there != bytes || bytes.is_empty() {
+            fs::write(&path, bytes).expect("a file");
+            there.clear();
+            there.extend_from_slice(bytes);
         }
-        fs::write(&path, bytes).expect("a file");
-        self.there.insert(path.clone());
         path
     }
 
@@ -51,7 +56,7 @@ impl Place {
 
     fn remove(&mut self, name: &str) {
         let path = self.directory.path().join(name);
-        if self.there.remove(&path) {
+        if self.there.remove(&path).is_some() {
             fs::remove_file(&path).expect("a file");
         }
     }

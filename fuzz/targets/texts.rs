@@ -30,12 +30,8 @@ pub fn messages(_: &mut Place, bytes: &[u8]) -> Result<()> {
             end: segment.end,
         });
         let mut spans = Vec::new();
-        let spanned = Spans::synth_kd_v1(&[]).append(
-            segments,
-            tokens.len(),
-            Alignment::Label,
-            &mut spans,
-        );
+        let spanned =
+            Spans::synth_kd_v1(&[]).append(segments, tokens.len(), Alignment::Label, &mut spans);
         assert!(spanned.is_ok() && loss_mask(&spans).len() == tokens.len(), "{spanned:?}");
         let _ = decode(tokens);
     }
