@@ -3,11 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use super::frames::ValidPrefix;
 use super::{Prefix, PrefixSet};
 use crate::check::inventory::{self, name_of};
-use crate::check::repeats::{Repeats, hash};
+use crate::check::repeats::{Repeats, first_and_others, hash};
 use crate::check::{At, Findings, checks};
 use crate::error::Result;
 use crate::files;
@@ -78,7 +79,7 @@ impl IdChecker {
         }
         let Some(tokens) = valid.datasets.first() else { return Ok(()) };
         let set = self.files.len() - 1;
-        let mut rows = file.read(0..sequences)?;
+        let mut rows = file.read(slice::from_ref(&(0..sequences)))?;
         for (number, length) in (0..).zip(tokens.lengths()) {
             let length = length?;
             rows.next(|identity, tokens| -> Result<()> {
@@ -122,8 +123,8 @@ impl IdChecker {
             notes.push(format!("{with} of {all} prefixes have ids"));
         }
         let files = &self.files;
-        self.repeats.unwrap_or_default().candidates(|places| {
-            let [first, others @ ..] = places else { return Ok(()) };
+        self.repeats.unwrap_or_default().candidates(|earlier, places| {
+            let Some((first, others)) = first_and_others(earlier, places) else { return Ok(()) };
             for place in others {
                 let name = match first.set == place.set {
                     true => String::new(),

@@ -10,22 +10,25 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::arrow::{ArrowWriter, ProjectionMask};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
+use parquet::schema::types::{SchemaDescriptor, Type};
 use serde_json::{Value, json};
 
 pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
-use crate::cli::{PendingFile, publish_file};
+use crate::cli::{PendingFile, publish_file, runs_within};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -108,32 +111,36 @@ impl ParquetFile {
         Ok(sha256_hex(&footer))
     }
 
-    /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
-    /// With `columns` only those (they must be top-level columns of the schema).
+    /// The rows of ascending runs in batches of about 1 MiB; only the row groups that overlap are
+    /// read. With `columns` only those (they must be top-level columns of the schema).
     pub fn read(
         &self,
-        rows: Range<u64>,
+        runs: &[Range<u64>],
         columns: Option<&[String]>,
         text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
-        caught(|| self.read_unguarded(rows, columns, text)).map_err(ParquetError::General)?
+        caught(|| self.read_unguarded(runs, columns, text)).map_err(ParquetError::General)?
     }
 
     fn read_unguarded(
         &self,
-        rows: Range<u64>,
+        runs: &[Range<u64>],
         columns: Option<&[String]>,
         text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
         let metadata = self.metadata.metadata();
         let mut row_groups = Vec::new();
-        let (mut start, mut offset) = (0u64, None);
-        let mut bytes = 0u64;
+        // The runs, counted in the rows of these row groups alone.
+        let mut inside: Vec<Range<usize>> = Vec::new();
+        let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
         for (index, group) in metadata.row_groups().iter().enumerate() {
             let end = start.saturating_add(group.num_rows() as u64);
-            if start < rows.end && rows.start < end {
+            let own = runs_within(runs, &(start..end));
+            if !own.is_empty() {
                 row_groups.push(index);
-                offset.get_or_insert(rows.start.saturating_sub(start));
+                inside
+                    .extend(own.iter().map(|r| (rows + r.start) as usize..(rows + r.end) as usize));
+                rows += end - start;
                 bytes = group
                     .columns()
                     .iter()
@@ -146,39 +153,97 @@ impl ParquetFile {
             }
             start = end;
         }
-        let wanted = rows.end.min(start).saturating_sub(rows.start);
+        let wanted = inside.iter().map(|run| run.len() as u64).sum::<u64>();
         let row_bytes = (bytes / wanted.max(1)).max(1);
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
         let file = self.file.clone();
         let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_text(text)?)
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.decoded_as(text)?)
                 .with_batch_size(batch_rows.min(batches::DECODED_ROWS) as usize)
-                .with_row_groups(row_groups)
-                .with_offset(offset.unwrap_or(0) as usize)
-                .with_limit(wanted as usize);
+                .with_row_groups(row_groups);
+        builder = match inside.as_slice() {
+            [] => builder.with_limit(0),
+            [_] => {
+                let first = inside.first().map_or(0, |run| run.start);
+                builder.with_offset(first).with_limit(wanted as usize)
+            }
+            _ => {
+                let chosen =
+                    RowSelection::from_consecutive_ranges(inside.into_iter(), rows as usize);
+                builder.with_row_selection(chosen)
+            }
+        };
         if let Some(names) = columns {
             let schema = self.metadata.parquet_schema();
             let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));
             builder = builder.with_projection(mask);
         }
         let decoder = builder.build()?;
-        let schema = decoder.schema();
-        Ok(ParquetBatches::new(self.file.clone(), decoder, schema, batch_rows))
+        let text_schema = match text {
+            Text::Plain => decoder.schema(),
+            Text::Bytes => {
+                let schema = self.schema();
+                let is_read = |field: &&FieldRef| decoder.schema().index_of(field.name()).is_ok();
+                let fields = schema.fields().iter().filter(is_read);
+                let fields = fields.map(|field| viewed(field, DataType::Utf8View));
+                SchemaRef::new(Schema::new(fields.collect::<Fields>()))
+            }
+        };
+        Ok(ParquetBatches::new(self.file.clone(), decoder, text_schema, batch_rows))
     }
 
-    /// The footer, with text and bytes taken so.
-    fn with_text(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
+    /// The footer, with text taken so.
+    fn decoded_as(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
         if text == Text::Plain {
             return Ok(self.metadata.clone());
         }
         let schema = self.schema();
-        let fields: Fields = schema.fields().iter().map(viewed).collect();
-        if fields == *schema.fields() {
-            return Ok(self.metadata.clone());
-        }
+        let fields = schema.fields().iter().map(|field| viewed(field, DataType::BinaryView));
+        let fields: Fields = fields.collect();
         let schema = SchemaRef::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
         let options = ArrowReaderOptions::new().with_schema(schema);
-        ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
+        ArrowReaderMetadata::try_new(without_text(self.metadata.metadata())?, options)
+    }
+}
+
+/// A footer that says nothing of what is text, so that all of it is bytes.
+fn without_text(footer: &ParquetMetaData) -> Result<Arc<ParquetMetaData>, ParquetError> {
+    let file = footer.file_metadata();
+    let schema = Arc::new(bytes_type(file.schema())?);
+    let file = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_string),
+        None,
+        Arc::new(SchemaDescriptor::new(schema)),
+        None,
+    );
+    Ok(Arc::new(ParquetMetaData::new(file, footer.row_groups().to_vec())))
+}
+
+fn bytes_type(of: &Type) -> Result<Type, ParquetError> {
+    let info = of.get_basic_info();
+    let id = info.has_id().then(|| info.id());
+    match of {
+        Type::PrimitiveType { physical_type: PhysicalType::BYTE_ARRAY, .. } => {
+            Type::primitive_type_builder(info.name(), PhysicalType::BYTE_ARRAY)
+                .with_repetition(info.repetition())
+                .with_id(id)
+                .build()
+        }
+        Type::PrimitiveType { .. } => Ok(of.clone()),
+        Type::GroupType { fields, .. } => {
+            let fields = fields.iter().map(|field| Ok(Arc::new(bytes_type(field)?)));
+            let mut group = Type::group_type_builder(info.name())
+                .with_fields(fields.collect::<Result<_, ParquetError>>()?)
+                .with_converted_type(info.converted_type())
+                .with_logical_type(info.logical_type_ref().cloned())
+                .with_id(id);
+            if info.has_repetition() {
+                group = group.with_repetition(info.repetition());
+            }
+            group.build()
+        }
     }
 }
 
@@ -187,17 +252,35 @@ impl ParquetFile {
 pub enum Text {
     /// As the schema has them.
     Plain,
-    /// As views into the decoded pages: a text that many rows share is in memory once.
-    Views,
+    /// As views into the decoded pages (a text that many rows share is in memory once), of bytes
+    /// that may be no text.
+    Bytes,
 }
 
-/// A field whose text and bytes, also those in lists and structs, are views.
-fn viewed(field: &FieldRef) -> FieldRef {
+/// A field whose text and bytes, also those in lists and structs, are views: those of text are `text`.
+fn viewed(field: &FieldRef, text: DataType) -> FieldRef {
     let data_type = match field.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => text,
         DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
-        DataType::List(item) => DataType::List(viewed(item)),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(viewed).collect()),
+        DataType::List(item) => DataType::List(viewed(item, text)),
+        DataType::LargeList(item) => DataType::LargeList(viewed(item, text)),
+        DataType::ListView(item) => DataType::ListView(viewed(item, text)),
+        DataType::LargeListView(item) => DataType::LargeListView(viewed(item, text)),
+        DataType::FixedSizeList(item, length) => {
+            DataType::FixedSizeList(viewed(item, text), *length)
+        }
+        DataType::Map(entries, sorted) => DataType::Map(viewed(entries, text), *sorted),
+        DataType::Dictionary(keys, values) if text == DataType::BinaryView => {
+            let values = match values.as_ref() {
+                DataType::Utf8 => DataType::Binary,
+                DataType::LargeUtf8 => DataType::LargeBinary,
+                other => other.clone(),
+            };
+            DataType::Dictionary(keys.clone(), Box::new(values))
+        }
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|field| viewed(field, text.clone())).collect())
+        }
         _ => return field.clone(),
     };
     FieldRef::new(field.as_ref().clone().with_data_type(data_type))
