@@ -28,7 +28,7 @@ pub fn tokens(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let alignment = if bytes.len().is_multiple_of(2) { Alignment::Label } else { Alignment::Token };
     let masking = Masking { spans: Spans::synth_kd_v1(&[]), alignment };
     records(&path, &TOKENS, &mut |batch| masking.mask(batch))?;
-    records(&path, &TOKENS, &mut decode)
+    records(&path, &TOKENS, &mut |batch| decode(batch, alignment))
 }
 
 pub fn conversations(place: &mut Place, bytes: &[u8]) -> Result<()> {
