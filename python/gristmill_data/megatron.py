@@ -84,6 +84,7 @@ class SynthKDDataset(GPTDataset):
     def build_low_level_dataset(dataset_path: str, config: GPTDatasetConfig) -> IndexedDataset:
         """Checks the triple first: the errors of IndexedDataset do not say what is wrong where."""
         index = _check(_prefix_of(dataset_path))
+        _check_counts(dataset_path, index["tokens"], config)
         dataset = GPTDataset.build_low_level_dataset(dataset_path, config)
         dataset._checked_triple = index
         return dataset
@@ -255,6 +256,18 @@ def _check(prefix: str) -> dict[str, Index]:
     if index["tokens"].bin_bytes == 0:
         raise TripleError(index["tokens"].bin_path, "has no tokens to draw samples from")
     return index
+
+
+def _check_counts(dataset_path: str, tokens: Index, config: GPTDatasetConfig) -> None:
+    """Counts of the config stand for those in the file, which Megatron then does not read."""
+    if not config.sequences_per_dataset:
+        return
+    given = tuple(config.sequences_per_dataset.get(dataset_path, ()))
+    found = (len(tokens), len(tokens.documents))
+    if given != found:
+        stated = f"{given[0]} and {given[1]}" if len(given) == 2 else "nothing about it"
+        cause = f"has {found[0]} sequences and {found[1]} document indices"
+        raise TripleError(tokens.path, f"{cause}; sequences_per_dataset says {stated}")
 
 
 def _check_opened(dataset: IndexedDataset, tokens: Index) -> None:
