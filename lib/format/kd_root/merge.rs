@@ -149,7 +149,8 @@ fn join_ids(
     for (file, tokens) in found.into_iter().zip(tokens) {
         let sequences = tokens.index.sequences;
         let file = file.map(|file| file.of_sequences(sequences)).transpose()?;
-        let mut rows = file.map(|file| file.read(0..sequences)).transpose()?;
+        let mut rows =
+            file.map(|file| file.read(std::slice::from_ref(&(0..sequences)))).transpose()?;
         for length in tokens.lengths() {
             let length = length?;
             match &mut rows {
