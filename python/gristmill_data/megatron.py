@@ -1,9 +1,10 @@
 """SynthKDDataset: Megatron's GPT dataset over triples, for BlendedMegatronDatasetBuilder.
 
-    from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder
+    from megatron.core.datasets import blended_megatron_dataset_builder as builder
     from gristmill_data.megatron import SynthKDDataset
 
-    builder = BlendedMegatronDatasetBuilder(SynthKDDataset, [n_train, n_valid, n_test], on_rank, config)
+    sizes = [n_train, n_valid, n_test]
+    built = builder.BlendedMegatronDatasetBuilder(SynthKDDataset, sizes, on_rank, config).build()
 
 Samples, index caches and their names are those of vpMoE's class of this name, for the same config
 (a plain GPTDatasetConfig); Megatron's own code makes the indices. On top of it the files are
@@ -47,8 +48,9 @@ class SynthKDDataset(GPTDataset):
 
     Two options, as keywords or, through Megatron's builder, as attributes set on the config:
     `rebuild_stale_cache` (False) builds an index anew that is not of these data, and
-    `check_contents` (True) checks each sequence when it is first touched: values of the masks, token
-    ids, the place of EOD, masks against the messages. Without it only the masks' values are checked.
+    `check_contents` (True) checks each sequence when it is first touched: values of the masks,
+    token ids, the place of EOD, masks against the messages. Without it only the values of the masks
+    are checked.
 
     Raises TripleError, StaleCacheError, FileNotFoundError; ValueError for a path that does not end
     in `_tokens`.
@@ -90,7 +92,7 @@ class SynthKDDataset(GPTDataset):
         return dataset
 
     def __getitem__(self, idx: int | None) -> dict[str, torch.Tensor]:
-        parts = self._parts(0 if idx is None else idx)
+        parts = self.parts_of(0 if idx is None else idx)
         self._check_parts(parts)
         pad = self._pad_token_id
         text = self._gather(self.dataset, parts, pad)
@@ -146,8 +148,9 @@ class SynthKDDataset(GPTDataset):
             self.masks_and_position_ids_are_cached = True
         return attention_mask, position_ids
 
-    def _parts(self, idx: int) -> list[_Part]:
-        """What sample `idx` is made of."""
+    def parts_of(self, idx: int) -> list[_Part]:
+        """What sample `idx` is cut from: of each sequence the offset and the number of tokens, None
+        for all that follow."""
         if self.shuffle_index is None:  # config.defer_npy_index_mmap
             self.shuffle_index = np.load(self.path_to_shuffle_index, mmap_mode="r")
             self.sample_index = np.load(self.path_to_sample_index, mmap_mode="r")

@@ -409,7 +409,7 @@ class RefusalTest(InDirectory):
             dataset = self.build()
             good = 0
             for index in range(len(dataset)):
-                touched = any(document == 2 for document, _, _ in dataset._parts(index))
+                touched = any(document == 2 for document, _, _ in dataset.parts_of(index))
                 if not touched:
                     dataset[index]
                     good += 1
