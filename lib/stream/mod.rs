@@ -17,6 +17,7 @@ mod output;
 mod parquet_source;
 mod reader;
 mod slices;
+mod texts;
 mod validity;
 mod writer;
 
@@ -25,6 +26,7 @@ use std::fs::File;
 pub use conform::Conform;
 pub use input::open_bytes;
 pub use ndjson_reader::project;
+pub use ndjson_writer::json_member;
 pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
 pub use writer::Writer;

@@ -9,9 +9,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, SchemaRef};
 
 use super::conform::{Conform, index_of};
-use super::validity::{Run, runs};
+use super::texts::restored;
+use super::validity::{Refused, Run, runs};
 use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
-use crate::cli::{Rejected, Rejection};
+use crate::cli::Rejection;
 use crate::error::{Error, Kind, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 
@@ -64,9 +65,9 @@ impl ParquetSource {
             return Err(Error::data(cause).at(&self.name));
         }
         let runs: Vec<Range<u64>> = self.runs.iter().cloned().collect();
-        let batches = self.file.read(&runs, Some(&columns), Text::Views);
+        let batches = self.file.read(&runs, Some(&columns), Text::Bytes);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
-        let conform = Conform::new(batches.schema(), schema)
+        let conform = Conform::new(batches.text_schema(), schema)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conform))
     }
@@ -106,6 +107,7 @@ impl RecordSource for ParquetSource {
                 _ => error,
             });
             let batch = batch.map_err(|error| error.at(&self.name))?;
+            let batch = restored(&batch, decoded.text_schema()).unwrap_or(batch);
             self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
         }
         self.runs.retain(|run| !run.is_empty());
@@ -164,9 +166,9 @@ pub(super) fn batches(
             origin.goes_on(row, name, number);
         }
         let mut batch = Batch::of_records(records, origin);
-        for (reason, number) in refused.into_iter().zip(&mut numbers) {
+        for (Refused { reason, input }, number) in refused.into_iter().zip(&mut numbers) {
             let place = Place { source: name.clone(), position: Position::Record(number) };
-            batch.rejected.push(Rejection { place, id: None, reason, input: Rejected::Nothing });
+            batch.rejected.push(Rejection { place, id: None, reason, input });
         }
         batch
     };
