@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::walk::{self, WalkError};
@@ -23,6 +24,14 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(all)
+}
+
+/// The I-th of N contiguous parts of the files: all have as many, but that the first may have one more.
+pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
+    let (index, count) = (shard.index, shard.count.max(1));
+    let (each, more) = (files.len() as u64 / count, files.len() as u64 % count);
+    let start = |index: u64| (index * each + index.min(more)) as usize;
+    files.get(start(index)..start(index + 1)).unwrap_or_default()
 }
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -11,6 +11,7 @@ pub mod parquet;
 pub mod pools;
 pub mod puzzle_dir;
 pub mod raw_games;
+pub mod synth_shards;
 pub mod unchanged;
 
 use std::path::{Path, PathBuf};
