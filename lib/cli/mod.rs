@@ -33,7 +33,7 @@ pub use publish::{
     refuse_existing_file, refuse_half_published,
 };
 pub use rejects::{Rejected, Rejection, Rejects};
-pub use signals::{heed_lost_pages, survive_closed_pipes};
+pub use signals::{PassedSignals, heed_lost_pages, pass_signals_to, survive_closed_pipes};
 pub use tool::{NoStream, Tool, WithoutEffect};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,

@@ -54,6 +54,10 @@ pub(super) fn cut_inputs(
             kinds[0]
         )));
     }
+    if matches!(slice, Slice::Range { .. }) && kinds.contains(&"NDJSON") {
+        let cause = format!("--slice {slice}: NDJSON is cut at bytes, its records are not counted");
+        return Err(Error::usage(cause).hint("--slice I/N"));
+    }
     let wanted = slice.of(sizes.iter().sum());
     if kinds.first() != Some(&"NDJSON") {
         *total = Some(wanted.end - wanted.start);
