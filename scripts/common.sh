@@ -83,7 +83,10 @@ finish_root() {
     finish_arguments "$@"
     need_filters ds-plan ${check:+ds-check}
     # Done before, and the parts deleted: a scheduler may call this again.
-    [[ -e $root/tasks || ! -f $root/manifest.json ]] || return 0
+    if [[ ! -e $root/tasks ]]; then
+        ds-plan status "$root" >/dev/null && return
+        exit
+    fi
     local input
     input=$(ds-plan input "$root") || exit
     run ds-plan finish "$root" "${tasks[@]}" --jobs "$jobs" ${quiet:+"$quiet"} || exit

@@ -8,7 +8,8 @@ pub fn apportion(sources: &[Weight], tasks: u64) -> Vec<u64> {
     let mut counts = vec![1u64; sources.len()];
     for _ in sources.len() as u64..tasks {
         let growing = (0..sources.len()).filter(|&i| counts[i] < sources[i].units);
-        let size = |i: &usize| u128::from(sources[*i].bytes.max(1)) * SCALE / u128::from(counts[*i]);
+        let size =
+            |i: &usize| u128::from(sources[*i].bytes.max(1)) * SCALE / u128::from(counts[*i]);
         // Of equal ones the first.
         let Some(largest) = growing.rev().max_by_key(size) else { break };
         counts[largest] += 1;

@@ -4,20 +4,29 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use serde_json::Value;
+
 use super::state::{State, states};
 use super::{Plan, PlanSource, TaskList};
 use crate::batch::input_manifest;
 use crate::cli::{Flow, TargetLock, ordered_map};
 use crate::error::{Error, Result};
 use crate::format::kd_root::{
-    BuildRun, KdPart, KdRootManifest, RootSettings, ShardJoin, manifest_in_root,
+    BuildRun, KdPart, KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin,
+    manifest_in_root,
 };
+use crate::format::{json_file, pack};
 
 /// How many tasks that are not done an error names.
 const SHOWN: usize = 20;
 
 /// The parts of a plan in their order; fails, and names them, if some are not done.
-pub fn parts(plan: &Plan, root: &Path, list: Option<&Path>, jobs: NonZeroUsize) -> Result<Vec<PathBuf>> {
+pub fn parts(
+    plan: &Plan,
+    root: &Path,
+    list: Option<&Path>,
+    jobs: NonZeroUsize,
+) -> Result<Vec<PathBuf>> {
     plan.check_build()?;
     if let Some(list) = list {
         TaskList::read(list, plan)?.check_whole(list, plan)?;
@@ -65,6 +74,13 @@ pub fn finish(
     let manifest = KdRootManifest::collect(root, &settings, BuildRun::since(start))?;
     manifest.publish(root, &lock)?;
     Ok(manifest)
+}
+
+/// Whether a root without a plan is whole: its parts were deleted after it was joined and checked.
+pub fn is_finished(root: &Path) -> Result<bool> {
+    let manifest: Option<Value> = json_file::if_there(&root.join(MANIFEST), json_file::read)?;
+    let schema = manifest.as_ref().and_then(|manifest| manifest.get("schema_version")?.as_str());
+    Ok([ROOT_SCHEMA, pack::SCHEMA].map(Some).contains(&schema))
 }
 
 impl Plan {

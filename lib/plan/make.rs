@@ -77,7 +77,8 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     }
     let old = old.filter(|old| old.sizing == sizing);
     let looked = look(request)?;
-    plan.task_bytes = old.as_ref().map_or_else(|| task_bytes(&looked, sizing), |old| old.task_bytes);
+    plan.task_bytes =
+        old.as_ref().map_or_else(|| task_bytes(&looked, sizing), |old| old.task_bytes);
     let counts = counts(&looked, sizing, old.as_ref(), plan.task_bytes);
     for (Looked { mut source, weights, units }, count) in looked.into_iter().zip(counts) {
         let planned = old.iter().flat_map(|old| &old.sources).find(|old| old.is_same(&source));
@@ -190,7 +191,8 @@ fn task_bytes(looked: &[Looked], sizing: Sizing) -> u64 {
     match sizing {
         Sizing::BytesPerTask(bytes) => bytes,
         Sizing::Tasks(tasks) => {
-            let sum: u128 = looked.iter().map(|looked| bytes_of(&looked.weights, looked.units)).sum();
+            let sum: u128 =
+                looked.iter().map(|looked| bytes_of(&looked.weights, looked.units)).sum();
             u64::try_from(sum.div_ceil(u128::from(tasks.max(1)))).unwrap_or(u64::MAX)
         }
         Sizing::RowsPerTask(_) => 0,

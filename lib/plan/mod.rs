@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use finish::{finish, parts};
+pub use finish::{finish, is_finished, parts};
 pub use list::{TaskList, line};
 pub use make::{PlanRequest, Sizing, make};
 pub use products::Product;

@@ -32,22 +32,23 @@ pub fn run(root: &Path, id: &str, name: &str) -> Result<()> {
     }
     let lock = task.lock(root)?;
     task.forget_failure(root)?;
-    let (status, messages) = task.make(root)?;
-    let failure = match (status.code(), status.success()) {
-        (_, true) => {
-            return task.source.check(&plan).and_then(|()| task.finished(root));
+    let (mut status, mut messages) = task.make(root, files::exists(&task.manifest(root))?)?;
+    // Another copy of the task may have made the part meanwhile, and refused it to this one.
+    if !status.success() && files::exists(&task.manifest(root))? {
+        if task.state(root, false)? == State::Done {
+            return Ok(());
         }
-        (Some(code @ (1 | 2 | 75)), _) => Failure {
-            tool: "task".to_string(),
-            exit_code: code as u8,
-            message: messages.back().cloned().unwrap_or_default(),
-        },
-        _ => Failure {
-            tool: "task".to_string(),
-            exit_code: Kind::Unavailable.exit_code(),
-            message: messages.back().cloned().unwrap_or_else(|| format!("{status}")),
-        },
+        (status, messages) = task.make(root, true)?;
+    }
+    if status.success() {
+        return task.source.check(&plan).and_then(|()| task.finished(root));
+    }
+    let exit_code = match status.code() {
+        Some(code @ (1 | 2)) => code as u8,
+        _ => Kind::Unavailable.exit_code(),
     };
+    let message = messages.back().cloned().unwrap_or_else(|| format!("{status}"));
+    let failure = Failure { tool: "task".to_string(), exit_code, message };
     messages.iter().for_each(|line| cli::tell(line));
     if messages.is_empty() {
         cli::tell(&format!("ds-plan: {name}: ended with {status}"));
@@ -59,8 +60,8 @@ pub fn run(root: &Path, id: &str, name: &str) -> Result<()> {
 
 impl Task<'_> {
     /// Runs the pipeline: how it ended, and the last of what it said.
-    fn make(&self, root: &Path) -> Result<(ExitStatus, VecDeque<String>)> {
-        let mut child = self.spawn(root)?;
+    fn make(&self, root: &Path, overwrite: bool) -> Result<(ExitStatus, VecDeque<String>)> {
+        let mut child = self.spawn(root, overwrite)?;
         let passing = cli::pass_signals_to(child.id()).map_err(|e| Error::io("signals", &e))?;
         let mut messages = VecDeque::new();
         for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
@@ -75,13 +76,15 @@ impl Task<'_> {
         Ok((status?, messages))
     }
 
-    fn spawn(&self, root: &Path) -> Result<Child> {
+    fn spawn(&self, root: &Path, overwrite: bool) -> Result<Child> {
         let plan = self.plan;
         let part = std::path::absolute(self.part(root)).map_err(|e| Error::io(root, &e))?;
         let mut command = Command::new("bash");
         command.arg(&plan.script).arg("slice").arg(&self.source.path).arg(&part);
         command.args(["--name", &self.source.name, "--slice", &self.slice().to_string()]);
-        for (flag, limit) in [("--max-rows", self.source.rows), ("--max-tokens", self.source.tokens)] {
+        for (flag, limit) in
+            [("--max-rows", self.source.rows), ("--max-tokens", self.source.tokens)]
+        {
             if let Some(limit) = limit {
                 command.args([flag, &limit.to_string()]);
             }
@@ -89,7 +92,7 @@ impl Task<'_> {
         command.args(&plan.options);
         // A part of another plan, or of a source that has changed, is replaced. (Without this flag
         // the later of two copies of a task leaves what the first has made.)
-        if files::exists(&self.manifest(root))? {
+        if overwrite {
             command.arg("--overwrite");
         }
         command.current_dir(&plan.directory).env("PATH", path_with_own_directory());

@@ -118,9 +118,8 @@ impl Task<'_> {
         }
         let failed: Option<FailedRun> =
             json_file::if_there(&directory.join(FAILED), json_file::read_all)?;
-        let of_this = |run: &FailedRun| {
-            run.plan == self.plan.id && run.input == self.source.identity
-        };
+        let of_this =
+            |run: &FailedRun| run.plan == self.plan.id && run.input == self.source.identity;
         if let Some(run) = failed.filter(of_this) {
             let FailedRun { exit_code, host, message, .. } = run;
             return Ok(State::Failed(format!("exit {exit_code} on {host}: {message}")));
@@ -195,7 +194,9 @@ impl Task<'_> {
     pub(super) fn forget_failure(&self, root: &Path) -> Result<()> {
         let path = self.directory(root).join(FAILED);
         match std::fs::remove_file(&path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(Error::write(shown(&path), &e)),
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::write(shown(&path), &e))
+            }
             _ => Ok(()),
         }
     }
@@ -208,7 +209,8 @@ impl Task<'_> {
         std::fs::create_dir_all(&directory).map_err(failed)?;
         let file = open_lock(&directory.join(LOCK), true).map_err(failed)?;
         let _ = file.lock_shared();
-        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty()).map_err(|e| failed(e.into()))?;
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())
+            .map_err(|e| failed(e.into()))?;
         Ok(file)
     }
 }

@@ -8,8 +8,6 @@ use clap::{Args as Arguments, Parser, Subcommand};
 
 use gristmill::cli::{self, Tool};
 use gristmill::error::{Error, Result, shown};
-use gristmill::files;
-use gristmill::format::kd_root::MANIFEST;
 use gristmill::plan::{
     self, Plan, PlanLimits, PlanRequest, Product, Sizing, State, TaskList, line, make,
 };
@@ -232,7 +230,7 @@ fn status(of: &TasksArgs, todo: bool) -> Result<()> {
 
 /// The status of a root whose plan was deleted with its parts, after it was joined and checked.
 fn finished(of: &TasksArgs) -> Result<()> {
-    if !files::is_file(&of.root.join(MANIFEST))? {
+    if !plan::is_finished(&of.root)? {
         return Plan::read(&of.root).map(|_| ());
     }
     let names = of.tasks.as_deref().map(TaskList::names_in).transpose()?.unwrap_or_default();

@@ -59,7 +59,8 @@ impl ShardJoin<'_> {
         let mut part = self.describe(&parts)?;
         let mut files = Vec::new();
         for split in SPLITS {
-            let of = |(root, part): (&PathBuf, &Arc<KdPart>)| MergeInput::in_root(root, part, split);
+            let of =
+                |(root, part): (&PathBuf, &Arc<KdPart>)| MergeInput::in_root(root, part, split);
             let inputs: Result<Vec<MergeInput>> = self.parts.iter().zip(&parts).map(of).collect();
             let ids = ids_in_root(self.root, split, self.name);
             let prefix = self.root.join(split).join(self.name);

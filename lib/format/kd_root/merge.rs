@@ -42,7 +42,12 @@ impl InputPart {
         let split = part.splits.get(name).cloned();
         let missing = || Error::data(format!("has no split {name:?}")).at(path);
         let split = split.ok_or_else(missing)?;
-        Ok(InputPart { path: path.to_path_buf(), part: part.clone(), name: name.to_string(), split })
+        Ok(InputPart {
+            path: path.to_path_buf(),
+            part: part.clone(),
+            name: name.to_string(),
+            split,
+        })
     }
 }
 
