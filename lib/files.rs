@@ -38,6 +38,24 @@ pub fn is_file(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_file()))
 }
 
+/// A member of a dataset, if there is one. A FIFO, a device, a directory or a link to nothing in
+/// its place is an error: it is not read, and what it stands for is not missing either.
+pub fn member(path: &Path) -> Result<Option<Metadata>> {
+    match metadata(path)? {
+        Some(found) => {
+            regular(&found).map_err(|error| Error::io(path, &error))?;
+            Ok(Some(found))
+        }
+        None if link_metadata(path)?.is_some() => Err(Error::data("is a link to nothing").at(path)),
+        None => Ok(None),
+    }
+}
+
+/// Whether a member of a dataset is there.
+pub fn is_member(path: &Path) -> Result<bool> {
+    Ok(member(path)?.is_some())
+}
+
 pub fn is_directory(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_dir()))
 }
@@ -49,8 +67,13 @@ const MOST_WHOLE: u64 = 1 << 30;
 /// device may never end.
 pub fn open_member(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    match file.metadata()? {
-        found if found.is_file() => Ok(file),
+    regular(&file.metadata()?)?;
+    Ok(file)
+}
+
+fn regular(found: &Metadata) -> io::Result<()> {
+    match found {
+        found if found.is_file() => Ok(()),
         found if found.is_dir() => Err(ErrorKind::IsADirectory.into()),
         _ => Err(io::Error::new(ErrorKind::InvalidInput, "is no regular file")),
     }
@@ -174,5 +197,11 @@ mod tests {
         assert!(paths_in(&at("none")).is_err() && paths_in(&at("file")).is_err());
         assert!(paths_if_there(&at("none")).unwrap().is_empty());
         assert!(paths_if_there(&at("file")).unwrap().is_empty());
+        assert!(is_member(&at("file")).unwrap() && !is_member(&at("none")).unwrap());
+        for (name, cause) in [("", "is a directory"), ("dead", "is a link to nothing")] {
+            assert_eq!(is_member(&at(name)).unwrap_err().cause(), cause);
+            assert!(open_member(&at(name)).is_err());
+        }
+        assert_eq!(member(Path::new("/dev/null")).unwrap_err().cause(), "is no regular file");
     }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need (a Python venv with the independent implementations) and runs them
-# all: format, lints, unit tests, and the binaries on real input.
+# Installs what the tests need (Python venvs with the independent implementations and with torch)
+# and runs them all: format, lints, unit tests, and the binaries on real input.
 #
 # GRISTMILL_DATA names the directory of reference data; if it is unset, tests that need it are
 # skipped, with a line that says so. Arguments go to cargo test.
@@ -9,6 +9,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/venv.sh
 export GRISTMILL_PYTHON=$PWD/target/venv/bin/python
+if [[ -x target/venv-torch/bin/python ]]; then
+    export GRISTMILL_TORCH_PYTHON=$PWD/target/venv-torch/bin/python
+fi
 
 cargo fmt --check
 cargo clippy --release --all-targets -- -D warnings

@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
-# Makes target/venv unless it is there: the independent implementations that tests and benchmarks
-# compare with.
+# Makes the Python environments of the tests and benchmarks, unless they are there:
+#   target/venv        the independent implementations that tests compare with
+#   target/venv-torch  torch and Megatron's dataset classes, for the tests of python/
+# The second has a torch that is already on the machine, by default Debian's python3-torch, built
+# for numpy 1; it is installed if this may be done. Without torch there is no second venv, one line
+# says so, and the tests that need it are skipped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,4 +14,41 @@ if ! cmp -s tests/requirements.txt "$venv/installed.txt"; then
     python3 -m venv "$venv"
     "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
     cp tests/requirements.txt "$venv/installed.txt"
+fi
+
+# The first Python of the machine that has torch.
+python_with_torch() {
+    local python
+    for python in /usr/bin/python3 python3; do
+        if "$python" -c 'import torch' 2>/dev/null; then
+            echo "$python"
+            return
+        fi
+    done
+    return 1
+}
+
+install_torch() {
+    [[ $(id -u) == 0 ]] && command -v apt-get >/dev/null || return 1
+    export DEBIAN_FRONTEND=noninteractive
+    { apt-get update && apt-get install -y python3-torch; } >target/apt-torch.log 2>&1
+}
+
+torch_venv=target/venv-torch
+shim=$PWD/python/tests
+stamp=$(cat tests/requirements-torch.txt; echo "$shim")
+if [[ $(cat "$torch_venv/installed.txt" 2>/dev/null) == "$stamp" ]]; then
+    exit
+fi
+rm -rf "$torch_venv"
+if python=$(python_with_torch) || { install_torch && python=$(python_with_torch); }; then
+    "$python" -m venv --system-site-packages --without-pip "$torch_venv"
+    # Without dependencies: the shim loads the dataset classes, which need torch and numpy only.
+    "$venv/bin/pip" --python "$torch_venv/bin/python" install --quiet \
+        --disable-pip-version-check --no-deps -r tests/requirements-torch.txt
+    site=$("$torch_venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    printf '%s\nimport megatron_shim\n' "$shim" >"$site/megatron_shim.pth"
+    echo "$stamp" >"$torch_venv/installed.txt"
+else
+    echo "scripts/venv.sh: no torch: the tests that need it are skipped (apt-get install python3-torch)" >&2
 fi

@@ -7,6 +7,7 @@ mod games;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use common::{
     Outcome, TempDir, assert_no_temporaries, bash, bash_with, bin_dir, data, files_in, oracle,
@@ -360,6 +361,45 @@ fn nothing_is_deleted_unchecked() {
     assert!(run.stderr.contains("b/steps.npy: the .npy file is cut"), "{run:?}");
     assert!(place.content() == before);
     assert!(!Path::new(&place.at("checked")).exists());
+}
+
+/// Wherever a merge is stopped, its games stand whole in the inputs or in the output.
+#[test]
+fn a_merge_that_is_stopped_loses_nothing() {
+    let place = Checkout::with_packs(Some("exit 0"));
+    let inputs =
+        || place.content().into_iter().filter(|(path, _)| !path.starts_with(place.at("out")));
+    let before: Vec<_> = inputs().collect();
+    let keep = format!("cd {} && cp -r a b kept", place.0.path().display());
+    bash(&format!("mkdir {} && {keep}", place.at("kept"))).ok();
+    let started = Instant::now();
+    place.merge("out a b --delete-inputs").ok();
+    let whole = started.elapsed();
+    for part in 0..16 {
+        let root = place.0.path().display();
+        bash(&format!("cd {root} && rm -rf a b out && cp -r kept/a kept/b .")).ok();
+        let signal = ["KILL", "TERM", "INT", "HUP"][part % 4];
+        let script = format!(
+            "cd {root} && PATH={root}/bin:/usr/bin:/bin exec timeout -s {signal} {:.3} \
+             scripts/merge-packs.sh --output out a b --delete-inputs",
+            whole.as_secs_f64() * (part + 1) as f64 / 16.0
+        );
+        let run = bash(&script);
+        if !inputs().eq(before.iter().cloned()) {
+            assert_same_packs(&place.0, "out", "expected");
+        }
+        // What a stopped merge has begun is done by the next.
+        if Path::new(&place.at("a")).exists() && Path::new(&place.at("b")).exists() {
+            bash(&format!("cd {root} && rm -rf a b && cp -r kept/a kept/b .")).ok();
+            let mut again = place.merge("out a b --overwrite --delete-inputs");
+            while again.code() == Some(75) {
+                // The filter of the stopped script still runs.
+                again = place.merge("out a b --overwrite --delete-inputs");
+            }
+            assert_eq!(again.code(), Some(0), "{signal} {part}: {run:?}, then {again:?}");
+            assert_same_packs(&place.0, "out", "expected");
+        }
+    }
 }
 
 #[test]

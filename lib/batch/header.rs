@@ -121,7 +121,7 @@ pub fn input_manifest(files: &[PathBuf], compared: bool) -> Result<Value> {
     let mut directories = files.iter().map(|file| file.parent());
     let Some(Some(directory)) = directories.next() else { return Ok(Value::Null) };
     let path = directory.join("manifest.json");
-    if !files::is_file(&path)? || directories.any(|other| other != Some(directory)) {
+    if !files::is_member(&path)? || directories.any(|other| other != Some(directory)) {
         return Ok(Value::Null);
     }
     let content = crate::files::open_member(&path).and_then(sha256_of);

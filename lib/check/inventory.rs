@@ -95,7 +95,7 @@ pub(super) fn compare<'c>(
 ) -> Result<()> {
     let mut hashed = Vec::new();
     for file in claims.into_iter().collect::<BTreeSet<_>>() {
-        match files::metadata(&file.path)?.map(|metadata| metadata.len()) {
+        match files::member(&file.path)?.map(|metadata| metadata.len()) {
             None => findings.add(checks.missing, &file.path, "is not there"),
             Some(found) if found != file.bytes => {
                 let message = format_args!("has {found} bytes, not {}", file.bytes);

@@ -111,6 +111,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             Ok(reader.with_notes(notes).with_unchanged(unchanged))
         }
         Open::Files(files_of) => {
+            let unchanged = Unchanged::of(&args.files)?;
             let mut all = Vec::new();
             for path in &args.files {
                 match is_of(path, format)? {
@@ -120,7 +121,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             }
             args.files = all;
             refuse_directories(&args.files)?;
-            Reader::open(&args, request)
+            Ok(Reader::open(&args, request)?.with_unchanged(unchanged))
         }
     }
 }

@@ -33,7 +33,13 @@ impl Unchanged {
         for path in paths.iter().filter(|path| path.as_os_str() != "-") {
             match files::is_directory(path)? {
                 true => noted.directory(path)?,
-                false => noted.note(path.clone()).and_then(|()| noted.prefix(path))?,
+                false => {
+                    // What is named alone may be a pipe.
+                    if let Some(found) = files::metadata(path)?.filter(Metadata::is_file) {
+                        noted.members.push(Noted::new(path.clone(), &found));
+                    }
+                    noted.prefix(path)?;
+                }
             }
         }
         Ok(noted)
@@ -47,7 +53,9 @@ impl Unchanged {
                     refuse_half_published(&folder.join(manifest))?;
                 }
                 let ending = file.extension().unwrap_or_default();
-                if !name.starts_with('.') && ENDINGS.iter().any(|known| ending == *known) {
+                let is_known =
+                    !name.starts_with('.') && ENDINGS.iter().any(|known| ending == *known);
+                if is_known && !files::is_directory(&file)? {
                     self.note(file)?;
                 }
             }
@@ -69,9 +77,9 @@ impl Unchanged {
         manifests.into_iter().chain(members).try_for_each(|file| self.note(file))
     }
 
-    /// Notes a file as it is now, if it is one.
+    /// Notes a member as it is now, if it is there.
     fn note(&mut self, path: PathBuf) -> Result<()> {
-        if let Some(metadata) = files::metadata(&path)?.filter(Metadata::is_file) {
+        if let Some(metadata) = files::member(&path)? {
             self.members.push(Noted::new(path, &metadata));
         }
         Ok(())

@@ -6,22 +6,24 @@
 //!
 //! Why it is not a crate: the filters need values as the text that came (`messages` travels
 //! untouched, integers are exact), byte offsets in errors, and at most a choice of Python's lenience.
-//! Beside crates, MB/s of processor time, best of 9 passes (2026-11-22, 2 cores of an AMD EPYC;
+//! Beside crates, MB/s of processor time, best of 9 and more passes (2026-11-22, 2 cores of an AMD EPYC;
 //! `json READER FILE 9` of benches/peers; tokens records with lists of integers, and conversations):
 //!
 //! | | tokens | conversations |
 //! |---|---|---|
-//! | this reader | 293 | 2,483 |
-//! | serde_json 1.0 (typed, `RawValue`) | 422 | 1,845 |
-//! | jiter 0.18 (pull) | 181 | 1,019 |
+//! | this reader | 1,161 | 2,483 |
+//! | serde_json 1.0 (typed, `RawValue`) | 312 | 1,845 |
+//! | jiter 0.18 (pull) | 191 | 1,019 |
 //!
-//! Lists of integers are the slower case: each number is scanned as text, then converted.
+//! (The two columns are of different runs; one number at a time made 293 of the 1,161.)
 
+mod integers;
 mod number;
 mod python;
 mod scan;
 mod string;
 
+pub use integers::write_integers;
 pub use number::{integer_i64, integer_u64};
 pub use python::{PythonFormatter, repr as python_repr};
 pub use string::{Str, write_string};
@@ -189,6 +191,16 @@ impl<'a> Reader<'a> {
         let (end, escaped) = scan::string_end(self.text, start)?;
         self.at = end + 1;
         Ok(Str::new(self.text, start, end, escaped))
+    }
+
+    /// Reads the integers that come next in an array, for `array`'s function: as many as are in
+    /// the form of a compact writer (a few digits, no white space) and as `take` accepts. Says
+    /// whether there was one; if not, what comes next is read as any value.
+    #[inline]
+    pub fn plain_integers(&mut self, take: impl FnMut(u32) -> bool) -> bool {
+        let end = integers::read(self.text.as_bytes(), self.at, take);
+        self.at = end.unwrap_or(self.at);
+        end.is_some()
     }
 
     /// Reads a number and gives its own text.

@@ -4,10 +4,10 @@
 use super::{Domain, Error, PuzzleGroup, Result};
 use crate::digest::sha256_of;
 use crate::error::{self, Place};
-use crate::files::Noted;
+use crate::files::{Noted, open_member};
 use serde_json::{Value, json};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -110,14 +110,13 @@ impl PuzzleSource {
 /// again, it must be the one that was noted here.
 pub(super) fn hash_file(path: &Path, name: String) -> Result<(InputFile, Noted)> {
     let error = |cause: io::Error| Error::io(path, &cause);
-    let file = File::open(path).map_err(error)?;
+    let file = open_member(path).map_err(|cause| match cause.kind() {
+        ErrorKind::InvalidInput => {
+            Error::data(path.display(), format!("{cause}, and is read more than once"))
+        }
+        _ => error(cause),
+    })?;
     let metadata = file.metadata().map_err(error)?;
-    if !metadata.is_file() {
-        return Err(Error::data(
-            path.display(),
-            "is not a regular file, and is read more than once",
-        ));
-    }
     let (bytes, sha256) = sha256_of(file).map_err(error)?;
     Ok((InputFile { name, bytes, sha256 }, Noted::new(path.to_path_buf(), &metadata)))
 }

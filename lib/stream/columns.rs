@@ -115,6 +115,9 @@ pub(super) trait JsonColumn: Send {
     /// costs one call through a pointer, not one for each of its items.
     fn read_items(&mut self, reader: &mut Reader<'_>, nullable: bool) -> Result<(), Problem> {
         reader.array(|reader| {
+            if self.read_some_items(reader) {
+                return Ok(());
+            }
             if reader.peek()? == Kind::Null {
                 if !nullable {
                     return problem("a null in the list");
@@ -125,6 +128,12 @@ pub(super) trait JsonColumn: Send {
             }
             self.read(reader)
         })
+    }
+
+    /// Reads items of a list in a quicker way as far as there is one, up to a comma or the end of
+    /// the list; says whether it has read any.
+    fn read_some_items(&mut self, _reader: &mut Reader<'_>) -> bool {
+        false
     }
 
     fn push_null(&mut self);
@@ -168,27 +177,36 @@ fn column_of(field: &Field) -> Result<Box<dyn JsonColumn>, ArrowError> {
 trait JsonNumber: Number + Send {
     /// The value of a number's text; one that the type cannot hold is an error.
     fn parse(text: &str) -> Result<Self, Problem>;
+
+    /// An integer of a few digits, if the type can hold it.
+    fn from_plain(integer: u32) -> Option<Self>;
 }
 
 macro_rules! json_numbers {
-    ($($number:ty: $value:expr, $what:literal;)*) => {$(
+    ($($number:ty: $value:expr, $plain:expr, $what:literal;)*) => {$(
         impl JsonNumber for $number {
             fn parse(text: &str) -> Result<$number, Problem> {
                 let value: fn(&str) -> Option<$number> = $value;
                 value(text).ok_or_else(|| Problem(format!("{text} is {}", $what)))
+            }
+
+            #[inline(always)]
+            fn from_plain(integer: u32) -> Option<$number> {
+                let value: fn(u32) -> Option<$number> = $plain;
+                value(integer)
             }
         }
     )*};
 }
 
 json_numbers! {
-    i32: |text| integer_i64(text)?.try_into().ok(), "not an int32";
-    u8: |text| integer_i64(text)?.try_into().ok(), "not a uint8";
-    u32: |text| integer_i64(text)?.try_into().ok(), "not a uint32";
-    u64: integer_u64, "not a uint64";
-    f32: |text| text.parse().ok().filter(|value: &f32| value.is_finite()),
+    i32: |text| integer_i64(text)?.try_into().ok(), |n| n.try_into().ok(), "not an int32";
+    u8: |text| integer_i64(text)?.try_into().ok(), |n| n.try_into().ok(), "not a uint8";
+    u32: |text| integer_i64(text)?.try_into().ok(), Some, "not a uint32";
+    u64: integer_u64, |n| Some(n.into()), "not a uint64";
+    f32: |text| text.parse().ok().filter(|value: &f32| value.is_finite()), |_| None,
         "no finite number of its type";
-    f64: |text| text.parse().ok().filter(|value: &f64| value.is_finite()),
+    f64: |text| text.parse().ok().filter(|value: &f64| value.is_finite()), |_| None,
         "no finite number of its type";
 }
 
@@ -201,6 +219,16 @@ impl<T: JsonNumber> JsonColumn for NullableColumn<T> {
             }
             kind => problem(format!("{kind} where a number should be")),
         }
+    }
+
+    fn read_some_items(&mut self, reader: &mut Reader<'_>) -> bool {
+        reader.plain_integers(|integer| {
+            let value = T::from_plain(integer);
+            if value.is_some() {
+                self.push(value);
+            }
+            value.is_some()
+        })
     }
 
     fn push_null(&mut self) {

@@ -149,17 +149,26 @@ trait Printer {
         range: Range<usize>,
         nulls: Option<&NullBuffer>,
     ) -> Result<(), ArrowError> {
-        for (i, item) in range.enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            match nulls.is_some_and(|nulls| nulls.is_null(item)) {
-                true => out.extend_from_slice(b"null"),
-                false => self.write(out, item)?,
-            }
-        }
-        Ok(())
+        write_each(self, out, range, nulls)
     }
+}
+
+fn write_each(
+    values: &(impl Printer + ?Sized),
+    out: &mut Vec<u8>,
+    range: Range<usize>,
+    nulls: Option<&NullBuffer>,
+) -> Result<(), ArrowError> {
+    for (i, item) in range.enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        match nulls.is_some_and(|nulls| nulls.is_null(item)) {
+            true => out.extend_from_slice(b"null"),
+            false => values.write(out, item)?,
+        }
+    }
+    Ok(())
 }
 
 impl<'a> ColumnPrinter<'a> {
@@ -275,9 +284,22 @@ impl Printer for JsonPrinter<'_> {
 
 struct IntegerPrinter<'a, T>(&'a [T]);
 
-impl<T: itoa::Integer + Copy> Printer for IntegerPrinter<'_, T> {
+impl<T: itoa::Integer + TryInto<u32> + Copy> Printer for IntegerPrinter<'_, T> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         out.extend_from_slice(itoa::Buffer::new().format(self.0[row]).as_bytes());
+        Ok(())
+    }
+
+    fn write_items(
+        &self,
+        out: &mut Vec<u8>,
+        range: Range<usize>,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<(), ArrowError> {
+        if nulls.is_some() {
+            return write_each(self, out, range, nulls);
+        }
+        json::write_integers(out, &self.0[range]);
         Ok(())
     }
 }

@@ -44,6 +44,16 @@ pub fn python() -> Option<PathBuf> {
     python
 }
 
+/// A Python with torch and Megatron's dataset classes; `None`, with a line on stderr, if none is
+/// named.
+pub fn torch_python() -> Option<PathBuf> {
+    let python = std::env::var_os("GRISTMILL_TORCH_PYTHON").map(PathBuf::from);
+    if python.is_none() {
+        skip("GRISTMILL_TORCH_PYTHON is not set (scripts/venv.sh makes target/venv-torch)");
+    }
+    python
+}
+
 /// Whether a program that a test can do without is installed; says so if not.
 pub fn installed(program: &str) -> bool {
     let there = bash(&format!("command -v {program} >/dev/null")).code() == Some(0);

@@ -61,7 +61,7 @@ fn modified(path: &Path) -> Result<Option<SystemTime>> {
 
 /// Whether a cache is of all documents, not of a share of them (`--split`).
 fn is_whole(description: &Path) -> Result<bool> {
-    if !files::is_file(description)? {
+    if !files::is_member(description)? {
         return Ok(false);
     }
     let text = inventory::read(description)?;

@@ -94,7 +94,7 @@ fn open(
 ) -> Result<Option<(MmidxDataset, bool)>> {
     let idx = with_suffix(prefix, ".idx");
     let bin = with_suffix(prefix, ".bin");
-    let there = (files::is_file(&idx)?, files::is_file(&bin)?);
+    let there = (files::is_member(&idx)?, files::is_member(&bin)?);
     for (path, _) in [(&idx, there.0), (&bin, there.1)].into_iter().filter(|(_, there)| !there) {
         findings.add(&MISSING, path, "is not there");
     }

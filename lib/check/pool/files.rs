@@ -236,7 +236,7 @@ fn valuations(
     findings: &mut Findings<'_>,
 ) -> Result<Option<Valuations>> {
     let path = directory.join("valuation_types.json");
-    if !files::exists(&path)? {
+    if !files::is_member(&path)? {
         if is_pack {
             findings.add(&NO_VALUATIONS, directory, "has none");
         }
@@ -281,7 +281,7 @@ fn manifest(
     findings: &mut Findings<'_>,
 ) -> Result<Option<(PathBuf, PackManifest)>> {
     let path = directory.join(MANIFEST_FILE);
-    if !files::is_file(&path)? {
+    if !files::is_member(&path)? {
         return Ok(None);
     }
     let manifest = inventory::readable(PackManifest::read(directory), &path, findings, || {

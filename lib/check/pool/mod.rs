@@ -34,7 +34,7 @@ impl Family for PoolFamily {
 
     fn knows(&self, path: &Path) -> Result<bool> {
         Ok(is_pool(path)?
-            || (paths::is_directory(path)? && paths::exists(&path.join("metadata.db"))?))
+            || (paths::is_directory(path)? && paths::is_member(&path.join("metadata.db"))?))
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {

@@ -210,7 +210,7 @@ impl RunChecker {
         for journal in journals(&path)? {
             findings.add(&JOURNAL, &journal, "was left over");
         }
-        if files::is_file(&path)? && is_in_wal_mode(&path)? {
+        if files::is_member(&path)? && is_in_wal_mode(&path)? {
             let cause = "is in WAL mode: a reader must make a file beside it";
             findings.add_as(&JOURNAL, Severity::Warning, &path, cause);
         }

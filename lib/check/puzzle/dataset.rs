@@ -38,7 +38,7 @@ checks! {
 /// Reads the `dataset.json` of a split's directory; `None` if it does not have all fields.
 pub(super) fn read(directory: &Path, findings: &mut Findings<'_>) -> Result<Option<SplitMetadata>> {
     let path = directory.join("dataset.json");
-    if !files::is_file(&path)? {
+    if !files::is_member(&path)? {
         findings.add(&MISSING, directory, "has no dataset.json");
         return Ok(None);
     }

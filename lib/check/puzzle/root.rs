@@ -153,7 +153,7 @@ fn splits(path: &Path) -> Result<(PathBuf, Vec<Split>)> {
 
 fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<PuzzleSetManifest>> {
     let path = root.join(puzzle_dir::BUILD);
-    if !files::is_file(&path)? {
+    if !files::is_member(&path)? {
         return Ok(None);
     }
     inventory::readable(json_file::read(&path), &path, findings, || {
@@ -164,7 +164,7 @@ fn build(root: &Path, findings: &mut Findings<'_>) -> Result<Option<PuzzleSetMan
 
 fn names(root: &Path, findings: &mut Findings<'_>) -> Result<Option<Vec<String>>> {
     let path = root.join(puzzle_dir::IDENTIFIERS);
-    if !files::is_file(&path)? {
+    if !files::is_member(&path)? {
         findings.add(&NO_NAMES, root, "has no identifiers.json");
         return Ok(None);
     }

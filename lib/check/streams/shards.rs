@@ -1,7 +1,6 @@
 //! A directory of Parquet shards (`synth_harmony`): every record, and the manifest beside them.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -90,7 +89,7 @@ fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
 
 fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
     let path = directory.join("manifest.json");
-    if !files::is_file(&path)? {
+    if !files::is_member(&path)? {
         findings.add(&MANIFEST, directory, "has no manifest.json");
         return Ok(());
     }
@@ -111,7 +110,7 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
         named.insert(file.clone());
         rows = rows.saturating_add(shard.stated.rows);
         bytes = bytes.saturating_add(shard.stated.bytes);
-        if !files::is_file(&file)? {
+        if !files::is_member(&file)? {
             findings.add(&FILE, &file, "is not there");
             continue;
         }
@@ -130,7 +129,7 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
 
 impl Shard {
     fn compare(&self, file: &Path, findings: &mut Findings<'_>) -> Result<()> {
-        let opened = File::open(file).map_err(|error| Error::io(file, &error))?;
+        let opened = files::open_member(file).map_err(|error| Error::io(file, &error))?;
         let parquet = match ParquetFile::open(opened).map_err(|error| read_error(&error).at(file)) {
             Ok(parquet) => parquet,
             // One that is damaged is reported when its records are read.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::{PendingFile, directory_of, is_there, sync_directory};
 use crate::error::{Error, Result, shown};
+use crate::files::read_member;
 
 const ENDING: &str = ".gristmill-half";
 
@@ -55,7 +56,7 @@ pub(super) fn named(manifest: &Path, target: &Path) -> Result<Vec<PathBuf>> {
         return Ok(Vec::new());
     }
     let path = path_of(manifest);
-    let text = fs::read(&path).map_err(|e| Error::io(shown(&path), &e))?;
+    let text = read_member(&path).map_err(|e| Error::io(shown(&path), &e))?;
     let names = text.split_inclusive(|&byte| byte == 0).filter_map(|name| name.strip_suffix(&[0]));
     Ok(names.map(|name| target.join(OsStr::from_bytes(name))).collect())
 }

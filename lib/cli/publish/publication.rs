@@ -19,6 +19,7 @@ use super::pending::refuse_irregular;
 use super::{PendingFile, TargetLock, directory_of, remove_if_there, staging, sync_directory};
 use crate::cli::signals;
 use crate::error::{Error, Result, shown};
+use crate::files::read_member;
 
 /// What stands where a dataset is to be published.
 #[derive(Debug, Default)]
@@ -230,7 +231,7 @@ fn without_run(path: &Path) -> Result<Option<Value>> {
     if path.extension().is_none_or(|ending| ending != "json") {
         return Ok(None);
     }
-    let text = fs::read(path).map_err(|e| Error::io(shown(path), &e))?;
+    let text = read_member(path).map_err(|e| Error::io(shown(path), &e))?;
     let mut manifest = serde_json::from_slice::<Value>(&text).ok();
     if let Some(fields) = manifest.as_mut().and_then(Value::as_object_mut) {
         fields.remove("run");

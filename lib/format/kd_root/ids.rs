@@ -53,7 +53,7 @@ pub fn find_ids(prefix: &Path) -> Result<Option<PathBuf>> {
     {
         places.push(ids_in_root(root, split, name));
     }
-    Ok(files::find(&places, |path| files::is_file(path))?.cloned())
+    Ok(files::find(&places, |path| files::is_member(path))?.cloned())
 }
 
 /// Writes the ids of one split. The file is created with it.

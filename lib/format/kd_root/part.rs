@@ -152,7 +152,7 @@ impl KdFiles {
             let Some(file) = files::below(root, Path::new(path)) else {
                 return Ok(Some(format!("{path} is not below the root")));
             };
-            match files::metadata(&file)?.map(|metadata| metadata.len()) {
+            match files::member(&file)?.map(|metadata| metadata.len()) {
                 Some(found) if found == expected => {}
                 Some(found) => {
                     return Ok(Some(format!("{path} has {found} bytes, not {expected}")));
@@ -280,11 +280,11 @@ pub fn manifest_in_root(root: &Path, name: &str) -> PathBuf {
 /// `parts` of its root.
 pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
     let beside = manifest_beside(prefix);
-    if files::is_file(&beside)? {
+    if files::is_member(&beside)? {
         return Ok(Some((beside, ALL.to_string())));
     }
     let Some((in_root, split)) = place_in_root(prefix) else { return Ok(None) };
-    let is_there = SPLITS.contains(&split.as_str()) && files::is_file(&in_root)?;
+    let is_there = SPLITS.contains(&split.as_str()) && files::is_member(&in_root)?;
     Ok(is_there.then_some((in_root, split)))
 }
 

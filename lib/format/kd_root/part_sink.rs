@@ -128,7 +128,7 @@ fn describe_source(path: &Path) -> Result<Value> {
 /// with the cause.
 pub fn status(target: &KdTarget, asserted: &AssertedSource) -> Result<String> {
     let path = target.manifest();
-    if !files::is_file(&path)? {
+    if !files::is_member(&path)? {
         return Ok("missing".to_string());
     }
     let header = Header::default();

@@ -123,7 +123,9 @@ impl PrefixLayout {
     /// The layout on disk under a prefix; any file of a layout decides it.
     pub fn found(prefix: &Path) -> Result<Option<PrefixLayout>> {
         let is_there = |layout: &PrefixLayout| -> Result<bool> {
-            Ok(files::find(&layout.files(prefix), |file| files::is_file(file))?.is_some())
+            // Beside an input `x` there may be a folder `x.bin` of something else.
+            let is = |file: &PathBuf| Ok(!files::is_directory(file)? && files::is_member(file)?);
+            Ok(files::find(&layout.files(prefix), is)?.is_some())
         };
         Ok(files::find(&[PrefixLayout::Triple, PrefixLayout::Single], is_there)?.copied())
     }

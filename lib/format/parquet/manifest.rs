@@ -3,7 +3,6 @@
 //! shard is known by its name alone, and nothing outside the folder is ever looked at.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -35,10 +34,10 @@ impl StatedShard {
 
     /// How a file differs from it, if it does.
     fn difference(&self, file: &Path) -> Result<Option<String>> {
-        if !files::is_file(file)? {
+        if !files::is_member(file)? {
             return Ok(Some("is missing".to_string()));
         }
-        let opened = File::open(file).map_err(|e| Error::io(file, &e))?;
+        let opened = files::open_member(file).map_err(|e| Error::io(file, &e))?;
         let bytes = opened.metadata().map_err(|e| Error::io(file, &e))?.len();
         if bytes != self.bytes {
             return Ok(Some(format!("has {bytes} bytes, not {}", self.bytes)));
@@ -75,7 +74,7 @@ pub fn compare_inputs(paths: &[PathBuf]) -> Result<()> {
 /// The shards that the manifest of a directory names.
 fn stated(directory: &Path) -> Result<Vec<StatedShard>> {
     let path = directory.join(MANIFEST);
-    if !files::is_file(&path)? {
+    if !files::is_member(&path)? {
         return Ok(Vec::new());
     }
     let mut manifest: Value = json_file::read(&path)?;

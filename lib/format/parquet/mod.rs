@@ -232,13 +232,14 @@ pub fn read_error(error: &ParquetError) -> Error {
     system.map_or_else(|| Error::data(error), Error::reading)
 }
 
-/// The Parquet files of a folder, in the order of their names.
+/// The Parquet files of a folder, in the order of their names. Each is a regular file.
 pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = files::paths_in(directory)?;
     paths.retain(|path| {
         let is_hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
         !is_hidden && path.extension().is_some_and(|ending| ending == "parquet")
     });
+    paths.iter().try_for_each(|path| files::member(path).map(drop))?;
     Ok(paths)
 }
 

@@ -45,7 +45,7 @@ pub fn step_files(directory: &Path) -> Result<(bool, Vec<PathBuf>)> {
         let name = path.file_name().unwrap_or_default().as_encoded_bytes();
         name.starts_with(b"steps-") && name.ends_with(b".npy")
     });
-    Ok((files::exists(&directory.join("steps.npy"))?, shards))
+    Ok((files::is_member(&directory.join("steps.npy"))?, shards))
 }
 
 /// The files of a pool's rows, in order.

@@ -22,7 +22,7 @@ impl PoolOrigin {
     /// Reads a pool's manifest, if it has one. One that is damaged, or not ours, is ignored: games
     /// are read without it, and ds-check reports what is wrong with it.
     pub fn of_pool(directory: &Path) -> Result<PoolOrigin> {
-        if !files::exists(&directory.join(MANIFEST))? {
+        if !files::is_member(&directory.join(MANIFEST))? {
             return Ok(PoolOrigin::default());
         }
         match PackManifest::read(directory) {

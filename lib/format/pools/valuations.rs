@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::cli::{Error, Result, shown};
-use crate::files::read_member;
+use crate::files;
 use crate::game2048::KNOWN_VALUATIONS;
 
 /// The names of a pack's ids.
@@ -24,14 +24,12 @@ impl Valuations {
         let path = directory.join("valuation_types.json");
         let no_text = |_| io::Error::new(ErrorKind::InvalidData, "is not valid UTF-8");
         let read = |text| String::from_utf8(text).map_err(no_text);
-        let text = match read_member(&path).and_then(read) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                let names = KNOWN_VALUATIONS.into_iter().map(str::to_string);
-                return Ok(Valuations { names: (0..).zip(names).collect(), stored: false });
-            }
-            Err(error) => return Err(Error::io(shown(&path), &error)),
-        };
+        if !files::is_member(&path)? {
+            let names = KNOWN_VALUATIONS.into_iter().map(str::to_string);
+            return Ok(Valuations { names: (0..).zip(names).collect(), stored: false });
+        }
+        let text = files::read_member(&path).and_then(read);
+        let text = text.map_err(|error| Error::io(shown(&path), &error))?;
         let names = parse(&text).map_err(|what| Error::data(what).at(shown(&path)))?;
         Ok(Valuations { names, stored: true })
     }

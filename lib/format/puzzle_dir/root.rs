@@ -21,7 +21,7 @@ pub fn is_puzzle_dir(path: &Path) -> Result<bool> {
 }
 
 fn has_dataset(directory: &Path) -> Result<bool> {
-    files::is_file(&directory.join(DATASET))
+    files::is_member(&directory.join(DATASET))
 }
 
 /// A puzzle set: where its parts are.

@@ -1,7 +1,6 @@
 //! From a game's two files to a [`Game`]: reading, checking each step against the board,
 //! the steps before it and the sidecar, and filling the columns.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -9,6 +8,7 @@ use super::inflate::{Content, Inflater, read_error};
 use super::meta::{self, Meta};
 use super::step::{RawStep, ValuationType};
 use super::{Defect, Error, GameFile, Legality, fast, step};
+use crate::files::open_member;
 use crate::game2048::{Board, Game, KNOWN_VALUATIONS, MAX_EXPONENT, Step, survey};
 
 /// Bytes a sidecar may have.
@@ -104,7 +104,7 @@ impl Decoder {
                 }
             }
         } else {
-            let file = File::open(path).map_err(|error| Error::io(path, error))?;
+            let file = open_member(path).map_err(|error| Error::io(path, error))?;
             let read = file.take(limit).read_to_end(&mut self.buffer);
             read.map_err(|error| Error::io(path, error))?;
         }

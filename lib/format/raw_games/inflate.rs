@@ -1,6 +1,5 @@
 //! Gzip: a whole file at once where it is small and has one member, else as a stream.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use flate2::bufread::MultiGzDecoder;
 use libdeflater::Decompressor;
 
 use super::{Defect, Error};
+use crate::files::open_member;
 
 /// Compressed size up to which a file is read whole.
 const WHOLE_COMPRESSED: u64 = 16 << 20;
@@ -43,7 +43,7 @@ impl Inflater {
     /// Opens `path`. Reading the stream says how a damaged file is damaged.
     pub(super) fn open(&mut self, path: &Path) -> Result<Content<'_>, Error> {
         let io = |error| Error::io(path, error);
-        let file = File::open(path).map_err(io)?;
+        let file = open_member(path).map_err(io)?;
         if file.metadata().map_err(io)?.len() > WHOLE_COMPRESSED {
             let reader = BufReader::with_capacity(1 << 18, file);
             return Ok(Content::Stream(stream(reader)));

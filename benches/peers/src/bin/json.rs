@@ -69,6 +69,13 @@ fn with_gristmill(line: &str) -> Result<u64, Failure> {
         match key.plain() {
             Some("id") => sum += reader.string()?.decode(&mut scratch)?.len() as u64,
             Some("tokens") => reader.array(|reader| -> Result<(), JsonError> {
+                let add = |token| {
+                    sum += u64::from(token);
+                    true
+                };
+                if reader.plain_integers(add) {
+                    return Ok(());
+                }
                 let token = integer_i64(reader.number()?);
                 sum += token.ok_or_else(|| reader.error("not an integer"))? as u64;
                 Ok(())

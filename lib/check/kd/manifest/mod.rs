@@ -75,12 +75,12 @@ impl Manifests {
         let mut named = BTreeSet::new();
         for prefix in &place.prefixes {
             let beside = manifest_beside(&prefix.path);
-            let found = match (files::is_file(&beside)?, place.is_root || place.prefixes.len() > 1)
-            {
-                (true, _) => Some((beside, ALL.to_string())),
-                (false, true) => None,
-                (false, false) => find_manifest(&prefix.path)?,
-            };
+            let found =
+                match (files::is_member(&beside)?, place.is_root || place.prefixes.len() > 1) {
+                    (true, _) => Some((beside, ALL.to_string())),
+                    (false, true) => None,
+                    (false, false) => find_manifest(&prefix.path)?,
+                };
             let Some((path, split)) = found else { continue };
             let directory = match split == ALL {
                 true => path.parent().map(Path::to_path_buf),
@@ -96,7 +96,7 @@ impl Manifests {
 
     fn read_root(&mut self, base: &Path, findings: &mut Findings<'_>) -> Result<()> {
         let path = base.join(MANIFEST);
-        if !files::is_file(&path)? {
+        if !files::is_member(&path)? {
             return Ok(());
         }
         let root = inventory::readable(json_file::read(&path), &path, findings, || {

@@ -1,0 +1,286 @@
+"""The span-normalized loss of SYNTH-KD: each span's mean by itself, mixed by weights.
+
+    L = w_reasoning * mean(loss | span_id = 1) + w_final * mean(loss | span_id = 2)
+
+    result = span_normalized_loss(losses, batch["loss_mask"], batch["span_id"])
+    result.loss.backward()
+    reducer.add(result.report)                # see gristmill_data.loss_log
+
+`losses` are those of single tokens, in the shape of the masks. A span without tokens adds 0. The
+mask is a weight: what it has is what a token counts. A token counts only if it has a mask other
+than 0 and the span 1 or 2; what stands at other tokens, NaN and infinity too, changes neither loss
+nor gradient. All is calculated in float32, or in float64 if `losses` are float64.
+
+`normalize` says over which tokens a mean goes:
+
+- "microbatch": those of this call. A trainer that averages microbatches then optimises the mean
+  of L, so that the objective depends on the micro-batch size.
+- "global": those of all microbatches of a step on all data-parallel ranks, so that it does not.
+  Their counts are needed before the first backward:
+
+    counts = global_span_counts([(b["loss_mask"], b["span_id"]) for b in microbatches], group)
+    for b in microbatches:
+        span_normalized_loss(..., normalize="global", global_counts=counts,
+                             num_microbatches=len(microbatches), group=group).loss.backward()
+
+  Without `global_counts` the step is this one call on every rank.
+
+With "global" the result is the share of these tokens in the step's objective, times `replicas`,
+times `num_microbatches`. That is right for a trainer that divides the gradients by the number of
+ranks, as DistributedDataParallel and Megatron do, and those of the microbatches by their number.
+Where ranks are summed, give `replicas=1`; where microbatches are summed (`.backward()` called for
+each), leave `num_microbatches` at 1. Ranks may have other numbers of microbatches then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+SPAN_REASONING = 1
+SPAN_FINAL = 2
+_SPANS = {"reasoning": SPAN_REASONING, "final": SPAN_FINAL}
+
+#: The keys of a report. Each value is a pair [sum, weight]; pairs add up over microbatches, ranks
+#: and steps, and sum / weight is then the figure. Of keys that end in " tokens" it is the sum.
+REPORT_KEYS = (
+    "lm loss",  # L, weighted by tokens
+    "reasoning loss",  # mean over the tokens of the span
+    "final loss",
+    "reasoning tokens",  # counts
+    "final tokens",
+    "objective",  # what is optimised: the mean of L over microbatches, or over steps ("global")
+    "reasoning weight",  # weight of one token of the span in its L: w / count
+    "final weight",
+    "reasoning share",  # part of the whole weight that the span has: w / (sum of w of spans)
+    "final share",
+)
+
+
+class SpanLoss(NamedTuple):
+    """A loss to differentiate, and what is to be logged of it (detached)."""
+
+    loss: Tensor
+    report: dict[str, Tensor]
+
+
+def span_normalized_loss(
+    losses: Tensor,
+    loss_mask: Tensor,
+    span_id: Tensor | None,
+    w_reasoning: float = 1.0,
+    w_final: float = 1.0,
+    normalize: str = "microbatch",
+    *,
+    global_counts: Tensor | None = None,
+    num_microbatches: int = 1,
+    replicas: int | None = None,
+    group: Any = None,
+    strict: bool = False,
+) -> SpanLoss:
+    """The loss of a microbatch, see above.
+
+    `strict` checks values too, which waits for the device: ValueError for a mask that is not 0 or
+    1, a span that is not 0, 1 or 2, a mask that is not 1 where the span is not 0, and a loss
+    that is not finite where it counts.
+    """
+    losses, mask, span = _flat(losses, loss_mask, span_id)
+    for name, weight in (("w_reasoning", w_reasoning), ("w_final", w_final)):
+        if not (math.isfinite(weight) and weight >= 0):
+            raise ValueError(f"{name} is {weight}; it must be a number of at least 0")
+    if strict:
+        _check_values(losses, mask, span, loss_mask.shape)
+    sums, counts = _sums_and_counts(losses, mask.to(losses.dtype), span)
+    if normalize == "microbatch":
+        if global_counts is not None or num_microbatches != 1 or replicas is not None:
+            raise ValueError('global_counts, num_microbatches, replicas: only with "global"')
+        whole, scale = counts, 1
+    elif normalize == "global":
+        scale = _scale(num_microbatches, replicas, group)
+        if global_counts is None and num_microbatches != 1:
+            raise ValueError("several microbatches need the global_counts of their step")
+        if global_counts is None:
+            global_counts = _all_reduced(counts.double(), group)
+        elif tuple(global_counts.shape) != (2,):
+            raise ValueError(f"global_counts: shape {tuple(global_counts.shape)}, not (2,)")
+        whole = global_counts.to(device=losses.device, dtype=losses.dtype)
+    else:
+        raise ValueError(f'normalize is {normalize!r}; it must be "microbatch" or "global"')
+    means = sums / whole.clamp(min=1)
+    part = w_reasoning * means[0] + w_final * means[1]
+    weights = (w_reasoning, w_final)
+    report = _report(part.detach(), sums.detach(), counts, whole, weights, normalize)
+    return SpanLoss(part if scale == 1 else part * scale, report)
+
+
+def megatron_loss_func(
+    loss_mask: Tensor,
+    span_id: Tensor | None,
+    output_tensor: Tensor,
+    **options: Any,
+) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """The loss in the form that Megatron's schedules want from a `loss_func`: (L * n, n, report).
+
+    For `forward_step` of pretrain_gpt.py, with the options of `span_normalized_loss`:
+
+        return output_tensor, partial(megatron_loss_func, loss_mask, span_id, w_final=2.0)
+
+    The schedule divides L * n by max(n, 1) and by the number of microbatches, DDP by the ranks.
+    So what is optimised is the mean of L. Not for --calculate-per-token-loss, which would weigh
+    each L by its tokens. With context parallelism a rank has a part of each sequence: "microbatch"
+    then takes the means over that part; take "global" with the group that gradients are averaged in.
+    """
+    loss, report = span_normalized_loss(output_tensor, loss_mask, span_id, **options)
+    num_tokens = report["lm loss"][1]
+    return loss * num_tokens, num_tokens.to(torch.int32), report
+
+
+def span_counts(loss_mask: Tensor, span_id: Tensor) -> Tensor:
+    """The tokens that count of each span, as float64 [2]: reasoning, final."""
+    _check_masks(loss_mask, span_id)
+    return _counts(loss_mask.reshape(-1).double(), span_id.reshape(-1))
+
+
+def global_span_counts(
+    microbatches: Iterable[tuple[Tensor, Tensor]],
+    group: Any = None,
+    device: Any = None,
+) -> Tensor:
+    """The counts of a step: those of (loss_mask, span_id) of all microbatches on all ranks.
+
+    To be called on every rank of `group` (of all where it is None), also by one that has no
+    microbatch; that one names the `device` unless it is the CPU.
+    """
+    total = None if device is None else torch.zeros(2, dtype=torch.float64, device=device)
+    for loss_mask, span_id in microbatches:
+        counts = span_counts(loss_mask, span_id)
+        total = counts if total is None else total + counts
+    if total is None:
+        total = torch.zeros(2, dtype=torch.float64)
+    return _all_reduced(total, group)
+
+
+def _scale(num_microbatches: int, replicas: int | None, group: Any) -> int:
+    """By what the trainer will divide."""
+    replicas = _world_size(group) if replicas is None else replicas
+    for name, value in (("num_microbatches", num_microbatches), ("replicas", replicas)):
+        if value < 1:
+            raise ValueError(f"{name} is {value}; it must be at least 1")
+    return num_microbatches * replicas
+
+
+def _flat(
+    losses: Tensor, loss_mask: Tensor, span_id: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All three as vectors, the losses as float32 or float64."""
+    if span_id is None:
+        raise RuntimeError("Synth KD requires span_id in the batch.")
+    if not losses.is_floating_point():
+        raise TypeError(f"losses are {losses.dtype}, not floating point")
+    _check_masks(loss_mask, span_id)
+    if losses.shape != loss_mask.shape:
+        shapes = f"losses {tuple(losses.shape)}, loss_mask {tuple(loss_mask.shape)}"
+        raise ValueError(f"shapes differ: {shapes}; one loss of each token is wanted")
+    if losses.device != loss_mask.device:
+        raise ValueError(f"losses are on {losses.device}, loss_mask is on {loss_mask.device}")
+    if losses.dtype != torch.float64:
+        losses = losses.float()
+    return losses.reshape(-1), loss_mask.reshape(-1), span_id.reshape(-1)
+
+
+def _check_masks(loss_mask: Tensor, span_id: Tensor) -> None:
+    if loss_mask.is_complex():
+        raise TypeError(f"loss_mask is {loss_mask.dtype}, not real numbers")
+    if span_id.is_floating_point() or span_id.is_complex() or span_id.dtype == torch.bool:
+        raise TypeError(f"span_id is {span_id.dtype}, not an integer")
+    if loss_mask.shape != span_id.shape:
+        shapes = f"loss_mask {tuple(loss_mask.shape)}, span_id {tuple(span_id.shape)}"
+        raise ValueError(f"shapes differ: {shapes}")
+    if loss_mask.device != span_id.device:
+        raise ValueError(f"loss_mask is on {loss_mask.device}, span_id is on {span_id.device}")
+
+
+def _check_values(losses: Tensor, mask: Tensor, span: Tensor, shape: torch.Size) -> None:
+    supervised = mask == 1
+    faults = {
+        "loss_mask is not 0 or 1": ~supervised & (mask != 0),
+        "span_id is not 0, 1 or 2": (span < 0) | (span > 2),
+        "loss_mask is 1 without a span": supervised & (span == 0),
+        "span_id is set where loss_mask is 0": ~supervised & (span != 0),
+        "the loss is not finite at a token that counts": supervised & ~torch.isfinite(losses),
+    }
+    for what, found in faults.items():
+        if bool(found.any()):
+            flat = int(found.nonzero()[0])
+            place = tuple(int(i) for i in np.unravel_index(flat, tuple(shape)))
+            values = f"loss_mask {mask[flat].item()}, span_id {span[flat].item()}"
+            values += f", loss {losses[flat].item():.6g}"
+            raise ValueError(f"at {place}: {what} ({values})")
+
+
+def _weights_of(mask: Tensor, span: Tensor, number: int) -> Tensor:
+    return torch.where(span == number, mask, torch.zeros_like(mask))
+
+
+def _counts(mask: Tensor, span: Tensor) -> Tensor:
+    return torch.stack([_weights_of(mask, span, n).sum() for n in _SPANS.values()])
+
+
+def _sums_and_counts(losses: Tensor, mask: Tensor, span: Tensor) -> tuple[Tensor, Tensor]:
+    """Of each span: the sum of its losses, and its tokens."""
+    sums, counts = [], []
+    zero = torch.zeros_like(losses)
+    for number in _SPANS.values():
+        weights = _weights_of(mask, span, number)
+        # 0 * NaN is NaN, in the gradient too: what does not count is taken out, not multiplied.
+        sums.append((torch.where(weights != 0, losses, zero) * weights).sum())
+        counts.append(weights.sum())
+    return torch.stack(sums), torch.stack(counts)
+
+
+def _report(
+    part: Tensor,
+    sums: Tensor,
+    counts: Tensor,
+    whole: Tensor,
+    weights: tuple[float, float],
+    normalize: str,
+) -> dict[str, Tensor]:
+    """What to log of a call with these sums and counts, normalized by the counts `whole`."""
+    one = torch.ones_like(part)
+    tokens, all_tokens = counts.sum(), whole.sum()
+    # The part of its step that this call is; the parts of a step have the sum 1.
+    step_part = tokens / all_tokens.clamp(min=1)
+    present = torch.stack([weight * (count > 0) for weight, count in zip(weights, whole)])
+    total = present.sum()
+    shares = present / torch.where(total > 0, total, one)
+    pairs = {
+        "lm loss": (part * all_tokens, tokens),
+        "objective": (part, one if normalize == "microbatch" else step_part),
+    }
+    for i, name in enumerate(_SPANS):
+        pairs[f"{name} loss"] = (sums[i], counts[i])
+        pairs[f"{name} tokens"] = (counts[i], one)
+        pairs[f"{name} weight"] = (weights[i] * (counts[i] / whole[i].clamp(min=1)), counts[i])
+        pairs[f"{name} share"] = (shares[i] * step_part, step_part)
+    return {key: torch.stack(pairs[key]) for key in REPORT_KEYS}
+
+
+def _all_reduced(counts: Tensor, group: Any) -> Tensor:
+    """The sum over the ranks of a group; alone, the same."""
+    counts = counts.clone()
+    if _world_size(group) > 1:
+        torch.distributed.all_reduce(counts, group=group)
+    return counts
+
+
+def _world_size(group: Any) -> int:
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized()):
+        return 1
+    return distributed.get_world_size(group)
