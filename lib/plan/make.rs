@@ -81,12 +81,14 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
         old.as_ref().map_or_else(|| task_bytes(&looked, sizing), |old| old.task_bytes);
     let counts = counts(&looked, sizing, old.as_ref(), plan.task_bytes);
     for (Looked { mut source, weights, units }, count) in looked.into_iter().zip(counts) {
-        let planned = old.iter().flat_map(|old| &old.sources).find(|old| old.is_same(&source));
+        let planned = old.iter().flat_map(|old| &old.sources).find(|old| old.name == source.name);
         source.cuts = match (planned, sizing) {
-            (Some(planned), _) => planned.cuts.clone(),
+            (Some(planned), _) if planned.is_same(&source) => planned.cuts.clone(),
             // About so many tokens are known only from all rows before.
             _ if source.tokens.is_some() => vec![0, units],
-            (None, Sizing::RowsPerTask(rows)) => even(units, rows),
+            (_, Sizing::RowsPerTask(rows)) => even(units, rows),
+            // One that has changed keeps the names of its tasks.
+            (Some(planned), _) => cut(&weights, units, (planned.count() as u64).min(units.max(1))),
             (None, _) => cut(&weights, units, count),
         };
         plan.sources.push(source);
@@ -98,8 +100,8 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
 impl PlanSource {
     /// Whether the tasks of this source are those of the other.
     fn is_same(&self, other: &PlanSource) -> bool {
-        let key = |source: &PlanSource| (source.name.clone(), source.rows, source.tokens);
-        key(self) == key(other) && self.identity == other.identity
+        let limits = |source: &PlanSource| (source.rows, source.tokens);
+        limits(self) == limits(other) && self.identity == other.identity
     }
 }
 
