@@ -58,8 +58,9 @@ pub struct InputArgs {
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Read only the I-th of N contiguous parts of all inputs together, I from 0; or, where records
-    /// are counted (not in NDJSON), those from A to B, B not included
+    /// Read only the I-th of N contiguous parts of all inputs together, I from 0
+    ///
+    /// Or, where records are counted (not in NDJSON), those from A to B, B not included.
     #[arg(long, value_name = "I/N|A..B", help_heading = "Input")]
     pub slice: Option<Slice>,
 
