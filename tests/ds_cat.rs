@@ -239,3 +239,43 @@ fn decoding_loses_nothing() {
         }
     }
 }
+
+/// The name of the output says its encoding; what contradicts it is refused.
+#[test]
+fn the_name_of_the_output_says_its_encoding() {
+    let dir = TempDir::new();
+    let file = dir.write("in.ndjson", conversations(5));
+    let begins = |name: &str, magic: &[u8]| dir.read(name).starts_with(magic);
+    for (name, magic) in
+        [("a.parquet", &b"PAR1"[..]), ("a.arrows", b"\xff\xff\xff\xff"), ("a.jsonl", b"{")]
+    {
+        // A variable is no contradiction.
+        let run = tool("ds-cat").env("GRISTMILL_TO", "arrow").args(&[&file, "-o", &dir.at(name)]);
+        run.run().silent();
+        assert!(begins(name, magic), "{name}");
+        assert_eq!(ds_cat(&[&dir.at(name)]).silent().text(), ds_cat(&[&file]).silent().text());
+    }
+    let stream = tool("ds-cat").env("GRISTMILL_TO", "arrow").args(&[&file, "-o", &dir.at("x")]);
+    stream.run().silent();
+    assert!(begins("x", b"\xff\xff\xff\xff"));
+    for (name, to) in [("b.parquet", "arrow"), ("b.arrows", "ndjson"), ("b.ndjson", "parquet")] {
+        let path = dir.at(name);
+        ds_cat(&[&file, "-o", &path, "--to", to]).fails(2, &[&path, "--to says", to]);
+        assert!(!dir.path().join(name).exists());
+    }
+    ds_cat(&[&file, "-o", &dir.at("b.parquet"), "--to", "parquet"]).silent();
+}
+
+#[test]
+fn a_dash_is_stdout() {
+    let dir = TempDir::new();
+    let file = dir.write("in.ndjson", conversations(5));
+    assert_eq!(ds_cat(&[&file, "-o", "-"]).silent().text(), ds_cat(&[&file]).silent().text());
+    assert!(!std::path::Path::new("-").exists());
+    ds_cat(&[&file, "-o", "-", "--to", "parquet"]).fails(2, &["--to parquet needs -o FILE"]);
+    // A failure is told to the next filter there too.
+    dir.write("bad.ndjson", conversations(5) + "{}x\n");
+    let line = "ds-cat bad.ndjson --to arrow -o - | ds-cat --to arrow > /dev/null";
+    let run = bash(&format!("cd {}; {line}; echo ${{PIPESTATUS[@]}}", dir.path().display()));
+    assert_eq!((run.text().trim(), run.stderr.lines().count()), ("1 1", 1), "{run:?}");
+}

@@ -6,11 +6,13 @@ mod pieces;
 mod sink;
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{Schema, SchemaRef};
+use arrow_select::take::take_record_batch;
 
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
@@ -104,22 +106,58 @@ impl Batch {
 
     /// Keeps the first `most` records, rejected ones counted too; says how many there are now.
     pub fn truncate(&mut self, most: u64) -> u64 {
-        let came = self.len();
-        let (mut rows, mut rejected) = (0, 0);
-        while ((rows + rejected) as u64) < most {
-            let refused = self.rejected.get(rejected).map(|rejection| rejection.place.position);
-            match (rows < came).then(|| self.origin.place(rows).position) {
-                Some(row) if refused.is_none_or(|refused| row < refused) => rows += 1,
-                _ if refused.is_some() => rejected += 1,
-                _ => break,
-            }
-        }
+        let entries = self.entries().take(usize::try_from(most).unwrap_or(usize::MAX));
+        let (rows, rejected) = entries.fold((0, 0), |(rows, rejected), entry| match entry {
+            Entry::Row(_) => (rows + 1, rejected),
+            Entry::Rejected(_) => (rows, rejected + 1),
+        });
         match &mut self.games {
             Some(games) => games.truncate(rows),
             None => self.records = self.records.slice(0, rows),
         }
         self.rejected.truncate(rejected);
         (rows + rejected) as u64
+    }
+
+    /// Its records in the order in which they came, rejected ones among them.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        let came = self.len();
+        let (mut rows, mut rejected) = (0, 0);
+        std::iter::from_fn(move || {
+            let refused = self.rejected.get(rejected).map(|rejection| rejection.place.position);
+            let is_row = match refused {
+                None => rows < came,
+                Some(refused) => rows < came && self.origin.place(rows).position < refused,
+            };
+            match (is_row, refused) {
+                (true, _) => {
+                    rows += 1;
+                    Some(Entry::Row(rows - 1))
+                }
+                (false, Some(_)) => {
+                    rejected += 1;
+                    Some(Entry::Rejected(rejected - 1))
+                }
+                (false, None) => None,
+            }
+        })
+    }
+
+    /// Keeps only these rows, ascending. (Of records, not of games.)
+    pub fn keep_rows(&mut self, rows: &[usize]) -> Result<()> {
+        let (first, last) = (rows.first().copied().unwrap_or(0), rows.last().map_or(0, |r| r + 1));
+        if rows.len() == self.len() {
+            return Ok(());
+        }
+        self.records = match last - first == rows.len() {
+            true => self.records.slice(first, rows.len()),
+            false => {
+                let rows: UInt64Array = rows.iter().map(|&row| row as u64).collect();
+                take_record_batch(&self.records, &rows)?
+            }
+        };
+        self.origin = self.origin.of_rows(rows);
+        Ok(())
     }
 
     /// Ends a batch without its rejected rows after the row `last`: rejected records after it do
@@ -132,6 +170,13 @@ impl Batch {
         self.rejected.retain(|rejection| Some(rejection.place.position) < end);
         self.records = self.records.slice(0, last + 1);
     }
+}
+
+/// One of the records that came in a batch, by its index among its like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    Row(usize),
+    Rejected(usize),
 }
 
 /// The places of a batch's records.
@@ -155,13 +200,42 @@ impl Origin {
         Origin { lines, ..Origin::numbered(source, 0) }
     }
 
-    /// Adds the place of a row after all others. If it has the same source as the row before, it is
-    /// the next record there.
+    /// Adds the place of a row after all others.
     pub fn goes_on(&mut self, row: usize, source: &Arc<str>, record: u64) {
-        if !self.runs.last().is_some_and(|(_, place)| Arc::ptr_eq(&place.source, source)) {
+        let follows = |(first, place): &(usize, Place)| {
+            let next = match place.position {
+                Position::Record(number) => number + (row - first) as u64,
+                _ => 0,
+            };
+            Arc::ptr_eq(&place.source, source) && next == record
+        };
+        if !self.runs.last().is_some_and(follows) {
             let position = Position::Record(record);
             self.runs.push((row, Place { source: source.clone(), position }));
         }
+    }
+
+    /// Adds the place of a row after all others. (Rows with lines are not among rows with numbers.)
+    pub fn add(&mut self, row: usize, place: Place) {
+        match place.position {
+            Position::Record(number) => self.goes_on(row, &place.source, number),
+            Position::Line(line) => {
+                let is_same = |(_, last): &(usize, Place)| Arc::ptr_eq(&last.source, &place.source);
+                if !self.runs.last().is_some_and(is_same) {
+                    let position = Position::Record(0);
+                    self.runs.push((row, Place { source: place.source.clone(), position }));
+                }
+                self.lines.push(line);
+            }
+            Position::Whole => {}
+        }
+    }
+
+    /// The places of some rows.
+    fn of_rows(&self, rows: &[usize]) -> Origin {
+        let mut origin = Origin::default();
+        rows.iter().enumerate().for_each(|(index, &row)| origin.add(index, self.place(row)));
+        origin
     }
 
     pub fn place(&self, row: usize) -> Place {
@@ -258,6 +332,12 @@ pub trait RecordSource: Send {
     fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
         Ok(None)
     }
+
+    /// Reads only these ascending runs of its records from now on, counted from its first; false if
+    /// it cannot leave out the others unread. Before the first batch.
+    fn read_runs(&mut self, _runs: &[Range<u64>]) -> Result<bool> {
+        Ok(false)
+    }
 }
 
 /// Datasets of one format that are read one after another as records.
@@ -283,6 +363,10 @@ pub trait DatasetReader: Send {
     fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
         Ok(None)
     }
+
+    /// Reads only these ascending runs of the records from now on, counted from the first, and no
+    /// others. Before the first batch.
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()>;
 
     /// Notes for people: what is on disk and not in the records.
     fn notes(&self) -> Vec<String> {

@@ -160,7 +160,7 @@ impl OutputArgs {
 }
 
 /// How much of the input is read.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct LimitArgs {
     /// Read the first N records only
     #[arg(long, value_name = "N", help_heading = "Input")]

@@ -7,6 +7,7 @@ mod progress;
 mod publish;
 mod rejects;
 mod rejects_file;
+mod select;
 mod signals;
 mod tool;
 
@@ -33,6 +34,7 @@ pub use publish::{
     refuse_existing_file, refuse_half_published,
 };
 pub use rejects::{Rejected, Rejection, Rejects};
+pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use signals::{PassedSignals, heed_lost_pages, pass_signals_to, survive_closed_pipes};
 pub use tool::{NoStream, Tool, WithoutEffect};
 

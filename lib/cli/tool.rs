@@ -25,6 +25,8 @@ impl ArgExt for NoStream {}
 pub struct Tool {
     name: String,
     arguments: Vec<String>,
+    /// The arguments that the command line gives, by their ids in the definition.
+    given: Vec<String>,
     /// Whether its stdout is an Arrow stream.
     pub(super) streams_arrow: bool,
     /// `--verbose`.
@@ -38,6 +40,7 @@ impl Tool {
         Tool {
             name: command.get_name().to_string(),
             arguments: with_effect(command, matches),
+            given: given(matches),
             streams_arrow: streams_arrow(command, matches),
             is_verbose,
         }
@@ -45,11 +48,17 @@ impl Tool {
 
     pub(super) fn named(name: &str) -> Tool {
         let (name, arguments) = (name.to_string(), Vec::new());
-        Tool { name, arguments, streams_arrow: false, is_verbose: false }
+        let given = Vec::new();
+        Tool { name, arguments, given, streams_arrow: false, is_verbose: false }
     }
 
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether the command line gives an argument (a variable or a default does not).
+    pub fn is_given(&self, id: &str) -> bool {
+        self.given.iter().any(|given| given == id)
     }
 
     /// Its entry in the provenance chain: name, version, arguments.
@@ -75,6 +84,12 @@ impl Tool {
 const TO: &str = "to";
 const ARROW: &str = "arrow";
 
+fn given(matches: &ArgMatches) -> Vec<String> {
+    let ids = matches.ids().map(|id| id.as_str());
+    let on_line = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    ids.filter(on_line).map(str::to_string).collect()
+}
+
 /// Whether stdout is an Arrow stream.
 fn streams_arrow(command: &Command, matches: &ArgMatches) -> bool {
     if let Some((name, matches)) = matches.subcommand() {
@@ -84,8 +99,11 @@ fn streams_arrow(command: &Command, matches: &ArgMatches) -> bool {
     }
     let value = matches.try_get_raw(TO).ok().flatten().and_then(|mut values| values.next());
     let is_elsewhere = |argument: &Arg| {
-        let source = matches.value_source(argument.get_id().as_str());
-        argument.get::<NoStream>().is_some() && source == Some(ValueSource::CommandLine)
+        let id = argument.get_id().as_str();
+        let is_given = matches.value_source(id) == Some(ValueSource::CommandLine);
+        // `-o -` is stdout.
+        let mut values = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+        argument.get::<NoStream>().is_some() && is_given && !values.any(|value| value == "-")
     };
     value.is_some_and(|value| value == ARROW) && !command.get_arguments().any(is_elsewhere)
 }

@@ -4,6 +4,7 @@
 //! A format is one entry in [`FORMATS`]: how it is recognised, opened as records, and checked.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
@@ -92,6 +93,7 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
 /// Opens what the arguments name: datasets of one format, or files and streams.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     let mut args = args.clone();
+    args.files = with_splits(&args.files)?;
     let Some(format) = format_of(&args.files)? else {
         refuse_directories(&args.files)?;
         return Reader::open(&args, request);
@@ -124,6 +126,29 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             Ok(Reader::open(&args, request)?.with_unchanged(unchanged))
         }
     }
+}
+
+/// The folders that splits of Parquet shards stand in, as in the `ids` of a root.
+const SPLIT_FOLDERS: [&str; 3] = ["train", "valid", "test"];
+
+/// The same paths, with the splits of a folder in its place if these alone hold Parquet shards.
+fn with_splits(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in paths {
+        let is_dataset = path.as_os_str() == "-" || !files::is_directory(path)?;
+        if is_dataset || files::find(&FORMATS, |format| is_of(path, format))?.is_some() {
+            all.push(path.clone());
+            continue;
+        }
+        let mut splits = Vec::new();
+        for split in SPLIT_FOLDERS.map(|name| path.join(name)) {
+            if files::is_directory(&split)? && !parquet::files_in(&split)?.is_empty() {
+                splits.push(split);
+            }
+        }
+        if splits.is_empty() { all.push(path.clone()) } else { all.extend(splits) }
+    }
+    Ok(all)
 }
 
 /// The format of the first path that is a dataset.
@@ -198,5 +223,9 @@ impl RecordSource for DatasetSource {
 
     fn select(&mut self, ids: &HashSet<&str>) -> Result<Option<Selected>> {
         self.reader.select(ids)
+    }
+
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
+        self.reader.read_runs(runs).map(|()| true)
     }
 }

@@ -1,5 +1,7 @@
 //! From the tokens of a rendered conversation back to its messages.
 
+use std::ops::Range;
+
 use super::Role;
 use super::header::{self, StructureError, messages};
 
@@ -22,6 +24,8 @@ pub struct DecodedMessage {
     pub content_type: Option<String>,
     /// The content, its parts joined.
     pub text: String,
+    /// Its tokens, with its header and its end.
+    pub tokens: Range<usize>,
 }
 
 /// Decodes one rendered conversation; one EOD may follow it.
@@ -41,7 +45,8 @@ pub fn decode(tokens: &[i32]) -> Result<Decoded, StructureError> {
             channel: header.channel,
             recipient: header.recipient,
             content_type: header.content_type,
-            text: header::text(tokens, found.content, &mut bytes)?.to_owned(),
+            text: header::text(tokens, found.content.clone(), &mut bytes)?.to_owned(),
+            tokens: found.tokens.clone(),
         });
         Ok(())
     })?;

@@ -15,6 +15,7 @@ mod number;
 mod render;
 mod segment;
 mod spans;
+mod text_spans;
 mod tools;
 mod typescript;
 mod value;
@@ -25,6 +26,7 @@ pub use header::{StructureError, segments_of};
 pub use render::{Rendered, Renderer};
 pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, loss_mask};
+pub use text_spans::text_spans;
 
 /// Which conversations are rendered; the rendering is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -72,6 +72,7 @@ fn tool_calls() {
             recipient: Some("functions.f".into()),
             content_type: Some("<|constrain|>json".into()),
             text: "{}".into(),
+            tokens: 0..rendered.segments.list[0].end as usize,
         }
     );
     assert_eq!(decoded.messages[1].role, Role::Tool);

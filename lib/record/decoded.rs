@@ -19,6 +19,9 @@ record_fields! {
         text: String,
         /// The same text, one struct for each message.
         messages: List<MessageFields>,
+        /// The masks of the sequence, one struct for each run of tokens in one message that are
+        /// trained on with one span id; null if it has none.
+        spans: Option<List<SpanFields>>,
     }
 }
 
@@ -38,6 +41,20 @@ record_fields! {
     }
 }
 
+record_fields! {
+    /// What of the text is trained on, and as what.
+    SpanFields(SpanColumns, SpanBuilder) {
+        /// The number of its message, from 0; null if it is in none.
+        message: Option<u32>,
+        /// Where it begins in the text of the sequence, in characters.
+        start: u64,
+        /// Where it ends there.
+        end: u64,
+        /// The id of the span.
+        span_id: u8,
+    }
+}
+
 /// One message; see [`MessageFields`].
 #[derive(Debug, Default)]
 pub struct Message {
@@ -48,12 +65,27 @@ pub struct Message {
     pub text: String,
 }
 
+/// What of the text is trained on; see [`SpanFields`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    pub message: Option<u32>,
+    pub start: u64,
+    pub end: u64,
+    pub span_id: u8,
+}
+
 /// Builds a batch.
 #[derive(Debug, Default)]
 pub struct DecodedBuilder(DecodedColumnsBuilder);
 
 impl DecodedBuilder {
-    pub fn push(&mut self, id: Option<&str>, text: String, messages: Vec<Message>) {
+    pub fn push(
+        &mut self,
+        id: Option<&str>,
+        text: String,
+        messages: Vec<Message>,
+        spans: Option<&[Span]>,
+    ) {
         let columns = &mut self.0;
         columns.id.push(id);
         columns.text.push(Some(&text));
@@ -66,6 +98,14 @@ impl DecodedBuilder {
             columns.text.push(Some(&message.text));
         }
         columns.messages.end_row(true);
+        for span in spans.unwrap_or_default() {
+            let columns = &mut columns.spans.items;
+            columns.message.push(span.message);
+            columns.start.push(Some(span.start));
+            columns.end.push(Some(span.end));
+            columns.span_id.push(Some(span.span_id));
+        }
+        columns.spans.end_row(spans.is_some());
     }
 
     pub fn finish(self) -> Result<RecordBatch, ArrowError> {

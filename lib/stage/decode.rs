@@ -2,20 +2,20 @@
 
 use crate::batch::Batch;
 use crate::error::Result;
-use crate::harmony::{self, DecodedMessage};
-use crate::record::decoded::{DecodedBuilder, Message};
+use crate::harmony::{self, Alignment, Decoded, DecodedMessage, StructureError, text_spans};
+use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
 
-/// One batch of tokens records as decoded records.
-pub fn decode(mut batch: Batch) -> Result<Batch> {
+/// One batch of tokens records as decoded records. `alignment` is that of their masks.
+pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
     let records = batch.records.clone();
     let view = Tokens::of(&records)?;
     let mut builder = DecodedBuilder::default();
     for row in 0..view.len() {
-        match harmony::decode(view.tokens(row)) {
-            Ok(decoded) => {
+        match decoded(&view, row, alignment) {
+            Ok((decoded, spans)) => {
                 let messages = decoded.messages.into_iter().map(message).collect();
-                builder.push(view.id(row), decoded.text, messages);
+                builder.push(view.id(row), decoded.text, messages, spans.as_deref());
             }
             Err(error) => {
                 let reason = error.to_string();
@@ -25,6 +25,19 @@ pub fn decode(mut batch: Batch) -> Result<Batch> {
     }
     batch.records = builder.finish()?;
     Ok(batch)
+}
+
+/// A sequence as text, and its masks, if it has any, as spans of that.
+fn decoded(
+    view: &Tokens<'_>,
+    row: usize,
+    alignment: Alignment,
+) -> Result<(Decoded, Option<Vec<Span>>), StructureError> {
+    let tokens = view.tokens(row);
+    let decoded = harmony::decode(tokens)?;
+    let masks = view.loss_mask(row).zip(view.span_id(row));
+    let spans = masks.map(|masks| text_spans(&decoded, tokens, masks, alignment)).transpose()?;
+    Ok((decoded, spans))
 }
 
 fn message(message: DecodedMessage) -> Message {

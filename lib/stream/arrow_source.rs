@@ -111,7 +111,8 @@ impl RecordSource for ArrowSource {
                 let first = self.next_record;
                 self.next_record += piece.num_rows() as u64;
                 let Some((batch, first)) = overlap(piece, first, &self.rows) else { continue };
-                self.ready.extend(batches(&self.name, conform, &batch, first)?);
+                let numbers = first - 1..first - 1 + batch.num_rows() as u64;
+                self.ready.extend(batches(&self.name, conform, &batch, &[numbers])?);
                 continue;
             }
             let frame = match self.begun.take() {

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
+use arrow_array::{Array, RecordBatch, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use arrow_select::filter::filter_record_batch;
 
 use crate::batch::Batch;
 use crate::error::{Error, Result};
@@ -51,17 +50,17 @@ impl IdFilter {
 
     /// Drops the records with other ids.
     pub fn apply(&mut self, batch: &mut Batch) -> Result<()> {
-        let kept = self.kept(&batch.records)?;
-        let mut records = filter_record_batch(&batch.records, &kept)?;
+        let rows = self.kept(&batch.records)?;
+        batch.keep_rows(&rows)?;
         if let Some(columns) = &self.columns {
             let places: Vec<usize> = (0..columns.fields().len()).collect();
-            records = records.project(&places)?;
+            batch.records = batch.records.project(&places)?;
         }
-        batch.records = records;
         Ok(())
     }
 
-    fn kept(&mut self, records: &RecordBatch) -> Result<BooleanArray> {
+    /// The rows with the ids that are wanted.
+    fn kept(&mut self, records: &RecordBatch) -> Result<Vec<usize>> {
         let mut columns: Vec<StringArray> = Vec::new();
         for field in &self.fields {
             if let Some(column) = records.column_by_name(field.name()) {
@@ -75,7 +74,7 @@ impl IdFilter {
         };
         let ids: Vec<Option<&String>> = (0..records.num_rows()).map(of).collect();
         self.found.extend(ids.iter().flatten().map(|id| id.to_string()));
-        Ok(ids.iter().map(|id| Some(id.is_some())).collect())
+        Ok((0..).zip(ids).filter_map(|(row, id)| id.map(|_| row)).collect())
     }
 
     /// Whether all ids were found.

@@ -3,6 +3,7 @@
 
 mod arrow_source;
 mod buffers;
+mod choose;
 mod columns;
 mod conform;
 mod frames;

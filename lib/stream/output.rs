@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use super::Writer;
 use crate::batch::{Batch, Counts, Header, Sink};
 use crate::cli::{
-    Encoding, Flow, NoStream, PendingFile, Rejects, WithoutEffect, publish_file,
+    Encoding, Flow, NoStream, PendingFile, Rejects, Tool, WithoutEffect, publish_file,
     refuse_existing_file,
 };
 use crate::error::{Error, Result, shown};
@@ -24,11 +24,31 @@ pub enum FileEncoding {
     Parquet,
 }
 
+impl FileEncoding {
+    /// The encoding of files whose names end so.
+    fn of_name(path: &Path) -> Option<FileEncoding> {
+        match path.extension()?.to_str()? {
+            "ndjson" | "jsonl" => Some(FileEncoding::Ndjson),
+            "arrows" => Some(FileEncoding::Arrow),
+            "parquet" => Some(FileEncoding::Parquet),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            FileEncoding::Ndjson => "ndjson",
+            FileEncoding::Arrow => "arrow",
+            FileEncoding::Parquet => "parquet",
+        }
+    }
+}
+
 /// Where records go.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct FileOutputArgs {
-    /// Encoding of the output
+    /// Encoding of the output; without it that of the FILE's name
     #[arg(
         long,
         value_enum,
@@ -39,7 +59,8 @@ pub struct FileOutputArgs {
     #[arg(value_name = "ndjson|arrow|parquet", hide_possible_values = true, add = WithoutEffect)]
     pub to: FileEncoding,
 
-    /// Write this file instead of stdout (Parquet needs one)
+    /// Write this file instead of stdout (`-`); Parquet needs one. The encoding of *.ndjson,
+    /// *.jsonl, *.arrows and *.parquet is that of the name
     #[arg(short, long, value_name = "FILE", add = WithoutEffect, add = NoStream)]
     pub output: Option<PathBuf>,
 
@@ -69,25 +90,38 @@ enum Destination {
 }
 
 impl FileOutputArgs {
-    pub fn open(&self, schema: &Schema, header: &Header) -> Result<Output> {
-        if let Some(path) = &self.output {
+    pub fn open(&self, schema: &Schema, header: &Header, tool: &Tool) -> Result<Output> {
+        let path = self.output.as_deref().filter(|path| path.as_os_str() != "-");
+        let encoding = self.encoding(path, tool)?;
+        if let Some(path) = path {
             refuse_existing_file(path, self.overwrite)?;
         }
-        let to = match (self.to, &self.output) {
+        let to = match (encoding, path) {
             (FileEncoding::Parquet, None) => {
                 return Err(Error::usage("--to parquet needs -o FILE"));
             }
             (FileEncoding::Parquet, Some(path)) => {
                 Destination::Parquet(Box::new(ParquetSink::create(path, header.put_into(schema))?))
             }
-            (FileEncoding::Ndjson, to) => {
-                self.stream(to.as_deref(), Encoding::Ndjson, schema, header)?
-            }
-            (FileEncoding::Arrow, to) => {
-                self.stream(to.as_deref(), Encoding::Arrow, schema, header)?
-            }
+            (FileEncoding::Ndjson, to) => self.stream(to, Encoding::Ndjson, schema, header)?,
+            (FileEncoding::Arrow, to) => self.stream(to, Encoding::Arrow, schema, header)?,
         };
         Ok(Output { to, overwrite: self.overwrite })
+    }
+
+    /// The encoding of a file's name, where it has one, else that of `--to`, or of the variable for
+    /// pipelines.
+    fn encoding(&self, path: Option<&Path>, tool: &Tool) -> Result<FileEncoding> {
+        let Some((path, named)) = path.and_then(|path| Some((path, FileEncoding::of_name(path)?)))
+        else {
+            return Ok(self.to);
+        };
+        if tool.is_given("to") && self.to != named {
+            let [named, said] = [named, self.to].map(FileEncoding::name);
+            let cause = format!("is the name of {named} and --to says {said}");
+            return Err(Error::usage(cause).at(path).hint("one of the two"));
+        }
+        Ok(named)
     }
 
     fn stream(

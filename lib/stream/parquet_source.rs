@@ -18,7 +18,8 @@ use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 pub(super) struct ParquetSource {
     name: Arc<str>,
     file: ParquetFile,
-    rows: Range<u64>,
+    /// The ascending runs of rows that have not been handed out.
+    runs: VecDeque<Range<u64>>,
     /// Made with the first batch, when it is known which columns to read.
     batches: Option<(ParquetBatches, Conform)>,
     /// Batches that are not handed out yet.
@@ -27,8 +28,6 @@ pub(super) struct ParquetSource {
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
-    /// Counted from 1.
-    next_record: u64,
 }
 
 impl ParquetSource {
@@ -39,17 +38,15 @@ impl ParquetSource {
         most: u64,
     ) -> Result<ParquetSource> {
         let file = open_parquet(&name, file)?;
-        let rows = rows.unwrap_or(0..file.rows());
-        let next_record = rows.start + 1;
+        let runs = VecDeque::from([rows.unwrap_or(0..file.rows())]);
         Ok(ParquetSource {
             name,
             file,
-            rows,
+            runs,
             batches: None,
             ready: VecDeque::new(),
             pieces: None,
             most,
-            next_record,
         })
     }
 
@@ -66,7 +63,8 @@ impl ParquetSource {
             let cause = format!("none of the columns {} is there", names.join(", "));
             return Err(Error::data(cause).at(&self.name));
         }
-        let batches = self.file.read(self.rows.clone(), Some(&columns), Text::Views);
+        let runs: Vec<Range<u64>> = self.runs.iter().cloned().collect();
+        let batches = self.file.read(&runs, Some(&columns), Text::Views);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
         let conform = Conform::new(batches.schema(), schema)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
@@ -96,12 +94,12 @@ impl RecordSource for ParquetSource {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
             }
-            let first = self.next_record;
             if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
-                self.next_record += piece.num_rows() as u64;
-                self.ready.extend(batches(&self.name, conform, &piece, first)?);
+                let numbers = take_numbers(&mut self.runs, piece.num_rows() as u64);
+                self.ready.extend(batches(&self.name, conform, &piece, &numbers)?);
                 continue;
             }
+            let first = self.runs.front().map_or(0, |run| run.start + 1);
             let Some(batch) = decoded.next() else { break };
             let batch = batch.map_err(|error| match error.kind() {
                 Kind::Data => Error::data(format!("records from {first}: {}", error.cause())),
@@ -110,12 +108,19 @@ impl RecordSource for ParquetSource {
             let batch = batch.map_err(|error| error.at(&self.name))?;
             self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
         }
-        let (first, end) = (self.next_record, self.rows.end);
-        if first > end {
+        self.runs.retain(|run| !run.is_empty());
+        let (Some(next), Some(last)) = (self.runs.front(), self.runs.back()) else {
             return Ok(None);
-        }
-        let cause = format!("ends at record {first} of {end}; the file is damaged");
+        };
+        let cause =
+            format!("ends at record {} of {}; the file is damaged", next.start + 1, last.end);
         Err(Error::data(cause).at(&self.name))
+    }
+
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
+        let first = self.runs.front().map_or(0, |run| run.start);
+        self.runs = runs.iter().map(|run| first + run.start..first + run.end).collect();
+        Ok(true)
     }
 }
 
@@ -127,22 +132,41 @@ pub(super) fn pieces(name: &Arc<str>, batch: RecordBatch, first: u64, most: u64)
     })
 }
 
-/// The rows of a piece as batches; `first` is the number of its first record.
+/// Takes the numbers of the next rows, from 0, off the runs.
+fn take_numbers(runs: &mut VecDeque<Range<u64>>, mut count: u64) -> Vec<Range<u64>> {
+    let mut taken = Vec::new();
+    while let Some(run) = runs.front_mut().filter(|_| count > 0) {
+        let end = run.end.min(run.start.saturating_add(count));
+        count -= end - run.start;
+        taken.push(run.start..end);
+        run.start = end;
+        if run.is_empty() {
+            runs.pop_front();
+        }
+    }
+    taken
+}
+
+/// The rows of a piece as batches; `numbers` are those of its records, from 0.
 pub(super) fn batches(
     name: &Arc<str>,
     conform: &Conform,
     piece: &RecordBatch,
-    mut first: u64,
+    numbers: &[Range<u64>],
 ) -> Result<Vec<Batch>> {
+    let mut numbers = numbers.iter().cloned().flatten().map(|number| number + 1).peekable();
+    let first = numbers.peek().copied().unwrap_or(0);
     let runs = runs(conform, piece)
         .map_err(|cause| Error::data(format!("records from {first}: {cause}")).at(name))?;
     let batch = |Run { records, refused }: Run| {
-        let mut batch = Batch::of_records(records, Origin::numbered(name.clone(), first));
-        first += batch.len() as u64;
-        for reason in refused {
-            let place = Place { source: name.clone(), position: Position::Record(first) };
+        let mut origin = Origin::default();
+        for (row, number) in (0..records.num_rows()).zip(&mut numbers) {
+            origin.goes_on(row, name, number);
+        }
+        let mut batch = Batch::of_records(records, origin);
+        for (reason, number) in refused.into_iter().zip(&mut numbers) {
+            let place = Place { source: name.clone(), position: Position::Record(number) };
             batch.rejected.push(Rejection { place, id: None, reason, input: Rejected::Nothing });
-            first += 1;
         }
         batch
     };

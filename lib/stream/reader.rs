@@ -8,13 +8,14 @@ use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 
 use super::arrow_source::ArrowSource;
+use super::choose::Chooser;
 use super::ids::{IdFilter, all_found};
 use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
 use crate::batch::{Batch, Header, RecordSource, Wanted};
-use crate::cli::InputArgs;
+use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within};
 use crate::error::{Kind, Result};
 use crate::files;
 use crate::format::parquet::describe;
@@ -38,12 +39,24 @@ impl From<Wanted> for Request {
     }
 }
 
+/// An input, and what is read of it.
+#[derive(Clone)]
+struct Waiting {
+    path: PathBuf,
+    /// The part of it that belongs to the slice: records, of NDJSON bytes.
+    range: Option<Range<u64>>,
+    /// The records of it that are read, if not all.
+    runs: Option<Vec<Range<u64>>>,
+}
+
 /// Reads the records of all inputs, in order.
 pub struct Reader {
     /// `None`: records of any type are read as they are.
     wanted: Option<Wanted>,
     record: Option<&'static RecordType>,
-    waiting: VecDeque<(PathBuf, Option<Range<u64>>)>,
+    /// The first input, which is opened at once.
+    first: Option<Waiting>,
+    waiting: VecDeque<Waiting>,
     current: Option<Box<dyn RecordSource>>,
     header: Header,
     schema: SchemaRef,
@@ -62,6 +75,8 @@ pub struct Reader {
     unchanged: Unchanged,
     /// Which records are handed out, if they are chosen by their ids.
     ids: Option<IdFilter>,
+    /// The same, if they are chosen as they come.
+    chooser: Option<Chooser>,
 }
 
 impl Reader {
@@ -80,10 +95,13 @@ impl Reader {
             Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
+        let waiting = waiting.into_iter().map(|(path, range)| Waiting { path, range, runs: None });
+        let waiting = waiting.collect();
         let (files, allow_empty) = (args.files.clone(), args.allow_empty);
         let most = args.max_record_bytes;
         let reader = Reader { waiting, sources, total, files, unchanged, ..Reader::new() };
         let mut reader = Reader { allow_empty, most, ..reader };
+        reader.first = reader.waiting.front().cloned();
         reader.advance()?;
         reader.begin(request.into())
     }
@@ -103,6 +121,7 @@ impl Reader {
         Reader {
             wanted: None,
             record: None,
+            first: None,
             waiting: VecDeque::new(),
             current: None,
             header: Header::default(),
@@ -118,6 +137,7 @@ impl Reader {
             notes: Vec::new(),
             unchanged: Unchanged::default(),
             ids: None,
+            chooser: None,
         }
     }
 
@@ -175,6 +195,55 @@ impl Reader {
         self.left = records.unwrap_or(u64::MAX);
         self.total = self.total.map(|total| total.min(self.left));
         self
+    }
+
+    /// Hands out the records that the arguments choose. What is not chosen is not read, where it is
+    /// known beforehand how many records there are and each can be found (datasets, Parquet).
+    pub fn choose(mut self, args: &SelectArgs) -> Result<Reader> {
+        if !args.id.is_empty() {
+            return self.only(&args.id);
+        }
+        let choice = args.choice();
+        if let Choice::All = choice {
+            return Ok(self);
+        }
+        // Arrow streams that are cut into slices have a total too.
+        let is_indexed = self.is_dataset || self.sources.len() == self.files.len().max(1);
+        match self.total.filter(|_| is_indexed) {
+            Some(total) => self.read_runs(choice.of(total)?)?,
+            None => {
+                self.total = None;
+                self.chooser = Some(Chooser::new(choice));
+            }
+        }
+        Ok(self)
+    }
+
+    /// Reads only these ascending runs of the records, without reading the others.
+    fn read_runs(&mut self, runs: Vec<Range<u64>>) -> Result<()> {
+        self.total = Some(records_in(&runs));
+        if self.is_dataset {
+            return match &mut self.current {
+                Some(current) => current.read_runs(&runs).map(drop),
+                None => Ok(()),
+            };
+        }
+        // The first input is open already, and was asked for its header.
+        let inputs: Vec<Waiting> =
+            self.first.take().into_iter().chain(self.waiting.drain(..)).collect();
+        let mut start = 0;
+        for (input, source) in inputs.into_iter().zip(&self.sources) {
+            let rows = match &input.range {
+                Some(range) => range.end - range.start,
+                None => source["rows"].as_u64().unwrap_or(0),
+            };
+            let own = runs_within(&runs, &(start..start + rows));
+            start += rows;
+            if !own.is_empty() {
+                self.waiting.push_back(Waiting { runs: Some(own), ..input });
+            }
+        }
+        self.advance()
     }
 
     /// Hands out the records with these ids only; a reader of a dataset that knows where they are
@@ -254,8 +323,9 @@ impl Reader {
 
     fn next_of_inputs(&mut self) -> Result<Option<Batch>> {
         loop {
-            let Some(current) = self.current.as_mut().filter(|_| self.left > 0) else {
-                return self.ids.as_ref().map_or(Ok(()), IdFilter::finish).map(|()| None);
+            let is_done = self.left == 0 || self.chooser.as_ref().is_some_and(Chooser::is_done);
+            let Some(current) = self.current.as_mut().filter(|_| !is_done) else {
+                return self.finish();
             };
             match current.next(self.wanted.as_ref(), &self.schema, self.left)? {
                 Some(mut batch) => {
@@ -263,10 +333,28 @@ impl Reader {
                     if let Some(ids) = &mut self.ids {
                         ids.apply(&mut batch)?;
                     }
-                    return Ok(Some(batch));
+                    match &mut self.chooser {
+                        None => return Ok(Some(batch)),
+                        Some(chooser) => {
+                            if let Some(chosen) = chooser.take(batch)? {
+                                return Ok(Some(chosen));
+                            }
+                        }
+                    }
                 }
                 None => self.advance()?,
             }
+        }
+    }
+
+    /// What is handed out after the last record was read.
+    fn finish(&mut self) -> Result<Option<Batch>> {
+        if let Some(ids) = &self.ids {
+            ids.finish()?;
+        }
+        match &mut self.chooser {
+            Some(chooser) => chooser.finish(),
+            None => Ok(None),
         }
     }
 
@@ -288,10 +376,19 @@ impl Reader {
     fn advance(&mut self) -> Result<()> {
         self.rejected = self.rejected();
         self.current = match self.waiting.pop_front() {
-            Some((path, range)) => Some(open(&path, range, (self.allow_empty, self.most))?),
+            Some(input) => Some(self.open_input(&input)?),
             None => None,
         };
         Ok(())
+    }
+
+    fn open_input(&self, input: &Waiting) -> Result<Box<dyn RecordSource>> {
+        let range = input.range.clone();
+        let mut source = open(&input.path, range, (self.allow_empty, self.most))?;
+        if let Some(runs) = &input.runs {
+            source.read_runs(runs)?;
+        }
+        Ok(source)
     }
 }
 

@@ -132,8 +132,8 @@ def megatron_loss_func(
 
     The schedule divides L * n by max(n, 1) and by the number of microbatches, DDP by the ranks.
     So what is optimised is the mean of L. Not for --calculate-per-token-loss, which would weigh
-    each L by its tokens. With context parallelism a rank has a part of each sequence: "microbatch"
-    then takes the means over that part; take "global" with the group that gradients are averaged in.
+    each L by its tokens. With context parallelism a rank has a part of each sequence, over which
+    "microbatch" takes the means: take "global", with the group that gradients are averaged in.
     """
     loss, report = span_normalized_loss(output_tensor, loss_mask, span_id, **options)
     num_tokens = report["lm loss"][1]

@@ -117,7 +117,7 @@ def rank(number, world, store, target):
             results[f"{name}, {way}"] = {"loss": value, "log": log, "gradients": sum(gradients, [])}
     Path(target).write_text(json.dumps(results))
     distributed.barrier()
-    # Not the usual end of Python: now and then a thread of torch 1.13 waits for it, and it for that.
+    # Not the usual end of Python, in which torch 1.13 now and then waits for a thread of its own.
     os._exit(0)
 
 

@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use clap::Parser;
 
 use gristmill::batch::Batch;
-use gristmill::cli::{self, CommonArgs, InputArgs, LimitArgs, NoStream, Tool};
+use gristmill::cli::{self, CommonArgs, InputArgs, NoStream, SelectArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::puzzle::{grid_schema, grids};
@@ -17,7 +17,8 @@ use gristmill::stream::{FileOutputArgs, Reader, Request, project};
 /// Read any dataset or stream as records
 ///
 /// PATHs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, directories of
-/// pools of 2048 games, puzzle sets, folders of Parquet shards, NDJSON files and Arrow streams.
+/// pools of 2048 games, puzzle sets, folders of Parquet shards (and of splits of them, as a root's
+/// ids), NDJSON files and Arrow streams.
 /// Several are read one after another into one stream. A triple becomes tokens records with masks;
 /// ids come from the ids file beside it, and segments are derived from the tokens. A pool (Macroxue pack, self-play v1, legacy) becomes game records; what it does not store is null.
 #[derive(Parser)]
@@ -31,18 +32,14 @@ struct Args {
     columns: Vec<String>,
 
     #[command(flatten)]
-    limit: LimitArgs,
-
-    /// Only the record with this id (repeatable); of Megatron datasets with ids no other is read
-    #[arg(long, value_name = "ID", help_heading = "Input", conflicts_with_all = ["limit", "count"])]
-    id: Vec<String>,
+    select: SelectArgs,
 
     /// Puzzles as grids, digits, characters or tiles instead of tokens
     #[arg(long, conflicts_with = "columns")]
     grid: bool,
 
     /// Print the number of records instead of the records
-    #[arg(long, conflicts_with_all = ["columns", "grid", "output"], add = NoStream)]
+    #[arg(long, conflicts_with_all = ["columns", "grid", "output", "id"], add = NoStream)]
     count: bool,
 
     #[command(flatten)]
@@ -58,7 +55,7 @@ Examples:
   ds-cat out --id synth-00000042 | harmony-tok --decode | jq -r .text
   ds-cat pack | jq -c '.steps[] | select(.max_rank >= 14)'
   ds-cat arc/test --grid --limit 1 | jq -c '.inputs[]'
-  ds-cat a.ndjson --to parquet -o a.parquet
+  ds-cat a.ndjson -o a.parquet; ds-cat pack --sample 100 --seed 7 -o some.arrows
 
 In: anything that holds records. Out: the same records.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
@@ -89,7 +86,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
         true => header.provenance.clear(),
         false => header.provenance.push(tool.entry()),
     }
-    let output = args.output.open(&schema, &header)?;
+    let output = args.output.open(&schema, &header, tool)?;
     let runner = Runner::new(tool, &args.common, "records");
     match args.grid {
         true => runner.run(reader, drawn, output),
@@ -98,7 +95,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
 }
 
 fn open(args: &Args) -> Result<Reader> {
-    dataset::open(&args.input, Request::Any)?.limited(args.limit.limit).only(&args.id)
+    dataset::open(&args.input, Request::Any)?.choose(&args.select)
 }
 
 /// Batches of puzzles as grids.

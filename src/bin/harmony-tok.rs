@@ -13,7 +13,7 @@ use gristmill::cli::{
 use gristmill::dataset;
 use gristmill::error::Result;
 use gristmill::format::parquet::compare_inputs;
-use gristmill::harmony::{Policy, Renderer};
+use gristmill::harmony::{Alignment, Policy, Renderer};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
 use gristmill::stage::{Budget, decode, describe_tokenizer, render};
@@ -31,7 +31,7 @@ struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Decode: tokens records in, {id, text, messages} out
+    /// Decode: tokens records in, {id, text, messages, spans} out
     #[arg(long, conflicts_with_all = ["policy", "id_field", "vocab", "max_tokens"])]
     decode: bool,
 
@@ -77,7 +77,7 @@ Examples:
   echo '{\"id\":\"a\",\"messages\":[{\"role\":\"assistant\",\"channel\":\"final\",\"content\":\"hi\"}]}' | harmony-tok
 
 In: conversation records {id or synth_id, messages or messages_json}; with --decode tokens records.
-Out: tokens records {id, tokens, segments}; with --decode {id, text, messages}.
+Out: tokens records {id, tokens, segments}; with --decode {id, text, messages, spans}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {
@@ -110,11 +110,14 @@ fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
 
 fn to_text(args: Args, tool: &Tool) -> Result<()> {
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit.limit);
+    // A stream that does not say it (NDJSON) has labels, as span-mask writes them.
+    let is_token = reader.header().text("alignment") == Some(Alignment::Token.name());
+    let alignment = if is_token { Alignment::Token } else { Alignment::Label };
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
     let runner = Runner::new(tool, &args.common, "sequences")
         .on_error(args.on_error.apart_from(&args.input.files)?);
-    runner.jobs(args.jobs.jobs).run(reader, || decode, writer)
+    runner.jobs(args.jobs.jobs).run(reader, || move |batch| decode(batch, alignment), writer)
 }
 
 /// The header for the filters that follow.

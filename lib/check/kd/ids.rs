@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use super::frames::ValidPrefix;
 use super::{Prefix, PrefixSet};
@@ -78,7 +79,7 @@ impl IdChecker {
         }
         let Some(tokens) = valid.datasets.first() else { return Ok(()) };
         let set = self.files.len() - 1;
-        let mut rows = file.read(0..sequences)?;
+        let mut rows = file.read(slice::from_ref(&(0..sequences)))?;
         for (number, length) in (0..).zip(tokens.lengths()) {
             let length = length?;
             rows.next(|identity, tokens| -> Result<()> {

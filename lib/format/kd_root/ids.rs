@@ -4,7 +4,7 @@
 //! The bytes depend on the rows alone: pages and row groups end after numbers of rows and bytes
 //! of ids, whatever batches the rows came in.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -153,20 +153,21 @@ impl IdsFile {
         }
     }
 
-    /// The rows of a range, one after another.
-    pub fn read(&self, rows: Range<u64>) -> Result<IdRows> {
+    /// The rows of ascending runs, one after another.
+    pub fn read(&self, runs: &[Range<u64>]) -> Result<IdRows> {
         let names: Vec<String> =
             schema().fields().iter().map(|field| field.name().clone()).collect();
-        let batches = self.batches(rows.clone(), &names)?;
+        let batches = self.batches(runs, &names)?;
         let batch = RecordBatch::new_empty(SchemaRef::new(schema()));
-        Ok(IdRows { path: self.path.clone(), batches, batch, row: 0, number: rows.start })
+        let numbers = runs.iter().cloned().collect();
+        Ok(IdRows { path: self.path.clone(), batches, batch, row: 0, numbers })
     }
 
     /// The rows of a range that have one of these ids, with the id.
     pub fn find(&self, ids: &HashSet<&str>, rows: Range<u64>) -> Result<Vec<(u64, String)>> {
         let mut found = Vec::new();
         let mut first = rows.start;
-        for batch in self.batches(rows, &["id".to_string()])? {
+        for batch in self.batches(&[rows], &["id".to_string()])? {
             let batch = batch.map_err(|e| e.at(self.path()))?;
             let column = batch.columns().first().and_then(|column| column.as_string_opt::<i32>());
             let column = column.ok_or_else(|| Error::data("has no ids").at(self.path()))?;
@@ -178,8 +179,8 @@ impl IdsFile {
         Ok(found)
     }
 
-    fn batches(&self, rows: Range<u64>, columns: &[String]) -> Result<ParquetBatches> {
-        let batches = self.file.read(rows, Some(columns), Text::Plain);
+    fn batches(&self, runs: &[Range<u64>], columns: &[String]) -> Result<ParquetBatches> {
+        let batches = self.file.read(runs, Some(columns), Text::Plain);
         batches.map_err(|e| read_error(&e).at(self.path()))
     }
 }
@@ -191,22 +192,27 @@ pub struct IdRows {
     batch: RecordBatch,
     /// The next row of the batch.
     row: usize,
-    /// Its number in the file.
-    number: u64,
+    /// The numbers in the file of it and of those after it.
+    numbers: VecDeque<Range<u64>>,
 }
 
 impl std::fmt::Debug for IdRows {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("IdRows").field("path", &self.path).field("number", &self.number).finish()
+        f.debug_struct("IdRows").field("path", &self.path).field("rows", &self.numbers).finish()
     }
 }
 
 impl IdRows {
+    /// The number of the next row in the file.
+    fn number(&self) -> u64 {
+        self.numbers.front().map_or(0, |run| run.start)
+    }
+
     /// Calls `each` with the next row: what it identifies, and its number of tokens.
     pub fn next<R>(&mut self, each: impl FnOnce(Identity<'_>, i32) -> R) -> Result<R> {
         while self.row >= self.batch.num_rows() {
             let Some(batch) = self.batches.next() else {
-                let cause = format!("ends at row {}; the file is damaged", self.number);
+                let cause = format!("ends at row {}; the file is damaged", self.number());
                 return Err(Error::data(cause).at(self.path.as_path()));
             };
             self.batch = batch.map_err(|e| e.at(self.path.as_path()))?;
@@ -215,13 +221,18 @@ impl IdRows {
         let columns = IdColumns::of(&self.batch)?;
         let row = self.row;
         self.row += 1;
-        self.number += 1;
+        if let Some(run) = self.numbers.front_mut() {
+            run.start += 1;
+            if run.is_empty() {
+                self.numbers.pop_front();
+            }
+        }
         Ok(each(columns.identity(row), columns.tokens.get(row).unwrap_or(-1)))
     }
 
     /// The same of a sequence of `length` tokens; another number of tokens is bad data.
     pub fn next_of<R>(&mut self, length: i32, each: impl FnOnce(Identity<'_>) -> R) -> Result<R> {
-        let number = self.number;
+        let number = self.number();
         let (tokens, answer) = self.next(|identity, tokens| (tokens, each(identity)))?;
         if tokens != length {
             let cause = format!("row {number} is of {tokens} tokens, the sequence has {length}");

@@ -218,7 +218,8 @@ fn join_ids(
         let tokens = MmidxDataset::open(&with_suffix(&input.prefix, suffix))?;
         let sequences = tokens.index.sequences;
         let file = input.ids()?.map(|file| file.of_sequences(sequences)).transpose()?;
-        let mut rows = file.map(|file| file.read(0..sequences)).transpose()?;
+        let rows = file.map(|file| file.read(std::slice::from_ref(&(0..sequences))));
+        let mut rows = rows.transpose()?;
         for length in tokens.lengths() {
             let length = length?;
             match &mut rows {

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::part::{KdPart, find_manifest};
 use super::{IdRows, IdsFile, SPLITS, find_ids};
 use crate::batch::{Batch, DatasetReader, Header, Origin, Selected};
-use crate::cli::Slice;
+use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files::{self, changed};
 use crate::format::checked_sum;
@@ -76,9 +76,9 @@ fn shards_of(directory: &Path) -> Result<Vec<PathBuf>> {
 /// Reads prefixes one after another.
 #[derive(Debug)]
 pub struct KdReader {
-    /// With the runs of their sequences that are read.
-    waiting: VecDeque<(PathBuf, VecDeque<Range<u64>>)>,
-    /// Whether these were selected by their ids: then only they are checked.
+    /// With the ascending runs of their sequences that are read.
+    waiting: VecDeque<(PathBuf, Vec<Range<u64>>)>,
+    /// Whether these were selected: then only they are checked.
     selected: bool,
     layout: PrefixLayout,
     current: Option<OpenPrefix>,
@@ -91,11 +91,10 @@ pub struct KdReader {
 struct OpenPrefix {
     prefix: Arc<str>,
     datasets: Vec<MmidxDataset>,
-    ids: Option<IdsFile>,
     /// Those that are read after `rows`.
     runs: VecDeque<Range<u64>>,
     rows: Range<u64>,
-    /// The ids of `rows`.
+    /// The ids of `rows` and `runs`.
     id_rows: Option<IdRows>,
 }
 
@@ -181,14 +180,12 @@ impl DatasetReader for KdReader {
             if let Some(open) = &mut self.current
                 && open.begin_run(self.selected)?
             {
-                let first = open.rows.start + 1;
-                let records = open.next_batch(self.layout)?;
-                let origin = Origin::numbered(open.prefix.clone(), first);
+                let (records, origin) = open.next_batch(self.layout, self.selected)?;
                 return Ok(Some(Batch::of_records(records, origin)));
             }
             let Some((prefix, runs)) = self.waiting.pop_front() else { return Ok(None) };
             let datasets = open_datasets(&prefix, self.layout)?;
-            let end = runs.back().map_or(0, |run| run.end);
+            let end = runs.last().map_or(0, |run| run.end);
             if datasets.first().is_some_and(|dataset| dataset.index.sequences < end) {
                 return Err(changed(&prefix));
             }
@@ -196,9 +193,10 @@ impl DatasetReader for KdReader {
                 check_aligned(&datasets)?;
             }
             let ids = ids_of(&prefix, &datasets)?;
+            let id_rows = ids.map(|ids| ids.read(&runs)).transpose()?;
             let prefix = shown(&prefix).into();
-            let (rows, id_rows) = (0..0, None);
-            self.current = Some(OpenPrefix { prefix, datasets, ids, runs, rows, id_rows });
+            let (rows, runs) = (0..0, runs.into());
+            self.current = Some(OpenPrefix { prefix, datasets, runs, rows, id_rows });
         }
     }
 
@@ -211,18 +209,33 @@ impl DatasetReader for KdReader {
                 let cause = "has no ids file, so no sequence can be found by its id";
                 return Err(Error::usage(cause).at(prefix.as_path()));
             };
-            let mut found = VecDeque::new();
+            let mut found = Vec::new();
             for range in std::mem::take(runs) {
                 for (row, id) in file.find(ids, range)? {
-                    found.push_back(row..row + 1);
+                    found.push(row..row + 1);
                     selected.found.insert(id);
                 }
             }
             selected.records += found.len() as u64;
             *runs = found;
         }
+        self.waiting.retain(|(_, runs)| !runs.is_empty());
         (self.selected, self.rows) = (true, selected.records);
         Ok(Some(selected))
+    }
+
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+        let mut start = 0;
+        for (_, own) in &mut self.waiting {
+            let end = start + records_in(own);
+            let first = own.first().map_or(0, |run| run.start);
+            let wanted = runs_within(runs, &(start..end));
+            *own = wanted.iter().map(|run| first + run.start..first + run.end).collect();
+            start = end;
+        }
+        self.waiting.retain(|(_, runs)| !runs.is_empty());
+        (self.selected, self.rows) = (true, records_in(runs));
+        Ok(())
     }
 }
 
@@ -251,45 +264,63 @@ impl OpenPrefix {
         while self.rows.is_empty() {
             let Some(rows) = self.runs.pop_front() else { return Ok(false) };
             if selected {
-                self.check_lengths(rows.start)?;
+                self.check_lengths(&rows)?;
             }
-            self.id_rows = self.ids.as_ref().map(|ids| ids.read(rows.clone())).transpose()?;
             self.rows = rows;
         }
         Ok(true)
     }
 
-    /// Checks that a sequence has one length in all datasets.
-    fn check_lengths(&self, row: u64) -> Result<()> {
-        let mut lengths = self.datasets.iter().map(|dataset| {
-            let mut length = Vec::new();
-            let read = dataset.index.read_lengths(row, 1, &mut length);
-            read.map(|()| length).map_err(|e| dataset.index_error(e))
-        });
-        let first = lengths.next().transpose()?;
-        for (length, dataset) in lengths.zip(self.datasets.iter().skip(1)) {
-            if Some(length?) != first {
-                let cause = format!("the length of sequence {row} is not that of its tokens");
+    /// Checks that sequences have one length in all datasets.
+    fn check_lengths(&self, rows: &Range<u64>) -> Result<()> {
+        let Some((tokens, others)) = self.datasets.split_first() else { return Ok(()) };
+        for dataset in others {
+            let sequences = dataset.index.sequences;
+            if sequences < rows.end {
+                let cause = format!("has {sequences} sequences, the tokens have more");
                 return Err(Error::data(cause).at(dataset.idx_path()));
+            }
+            let lengths = tokens.lengths_of(rows.clone()).zip(dataset.lengths_of(rows.clone()));
+            for (row, (wanted, length)) in rows.clone().zip(lengths) {
+                if wanted? != length? {
+                    let cause = format!("the length of sequence {row} is not that of its tokens");
+                    return Err(Error::data(cause).at(dataset.idx_path()));
+                }
             }
         }
         Ok(())
     }
 
-    fn next_batch(&mut self, layout: PrefixLayout) -> Result<RecordBatch> {
+    /// Reads sequences of as many runs as a batch holds.
+    fn next_batch(
+        &mut self,
+        layout: PrefixLayout,
+        selected: bool,
+    ) -> Result<(RecordBatch, Origin)> {
         let mut builder = match layout {
             PrefixLayout::Triple => TokensBuilder::masked(),
             PrefixLayout::Single => TokensBuilder::default(),
         };
-        let Some(tokens) = self.datasets.first() else { return Ok(builder.finish()?) };
+        let mut origin = Origin::default();
+        while builder.tokens.len() < BATCH_TOKENS && self.begin_run(selected)? {
+            origin.goes_on(builder.len(), &self.prefix, self.rows.start + 1);
+            self.read_run(&mut builder)?;
+        }
+        Ok((builder.finish()?, origin))
+    }
+
+    /// Reads sequences of a run, as many as a batch holds.
+    fn read_run(&mut self, builder: &mut TokensBuilder) -> Result<()> {
+        let Some(tokens) = self.datasets.first() else { return Ok(()) };
         let mut segments = Segments::default();
         let mut bytes = Vec::new();
-        let first = self.rows.start;
-        let mut lengths = tokens.lengths_from(first);
+        let mut lengths = tokens.lengths_of(self.rows.clone());
         let mut offsets: Vec<_> =
-            self.datasets.iter().map(|dataset| dataset.offsets_from(first)).collect();
+            self.datasets.iter().map(|dataset| dataset.offsets_of(self.rows.clone())).collect();
         while self.rows.start < self.rows.end && builder.tokens.len() < BATCH_TOKENS {
-            let Some(length) = lengths.next() else { break };
+            let Some(length) = lengths.next() else {
+                return Err(changed(tokens.idx_path()));
+            };
             let length = length?;
             let begin = builder.tokens.len();
             for (number, (dataset, offsets)) in self.datasets.iter().zip(&mut offsets).enumerate() {
@@ -321,7 +352,7 @@ impl OpenPrefix {
             }
             self.rows.start += 1;
         }
-        Ok(builder.finish()?)
+        Ok(())
     }
 }
 

@@ -122,7 +122,9 @@ fn check_layout(part: &MmidxDataset) -> Result<()> {
     let index = &part.index;
     let bad = |cause: String| Err(Error::data(cause).at(part.idx_path()));
     let mut end = 0i64;
-    for (number, (length, offset)) in part.lengths().zip(part.offsets_from(0)).enumerate() {
+    for (number, (length, offset)) in
+        part.lengths().zip(part.offsets_of(0..part.index.sequences)).enumerate()
+    {
         let (length, offset) = (length?, offset?);
         if length < 0 || offset != end {
             return bad(format!(

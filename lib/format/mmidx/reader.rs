@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -170,20 +171,23 @@ impl MmidxDataset {
 
     /// The length of each sequence, in values.
     pub fn lengths(&self) -> impl Iterator<Item = Result<i32>> + '_ {
-        self.lengths_from(0)
+        self.lengths_of(0..self.index.sequences)
     }
 
-    /// The lengths from the sequence `first` on.
-    pub fn lengths_from(&self, first: u64) -> impl Iterator<Item = Result<i32>> + '_ {
-        let count = self.index.sequences.saturating_sub(first);
-        self.values(HEADER_BYTES + 4 * first, count, i32::from_le_bytes)
+    /// The lengths of some sequences.
+    pub fn lengths_of(&self, rows: Range<u64>) -> impl Iterator<Item = Result<i32>> + '_ {
+        self.values(HEADER_BYTES + 4 * rows.start, self.count(&rows), i32::from_le_bytes)
     }
 
-    /// The byte offset of each sequence, from the sequence `first` on.
-    pub fn offsets_from(&self, first: u64) -> impl Iterator<Item = Result<i64>> + '_ {
-        let sequences = self.index.sequences;
-        let start = HEADER_BYTES + 4 * sequences + 8 * first;
-        self.values(start, sequences.saturating_sub(first), i64::from_le_bytes)
+    /// The byte offset of each of some sequences.
+    pub fn offsets_of(&self, rows: Range<u64>) -> impl Iterator<Item = Result<i64>> + '_ {
+        let start = HEADER_BYTES + 4 * self.index.sequences + 8 * rows.start;
+        self.values(start, self.count(&rows), i64::from_le_bytes)
+    }
+
+    /// How many of these sequences are there.
+    fn count(&self, rows: &Range<u64>) -> u64 {
+        rows.end.min(self.index.sequences).saturating_sub(rows.start)
     }
 
     /// The document indices: the first sequence of each document, then the number of sequences.
@@ -200,7 +204,9 @@ impl MmidxDataset {
         value: fn([u8; N]) -> T,
     ) -> impl Iterator<Item = Result<T>> + 'a {
         let file = Positioned { file: &self.index.file, at: start };
-        let mut reader = BufReader::with_capacity(1 << 18, file);
+        // A single value is often all that is wanted.
+        let capacity = count.saturating_mul(N as u64).min(1 << 18) as usize;
+        let mut reader = BufReader::with_capacity(capacity, file);
         (0..count).map(move |_| {
             let mut bytes = [0u8; N];
             reader.read_exact(&mut bytes).map_err(|e| self.index_error(e))?;

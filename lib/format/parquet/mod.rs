@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, ZstdLevel};
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 
 pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
-use crate::cli::{PendingFile, publish_file};
+use crate::cli::{PendingFile, publish_file, runs_within};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -108,32 +108,36 @@ impl ParquetFile {
         Ok(sha256_hex(&footer))
     }
 
-    /// The rows of a range in batches of about 1 MiB; only the row groups that overlap are read.
-    /// With `columns` only those (they must be top-level columns of the schema).
+    /// The rows of ascending runs in batches of about 1 MiB; only the row groups that overlap are
+    /// read. With `columns` only those (they must be top-level columns of the schema).
     pub fn read(
         &self,
-        rows: Range<u64>,
+        runs: &[Range<u64>],
         columns: Option<&[String]>,
         text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
-        caught(|| self.read_unguarded(rows, columns, text)).map_err(ParquetError::General)?
+        caught(|| self.read_unguarded(runs, columns, text)).map_err(ParquetError::General)?
     }
 
     fn read_unguarded(
         &self,
-        rows: Range<u64>,
+        runs: &[Range<u64>],
         columns: Option<&[String]>,
         text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
         let metadata = self.metadata.metadata();
         let mut row_groups = Vec::new();
-        let (mut start, mut offset) = (0u64, None);
-        let mut bytes = 0u64;
+        // The runs, counted in the rows of these row groups alone.
+        let mut inside: Vec<Range<usize>> = Vec::new();
+        let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
         for (index, group) in metadata.row_groups().iter().enumerate() {
             let end = start.saturating_add(group.num_rows().max(0) as u64);
-            if start < rows.end && rows.start < end {
+            let own = runs_within(runs, &(start..end));
+            if !own.is_empty() {
                 row_groups.push(index);
-                offset.get_or_insert(rows.start.saturating_sub(start));
+                inside
+                    .extend(own.iter().map(|r| (rows + r.start) as usize..(rows + r.end) as usize));
+                rows += end - start;
                 bytes = group
                     .columns()
                     .iter()
@@ -146,16 +150,26 @@ impl ParquetFile {
             }
             start = end;
         }
-        let wanted = rows.end.min(start).saturating_sub(rows.start);
+        let wanted = inside.iter().map(|run| run.len() as u64).sum::<u64>();
         let row_bytes = (bytes / wanted.max(1)).max(1);
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
         let file = self.file.clone();
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_text(text)?)
                 .with_batch_size(batch_rows.min(batches::DECODED_ROWS) as usize)
-                .with_row_groups(row_groups)
-                .with_offset(offset.unwrap_or(0) as usize)
-                .with_limit(wanted as usize);
+                .with_row_groups(row_groups);
+        builder = match inside.as_slice() {
+            [] => builder.with_limit(0),
+            [_] => {
+                let first = inside.first().map_or(0, |run| run.start);
+                builder.with_offset(first).with_limit(wanted as usize)
+            }
+            _ => {
+                let chosen =
+                    RowSelection::from_consecutive_ranges(inside.into_iter(), rows as usize);
+                builder.with_row_selection(chosen)
+            }
+        };
         if let Some(names) = columns {
             let schema = self.metadata.parquet_schema();
             let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));

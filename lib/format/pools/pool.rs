@@ -33,6 +33,8 @@ pub struct Pool {
     /// The layout of the rows, where they have one of a Macroxue pack.
     layout: Option<Layout>,
     runs: Vec<Run>,
+    /// Whether `runs` are what the rows say; else they are what `metadata.db` says.
+    counted: bool,
     database: Option<DatabaseReader>,
     valuations: Valuations,
     gather: Gather,
@@ -49,6 +51,14 @@ impl Pool {
     /// Opens a pool and counts the rows of its runs. Nobody may shorten its files meanwhile (see
     /// [`Mapped`](crate::format::npy::Mapped)).
     pub fn open(directory: &Path) -> Result<Pool> {
+        let mut pool = Pool::open_stated(directory)?;
+        pool.count()?;
+        Ok(pool)
+    }
+
+    /// The same, but the rows are not counted where `metadata.db` states as many as there are: then
+    /// single games can be read without a look at the others.
+    pub fn open_stated(directory: &Path) -> Result<Pool> {
         let files = row_files(directory)?;
         let (rows, dtype) = Rows::open(&files)?;
         let named = || files.first().map(|file| shown(file)).unwrap_or_default();
@@ -59,17 +69,14 @@ impl Pool {
             Err(DatabaseError { cause: DatabaseCause::Missing, .. }) if columns.is_legacy() => None,
             Err(error) => return Err(error.into()),
         };
-        let mut known = Vec::new();
-        if let Some(database) = &database {
-            let all = database.runs(|run| {
-                known.push((run.id, run.steps));
-                Ok::<_, Error>(())
-            });
-            all??;
-        }
-        let runs = match columns.run_id {
-            Some(run_id) => with_empty(count(&rows, run_id)?, known),
-            None => cut(&rows, database.is_some(), &known).map_err(|e| e.at(shown(directory)))?,
+        let known = known_runs(database.as_ref())?;
+        let (runs, counted) = match (columns.run_id, stated(&rows, &known)) {
+            (Some(_), Some(runs)) => (runs, false),
+            (Some(run_id), None) => (with_empty(count(&rows, run_id)?, known), true),
+            (None, _) => {
+                let runs = cut(&rows, database.is_some(), &known);
+                (runs.map_err(|e| e.at(shown(directory)))?, true)
+            }
         };
         let valuations = Valuations::of_pool(directory)?;
         let gather = Gather::default();
@@ -84,6 +91,7 @@ impl Pool {
             columns,
             layout: Layout::of(&dtype),
             runs,
+            counted,
             database,
             valuations,
             gather,
@@ -91,6 +99,25 @@ impl Pool {
             origin,
             scattered: 0,
         })
+    }
+
+    /// Counts the rows of the runs, if that was not done.
+    pub fn count(&mut self) -> Result<()> {
+        if let (false, Some(run_id)) = (self.counted, self.columns.run_id) {
+            let known = known_runs(self.database.as_ref())?;
+            self.runs = with_empty(count(&self.rows, run_id)?, known);
+        }
+        self.counted = true;
+        Ok(())
+    }
+
+    /// Whether the rows at which a run is stated to be are its own, and those around them are not.
+    fn is_there(&self, run: &Run) -> bool {
+        let (Some(id), Some(range)) = (self.columns.run_id, run.range()) else { return true };
+        let is_own = |row: u64| id.unsigned(self.rows.row(row)) == Some(run.id);
+        let (start, end) = (*range.start(), *range.end());
+        let around = [start.checked_sub(1), Some(end + 1).filter(|row| *row < self.rows.len())];
+        range.clone().all(is_own) && !around.into_iter().flatten().any(is_own)
     }
 
     /// The directory as messages show it.
@@ -136,6 +163,9 @@ impl Pool {
     pub fn read(&mut self, position: u64, game: &mut Game) -> Result<()> {
         game.clear();
         let position = usize::try_from(position).unwrap_or(usize::MAX);
+        if !self.counted && self.runs.get(position).is_some_and(|run| !self.is_there(run)) {
+            self.count()?;
+        }
         let Some(run) = self.runs.get(position).copied() else {
             return Err(Error::data(format!("no game {position}")).at(shown(&self.directory)));
         };
@@ -270,6 +300,32 @@ impl Pool {
             None => Ok(None),
         }
     }
+}
+
+/// What `metadata.db` says of the runs: their ids, ascending, and numbers of rows.
+fn known_runs(database: Option<&DatabaseReader>) -> Result<Vec<(u64, Option<u64>)>> {
+    let mut known = Vec::new();
+    if let Some(database) = database {
+        let all = database.runs(|run| {
+            known.push((run.id, run.steps));
+            Ok::<_, Error>(())
+        });
+        all??;
+    }
+    Ok(known)
+}
+
+/// The runs as they are if their rows are together and in the order of their ids, as sinks write
+/// them; `None` if there are not as many rows.
+fn stated(rows: &Rows, known: &[(u64, Option<u64>)]) -> Option<Vec<Run>> {
+    let mut first = 0u64;
+    let mut runs = Vec::with_capacity(known.len());
+    for &(id, steps) in known {
+        let steps = steps?;
+        runs.push(if steps == 0 { Run::empty(id) } else { Run::together(id, first, steps) });
+        first = first.checked_add(steps)?;
+    }
+    (first == rows.len()).then_some(runs)
 }
 
 /// Whether there are rows of features for the rows of steps.

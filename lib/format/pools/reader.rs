@@ -1,5 +1,6 @@
 //! Several pools one after another, as games or as batches of game records.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
 
@@ -23,21 +24,30 @@ const BATCH_GAMES: usize = 1 << 12;
 #[derive(Debug)]
 pub struct PoolReader {
     pools: Vec<Pool>,
+    /// Whether nothing stated has to be proved before the first game: the rows were counted, or
+    /// only some games are read.
+    counted: bool,
     /// The pool being read, and the number of its first game among all.
     current: usize,
     start: u64,
-    wanted: Range<u64>,
+    /// The ascending runs of games that are still read.
+    wanted: VecDeque<Range<u64>>,
     game: Game,
     builder: GamesBuilder,
 }
 
 impl PoolReader {
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<PoolReader> {
-        let pools = paths.iter().map(|path| Pool::open(path)).collect::<Result<Vec<Pool>>>()?;
+        let pools = paths.iter().map(|path| Pool::open_stated(path));
+        let mut pools = pools.collect::<Result<Vec<Pool>>>()?;
+        if slice.is_some() {
+            pools.iter_mut().try_for_each(Pool::count)?;
+        }
         let total = pools.iter().map(Pool::games).sum();
-        let wanted = slice.map_or(0..total, |slice| slice.of(total));
+        let wanted = VecDeque::from([slice.map_or(0..total, |slice| slice.of(total))]);
         let (game, builder) = (Game::default(), GamesBuilder::default());
-        Ok(PoolReader { pools, current: 0, start: 0, wanted, game, builder })
+        let counted = slice.is_some();
+        Ok(PoolReader { pools, counted, current: 0, start: 0, wanted, game, builder })
     }
 
     /// What any of the pools has and games do not, each once.
@@ -71,11 +81,15 @@ impl PoolReader {
 
     /// Moves on to the next game: the number of its pool, and its position there.
     fn next_position(&mut self) -> Option<(usize, u64)> {
-        while !self.wanted.is_empty() {
+        while let Some(run) = self.wanted.front_mut() {
+            if run.is_empty() {
+                self.wanted.pop_front();
+                continue;
+            }
             let pool = self.pools.get(self.current)?;
-            let position = self.wanted.start - self.start;
+            let position = run.start - self.start;
             if position < pool.games() {
-                self.wanted.start += 1;
+                run.start += 1;
                 return Some((self.current, position));
             }
             self.start += pool.games();
@@ -105,10 +119,21 @@ impl DatasetReader for PoolReader {
 
     /// Games that have not been read yet.
     fn records(&self) -> u64 {
-        self.wanted.end - self.wanted.start
+        self.wanted.iter().map(|run| run.end - run.start).sum()
+    }
+
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+        let first = self.wanted.front().map_or(0, |run| run.start);
+        self.counted = true;
+        self.wanted = runs.iter().map(|run| first + run.start..first + run.end).collect();
+        Ok(())
     }
 
     fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>> {
+        if !std::mem::replace(&mut self.counted, true) {
+            self.pools.iter_mut().try_for_each(Pool::count)?;
+            self.wanted = std::iter::once(0..self.pools.iter().map(Pool::games).sum()).collect();
+        }
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
         let (mut list, mut origin) = (Vec::new(), Origin::default());
         let (mut count, mut steps) = (0, 0);

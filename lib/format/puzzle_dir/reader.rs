@@ -2,6 +2,7 @@
 //! `dataset.json`. Identifiers come by name. Names of groups and puzzles are not stored:
 //! they are taken from the identifiers if these tell them apart, else they are numbers.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata};
 use crate::batch::{Batch, DatasetReader, Header, Origin};
-use crate::cli::Slice;
+use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::format::npy::Integers;
 use crate::puzzle::{BLANK_IDENTIFIER, domain};
@@ -45,6 +46,8 @@ struct OpenSet {
     /// Whether the identifiers tell groups and puzzles apart.
     named: bool,
     examples: Range<u64>,
+    /// Those that are read after `examples`.
+    runs: VecDeque<Range<u64>>,
     /// Examples whose memory was released.
     released: u64,
     /// The group and the puzzle of the next example.
@@ -96,7 +99,20 @@ impl DatasetReader for PuzzleReader {
 
     /// Examples that have not been read yet.
     fn records(&self) -> u64 {
-        self.parts.iter().map(|part| part.examples.end - part.examples.start).sum()
+        self.parts.iter().map(OpenSet::left).sum()
+    }
+
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+        let mut start = 0;
+        for part in &mut self.parts {
+            let (first, end) = (part.examples.start, start + part.left());
+            let own = runs_within(runs, &(start..end));
+            part.runs = own.iter().map(|run| first + run.start..first + run.end).collect();
+            part.examples = first..first;
+            part.next_run();
+            start = end;
+        }
+        Ok(())
     }
 
     fn next_batch(&mut self, most: u64, _games: bool) -> Result<Option<Batch>> {
@@ -105,7 +121,7 @@ impl DatasetReader for PuzzleReader {
         let mut origin = Origin::default();
         while self.builder.len() < most && self.builder.tokens() < BATCH_TOKENS {
             let Some(part) = self.parts.get_mut(self.current) else { break };
-            if part.examples.is_empty() {
+            if part.examples.is_empty() && !part.next_run() {
                 self.current += 1;
                 continue;
             }
@@ -237,6 +253,7 @@ impl OpenSet {
             build: if examples.is_empty() { None } else { text.take() },
             named: false,
             examples,
+            runs: VecDeque::new(),
             released: 0,
             group: 0,
             puzzle: 0,
@@ -262,6 +279,29 @@ impl OpenSet {
         if self.examples.start > 0 || self.examples.is_empty() {
             self.build = None;
         }
+    }
+
+    /// Examples that have not been read yet.
+    fn left(&self) -> u64 {
+        let after = self.runs.iter().map(|run| run.end - run.start).sum::<u64>();
+        self.examples.end - self.examples.start + after
+    }
+
+    /// Moves on to the next run of examples; false if there is none.
+    fn next_run(&mut self) -> bool {
+        let Some(run) = self.runs.pop_front() else { return false };
+        let holds = |indices: &Integers, at: u64| {
+            let at = i64::try_from(at).unwrap_or(i64::MAX);
+            partition(indices.rows(), |row| indices.get(row, 0).is_some_and(|first| first <= at))
+                .saturating_sub(1)
+        };
+        if run.start > 0 {
+            self.build = None;
+        }
+        self.puzzle = holds(&self.arrays.puzzle_indices, run.start);
+        self.group = holds(&self.arrays.group_indices, self.puzzle);
+        self.examples = run;
+        true
     }
 
     /// Releases the memory of what was read.
@@ -347,6 +387,16 @@ impl OpenSet {
         self.examples.start += 1;
         Ok(())
     }
+}
+
+/// How many of the rows from 0 pass a test that all rows up to some one pass.
+fn partition(rows: u64, passes: impl Fn(u64) -> bool) -> u64 {
+    let (mut from, mut to) = (0, rows);
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if passes(middle) { from = middle + 1 } else { to = middle }
+    }
+    from
 }
 
 /// The domain that `build.json` names, if the constants do not contradict it, or the one that has

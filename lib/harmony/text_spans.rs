@@ -1,0 +1,67 @@
+//! The masks of a token sequence as spans of its text.
+
+use super::decode::Decoded;
+use super::header::StructureError;
+use super::spans::Alignment;
+use crate::record::decoded::Span;
+use crate::tokenizer::{UnknownToken, decode_into};
+
+/// The spans of a decoded sequence. The masks are as long as its tokens. (A character of which only
+/// some bytes are trained on is in the span.)
+pub fn text_spans(
+    decoded: &Decoded,
+    tokens: &[i32],
+    (loss_mask, span_id): (&[u8], &[u8]),
+    alignment: Alignment,
+) -> Result<Vec<Span>, StructureError> {
+    let shift = match alignment {
+        Alignment::Label => 1,
+        Alignment::Token => 0,
+    };
+    // The span id of a token, if it is trained on.
+    let id_of = |token: usize| {
+        let position = token.checked_sub(shift)?;
+        let is_trained = loss_mask.get(position).is_some_and(|&mask| mask != 0);
+        span_id.get(position).copied().filter(|_| is_trained)
+    };
+    let mut spans: Vec<Span> = Vec::new();
+    let text = decoded.text.as_bytes();
+    let (mut offset, mut characters, mut message) = (0, 0u64, 0);
+    let (mut bytes, mut goes_on) = (Vec::new(), false);
+    for (at, token) in tokens.iter().enumerate() {
+        while decoded.messages.get(message).is_some_and(|known| known.tokens.end <= at) {
+            message += 1;
+            goes_on = false;
+        }
+        bytes.clear();
+        decode_into(std::slice::from_ref(token), &mut bytes).map_err(
+            |UnknownToken { id, .. }| StructureError {
+                position: at,
+                cause: format!("unknown token {id}"),
+            },
+        )?;
+        let begins_inside = text.get(offset).is_some_and(|byte| is_continuation(*byte));
+        let start = characters - u64::from(begins_inside);
+        characters += bytes.iter().filter(|byte| !is_continuation(**byte)).count() as u64;
+        offset += bytes.len();
+        let Some(id) = id_of(at) else {
+            goes_on = false;
+            continue;
+        };
+        match spans.last_mut().filter(|span| goes_on && span.span_id == id) {
+            Some(span) => span.end = characters,
+            None => {
+                let inside = decoded.messages.get(message).filter(|m| m.tokens.contains(&at));
+                let message = inside.and_then(|_| u32::try_from(message).ok());
+                spans.push(Span { message, start, end: characters, span_id: id });
+            }
+        }
+        goes_on = true;
+    }
+    Ok(spans)
+}
+
+/// Whether a byte of UTF-8 is not the first of its character.
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}

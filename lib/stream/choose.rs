@@ -1,0 +1,228 @@
+//! Records that are chosen as they come, where they cannot be found without reading the others. All
+//! that is in memory is what is chosen: of `--tail` and `--sample` the records themselves.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
+
+use arrow_array::{RecordBatch, UInt64Array};
+use arrow_select::concat::concat_batches;
+use arrow_select::take::take_record_batch;
+
+use crate::batch::{Batch, Entry, Origin};
+use crate::cli::{Choice, Rejection, all_there, draw};
+use crate::error::{Place, Result};
+
+/// A batch of sampled records has no more rows.
+const SAMPLED_ROWS: usize = 1024;
+
+pub(super) struct Chooser {
+    how: How,
+    /// Records that have come.
+    came: u64,
+}
+
+enum How {
+    /// These runs; `named`: all of their records must come.
+    Runs {
+        runs: Vec<Range<u64>>,
+        named: bool,
+    },
+    /// The batches that hold the last records.
+    Last {
+        most: u64,
+        held: VecDeque<Batch>,
+        records: u64,
+    },
+    Sample {
+        count: usize,
+        seed: u64,
+        drawn: BinaryHeap<Drawn>,
+        sorted: Option<VecDeque<Drawn>>,
+    },
+}
+
+impl Chooser {
+    pub fn new(choice: Choice) -> Chooser {
+        let runs = |runs, named| How::Runs { runs, named };
+        let how = match choice {
+            Choice::All => runs(std::iter::once(0..u64::MAX).collect(), false),
+            Choice::Within(range) => runs(vec![range], false),
+            Choice::Named(named) => runs(named, true),
+            Choice::Last(most) => How::Last { most, held: VecDeque::new(), records: 0 },
+            Choice::Sample { count, seed } => How::Sample {
+                count: usize::try_from(count).unwrap_or(usize::MAX),
+                seed,
+                drawn: BinaryHeap::new(),
+                sorted: None,
+            },
+        };
+        Chooser { how, came: 0 }
+    }
+
+    /// Whether no record that comes can be chosen any more.
+    pub fn is_done(&self) -> bool {
+        match &self.how {
+            How::Runs { runs, .. } => runs.iter().all(|run| run.is_empty() || run.end <= self.came),
+            How::Last { most, .. } => *most == 0,
+            How::Sample { count, .. } => *count == 0,
+        }
+    }
+
+    /// What is chosen of a batch at once, if anything is.
+    pub fn take(&mut self, mut batch: Batch) -> Result<Option<Batch>> {
+        let first = self.came;
+        let count = (batch.len() + batch.rejected.len()) as u64;
+        self.came += count;
+        match &mut self.how {
+            How::Runs { runs, .. } => {
+                let chosen = |number: u64| {
+                    let run = runs.get(runs.partition_point(|run| run.end <= number));
+                    run.is_some_and(|run| run.contains(&number))
+                };
+                keep(&mut batch, |offset| chosen(first + offset))?;
+                let is_empty = batch.is_empty() && batch.rejected.is_empty();
+                Ok((!is_empty).then_some(batch))
+            }
+            How::Last { most, held, records } => {
+                held.push_back(batch);
+                *records += count;
+                while let Some(size) = held.front().map(size_of)
+                    && *records - size >= *most
+                {
+                    held.pop_front();
+                    *records -= size;
+                }
+                Ok(None)
+            }
+            How::Sample { count, seed, drawn, .. } => {
+                let entries: Vec<Entry> = batch.entries().collect();
+                let mut rejected: Vec<Option<Rejection>> =
+                    std::mem::take(&mut batch.rejected).into_iter().map(Some).collect();
+                for (number, entry) in (first..).zip(entries) {
+                    let place = draw(*seed, number);
+                    if drawn.len() >= *count {
+                        if drawn.peek().is_none_or(|last| place >= last.place) {
+                            continue;
+                        }
+                        drawn.pop();
+                    }
+                    let what = match entry {
+                        Entry::Row(row) => Some(Kept::row(&batch, row)?),
+                        Entry::Rejected(index) => rejected[index].take().map(Kept::Rejected),
+                    };
+                    drawn.extend(what.map(|what| Drawn { place, what }));
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// What is left to be handed out after the last record; call it until there is nothing.
+    pub fn finish(&mut self) -> Result<Option<Batch>> {
+        match &mut self.how {
+            How::Runs { runs, named } => {
+                if *named {
+                    all_there(runs, self.came)?;
+                }
+                Ok(None)
+            }
+            How::Last { most, held, records } => {
+                let Some(mut batch) = held.pop_front() else { return Ok(None) };
+                let (size, surplus) = (size_of(&batch), records.saturating_sub(*most));
+                keep(&mut batch, |offset| offset >= surplus)?;
+                *records -= size;
+                *most -= size - surplus;
+                Ok(Some(batch))
+            }
+            How::Sample { drawn, sorted, .. } => {
+                let sorted = sorted.get_or_insert_with(|| {
+                    let mut all = std::mem::take(drawn).into_vec();
+                    all.sort_unstable_by_key(|drawn| drawn.place.1);
+                    all.into()
+                });
+                next_sampled(sorted)
+            }
+        }
+    }
+}
+
+fn size_of(batch: &Batch) -> u64 {
+    (batch.len() + batch.rejected.len()) as u64
+}
+
+/// Keeps the records of a batch, rejected ones too, whose numbers in it pass a test.
+fn keep(batch: &mut Batch, mut wanted: impl FnMut(u64) -> bool) -> Result<()> {
+    let (mut rows, mut rejected) = (Vec::new(), Vec::new());
+    for (offset, entry) in (0..).zip(batch.entries()) {
+        match (wanted(offset), entry) {
+            (true, Entry::Row(row)) => rows.push(row),
+            (is_kept, Entry::Rejected(_)) => rejected.push(is_kept),
+            (false, Entry::Row(_)) => {}
+        }
+    }
+    let mut is_kept = rejected.into_iter();
+    batch.rejected.retain(|_| is_kept.next().unwrap_or(false));
+    batch.keep_rows(&rows)
+}
+
+/// A record of the sample, and its place in the order of the draw.
+struct Drawn {
+    place: (u64, u64),
+    what: Kept,
+}
+
+enum Kept {
+    /// A batch of one row, with memory of its own.
+    Row(RecordBatch, Place),
+    Rejected(Rejection),
+}
+
+impl Kept {
+    fn row(batch: &Batch, row: usize) -> Result<Kept> {
+        let records = take_record_batch(&batch.records, &UInt64Array::from(vec![row as u64]))?;
+        Ok(Kept::Row(records, batch.origin.place(row)))
+    }
+}
+
+impl Ord for Drawn {
+    fn cmp(&self, other: &Drawn) -> Ordering {
+        self.place.cmp(&other.place)
+    }
+}
+
+impl PartialOrd for Drawn {
+    fn partial_cmp(&self, other: &Drawn) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Drawn {
+    fn eq(&self, other: &Drawn) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Drawn {}
+
+/// The next records of a sample as one batch.
+fn next_sampled(sorted: &mut VecDeque<Drawn>) -> Result<Option<Batch>> {
+    let (mut rows, mut rejected, mut origin) = (Vec::new(), Vec::new(), Origin::default());
+    while rows.len() < SAMPLED_ROWS
+        && let Some(drawn) = sorted.pop_front()
+    {
+        match drawn.what {
+            Kept::Row(row, place) => {
+                origin.add(rows.len(), place);
+                rows.push(row);
+            }
+            Kept::Rejected(rejection) => rejected.push(rejection),
+        }
+    }
+    let records = match rows.first() {
+        Some(first) => concat_batches(&first.schema(), &rows)?,
+        None if rejected.is_empty() => return Ok(None),
+        None => RecordBatch::new_empty(arrow_schema::Schema::empty().into()),
+    };
+    Ok(Some(Batch { rejected, ..Batch::of_records(records, origin) }))
+}
