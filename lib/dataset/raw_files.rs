@@ -26,12 +26,19 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// The I-th of N contiguous parts of the files: all have as many, but that the first may have one more.
+/// A contiguous part of the files. The I-th of N parts: all have as many files, but that the first may
+/// have one more.
 pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
-    let (index, count) = (shard.index, shard.count.max(1));
-    let (each, more) = (files.len() as u64 / count, files.len() as u64 % count);
-    let start = |index: u64| (index * each + index.min(more)) as usize;
-    files.get(start(index)..start(index + 1)).unwrap_or_default()
+    let range = match shard {
+        Slice::Part { index, count } => {
+            let all = files.len() as u64;
+            let (each, more) = (all / count.max(1), all % count.max(1));
+            let start = |index: u64| index * each + index.min(more);
+            start(index)..start(index + 1)
+        }
+        range => range.of(files.len() as u64),
+    };
+    files.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -10,10 +10,11 @@ use serde_json::json;
 use gristmill::batch::{Header, Wanted};
 use gristmill::cli::{
     self, CommonArgs, Error, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, Slice, Tool,
+    WithoutEffect,
 };
 use gristmill::dataset::{raw_files, shard_of};
 use gristmill::error::Result;
-use gristmill::format::synth_shards::CONVERSION;
+use gristmill::format::synth_shards::{CONVERSION, is_finished};
 use gristmill::record::{CONVERSATION, RAW_SYNTH};
 use gristmill::runner::Runner;
 use gristmill::stage::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};
@@ -96,6 +97,11 @@ struct Args {
     #[command(flatten)]
     output: FileOutputArgs,
 
+    /// Do nothing if the FILE of -o is finished, with these settings and of these inputs
+    #[arg(long, requires = "output", conflicts_with = "overwrite", help_heading = "Output")]
+    #[arg(hide_short_help = true, add = WithoutEffect)]
+    resume: bool,
+
     /// Rows of each row group of a Parquet file
     #[arg(long, value_name = "N", default_value = "1000", help_heading = "Output")]
     #[arg(hide_short_help = true)]
@@ -151,6 +157,11 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let reader = Reader::open_typed(&args.input, first.map(PathBuf::as_path), wanted)?
         .limited(args.limit.limit);
     let header = header(&args, &settings, &reader, tool);
+    if let Some(path) = args.output.output.as_deref().filter(|_| args.resume)
+        && is_finished(path, &header)?
+    {
+        return Ok(());
+    }
     let output =
         args.output.open_grouped(&settings.schema(), &header, tool, Some(args.row_group_rows))?;
     let harmony = SynthHarmony::new(settings);

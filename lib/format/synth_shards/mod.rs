@@ -1,7 +1,6 @@
 //! The manifest of a folder of conversations, `synth_harmony_shard_NN.parquet`: made from what the
 //! shards themselves say in their footers. FORMAT.md beside this file says what is in it.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use arrow_schema::{DataType, Schema};
@@ -15,6 +14,7 @@ use crate::batch::{Counts, Header, Skipped};
 use crate::cli::{TargetLock, publish_file_locked, shown};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result};
+use crate::files::open_member;
 
 pub const SCHEMA: &str = "synth_harmony_v1";
 /// The names of the shards.
@@ -205,8 +205,8 @@ impl Records {
 impl Found {
     fn read(folder: &Path, path: &Path) -> Result<Found> {
         let bad = |error: std::io::Error| Error::io(path, &error);
-        let (bytes, sha256) = sha256_of(File::open(path).map_err(bad)?).map_err(bad)?;
-        let file = File::open(path).map_err(bad)?;
+        let (bytes, sha256) = open_member(path).and_then(sha256_of).map_err(bad)?;
+        let file = open_member(path).map_err(bad)?;
         let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
         let header = Header::of(file.schema()).map_err(|error| error.at(path))?;
         let counts = Counts::of(file.schema()).map_err(|error| error.at(path))?;
@@ -277,6 +277,24 @@ fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
         true => Ok(count),
         false => {
             Err(Error::data(format!("there are shards that are none of the {count}")).at(folder))
+        }
+    }
+}
+
+/// Whether a file is there that was made with these settings and of these inputs; an error, if it was
+/// made with others.
+pub fn is_finished(path: &Path, header: &Header) -> Result<bool> {
+    if !crate::files::is_file(path)? {
+        return Ok(false);
+    }
+    let file = open_member(path).map_err(|error| Error::io(path, &error))?;
+    let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
+    let made = Header::of(file.schema()).map_err(|error| error.at(path))?;
+    match made.parameters.get(CONVERSION) == header.parameters.get(CONVERSION) {
+        true => Ok(true),
+        false => {
+            let cause = "was made with other settings or of other inputs";
+            Err(Error::usage(cause).at(path).hint("--overwrite"))
         }
     }
 }
