@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import numpy as np
 
 from support import DATA, needs_data, needs_megatron, needs_torch, plain_sequences, write_triple
 
+BIN = os.environ.get("GRISTMILL_BIN")
 PACKAGE = Path(__file__).parents[1]
 KEYS = [
     "lm loss",
@@ -174,6 +176,28 @@ class ExampleTest(Root):
         self.assertEqual(counts[0], counts[1])
         (self.root / "train" / "shard_01_lossmask.bin").write_bytes(b"")
         self.assert_fails(1, "shard_01_lossmask", *words)
+
+    @needs_megatron
+    @unittest.skipUnless(BIN, "GRISTMILL_BIN is not set: the filters are not there")
+    def test_a_root_of_the_quickstart(self):
+        source = self.root / "input"
+        source.mkdir(parents=True)
+        scripts = PACKAGE.parent / "scripts"
+        shutil.copy(scripts / "example" / "manifest.json", source)
+        conversations = scripts / "example" / "conversations.ndjson"
+        shard = source / "synth_harmony_shard_00.parquet"
+        path = {**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}
+        for command in (
+            [f"{BIN}/ds-cat", conversations, "--to", "parquet", "-o", shard],
+            [scripts / "synth-kd.sh", source, self.root / "kd", "--valid-fraction", "0.2"],
+        ):
+            subprocess.run(command, env=path, check=True, capture_output=True)
+        found = logs(run(self.root / "kd", "--steps", 3))
+        self.assertEqual(list(found), ["step 1", "step 2", "step 3", "valid"])
+        for figures in found.values():
+            self.assertEqual(list(figures), KEYS)
+            self.assertGreater(figures["final tokens"], 0)
+            self.assertGreater(figures["reasoning loss"], 0)
 
     @needs_megatron
     @needs_data
