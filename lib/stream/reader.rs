@@ -18,6 +18,7 @@ use crate::batch::{Batch, Header, RecordSource, Wanted};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within};
 use crate::error::{Kind, Result};
 use crate::files;
+use crate::format::checked_sum;
 use crate::format::parquet::describe;
 use crate::format::unchanged::Unchanged;
 use crate::record::RecordType;
@@ -88,7 +89,7 @@ impl Reader {
         let unchanged = Unchanged::of(&files)?;
         let sources = describe_parquet_files(&files)?;
         let mut total = match sources.len() == files.len() {
-            true => sources.iter().map(|source| source["rows"].as_u64()).sum(),
+            true => checked_sum(sources.iter().filter_map(|source| source["rows"].as_u64())),
             false => None,
         };
         let waiting = match args.slice {

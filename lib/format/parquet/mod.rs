@@ -60,6 +60,13 @@ impl ParquetFile {
     fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let file = Readable::new(file)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+        let stated = metadata.metadata().file_metadata().num_rows();
+        let mut groups = metadata.metadata().row_groups().iter().map(|group| group.num_rows());
+        let rows = groups.try_fold(0i64, |sum, rows| sum.checked_add(rows).filter(|_| rows >= 0));
+        if rows != Some(stated) {
+            let cause = format!("the file states {stated} rows, its row groups have others");
+            return Err(ParquetError::General(cause));
+        }
         // The crate allocates what a column chunk claims, and panics where that is negative.
         let length = file.len();
         for column in metadata.metadata().row_groups().iter().flat_map(|group| group.columns()) {
@@ -75,7 +82,7 @@ impl ParquetFile {
     }
 
     pub fn rows(&self) -> u64 {
-        self.metadata.metadata().file_metadata().num_rows().max(0) as u64
+        self.metadata.metadata().file_metadata().num_rows() as u64
     }
 
     pub fn row_groups(&self) -> u64 {
@@ -127,7 +134,7 @@ impl ParquetFile {
         let mut inside: Vec<Range<usize>> = Vec::new();
         let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
         for (index, group) in metadata.row_groups().iter().enumerate() {
-            let end = start.saturating_add(group.num_rows().max(0) as u64);
+            let end = start.saturating_add(group.num_rows() as u64);
             let own = runs_within(runs, &(start..end));
             if !own.is_empty() {
                 row_groups.push(index);
