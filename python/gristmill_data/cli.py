@@ -17,7 +17,7 @@ EXIT_CODES = """\
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (an I/O error)."""
 
 
-class Usage(Exception):
+class UsageError(Exception):
     """A command that cannot be carried out as it was given: exit code 2."""
 
 
@@ -52,7 +52,7 @@ class Parser(argparse.ArgumentParser):
         return self.format_help()
 
     def error(self, message: str) -> NoReturn:
-        raise Usage(f"{message}; try: --help")
+        raise UsageError(f"{message}; try: --help")
 
 
 class _Layout(argparse.RawDescriptionHelpFormatter):
@@ -70,20 +70,19 @@ class _Help(argparse.Action):
         parser.exit()
 
 
-def count(low: int, high: int | None = None) -> Callable[[str], int]:
-    """A type of arguments: whole numbers from `low` on, up to `high`."""
+def number(kind: Callable[[str], Any], least: int, most: int = 2**31 - 1) -> Callable[[str], Any]:
+    """A type of arguments: an int or float of at least `least`."""
 
-    def number(text: str) -> int:
+    def read(text: str) -> Any:
         try:
-            value = int(text)
+            value = kind(text)
         except ValueError:
-            value = low - 1
-        if value < low or (high is not None and value > high):
-            to = "" if high is None else f" to {high}"
-            raise argparse.ArgumentTypeError(f"{text!r} is not a number from {low}{to}")
+            value = None
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is no number of at least {least}")
         return value
 
-    return number
+    return read
 
 
 def run(name: str, main: Callable[[], None]) -> NoReturn:
@@ -119,14 +118,14 @@ def _outcome(name: str, main: Callable[[], None]) -> int:
         return 0
     except _Stopped:
         code, message = 75, "stopped"
-    except Usage as error:
-        code, message = 2, error
-    except (FileNotFoundError, FileExistsError) as error:
+    except (FileNotFoundError, FileExistsError, NotADirectoryError) as error:
         code, message = 2, _io_cause(error)
     except OSError as error:
         code, message = 75, _io_cause(error)
     except MemoryError:
-        code, message = 75, "out of memory"
+        code, message = 75, "not enough memory"
+    except (UsageError, ImportError) as error:
+        code, message = 2, _missing(error) if isinstance(error, ImportError) else error
     except (ValueError, RuntimeError) as error:
         code, message = 1, error
     if _Stopped.by is not None:
@@ -140,3 +139,11 @@ def _outcome(name: str, main: Callable[[], None]) -> int:
 def _io_cause(error: OSError) -> str:
     cause = error.strerror or str(error)
     return f"{error.filename}: {cause}" if error.filename is not None else cause
+
+
+def _missing(error: ImportError) -> str:
+    extra = "megatron" if (error.name or "").startswith("megatron") else "torch"
+    hint = f"(try: pip install 'gristmill-data[{extra}]')"
+    if isinstance(error, ModuleNotFoundError):
+        return f"{error.name} is not installed {hint}"
+    return f"{error.name} cannot be imported: {error} {hint}"

@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from .command import EXIT_CODES, UsageError, run
+from .cli import Parser, UsageError, number, run
 
 NAME = "gristmill_data.example"
 VOCABULARY = 4096
 WIDTH = 48
 
-EXAMPLES = f"""examples:
+EXAMPLES = """\
+examples:
   scripts/quickstart.sh target/quickstart
   python -m gristmill_data.example target/quickstart/dataset
   python -m gristmill_data.example ROOT --normalize global --micro-batch-size 1
   python -m gristmill_data.example ROOT --w-reasoning 0.5 --w-final 2 | grep ^valid
-
-{EXIT_CODES}"""
+"""
 
 
 def main() -> None:
@@ -46,13 +46,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {NAME}",
-        usage="%(prog)s [options] ROOT",
-        description=__doc__.partition("\n")[0],
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = Parser("example", "ROOT", __doc__.partition("\n")[0], EXAMPLES)
 
     def option(name: str, kind: Callable[[str], Any], default: Any, what: str) -> None:
         what = f"{what} (default {default})"
@@ -80,21 +74,6 @@ def parse() -> argparse.Namespace:
         help="Megatron's builder, or cut from the triples (default: Megatron if it is installed)",
     )
     return parser.parse_args()
-
-
-def number(kind: Callable[[str], Any], least: int) -> Callable[[str], Any]:
-    """A type of argument: a number of at least `least`."""
-
-    def read(text: str) -> Any:
-        try:
-            value = kind(text)
-        except ValueError:
-            value = None
-        if value is None or not least <= value < 2**31:
-            raise argparse.ArgumentTypeError(f"{text!r} is no number of at least {least}")
-        return value
-
-    return read
 
 
 def find_prefixes(root: Path, split: str) -> list[str]:

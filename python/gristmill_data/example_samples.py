@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,19 +12,11 @@ import numpy as np
 import torch
 from torch import distributed
 
+from .tokenizer import HarmonyIds
 from .triples import Triple
 
 #: At most this many samples are evaluated.
 EVALUATED = 64
-
-
-class Tokenizer:
-    """What Megatron's datasets ask of a tokenizer: o200k_harmony has no token for padding."""
-
-    eod = 199_999
-    pad = -1
-    vocab_size = 201_088
-    unique_identifiers = OrderedDict(tokenizer="o200k_harmony")
 
 
 def megatron_samples(
@@ -43,7 +34,7 @@ def megatron_samples(
         random_seed=arguments.seed,
         sequence_length=arguments.seq_length,
         blend_per_split=[_blend(prefixes["train"], weighted=True), _blend(prefixes["valid"]), None],
-        tokenizer=Tokenizer(),
+        tokenizer=HarmonyIds(),
         path_to_cache=cache,
         drop_last_partial_validation_sequence=False,
         reset_position_ids=False,

@@ -50,17 +50,23 @@ def parser() -> cli.Parser:
     made = cli.Parser("samples", arguments, description, EXAMPLES)
     add = made.add_argument
     add("prefix", metavar="PREFIX_tokens", help="the tokens of a triple, without .bin and .idx")
-    add("--seq-length", metavar="S", type=cli.count(2, 2**31 - 2), required=True, help="tokens")
+    add(
+        "--seq-length",
+        metavar="S",
+        type=cli.number(int, 2, 2**31 - 2),
+        required=True,
+        help="tokens",
+    )
     add(
         "--num-samples",
         metavar="N",
-        type=cli.count(0),
+        type=cli.number(int, 0),
         help="at least N, in as many epochs (one epoch)",
     )
     add(
         "--seed",
         metavar="K",
-        type=cli.count(0, 2**32 - 1),
+        type=cli.number(int, 0, 2**32 - 1),
         default=1234,
         help="of the shuffle (1234)",
     )
@@ -88,41 +94,39 @@ def main() -> None:
 
 def _check(options: argparse.Namespace) -> None:
     if options.output is None and options.show is None:
-        raise cli.Usage("nothing to do; try: -o FILE.npz, or --show I")
+        raise cli.UsageError("nothing to do; try: -o FILE.npz, or --show I")
     if options.overwrite and options.output is None:
-        raise cli.Usage("--overwrite is for -o FILE.npz")
+        raise cli.UsageError("--overwrite is for -o FILE.npz")
     if options.keep_last and options.split != "valid":
-        raise cli.Usage(
+        raise cli.UsageError(
             "--keep-last is for --split valid: of others a short last sample is dropped"
         )
     if options.cache is None:
         for option in ("rebuild_stale_cache", "tokenizer_model"):
             if getattr(options, option):
-                raise cli.Usage(f"--{option.replace('_', '-')} is for --cache DIR")
+                raise cli.UsageError(f"--{option.replace('_', '-')} is for --cache DIR")
     if not options.prefix.endswith("_tokens"):
         prefix = options.prefix
         there = Path(f"{prefix}_tokens.idx").exists()
         hint = f"; try: {prefix}_tokens" if there else ""
-        raise cli.Usage(f"{prefix}: does not end with _tokens{hint}")
+        raise cli.UsageError(f"{prefix}: does not end with _tokens{hint}")
     if options.output is not None:
         try:
             check_target(options.output, options.overwrite)
         except FileExistsError as error:
-            raise cli.Usage(f"{error.filename}: {error.strerror}") from None
+            raise cli.UsageError(f"{error.filename}: {error.strerror}") from None
         if not options.output.parent.is_dir():
-            raise cli.Usage(f"{options.output.parent}: there is no such directory")
+            raise cli.UsageError(f"{options.output.parent}: there is no such directory")
 
 
 @contextmanager
 def _dataset(options: argparse.Namespace) -> Iterator[Any]:
-    try:
-        from megatron.core.datasets.gpt_dataset import GPTDatasetConfig
-        from megatron.core.datasets.utils import Split
+    import torch  # noqa: F401  (so that what is missing is said of torch first)
+    from megatron.core.datasets.gpt_dataset import GPTDatasetConfig
+    from megatron.core.datasets.utils import Split
 
-        from .megatron import SynthKDDataset
-    except ImportError as error:
-        hint = "pip install 'gristmill-data[torch,megatron]'"
-        raise cli.Usage(f"needs torch and megatron-core ({error}); try: {hint}") from None
+    from .megatron import SynthKDDataset
+
     with tempfile.TemporaryDirectory(prefix="gristmill-samples-") as folder:
         path = options.tokenizer_model
         config = GPTDatasetConfig(
@@ -185,7 +189,7 @@ def write(dataset: Any, path: Path, overwrite: bool) -> None:
 def show(dataset: Any, index: int) -> str:
     """One sample: the sequences that it is cut from, and its runs of equal spans."""
     if not -len(dataset) <= index < len(dataset):
-        raise cli.Usage(f"--show {index}: there are {len(dataset)} samples")
+        raise cli.UsageError(f"--show {index}: there are {len(dataset)} samples")
     sample = {key: value.numpy() for key, value in dataset[index].items()}
     length = dataset.config.sequence_length
     lines = [f"sample {index % len(dataset)} of {len(dataset)}, {length} tokens", ""]
@@ -219,4 +223,4 @@ def _some(labels: list[int]) -> str:
 
 
 if __name__ == "__main__":
-    cli.run("samples", main)
+    cli.run("gristmill_data.samples", main)

@@ -12,7 +12,15 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from support import DATA, link_roots, needs_data, needs_megatron, plain_sequences, write_triple
+from support import (
+    DATA,
+    link_roots,
+    needs_data,
+    needs_megatron,
+    plain_sequences,
+    torch,
+    write_triple,
+)
 
 from gristmill_data import cli, samples
 
@@ -134,7 +142,8 @@ class OutputTest(InDirectory):
         code, _, err = self.run_apart(*arguments, "--overwrite")
         self.assertEqual(code, 1)
         self.assertRegex(
-            err, "^samples: caches: the cached index .* does not belong to the data.*\n$"
+            err,
+            "^gristmill_data.samples: caches: the cached index .* does not belong to the data.*\n$",
         )
         self.run_here(*arguments, "--overwrite", "--rebuild-stale-cache")
         names = set(os.listdir("caches"))
@@ -146,7 +155,7 @@ class CommandTest(InDirectory):
     def assert_fails(self, code, cause, *arguments):
         found, out, err = self.run_apart(*arguments)
         self.assertEqual((found, out), (code, ""), err)
-        self.assertRegex(err, f"^samples: .*{cause}.*\n$")
+        self.assertRegex(err, f"^gristmill_data.samples: .*{cause}.*\n$")
         self.assertEqual(err.count("\n"), 1)
 
     def test_usage(self):
@@ -154,9 +163,9 @@ class CommandTest(InDirectory):
         for cause, *arguments in (
             ("required: PREFIX_tokens, --seq-length",),
             ("nothing to do", *good),
-            ("'1' is not a number from 2", "shard_00_tokens", "--seq-length", 1, "-o", "a"),
-            ("'x' is not a number from 0", *good, "--seed", "x", "-o", "a"),
-            ("'-1' is not a number from 0", *good, "--num-samples=-1", "-o", "a"),
+            ("'1' is no number of at least 2", "shard_00_tokens", "--seq-length", 1, "-o", "a"),
+            ("'x' is no number of at least 0", *good, "--seed", "x", "-o", "a"),
+            ("'-1' is no number of at least 0", *good, "--num-samples=-1", "-o", "a"),
             ("unrecognized arguments: --nope", *good, "--nope"),
             ("--keep-last is for --split valid", *good, "--keep-last", "-o", "a"),
             ("--overwrite is for -o", *good, "--overwrite", "--show", 1),
@@ -200,7 +209,9 @@ class CommandTest(InDirectory):
         good = ("shard_00_tokens", "--seq-length", 16)
         with open("/dev/full", "w") as full:
             code, _, err = self.run_apart(*good, "--show", 0, stdout=full)
-        self.assertEqual((code, err), (75, "samples: stdout: No space left on device\n"))
+        self.assertEqual(
+            (code, err), (75, "gristmill_data.samples: stdout: No space left on device\n")
+        )
         # No more than 1 KB may be written to a file.
         limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))"
         code = subprocess.run(
@@ -209,7 +220,7 @@ class CommandTest(InDirectory):
                 "-c",
                 f"{limit}\nfrom gristmill_data import cli, samples\n"
                 "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-                "cli.run('samples', samples.main)",
+                "cli.run('gristmill_data.samples', samples.main)",
                 *map(str, good),
                 "--num-samples",
                 "100",
@@ -220,7 +231,9 @@ class CommandTest(InDirectory):
             capture_output=True,
             text=True,
         )
-        self.assertEqual((code.returncode, code.stderr), (75, "samples: a.npz: File too large\n"))
+        self.assertEqual(
+            (code.returncode, code.stderr), (75, "gristmill_data.samples: a.npz: File too large\n")
+        )
         self.assertEqual(self.left(), [])
 
     @needs_megatron
@@ -235,7 +248,8 @@ class CommandTest(InDirectory):
         hold = (
             "import sys, signal\nfrom gristmill_data import cli, megatron, samples\n"
             "def hold(self, index):\n    print('here', flush=True)\n    signal.pause()\n"
-            "megatron.SynthKDDataset.__getitem__ = hold\ncli.run('samples', samples.main)"
+            "megatron.SynthKDDataset.__getitem__ = hold\n"
+            "cli.run('gristmill_data.samples', samples.main)"
         )
         for number in (signal.SIGTERM, signal.SIGINT):
             process = subprocess.Popen(
@@ -279,19 +293,22 @@ class CommandTest(InDirectory):
         self.assertIn("Examples:\n", long)
         self.assertIn(cli.EXIT_CODES, long)
 
-    def test_without_megatron_it_says_so(self):
-        code = "import sys; sys.modules['megatron.core.datasets'] = None\n"
-        code += "from gristmill_data import cli, samples; cli.run('samples', samples.main)"
-        done = subprocess.run(
-            [sys.executable, "-c", code, "shard_00_tokens", "--seq-length", "16", "--show", "0"],
-            env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
-            capture_output=True,
-            text=True,
-        )
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertRegex(
-            done.stderr, r"^samples: needs torch and megatron-core \(.*\); try: pip.*\n$"
-        )
+    def test_what_is_not_installed_is_said(self):
+        for module, extra in (("torch", "torch"), ("megatron.core.datasets", "megatron")):
+            if extra == "megatron" and not torch:
+                continue
+            code = f"import sys; sys.modules['{module}'] = None\n"
+            code += "from gristmill_data import cli, samples\n"
+            code += "cli.run('gristmill_data.samples', samples.main)"
+            done = subprocess.run(
+                [sys.executable, "-c", code, "shard_00_tokens", "--seq-length", "16", "--show=0"],
+                env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
+                capture_output=True,
+                text=True,
+            )
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            cause = rf"{module}\S* is not installed \(try: pip install '\S+\[{extra}\]'\)"
+            self.assertRegex(done.stderr, f"^gristmill_data.samples: {cause}\n$")
 
 
 if __name__ == "__main__":
