@@ -204,7 +204,8 @@ class ExampleTest(Root):
             [f"{BIN}/ds-cat", conversations, "--to", "parquet", "-o", shard],
             [scripts / "synth-kd.sh", source, self.root / "kd", "--valid-fraction", "0.2"],
         ):
-            subprocess.run(command, env=path, check=True, capture_output=True)
+            made = subprocess.run(command, env=path, capture_output=True, text=True)
+            self.assertEqual(made.returncode, 0, made.stderr)
         found = logs(run_here(self.root / "kd", "--steps", 3))
         self.assertEqual(list(found), ["step 1", "step 2", "step 3", "valid"])
         for figures in found.values():
