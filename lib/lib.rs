@@ -26,6 +26,7 @@
 //! | [`check`] | a folder for each family of checks; a check is declared where it is used | all above |
 //! | [`dataset`] | the table of formats, and [`dataset::open`], which opens everything that holds records | all above |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
+//! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! Nothing imports upward. The library never exits, and prints only in `cli`.
@@ -57,6 +58,7 @@ pub mod record;
 pub mod runner;
 pub mod simd;
 pub mod stage;
+pub mod stat;
 pub mod stream;
 pub mod tokenizer;
 pub mod walk;

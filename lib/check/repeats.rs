@@ -21,7 +21,7 @@ const ENTRY: usize = 24;
 /// Where a record is: the number of its set or file (given by the caller), and its number in
 /// that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RecordPlace {
+pub(crate) struct RecordPlace {
     pub set: usize,
     pub number: u64,
 }
@@ -31,7 +31,7 @@ const NUMBER_BITS: u32 = 44;
 
 /// Collects the hash and the place of every record.
 #[derive(Debug, Default)]
-pub(super) struct Repeats {
+pub(crate) struct Repeats {
     entries: Vec<(u128, u64)>,
     partitions: Vec<Partition>,
 }
@@ -43,7 +43,7 @@ struct Partition {
 }
 
 /// The hash of a record's bytes; the same within a run, and only a hint that two are equal.
-pub(super) fn hash(parts: &[&[u8]]) -> u128 {
+pub(crate) fn hash(parts: &[&[u8]]) -> u128 {
     let mut hasher = DefaultHasher::new();
     for part in parts {
         hasher.write_usize(part.len());
@@ -73,6 +73,20 @@ impl Repeats {
         self.write(hash, place)
     }
 
+    /// Calls `each` with every hash, ascending.
+    pub fn each_hash(mut self, mut each: impl FnMut(u128)) -> Result<()> {
+        let mut of_entries = |entries: &mut Vec<(u128, u64)>| {
+            entries.sort_unstable();
+            entries.iter().for_each(|(hash, _)| each(*hash));
+        };
+        of_entries(&mut self.entries);
+        // Partitions are divided by the leading bits.
+        for mut partition in self.partitions {
+            of_entries(&mut partition.entries().map_err(|e| failed(&e))?);
+        }
+        Ok(())
+    }
+
     /// Calls `each` with the places, ascending, of all records that share a hash. If all hashes are
     /// in memory or in one partition, the calls are in the order of the first places.
     pub fn candidates(mut self, mut each: impl FnMut(&[RecordPlace]) -> Result<()>) -> Result<()> {
@@ -90,14 +104,7 @@ impl Repeats {
         };
         of_entries(&mut self.entries)?;
         for mut partition in self.partitions {
-            let bytes = partition.read().map_err(|e| failed(&e))?;
-            let entry = |entry: &[u8; ENTRY]| {
-                let number = |bytes: &[u8]| LittleEndian::read_uint128(bytes, bytes.len());
-                (number(&entry[..16]), number(&entry[16..]) as u64)
-            };
-            let mut entries: Vec<(u128, u64)> =
-                bytes.as_chunks::<ENTRY>().0.iter().map(entry).collect();
-            drop(bytes);
+            let mut entries = partition.entries().map_err(|e| failed(&e))?;
             of_entries(&mut entries)?;
         }
         Ok(())
@@ -146,6 +153,15 @@ impl Repeats {
 }
 
 impl Partition {
+    fn entries(&mut self) -> io::Result<Vec<(u128, u64)>> {
+        let bytes = self.read()?;
+        let entry = |entry: &[u8; ENTRY]| {
+            let number = |bytes: &[u8]| LittleEndian::read_uint128(bytes, bytes.len());
+            (number(&entry[..16]), number(&entry[16..]) as u64)
+        };
+        Ok(bytes.as_chunks::<ENTRY>().0.iter().map(entry).collect())
+    }
+
     fn read(&mut self) -> io::Result<Vec<u8>> {
         self.flush()?;
         self.file.rewind()?;
