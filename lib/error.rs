@@ -270,10 +270,7 @@ impl fmt::Display for Error {
             (None, Some(id)) => write!(f, "({id}) ")?,
             (None, None) => {}
         }
-        // One error is one line, whatever a library put into its text.
-        let mut lines = cause.lines().map(str::trim).filter(|line| !line.is_empty());
-        f.write_str(lines.next().unwrap_or(""))?;
-        lines.try_for_each(|line| write!(f, " {line}"))?;
+        f.write_str(&one_line(cause))?;
         hint.as_ref().map_or(Ok(()), |hint| write!(f, "; try: {hint}"))
     }
 }
@@ -310,6 +307,12 @@ fn os_cause(error: &io::Error) -> String {
         Some(end) => text[..end].to_string(),
         None => text,
     }
+}
+
+/// A message as one line, whatever a library put into its text.
+pub fn one_line(message: &str) -> String {
+    let lines = message.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.collect::<Vec<&str>>().join(" ")
 }
 
 /// A path as shown in messages.

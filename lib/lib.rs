@@ -9,7 +9,7 @@
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
 //! | [`files`] | what is at a path, or why that cannot be known | `error` |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
-//! | [`json`] | a pull reader over JSON text, for the hot paths; JSON as Python writes it | |
+//! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
 //! | [`digest`] | SHA-256 of files, hexadecimal | |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
@@ -25,6 +25,7 @@
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
 //! | [`check`] | a folder for each family of checks; a check is declared where it is used | all above |
 //! | [`dataset`] | the table of formats, and [`dataset::open`], which opens everything that holds records | all above |
+//! | [`plan`] | a pipeline as tasks for many machines: slices, receipts, states, joining | `format` |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
 //! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
@@ -53,6 +54,7 @@ pub mod harmony;
 pub mod json;
 pub mod ordered;
 pub mod panics;
+pub mod plan;
 pub mod puzzle;
 pub mod record;
 pub mod runner;

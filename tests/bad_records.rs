@@ -138,7 +138,7 @@ fn records_of_files_are_numbered() {
     let mut lines = String::new();
     for number in 0..9 {
         let messages = json!({"messages": conversation(number)["messages"]}).to_string();
-        let text = if number == 6 { "{\"messages\": [}".to_string() } else { messages };
+        let text = if number == 6 { "{\"messages\": {}}".to_string() } else { messages };
         let id = if number == 3 { Value::Null } else { json!(format!("s-{number}")) };
         lines += &(json!({"id": id, "messages_json": text}).to_string() + "\n");
     }
@@ -156,7 +156,7 @@ fn records_of_files_are_numbered() {
         run(&["--slice", "1/2"]).says(
             1,
             &format!(
-                "harmony-tok: {input}: record 7 (s-6): invalid JSON: expected a value at byte 14"
+                "harmony-tok: {input}: record 7 (s-6): messages: an object instead of an array"
             ),
         );
         let rejects = file("rejects");

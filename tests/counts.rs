@@ -123,3 +123,25 @@ fn a_published_root_passes_ds_check() {
     let run = check(&[&dir.at("")]);
     assert!(run.code() == Some(1) && run.text().contains("kd.manifest.bytes"), "{run:?}");
 }
+
+/// The footer of a Parquet file states its rows, and those of its row groups.
+#[test]
+fn a_parquet_file_has_the_rows_that_it_states() {
+    const ROWS: [u8; 3] = [0x16, 0xd8, 0x04]; // i64, zigzag: 300
+    let dir = TempDir::new();
+    let lines = dir.write("in.ndjson", conversations(300));
+    let file = dir.at("a.parquet");
+    tool("ds-cat").args(&[&lines, "--to", "parquet", "-o", &file]).run().silent();
+    assert_eq!(tool("ds-cat").args(&[&file, "--count"]).run().silent().stdout, b"300\n");
+    let mut bytes = dir.read("a.parquet");
+    let length = u32::from_le_bytes(bytes[bytes.len() - 8..][..4].try_into().unwrap()) as usize;
+    let footer = bytes.len() - 8 - length;
+    // The first number of rows in the footer is that of the file.
+    let rows = bytes[footer..].windows(3).position(|bytes| bytes == ROWS).unwrap();
+    bytes[footer + rows + 1] += 2;
+    dir.write("a.parquet", &bytes);
+    let cause = "the file states 301 rows, its row groups have others";
+    for arguments in [&["--count"][..], &["-q"], &["--slice", "1/2"]] {
+        tool("ds-cat").args(&[&file]).args(arguments).run().fails(1, &[&file, cause]);
+    }
+}

@@ -6,6 +6,7 @@ mod games;
 #[path = "faults/inputs.rs"]
 mod inputs;
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -98,13 +99,17 @@ fn a_fifo_is_no_member() {
     });
 }
 
-/// A link to nothing is no missing member either.
+/// A link to nothing, or to a device, is no missing member either.
 #[test]
-fn a_dead_link_is_no_member() {
+fn a_link_to_something_else_is_no_member() {
     let dir = prepared();
-    let dead = |path: &Path| symlink("nowhere", path).unwrap();
+    let turn = Cell::new(false);
+    let dead = |path: &Path| {
+        turn.set(!turn.get());
+        symlink(if turn.get() { "nowhere" } else { "/dev/zero" }, path).unwrap();
+    };
     each_replaced(dir.path(), dead, |run| {
-        let named = ["is a link to nothing", "No such file"];
+        let named = ["is a link to nothing", "No such file", ": is no regular file"];
         let named = named.iter().any(|cause| run.stderr.contains(cause));
         matches!(run.code(), Some(1 | 2)) && named
     });

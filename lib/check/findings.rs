@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::catalogue::{Check, Severity};
 use super::select::Selection;
-use crate::error::Position;
+use crate::error::{Position, one_line};
 
 /// Where something was found.
 #[derive(Debug, Clone, Copy)]
@@ -111,7 +111,7 @@ impl<'s> Findings<'s> {
                 file: at.file.to_path_buf(),
                 record: at.record,
                 id: at.id.map(str::to_string),
-                message: message.to_string(),
+                message: one_line(&message.to_string()),
             });
         }
     }

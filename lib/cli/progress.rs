@@ -42,7 +42,7 @@ const INTERVAL: Duration = Duration::from_millis(200);
 impl Progress {
     /// `what` is the plural of what is counted ("conversations"); `total` in the same unit.
     /// `uses_stdout`: results go there.
-    pub(super) fn new(
+    pub fn new(
         tool: &str,
         when: When,
         (what, total): (&'static str, Option<u64>),

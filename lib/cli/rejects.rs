@@ -26,7 +26,7 @@ pub enum Rejected {
     Nothing,
     /// The text that came; it may be no JSON.
     Text(String),
-    /// Makes its JSON, which can be far larger than the record: only a file of rejects needs it.
+    /// Makes such a text, which can be far larger than the record: only a file of rejects needs it.
     Json(Box<dyn FnOnce() -> String + Send>),
 }
 
@@ -40,7 +40,7 @@ impl Rejected {
     fn into_json(self) -> Vec<u8> {
         let text = match self {
             Rejected::Nothing => return b"null".to_vec(),
-            Rejected::Json(make) => return make().into_bytes(),
+            Rejected::Json(make) => make(),
             Rejected::Text(text) => text,
         };
         let mut reader = Reader::new(&text);

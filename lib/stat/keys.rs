@@ -82,13 +82,17 @@ impl KeySet {
     /// How many keys occurred before, and all keys in hexadecimal, ascending, if they are wanted.
     fn finish(self, written: bool) -> Result<(Option<u64>, String)> {
         let (mut repeated, mut last, mut text) = (0, None, String::new());
-        self.repeats.each_hash(|key| {
-            repeated += u64::from(last == Some(key));
-            last = Some(key);
-            if written {
+        match written {
+            true => self.repeats.each_hash(|key| {
+                repeated += u64::from(last == Some(key));
+                last = Some(key);
                 text += &hex(&key.to_be_bytes());
-            }
-        })?;
+            })?,
+            false => self.repeats.candidates(|earlier, places| {
+                repeated += places.len() as u64 - u64::from(earlier.is_empty());
+                Ok(())
+            })?,
+        }
         Ok(((self.count > 0).then_some(repeated), text))
     }
 }

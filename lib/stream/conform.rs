@@ -17,6 +17,7 @@ use crate::record::{JsonForm, ndjson_name};
 /// How the columns of one input become the record type's columns; made once per schema.
 #[derive(Debug)]
 pub struct Conform {
+    from: SchemaRef,
     target: SchemaRef,
     /// For each field of the target its column in the input.
     columns: Vec<Option<usize>>,
@@ -58,7 +59,12 @@ impl Conform {
         let identical = columns.len() == from.fields().len()
             && columns.iter().enumerate().all(|(i, &column)| column == Some(i))
             && from.fields().iter().zip(target.fields()).all(|(a, b)| same_type(a, b));
-        Ok(Conform { target: target.clone(), columns, identical })
+        let from = SchemaRef::new(from.clone());
+        Ok(Conform { from, target: target.clone(), columns, identical })
+    }
+
+    pub(super) fn from(&self) -> &SchemaRef {
+        &self.from
     }
 
     pub(super) fn target(&self) -> &SchemaRef {

@@ -15,6 +15,7 @@ use arrow_ipc::{Message, root_as_message};
 use arrow_schema::SchemaRef;
 
 use super::buffers::{check_buffers, dictionary_types};
+use super::texts::{bytes_schema, restored};
 use crate::failure::Failure;
 use crate::panics::caught;
 
@@ -126,7 +127,8 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// Decodes a batch; a dictionary is only remembered.
+    /// Decodes a batch; a dictionary is only remembered. If not all of its text is text, it has
+    /// bytes in place of it.
     fn decode(
         &mut self,
         message: &Message,
@@ -134,13 +136,16 @@ impl<R: Read> Frames<R> {
         schema: SchemaRef,
     ) -> Result<Option<RecordBatch>, FrameError> {
         let version = message.version();
+        // Text that is none is looked for later: it is a bad record, not a broken stream.
+        let text = schema;
+        let schema = bytes_schema(&text);
         if let Some(batch) = message.header_as_record_batch() {
             let types = schema.fields().iter().map(|field| field.data_type());
             check_buffers(batch, types, body, self.most).map_err(FrameError::Malformed)?;
             let dictionaries = &self.dictionaries;
-            return read_record_batch(body, batch, schema, dictionaries, None, &version)
-                .map(Some)
-                .map_err(FrameError::malformed);
+            let decoded = read_record_batch(body, batch, schema, dictionaries, None, &version);
+            let batch = decoded.map_err(FrameError::malformed)?;
+            return Ok(Some(restored(&batch, &text).unwrap_or(batch)));
         }
         if let Some(dictionary) = message.header_as_dictionary_batch() {
             if let Some(batch) = dictionary.data() {

@@ -271,7 +271,7 @@ impl Printer for JsonPrinter<'_> {
         let text = texts.value(row);
         let value = match form {
             JsonForm::Value => Some(text),
-            JsonForm::Member => member(text, name),
+            JsonForm::Member => json_member(text, name).ok(),
         };
         match value {
             Some(value) => write_line(out, value),
@@ -388,8 +388,8 @@ fn printable(data_type: &DataType) -> DataType {
     }
 }
 
-/// The raw text of one member of an object.
-fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+/// The raw text of one member of an object, or why there is none.
+pub fn json_member<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
     let mut found = None;
     let mut reader = json::Reader::lenient(text);
     let read: Result<(), json::Error> = reader.object(|reader, key| {
@@ -400,7 +400,8 @@ fn member<'a>(text: &'a str, name: &str) -> Option<&'a str> {
             reader.skip()
         }
     });
-    read.ok().and(found)
+    read.and_then(|()| reader.end()).map_err(|error| format!("holds no JSON: {error}"))?;
+    found.ok_or_else(|| format!("has no {name}"))
 }
 
 /// JSON text without raw newlines (they can only be white space between tokens).

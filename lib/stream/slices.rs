@@ -10,6 +10,7 @@ use super::arrow_source::count_records;
 use super::input::{Bytes, Content, Input};
 use super::parquet_source::open_parquet;
 use crate::cli::{Error, Result, Slice, shown};
+use crate::format::checked_sum;
 
 /// Divides all inputs: the range of each that lies in the slice, in records (Parquet, Arrow) or
 /// bytes (NDJSON). `total` receives the number of records if it is known.
@@ -54,7 +55,12 @@ pub(super) fn cut_inputs(
             kinds[0]
         )));
     }
-    let wanted = slice.of(sizes.iter().sum());
+    if matches!(slice, Slice::Range { .. }) && kinds.contains(&"NDJSON") {
+        let cause = format!("--slice {slice}: NDJSON is cut at bytes, its records are not counted");
+        return Err(Error::usage(cause).hint("--slice I/N"));
+    }
+    let all = checked_sum(sizes.iter().copied());
+    let wanted = slice.of(all.ok_or_else(|| Error::data("the inputs claim more than 2^64 rows"))?);
     if kinds.first() != Some(&"NDJSON") {
         *total = Some(wanted.end - wanted.start);
     }

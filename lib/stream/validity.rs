@@ -8,11 +8,15 @@ use std::collections::HashMap;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float32Type, Float64Type};
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::conform::Conform;
+use super::conversion::Conversion;
 use super::ndjson_reader::NdjsonDecoder;
 use super::ndjson_writer::NdjsonEncoder;
+use super::texts::{Part, lossy, parts};
+use crate::batch::row_sizes;
+use crate::cli::Rejected;
 use crate::json::{self, Kind, Reader};
 use crate::record::JsonForm;
 
@@ -21,11 +25,42 @@ pub struct Run {
     /// The first rows, which are records.
     pub records: RecordBatch,
     /// Why the rows after them are none.
-    pub refused: Vec<String>,
+    pub refused: Vec<Refused>,
+}
+
+/// Why a row is refused, and its JSON as far as it has one.
+pub struct Refused {
+    pub reason: String,
+    pub input: Rejected,
 }
 
 /// The rows of a batch in the schema of their records.
-pub fn runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+    let is_text = |(a, b): (&FieldRef, &FieldRef)| a.data_type() == b.data_type();
+    if batch.schema_ref().fields().iter().zip(conversion.from().fields()).all(is_text) {
+        return conversion.text_runs(batch);
+    }
+    let mut runs = Vec::new();
+    for part in parts(batch, conversion.from()).map_err(|error| error.to_string())? {
+        match part {
+            Part::Text(batch) => runs.extend(conversion.text_runs(&batch)?),
+            Part::NoText(row, reason) => {
+                let refused = Refused { reason, input: input_of(&row) };
+                match runs.last_mut() {
+                    Some(Run { refused: before, .. }) => before.push(refused),
+                    None => {
+                        let records = RecordBatch::new_empty(conversion.target().clone());
+                        runs.push(Run { records, refused: vec![refused] });
+                    }
+                }
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// The same of a batch all of whose text is text, in the schema of a record type.
+pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
     let applied = conform.apply(batch);
     if let Ok(records) = &applied
         && is_valid(records)
@@ -38,7 +73,9 @@ pub fn runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> 
     let mut reasons = Reasons::new(batch, conform.target()).map_err(|error| error.to_string())?;
     for row in 0..batch.num_rows() {
         match reasons.of(batch, row).map_err(|error| error.to_string())? {
-            Some(reason) => refused.push(reason),
+            Some(reason) => {
+                refused.push(Refused { reason, input: input_of(&batch.slice(row, 1)) });
+            }
             None if refused.is_empty() => {}
             None => {
                 let refused = std::mem::take(&mut refused);
@@ -58,10 +95,30 @@ fn run(
     conform: &Conform,
     batch: &RecordBatch,
     rows: std::ops::Range<usize>,
-    refused: Vec<String>,
+    refused: Vec<Refused>,
 ) -> Result<Run, String> {
     let good = batch.slice(rows.start, rows.len() - refused.len());
     Ok(Run { records: conform.apply(&good)?, refused })
+}
+
+/// A row with more bytes than this is not kept: its JSON may be far larger.
+const MOST_KEPT: u64 = 16 << 20;
+
+/// The JSON of a row, made when it is written; what JSON does not have is in it as Python names it, so
+/// that it is kept as text, and bytes that are no text are replaced.
+pub(super) fn input_of(row: &RecordBatch) -> Rejected {
+    if row_sizes(row).iter().any(|&bytes| bytes > MOST_KEPT) {
+        return Rejected::Nothing;
+    }
+    let row = row.clone();
+    Rejected::json(move || {
+        let mut line = Vec::new();
+        let encoded = lossy(&row).and_then(|row| plain_encoder(&row).encode(&row, &mut line));
+        match encoded {
+            Ok(()) => String::from_utf8_lossy(&line).trim_end().to_string(),
+            Err(_) => "null".to_string(),
+        }
+    })
 }
 
 /// Says why rows are refused.
@@ -73,11 +130,7 @@ struct Reasons {
 
 impl Reasons {
     fn new(batch: &RecordBatch, target: &SchemaRef) -> Result<Reasons, ArrowError> {
-        // Without their mark, JSON columns are written as the texts that they are.
-        let plain = |field: &Field| field.clone().with_metadata(HashMap::new());
-        let fields = batch.schema_ref().fields().iter().map(|field| plain(field));
-        let schema = Schema::new(fields.collect::<Vec<Field>>());
-        let encoder = NdjsonEncoder::exact(SchemaRef::new(schema));
+        let encoder = plain_encoder(batch);
         let decoder = NdjsonDecoder::new(target.clone())?;
         Ok(Reasons { encoder, decoder, line: Vec::new() })
     }
@@ -89,6 +142,13 @@ impl Reasons {
         self.decoder.finish()?;
         Ok(reason)
     }
+}
+
+/// Without their mark, JSON columns are written as the texts that they are.
+fn plain_encoder(batch: &RecordBatch) -> NdjsonEncoder {
+    let plain = |field: &Field| field.clone().with_metadata(HashMap::new());
+    let fields = batch.schema_ref().fields().iter().map(|field| plain(field));
+    NdjsonEncoder::exact(SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>())))
 }
 
 /// Whether no row has what NDJSON would refuse, as far as the types do not say so already.

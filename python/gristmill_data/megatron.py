@@ -1,9 +1,10 @@
 """SynthKDDataset: Megatron's GPT dataset over triples, for BlendedMegatronDatasetBuilder.
 
-    from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder
+    from megatron.core.datasets import blended_megatron_dataset_builder as builder
     from gristmill_data.megatron import SynthKDDataset
 
-    builder = BlendedMegatronDatasetBuilder(SynthKDDataset, [n_train, n_valid, n_test], on_rank, config)
+    sizes = [n_train, n_valid, n_test]
+    built = builder.BlendedMegatronDatasetBuilder(SynthKDDataset, sizes, on_rank, config).build()
 
 Samples, index caches and their names are those of vpMoE's class of this name, for the same config
 (a plain GPTDatasetConfig); Megatron's own code makes the indices. On top of it the files are
@@ -47,8 +48,9 @@ class SynthKDDataset(GPTDataset):
 
     Two options, as keywords or, through Megatron's builder, as attributes set on the config:
     `rebuild_stale_cache` (False) builds an index anew that is not of these data, and
-    `check_contents` (True) checks each sequence when it is first touched: values of the masks, token
-    ids, the place of EOD, masks against the messages. Without it only the masks' values are checked.
+    `check_contents` (True) checks each sequence when it is first touched: values of the masks,
+    token ids, the place of EOD, masks against the messages. Without it only the values of the masks
+    are checked.
 
     Raises TripleError, StaleCacheError, FileNotFoundError; ValueError for a path that does not end
     in `_tokens`.
@@ -84,12 +86,13 @@ class SynthKDDataset(GPTDataset):
     def build_low_level_dataset(dataset_path: str, config: GPTDatasetConfig) -> IndexedDataset:
         """Checks the triple first: the errors of IndexedDataset do not say what is wrong where."""
         index = _check(_prefix_of(dataset_path))
+        _check_counts(dataset_path, index["tokens"], config)
         dataset = GPTDataset.build_low_level_dataset(dataset_path, config)
         dataset._checked_triple = index
         return dataset
 
     def __getitem__(self, idx: int | None) -> dict[str, torch.Tensor]:
-        parts = self._parts(0 if idx is None else idx)
+        parts = self.parts_of(0 if idx is None else idx)
         self._check_parts(parts)
         pad = self._pad_token_id
         text = self._gather(self.dataset, parts, pad)
@@ -145,8 +148,9 @@ class SynthKDDataset(GPTDataset):
             self.masks_and_position_ids_are_cached = True
         return attention_mask, position_ids
 
-    def _parts(self, idx: int) -> list[_Part]:
-        """What sample `idx` is made of."""
+    def parts_of(self, idx: int) -> list[_Part]:
+        """What sample `idx` is cut from: of each sequence the offset and the number of tokens, None
+        for all that follow."""
         if self.shuffle_index is None:  # config.defer_npy_index_mmap
             self.shuffle_index = np.load(self.path_to_shuffle_index, mmap_mode="r")
             self.sample_index = np.load(self.path_to_sample_index, mmap_mode="r")
@@ -255,6 +259,18 @@ def _check(prefix: str) -> dict[str, Index]:
     if index["tokens"].bin_bytes == 0:
         raise TripleError(index["tokens"].bin_path, "has no tokens to draw samples from")
     return index
+
+
+def _check_counts(dataset_path: str, tokens: Index, config: GPTDatasetConfig) -> None:
+    """Counts of the config stand for those in the file, which Megatron then does not read."""
+    if not config.sequences_per_dataset:
+        return
+    given = tuple(config.sequences_per_dataset.get(dataset_path, ()))
+    found = (len(tokens), len(tokens.documents))
+    if given != found:
+        stated = f"{given[0]} and {given[1]}" if len(given) == 2 else "nothing about it"
+        cause = f"has {found[0]} sequences and {found[1]} document indices"
+        raise TripleError(tokens.path, f"{cause}; sequences_per_dataset says {stated}")
 
 
 def _check_opened(dataset: IndexedDataset, tokens: Index) -> None:

@@ -12,6 +12,7 @@ use gristmill::error::{Error, Result};
 use gristmill::puzzle::{grid_schema, grids};
 use gristmill::record::PUZZLE;
 use gristmill::runner::Runner;
+use gristmill::stage::check_json_members;
 use gristmill::stream::{FileOutputArgs, Reader, Request, project};
 
 /// Read any dataset or stream as records
@@ -90,7 +91,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     let runner = Runner::new(tool, &args.common, "records");
     match args.grid {
         true => runner.run(reader, drawn, output),
-        false => runner.copy(reader, output),
+        false => runner.run(reader, || check_json_members, output),
     }
 }
 

@@ -34,8 +34,9 @@ struct Args {
     #[arg(hide_possible_values = true)]
     legality: Legality,
 
-    /// Decode only the I-th of N contiguous parts of the games, I from 0
-    #[arg(long, value_name = "I/N", help_heading = "Input")]
+    /// Decode only the I-th of N contiguous parts of the games, I from 0; or those from A to B, B not
+    /// included
+    #[arg(long, value_name = "I/N|A..B", help_heading = "Input")]
     slice: Option<Slice>,
 
     /// Stop after N games (of the slice)

@@ -8,7 +8,7 @@ use std::slice;
 use super::frames::ValidPrefix;
 use super::{Prefix, PrefixSet};
 use crate::check::inventory::{self, name_of};
-use crate::check::repeats::{Repeats, hash};
+use crate::check::repeats::{Repeats, first_and_others, hash};
 use crate::check::{At, Findings, checks};
 use crate::error::Result;
 use crate::files;
@@ -123,8 +123,8 @@ impl IdChecker {
             notes.push(format!("{with} of {all} prefixes have ids"));
         }
         let files = &self.files;
-        self.repeats.unwrap_or_default().candidates(|places| {
-            let [first, others @ ..] = places else { return Ok(()) };
+        self.repeats.unwrap_or_default().candidates(|earlier, places| {
+            let Some((first, others)) = first_and_others(earlier, places) else { return Ok(()) };
             for place in others {
                 let name = match first.set == place.set {
                     true => String::new(),

@@ -8,7 +8,7 @@ use super::ids::IdChecker;
 use super::manifest::{Manifests, Seen};
 use super::{Prefix, PrefixSet, caches, contents, frames, sequences};
 use crate::check::inventory;
-use crate::check::repeats::{RecordPlace, Repeats};
+use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
 use crate::error::{Result, shown};
 use crate::files;
@@ -126,16 +126,22 @@ fn report_repeats(
         }
         Ok(bytes)
     };
-    repeats.equal(read, |same| {
+    repeats.equal(read, |earlier, same| {
         let split = |at: &RecordPlace| set.prefixes[at.set].split;
-        let mut firsts: Vec<&RecordPlace> = same.iter().take(1).collect();
-        for at in same.iter().skip(1) {
+        let Some((first, others)) = first_and_others(earlier, same) else { return };
+        let mut firsts = vec![first];
+        for at in earlier {
+            if !firsts.iter().any(|first| split(first) == split(at)) {
+                firsts.push(at);
+            }
+        }
+        for at in others {
             let of_split = firsts.iter().find(|first| split(first) == split(at));
             let (check, other) = match of_split {
                 Some(other) => (&REPEATED, *other),
                 None => {
                     firsts.push(at);
-                    (&OVERLAP, &same[0])
+                    (&OVERLAP, first)
                 }
             };
             let name = inventory::name_of(&set.prefixes[other.set].path);

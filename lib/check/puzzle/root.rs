@@ -245,9 +245,12 @@ fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) 
         opened[place.set].set.labels.read_row(place.number, &mut labels);
         Ok((inputs, labels))
     };
-    repeats.equal(read, |same| {
+    repeats.equal(read, |earlier, same| {
         let is_of = |place: &RecordPlace, split: Split| opened[place.set].split == split;
-        let Some(trained) = same.iter().find(|place| is_of(place, Split::Train)) else { return };
+        let Some(trained) = earlier.iter().chain(same).find(|place| is_of(place, Split::Train))
+        else {
+            return;
+        };
         for tested in same.iter().filter(|place| is_of(place, Split::Test)) {
             let at = At::file(&opened[tested.set].set.inputs_path);
             let message = format_args!("is example {} of train", trained.number);

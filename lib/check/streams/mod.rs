@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::inventory::name_of;
-use super::repeats::{RecordPlace, Repeats};
+use super::repeats::{RecordPlace, Repeats, first_and_others};
 use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, checks};
 use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, grouped};
@@ -129,8 +129,8 @@ impl StreamSummary {
     /// Reports ids that came more than once. Their keys are 128 bits of sha256: two ids will not
     /// share one by chance.
     fn repeated_ids(&mut self, inputs: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
-        std::mem::take(&mut self.ids).candidates(|places| {
-            let [first, others @ ..] = places else { return Ok(()) };
+        std::mem::take(&mut self.ids).candidates(|earlier, places| {
+            let Some((first, others)) = first_and_others(earlier, places) else { return Ok(()) };
             let input = |place: &RecordPlace| &inputs[place.set];
             for place in others {
                 let name = match input(first) == input(place) {

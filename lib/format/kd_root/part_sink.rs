@@ -43,7 +43,7 @@ pub struct AssertedSource {
     pub source_max_tokens: Option<u64>,
 
     /// harmony-tok had this --slice
-    #[arg(long, hide_short_help = true, value_name = "I/N")]
+    #[arg(long, hide_short_help = true, value_name = "I/N|A..B")]
     pub source_slice: Option<Slice>,
 
     #[command(flatten)]
@@ -187,7 +187,7 @@ impl Sink for PartSink {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, Counts { read, rejected }: Counts) -> Result<Vec<String>> {
+    fn finish(self, Counts { read, rejected, .. }: Counts) -> Result<Vec<String>> {
         let PartSink { target, layout, dtype, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
         let config = (layout == PrefixLayout::Triple).then(|| config(&target, &header, &source));

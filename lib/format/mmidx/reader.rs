@@ -89,8 +89,9 @@ impl MmidxIndex {
         let expected = u128::from(HEADER_BYTES)
             + u128::from(sequences) * 12
             + u128::from(document_indices) * 8;
+        let with_modes = expected + u128::from(sequences);
+        let has_modes = sequences > 0 && u128::from(found) == with_modes;
         let expected = u64::try_from(expected).map_err(|_| IndexError::Counts)?;
-        let has_modes = sequences > 0 && found == expected + sequences;
         if found != expected && !has_modes {
             return Err(IndexError::Length { found, expected });
         }

@@ -3,7 +3,7 @@
 //! says of its size says nothing of the text that a dictionary repeats, or of where its large
 //! rows are.
 
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
 use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
@@ -24,6 +24,7 @@ pub struct ParquetBatches {
     /// `None` at the end.
     decoder: Option<ParquetRecordBatchReader>,
     schema: SchemaRef,
+    text_schema: SchemaRef,
     /// A batch has no more rows.
     rows: usize,
 }
@@ -32,15 +33,16 @@ impl ParquetBatches {
     pub(super) fn new(
         file: Readable,
         decoder: ParquetRecordBatchReader,
-        schema: SchemaRef,
+        text_schema: SchemaRef,
         rows: u64,
     ) -> ParquetBatches {
-        ParquetBatches { file, decoder: Some(decoder), schema, rows: rows as usize }
+        let (schema, rows) = (decoder.schema(), rows as usize);
+        ParquetBatches { file, decoder: Some(decoder), schema, text_schema, rows }
     }
 
-    /// The schema of every batch.
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
+    /// The schema of every batch, if its bytes are text where the file says so.
+    pub fn text_schema(&self) -> &SchemaRef {
+        &self.text_schema
     }
 
     fn decode(&mut self) -> Result<Option<RecordBatch>, String> {

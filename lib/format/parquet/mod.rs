@@ -10,6 +10,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
@@ -17,10 +18,12 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::arrow::{ArrowWriter, ProjectionMask};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
+use parquet::schema::types::{SchemaDescriptor, Type};
 use serde_json::{Value, json};
 
 pub use manifest::{MANIFEST, StatedShard, compare_inputs};
@@ -57,6 +60,13 @@ impl ParquetFile {
     fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let file = Readable::new(file)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+        let stated = metadata.metadata().file_metadata().num_rows();
+        let mut groups = metadata.metadata().row_groups().iter().map(|group| group.num_rows());
+        let rows = groups.try_fold(0i64, |sum, rows| sum.checked_add(rows).filter(|_| rows >= 0));
+        if rows != Some(stated) {
+            let cause = format!("the file states {stated} rows, its row groups have others");
+            return Err(ParquetError::General(cause));
+        }
         // The crate allocates what a column chunk claims, and panics where that is negative.
         let length = file.len();
         for column in metadata.metadata().row_groups().iter().flat_map(|group| group.columns()) {
@@ -72,11 +82,18 @@ impl ParquetFile {
     }
 
     pub fn rows(&self) -> u64 {
-        self.metadata.metadata().file_metadata().num_rows().max(0) as u64
+        self.metadata.metadata().file_metadata().num_rows() as u64
     }
 
     pub fn row_groups(&self) -> u64 {
         self.metadata.metadata().num_row_groups() as u64
+    }
+
+    /// Rows and decoded bytes of each row group.
+    pub fn row_group_sizes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let number = |number: i64| u64::try_from(number).unwrap_or(0);
+        let groups = self.metadata.metadata().row_groups().iter();
+        groups.map(move |group| (number(group.num_rows()), number(group.total_byte_size())))
     }
 
     pub fn schema(&self) -> &SchemaRef {
@@ -124,7 +141,7 @@ impl ParquetFile {
         let mut inside: Vec<Range<usize>> = Vec::new();
         let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
         for (index, group) in metadata.row_groups().iter().enumerate() {
-            let end = start.saturating_add(group.num_rows().max(0) as u64);
+            let end = start.saturating_add(group.num_rows() as u64);
             let own = runs_within(runs, &(start..end));
             if !own.is_empty() {
                 row_groups.push(index);
@@ -148,7 +165,7 @@ impl ParquetFile {
         let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
         let file = self.file.clone();
         let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.with_text(text)?)
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.decoded_as(text)?)
                 .with_batch_size(batch_rows.min(batches::DECODED_ROWS) as usize)
                 .with_row_groups(row_groups);
         builder = match inside.as_slice() {
@@ -169,23 +186,71 @@ impl ParquetFile {
             builder = builder.with_projection(mask);
         }
         let decoder = builder.build()?;
-        let schema = decoder.schema();
-        Ok(ParquetBatches::new(self.file.clone(), decoder, schema, batch_rows))
+        let text_schema = match text {
+            Text::Plain => decoder.schema(),
+            Text::Bytes => {
+                let schema = self.schema();
+                let is_read = |field: &&FieldRef| decoder.schema().index_of(field.name()).is_ok();
+                let fields = schema.fields().iter().filter(is_read);
+                let fields = fields.map(|field| viewed(field, DataType::Utf8View));
+                SchemaRef::new(Schema::new(fields.collect::<Fields>()))
+            }
+        };
+        Ok(ParquetBatches::new(self.file.clone(), decoder, text_schema, batch_rows))
     }
 
-    /// The footer, with text and bytes taken so.
-    fn with_text(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
+    /// The footer, with text taken so.
+    fn decoded_as(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
         if text == Text::Plain {
             return Ok(self.metadata.clone());
         }
         let schema = self.schema();
-        let fields: Fields = schema.fields().iter().map(viewed).collect();
-        if fields == *schema.fields() {
-            return Ok(self.metadata.clone());
-        }
+        let fields = schema.fields().iter().map(|field| viewed(field, DataType::BinaryView));
+        let fields: Fields = fields.collect();
         let schema = SchemaRef::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
         let options = ArrowReaderOptions::new().with_schema(schema);
-        ArrowReaderMetadata::try_new(self.metadata.metadata().clone(), options)
+        ArrowReaderMetadata::try_new(without_text(self.metadata.metadata())?, options)
+    }
+}
+
+/// A footer that says nothing of what is text, so that all of it is bytes.
+fn without_text(footer: &ParquetMetaData) -> Result<Arc<ParquetMetaData>, ParquetError> {
+    let file = footer.file_metadata();
+    let schema = Arc::new(bytes_type(file.schema())?);
+    let file = FileMetaData::new(
+        file.version(),
+        file.num_rows(),
+        file.created_by().map(str::to_string),
+        None,
+        Arc::new(SchemaDescriptor::new(schema)),
+        None,
+    );
+    Ok(Arc::new(ParquetMetaData::new(file, footer.row_groups().to_vec())))
+}
+
+fn bytes_type(of: &Type) -> Result<Type, ParquetError> {
+    let info = of.get_basic_info();
+    let id = info.has_id().then(|| info.id());
+    match of {
+        Type::PrimitiveType { physical_type: PhysicalType::BYTE_ARRAY, .. } => {
+            Type::primitive_type_builder(info.name(), PhysicalType::BYTE_ARRAY)
+                .with_repetition(info.repetition())
+                .with_id(id)
+                .build()
+        }
+        Type::PrimitiveType { .. } => Ok(of.clone()),
+        Type::GroupType { fields, .. } => {
+            let fields = fields.iter().map(|field| Ok(Arc::new(bytes_type(field)?)));
+            let mut group = Type::group_type_builder(info.name())
+                .with_fields(fields.collect::<Result<_, ParquetError>>()?)
+                .with_converted_type(info.converted_type())
+                .with_logical_type(info.logical_type_ref().cloned())
+                .with_id(id);
+            if info.has_repetition() {
+                group = group.with_repetition(info.repetition());
+            }
+            group.build()
+        }
     }
 }
 
@@ -194,17 +259,35 @@ impl ParquetFile {
 pub enum Text {
     /// As the schema has them.
     Plain,
-    /// As views into the decoded pages: a text that many rows share is in memory once.
-    Views,
+    /// As views into the decoded pages (a text that many rows share is in memory once), of bytes
+    /// that may be no text.
+    Bytes,
 }
 
-/// A field whose text and bytes, also those in lists and structs, are views.
-fn viewed(field: &FieldRef) -> FieldRef {
+/// A field whose text and bytes, also those in lists and structs, are views: those of text are `text`.
+fn viewed(field: &FieldRef, text: DataType) -> FieldRef {
     let data_type = match field.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => text,
         DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
-        DataType::List(item) => DataType::List(viewed(item)),
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(viewed).collect()),
+        DataType::List(item) => DataType::List(viewed(item, text)),
+        DataType::LargeList(item) => DataType::LargeList(viewed(item, text)),
+        DataType::ListView(item) => DataType::ListView(viewed(item, text)),
+        DataType::LargeListView(item) => DataType::LargeListView(viewed(item, text)),
+        DataType::FixedSizeList(item, length) => {
+            DataType::FixedSizeList(viewed(item, text), *length)
+        }
+        DataType::Map(entries, sorted) => DataType::Map(viewed(entries, text), *sorted),
+        DataType::Dictionary(keys, values) if text == DataType::BinaryView => {
+            let values = match values.as_ref() {
+                DataType::Utf8 => DataType::Binary,
+                DataType::LargeUtf8 => DataType::LargeBinary,
+                other => other.clone(),
+            };
+            DataType::Dictionary(keys.clone(), Box::new(values))
+        }
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|field| viewed(field, text.clone())).collect())
+        }
         _ => return field.clone(),
     };
     FieldRef::new(field.as_ref().clone().with_data_type(data_type))

@@ -175,7 +175,10 @@ impl Columns {
             return Err(format!("ev_legal is {legal}, over 15"));
         }
         step.seed = self.seed.map(|number| number.bits(row, 0));
-        step.valuation = self.valuation.map(|n| n.float(row, 0)).filter(|value| value.is_finite());
+        step.valuation = self.valuation.map(|number| number.float(row, 0));
+        if let Some(value) = step.valuation.filter(|value| !value.is_finite()) {
+            return Err(format!("valuation is {value}"));
+        }
         if let Some(number) = self.branch_evs {
             let mut values = [None; 4];
             for (i, name) in Direction::NAMES.into_iter().enumerate() {

@@ -1,0 +1,9 @@
+//! The targets of `PARTS`, as a program of libFuzzer.
+
+#![no_main]
+
+#[macro_use]
+#[allow(dead_code)] // each program uses its own table
+mod targets;
+
+fuzz_targets!(PARTS);

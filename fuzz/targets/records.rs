@@ -1,0 +1,129 @@
+//! Streams and files of records, through what a filter does with them.
+
+use std::io::{self, Read};
+use std::path::PathBuf;
+
+use gristmill::batch::{Batch, Wanted};
+use gristmill::cli::{Encoding, InputArgs, Rejected, Slice};
+use gristmill::error::{Error, Result};
+use gristmill::game2048::Game;
+use gristmill::harmony::{Alignment, Policy, Renderer, Spans};
+use gristmill::puzzle::grids;
+use gristmill::record::game::Games;
+use gristmill::record::{CONVERSATION, GAME, PUZZLE, RecordType, TOKENS};
+use gristmill::stage::{Masking, decode, render};
+use gristmill::stream::{Reader, Request, Writer, open_bytes};
+
+use super::place::Place;
+use super::{datasets, input, one_line};
+
+/// More records than a small input has, unless each takes no bytes.
+const MOST_RECORDS: u64 = 10_000;
+
+/// What a filter does to a batch.
+type Stage<'a> = &'a mut dyn FnMut(Batch) -> Result<Batch>;
+
+pub fn tokens(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let path = place.file("in", bytes);
+    let alignment = if bytes.len().is_multiple_of(2) { Alignment::Label } else { Alignment::Token };
+    let masking = Masking { spans: Spans::synth_kd_v1(&[]), alignment };
+    records(&path, &TOKENS, &mut |batch| masking.mask(batch))?;
+    records(&path, &TOKENS, &mut |batch| decode(batch, alignment))
+}
+
+pub fn conversations(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let mut renderer = Renderer::new(Policy::Chat);
+    let path = place.file("in", bytes);
+    records(&path, &CONVERSATION, &mut |batch| render(&mut renderer, batch))
+}
+
+pub fn games(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let mut game = Game::default();
+    records(&place.file("in", bytes), &GAME, &mut |batch| {
+        let games = Games::of(&batch.records)?;
+        for row in 0..games.len() {
+            if let Err(reason) = games.read(row, &mut game) {
+                one_line(&Error::data(reason).to_string());
+            }
+        }
+        Ok(batch)
+    })
+}
+
+pub fn puzzles(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let path = place.file("in", bytes);
+    records(&path, &PUZZLE, &mut Ok)?;
+    records(&path, &PUZZLE, &mut |mut batch| {
+        batch.records = grids(&batch.records, 0)?;
+        Ok(batch)
+    })
+}
+
+/// NDJSON, Arrow or Parquet of any record, or of none; whole, and a part of it twice.
+pub fn any(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let whole = input(place.file("in", bytes));
+    let files = [&whole.files[..], &whole.files[..]].concat();
+    let slice = InputArgs { files, slice: Some(Slice { index: 1, count: 3 }), ..whole.clone() };
+    let slice = copy(Reader::open(&slice, Request::Any), &mut Ok);
+    copy(Reader::open(&whole, Request::Any), &mut Ok).and(slice)
+}
+
+/// Parquet of any schema, and as each record.
+pub fn parquet(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let path = place.file("in", bytes);
+    let mut last = any(place, bytes);
+    for record in [&CONVERSATION, &TOKENS, &GAME, &PUZZLE] {
+        last = records(&path, record, &mut Ok);
+    }
+    last
+}
+
+/// gzip and zstd, and what is in them.
+pub fn packed(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let path = place.file("in", bytes);
+    let inside = open_bytes(&path).map_err(|error| Error::io(path.as_path(), &error))?;
+    let read = io::copy(&mut inside.take(1 << 26), &mut io::sink());
+    read.map_err(|error| Error::io(path.as_path(), &error))?;
+    copy(Reader::open(&input(path), Request::Any), &mut Ok)
+}
+
+/// Files and streams as ds-check reads them.
+pub fn checked(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    datasets::check(&place.file("in", bytes))
+}
+
+/// The bytes as records of a type, whichever encoding they are in.
+fn records(path: &std::path::Path, record: &'static RecordType, stage: Stage<'_>) -> Result<()> {
+    let wanted = Wanted { parquet: true, ..Wanted::records(record) };
+    copy(Reader::open(&input(PathBuf::from(path)), wanted), stage)
+}
+
+/// Reads all, and writes it in both encodings. As many records must come as the reader has said.
+pub fn copy(reader: Result<Reader>, stage: Stage<'_>) -> Result<()> {
+    let reader = reader?.limited(Some(MOST_RECORDS));
+    let (header, total) = (reader.header().clone(), reader.total());
+    let mut records = 0;
+    let mut writers = None;
+    for batch in reader {
+        let batch = batch?;
+        records += (batch.len() + batch.rejected.len()) as u64;
+        let batch = stage(batch)?;
+        for rejection in batch.rejected {
+            one_line(&rejection.to_error().to_string());
+            if let Rejected::Json(make) = rejection.input {
+                one_line(&make());
+            }
+        }
+        let writers = match &mut writers {
+            Some(writers) => writers,
+            None => {
+                let schema = batch.records.schema();
+                let open = |to| Writer::new(io::sink(), "out", to, &schema, &header);
+                writers.insert([open(Encoding::Ndjson)?, open(Encoding::Arrow)?])
+            }
+        };
+        writers.iter_mut().try_for_each(|writer| writer.write(&batch.records))?;
+    }
+    assert!(total.is_none_or(|total| total == records), "{records} records, not {total:?}");
+    writers.into_iter().flatten().try_for_each(|writer| writer.finish(0).map(drop))
+}

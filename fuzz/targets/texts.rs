@@ -1,0 +1,51 @@
+//! Conversations as text and as tokens, without files.
+
+use gristmill::error::{Error, Result};
+use gristmill::harmony::{
+    Alignment, Policy, Rendered, Renderer, Segments, Spans, decode, loss_mask, segments_of,
+};
+use gristmill::record::tokens::Segment;
+
+use super::place::Place;
+
+/// The tokens of Harmony's structure, and some of text.
+const FIRST_TOKEN: i32 = 199_990;
+
+/// Messages, rendered by every policy, and back.
+pub fn messages(_: &mut Place, bytes: &[u8]) -> Result<()> {
+    let text = std::str::from_utf8(bytes).map_err(Error::data)?;
+    let mut last = Ok(());
+    for policy in [Policy::Chat, Policy::SynthKdV1] {
+        let mut rendered = Rendered::default();
+        let outcome = Renderer::new(policy).render(text, &mut rendered);
+        if outcome.is_err() {
+            assert!(rendered.tokens.is_empty() && rendered.segments.list.is_empty());
+        }
+        last = outcome.map_err(Error::data).and(last);
+        let tokens = &rendered.tokens;
+        let segments = rendered.segments.list.iter().map(|segment| Segment {
+            role: segment.role.as_str(),
+            channel: rendered.segments.channel(segment),
+            start: segment.start,
+            end: segment.end,
+        });
+        let mut spans = Vec::new();
+        let spanned =
+            Spans::synth_kd_v1(&[]).append(segments, tokens.len(), Alignment::Label, &mut spans);
+        assert!(spanned.is_ok() && loss_mask(&spans).len() == tokens.len(), "{spanned:?}");
+        let _ = decode(tokens);
+    }
+    last
+}
+
+/// Any tokens: half of them of the structure, the others text.
+pub fn harmony(_: &mut Place, bytes: &[u8]) -> Result<()> {
+    let token = |byte: u8| match i32::from(byte) {
+        255 => -1,
+        text @ 128.. => text,
+        structure => FIRST_TOKEN + structure,
+    };
+    let tokens: Vec<i32> = bytes.iter().map(|&byte| token(byte)).collect();
+    let segmented = segments_of(&tokens, &mut Segments::default()).map_err(Error::data);
+    decode(&tokens).map_err(Error::data).map(drop).and(segmented)
+}

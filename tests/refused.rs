@@ -1,0 +1,151 @@
+//! What is no record in Arrow and Parquet is one bad record, as in NDJSON: it ends the run with its
+//! place and reason, or is dropped, counted and kept. (Numbers and JSON: tests/bounds.rs.)
+
+mod common;
+
+use std::fs::File;
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, StructArray};
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::{DataType, Field};
+use common::{TempDir, conversation, tool};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use serde_json::{Value, json};
+
+/// Replaced by bytes that are no text.
+const MARK: &str = "no-text-here";
+
+fn patch(bytes: &mut [u8]) {
+    let mut places = 0;
+    for at in 0..bytes.len().saturating_sub(MARK.len()) {
+        if bytes[at..].starts_with(MARK.as_bytes()) {
+            bytes[at] = 0xff;
+            places += 1;
+        }
+    }
+    assert!(places > 0);
+}
+
+/// Writes the columns as Arrow and as Parquet, with and without dictionaries, and gives the files.
+fn files(dir: &TempDir, columns: Vec<(&str, ArrayRef)>) -> Vec<String> {
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut files = Vec::new();
+    let mut writer = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    files.push(dir.write("in.arrows", writer.into_inner().unwrap()));
+    for dictionary in [true, false] {
+        let path = dir.at(&format!("in-{dictionary}.parquet"));
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::UNCOMPRESSED)
+            .set_dictionary_enabled(dictionary)
+            .build();
+        let file = File::create(&path).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        files.push(path);
+    }
+    for file in &files {
+        let mut bytes = std::fs::read(file).unwrap();
+        patch(&mut bytes);
+        std::fs::write(file, bytes).unwrap();
+    }
+    files
+}
+
+fn messages(number: usize) -> String {
+    json!({"messages": conversation(number)["messages"]}).to_string()
+}
+
+/// Conversations 0 to 8, of which 3 and 6 are no text.
+fn conversations() -> (StringArray, Vec<String>) {
+    let ids = StringArray::from_iter_values((0..9).map(|number| format!("s-{number}")));
+    let text = |number: usize| match number {
+        3 | 6 => messages(number).replacen("Question", MARK, 1),
+        _ => messages(number),
+    };
+    (ids, (0..9).map(text).collect())
+}
+
+#[test]
+fn text_that_is_none_is_one_bad_record() {
+    let dir = TempDir::new();
+    let (ids, texts) = conversations();
+    let plain: ArrayRef = Arc::new(StringArray::from_iter_values(&texts));
+    let coded: DictionaryArray<Int32Type> = texts.iter().map(String::as_str).collect();
+    let views: ArrayRef =
+        Arc::new(arrow_array::StringViewArray::from_iter_values(texts.iter().map(String::as_str)));
+    let large: ArrayRef = Arc::new(arrow_array::LargeStringArray::from_iter_values(&texts));
+    for column in [plain, Arc::new(coded), views, large] {
+        let kind = column.data_type().to_string();
+        for file in
+            files(&dir, vec![("synth_id", Arc::new(ids.clone())), ("messages_json", column)])
+        {
+            let place = format!("{file}: record 4: messages_json: not UTF-8");
+            for filter in ["harmony-tok", "ds-cat"] {
+                tool(filter).args(&[&file]).run().says(1, &format!("{filter}: {place}"));
+            }
+            let rejects = dir.at("rejects");
+            let flags = ["--on-error", "skip", "--rejects", &rejects, "-q"];
+            let run = tool("harmony-tok").args(&[&file]).args(&flags).run().ok();
+            let there: Vec<Value> =
+                run.records().iter().map(|record| record["id"].clone()).collect();
+            let expected = [0, 1, 2, 4, 5, 7, 8].map(|number| format!("s-{number}"));
+            assert_eq!(there, expected, "{kind} {file}");
+            let kept = dir.text("rejects");
+            let kept: Vec<Value> =
+                kept.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            assert_eq!(kept.len(), 2);
+            assert_eq!(
+                (&kept[1]["record"], &kept[1]["input"]["synth_id"]),
+                (&json!(7), &json!("s-6"))
+            );
+            let text = kept[0]["input"]["messages_json"].as_str().unwrap();
+            assert!(text.contains("\u{fffd}o-text-here"), "{text}");
+        }
+    }
+}
+
+/// Text within lists and structs, and in a column that nobody asks for.
+#[test]
+fn text_in_structs_is_looked_at_too() {
+    let dir = TempDir::new();
+    let ids = StringArray::from_iter_values(["a", "b", "c"]);
+    let roles = StringArray::from(vec!["user", MARK, "user"]);
+    let fields: Vec<(Arc<Field>, ArrayRef)> =
+        vec![(Arc::new(Field::new("role", DataType::Utf8, false)), Arc::new(roles))];
+    let structs = StructArray::from(fields);
+    for file in files(&dir, vec![("id", Arc::new(ids)), ("who", Arc::new(structs))]) {
+        let cause = format!("ds-cat: {file}: record 2: who: not UTF-8");
+        tool("ds-cat").args(&[&file]).run().says(1, &cause);
+        let first = tool("ds-cat").args(&[file.as_str(), "--limit", "1"]).run().ok();
+        assert_eq!(first.records(), [json!({"id": "a", "who": {"role": "user"}})]);
+    }
+}
+
+/// A text in place of a value is not handed on as another value.
+#[test]
+fn messages_that_are_no_json_are_not_handed_on() {
+    let dir = TempDir::new();
+    for (text, cause) in [
+        ("nonsense", "messages_json: holds no JSON: expected an object at byte 0"),
+        ("{\"messages\": []", "messages_json: holds no JSON: expected `,` or `}` at byte 15"),
+        ("{\"messages\": []} {}", "messages_json: holds no JSON: expected the end at byte 17"),
+        ("{}", "messages_json: has no messages"),
+    ] {
+        let line = |text: &str| json!({"id": "a", "messages_json": text}).to_string() + "\n";
+        let good = line("{\"messages\": []}");
+        let file = dir.write("in.ndjson", good.clone() + &line(text));
+        for to in ["ndjson", "arrow"] {
+            let run = tool("ds-cat").args(&[file.as_str(), "--to", to]).run();
+            run.says(1, &format!("ds-cat: {file}:2: {cause}"));
+        }
+        let file = dir.write("good.ndjson", good);
+        tool("ds-cat").args(&[file]).run().silent();
+    }
+}
