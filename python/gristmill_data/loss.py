@@ -6,10 +6,11 @@
     result.loss.backward()
     reducer.add(result.report)                # see gristmill_data.loss_log
 
-`losses` are those of single tokens, in the shape of the masks, or all in a row. A span without tokens adds 0. The
-mask is a weight: what it has is what a token counts. A token counts only if it has a mask other
-than 0 and the span 1 or 2; what stands at other tokens, NaN and infinity too, changes neither loss
-nor gradient. All is calculated in float32, or in float64 if `losses` are float64.
+`losses` are those of single tokens, in the shape of the masks, or all in a row. A span without
+tokens adds 0. The mask is a weight: what it has is what a token counts. A token counts only if it
+has a mask other than 0 and the span 1 or 2; what stands at other tokens, NaN and infinity too,
+changes neither loss nor gradient. All is calculated in float32, or in float64 if `losses` are
+float64.
 
 `normalize` says over which tokens a mean goes:
 
