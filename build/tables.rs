@@ -92,6 +92,7 @@ fn write(directory: &Path) {
     put_u32(directory, "short", &short);
     put(directory, "characters", &character_table(&tokens));
     put(directory, "classes", &unicode::class_table());
+    put(directory, "unprintable", &unicode::unprintable());
     put(
         directory,
         "seeds.rs",

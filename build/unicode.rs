@@ -34,16 +34,28 @@ pub fn class_table() -> Vec<u8> {
     stage_one
 }
 
+/// What Python's `repr` escapes in a string beyond ASCII: the categories C and Z, as ranges of code
+/// points, first and last. (Surrogates are in no text.)
+pub fn unprintable() -> Vec<u8> {
+    assert_unicode_16();
+    let ranges = ranges(r"[\p{C}\p{Z}]");
+    ranges.iter().flat_map(|ends| ends.map(u32::to_le_bytes)).flatten().collect()
+}
+
 fn set(classes: &mut [u8], pattern: &str, value: impl Fn(u32) -> u8) {
+    for [first, last] in ranges(pattern) {
+        for point in first..=last {
+            classes[point as usize] = value(point);
+        }
+    }
+}
+
+fn ranges(pattern: &str) -> Vec<[u32; 2]> {
     let hir = Parser::new().parse(pattern).expect("a class of regex-syntax");
     let HirKind::Class(Class::Unicode(ranges)) = hir.kind() else {
         panic!("{pattern} is not a Unicode class")
     };
-    for range in ranges.iter() {
-        for point in range.start() as u32..=range.end() as u32 {
-            classes[point as usize] = value(point);
-        }
-    }
+    ranges.iter().map(|range| [range.start() as u32, range.end() as u32]).collect()
 }
 
 fn assert_unicode_16() {

@@ -3,7 +3,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::batch::{Batch, Counts, Sink};
+use crate::batch::{Batch, Counts, Sink, Skipped};
 use crate::cli::{self, CommonArgs, Flow, OnErrorArgs, Rejects, Tool, ordered_flat_map};
 use crate::error::Result;
 use crate::stream::Reader;
@@ -19,6 +19,11 @@ pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
     fn rejected(&self) -> u64 {
         0
     }
+
+    /// Records that earlier filters have left out; known after the last item.
+    fn skipped(&self) -> Skipped {
+        Skipped::default()
+    }
 }
 
 impl Feed for Reader {
@@ -30,6 +35,10 @@ impl Feed for Reader {
 
     fn rejected(&self) -> u64 {
         Reader::rejected(self)
+    }
+
+    fn skipped(&self) -> Skipped {
+        Reader::skipped(self)
     }
 }
 
@@ -129,7 +138,7 @@ impl<'a> Runner<'a> {
     {
         let mut state = State::open(&mut self, feed.total(), sink)?;
         ordered_flat_map(self.jobs, &mut feed, make_stage, |batch| state.take(batch))?;
-        state.finish(&self, feed.rejected())
+        state.finish(&self, feed.rejected(), feed.skipped())
     }
 }
 
@@ -139,6 +148,7 @@ struct State<S> {
     rejects: Rejects,
     progress: cli::Progress,
     read: u64,
+    skipped: Skipped,
 }
 
 impl<S: Sink> State<S> {
@@ -148,30 +158,41 @@ impl<S: Sink> State<S> {
             None => Rejects::open(&runner.on_error)?,
         };
         let progress = runner.common.progress(runner.tool, runner.unit, total, sink.uses_stdout());
-        Ok(State { sink, rejects, progress, read: 0 })
+        Ok(State { sink, rejects, progress, read: 0, skipped: Skipped::default() })
     }
 
     fn take(&mut self, batch: Result<Batch>) -> Result<Flow> {
         let batch = batch?;
         let (records, bytes) = (batch.len() as u64, batch.bytes);
         let progress = batch.progress.unwrap_or(records);
-        self.read += records + batch.rejected.len() as u64;
+        self.read += records + batch.rejected.len() as u64 + batch.skipped.records();
+        self.skipped.add(&batch.skipped);
         let flow = self.sink.write(batch, &mut self.rejects)?;
         self.progress.add(progress, bytes);
         Ok(flow)
     }
 
-    fn finish(mut self, runner: &Runner<'_>, dropped_before: u64) -> Result<()> {
+    fn finish(
+        mut self,
+        runner: &Runner<'_>,
+        dropped_before: u64,
+        mut skipped: Skipped,
+    ) -> Result<()> {
         cli::expect_records(runner.expected, self.read)?;
-        let counts = Counts {
-            read: self.read + dropped_before,
-            rejected: self.rejects.count() + dropped_before,
-        };
+        let before = dropped_before + skipped.records();
+        skipped.add(&self.skipped);
+        let rejected = self.rejects.count() + dropped_before;
+        let counts = Counts { read: self.read + before, rejected, skipped };
         self.rejects.publish()?;
         let warnings = self.sink.finish(counts)?;
         self.progress.finish();
         runner.tool.warn(&warnings, runner.common);
         self.rejects.report(runner.tool.name());
+        if !self.skipped.is_empty() && !runner.common.quiet {
+            let (skipped, unit) = (self.skipped.records(), runner.unit);
+            let line = format!("{skipped} of {} {unit} skipped: {}", self.read, self.skipped);
+            runner.tool.tell(&line);
+        }
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 
+use super::{Counts, Skipped};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -18,6 +19,7 @@ const VERSION: &str = "gristmill.version";
 const PARAMETERS: &str = "gristmill.parameters";
 const PROVENANCE: &str = "gristmill.provenance";
 const REJECTED: &str = "gristmill.rejected";
+const SKIPPED: &str = "gristmill.skipped";
 
 /// Record type, the parameters that matter downstream, and the chain of filters so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,6 +33,8 @@ pub struct Header {
     /// Records that the filters so far have dropped. Known only at the end, so it is in the header
     /// of an empty stream after the records' stream, see [`Writer::finish`](crate::stream::Writer::finish).
     pub rejected: u64,
+    /// Records that the filters so far have left out on purpose; known at the end, too.
+    pub skipped: Skipped,
 }
 
 impl Header {
@@ -65,8 +69,14 @@ impl Header {
             None => Vec::new(),
             Some(_) => return Err(Error::data(format!("schema metadata {PROVENANCE}: no array"))),
         };
+        let skipped = match metadata.get(SKIPPED).map(|text| serde_json::from_str(text)) {
+            Some(skipped) => {
+                skipped.map_err(|e| Error::data(format!("schema metadata {SKIPPED}: {e}")))?
+            }
+            None => Skipped::default(),
+        };
         let record = metadata.get(RECORD).map(|name| (name.clone(), version));
-        Ok(Header { record, parameters, provenance, rejected: number(REJECTED, 0)? })
+        Ok(Header { record, parameters, provenance, rejected: number(REJECTED, 0)?, skipped })
     }
 
     /// The schema with this header as its metadata.
@@ -87,6 +97,9 @@ impl Header {
         if self.rejected > 0 {
             metadata.insert(REJECTED.to_string(), self.rejected.to_string());
         }
+        if !self.skipped.is_empty() {
+            metadata.insert(SKIPPED.to_string(), json!(self.skipped).to_string());
+        }
         SchemaRef::new(schema.clone().with_metadata(metadata))
     }
 
@@ -102,7 +115,13 @@ impl Header {
             parameters: self.parameters.clone(),
             provenance,
             rejected: 0,
+            skipped: Skipped::default(),
         }
+    }
+
+    /// The same at the end, when it is known what became of the records.
+    pub fn with_counts(self, counts: &Counts) -> Header {
+        Header { rejected: counts.rejected, skipped: counts.skipped.clone(), ..self }
     }
 
     /// A parameter that is text.

@@ -4,6 +4,7 @@
 mod header;
 mod pieces;
 mod sink;
+mod skipped;
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -17,11 +18,12 @@ use arrow_select::take::take_record_batch;
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, Game};
-use crate::record::RecordType;
+use crate::record::{RecordType, record_type_with};
 
 pub use header::{Header, input_manifest};
 pub use pieces::{Pieces, TooLarge, row_sizes};
 pub use sink::{Counts, Sink};
+pub use skipped::Skipped;
 
 /// The name of stdin in places.
 pub const STDIN: &str = "stdin";
@@ -36,6 +38,8 @@ pub struct Batch {
     pub origin: Origin,
     /// Lines that are not records of the type, in their order.
     pub rejected: Vec<Rejection>,
+    /// Records that were left out of it on purpose.
+    pub skipped: Skipped,
     /// Size of the input that the batch was made of.
     pub bytes: u64,
     /// Progress to count for it, if that is not counted in records.
@@ -50,26 +54,32 @@ impl Batch {
             None => column.to_data().get_slice_memory_size().unwrap_or(0),
         };
         let bytes = records.columns().iter().map(size).sum::<usize>() as u64;
-        Batch { records, games: None, origin, rejected: Vec::new(), bytes, progress: None }
+        Batch { origin, bytes, ..Batch::empty(records) }
     }
 
-    pub fn of_games(games: Vec<Game>, origin: Origin) -> Batch {
-        let bytes = games.iter().map(|game| (game.steps.len() * ALIGNED_ROW) as u64).sum();
-        let records = RecordBatch::new_empty(SchemaRef::new(Schema::empty()));
-        Batch { records, games: Some(games), origin, rejected: Vec::new(), bytes, progress: None }
-    }
-
-    /// Records that were made, not read: they have no places.
-    pub fn made(records: RecordBatch) -> Batch {
-        let bytes = records.get_array_memory_size() as u64;
+    /// Records of which nothing is known.
+    fn empty(records: RecordBatch) -> Batch {
         Batch {
             records,
             games: None,
             origin: Origin::default(),
             rejected: Vec::new(),
-            bytes,
+            skipped: Skipped::default(),
+            bytes: 0,
             progress: None,
         }
+    }
+
+    pub fn of_games(games: Vec<Game>, origin: Origin) -> Batch {
+        let bytes = games.iter().map(|game| (game.steps.len() * ALIGNED_ROW) as u64).sum();
+        let records = RecordBatch::new_empty(SchemaRef::new(Schema::empty()));
+        Batch { games: Some(games), origin, bytes, ..Batch::empty(records) }
+    }
+
+    /// Records that were made, not read: they have no places.
+    pub fn made(records: RecordBatch) -> Batch {
+        let bytes = records.get_array_memory_size() as u64;
+        Batch { bytes, ..Batch::empty(records) }
     }
 
     /// A record that could not be made.
@@ -277,11 +287,23 @@ pub struct Wanted {
     pub parquet: bool,
     /// Whether the games of a pool may be given as [`Batch::games`], without columns.
     pub games: bool,
+    /// Whether the schema only names the columns: their types are those of the first input, and
+    /// later inputs are cast to them.
+    pub any_types: bool,
 }
 
 impl Wanted {
     pub fn records(record: &'static RecordType) -> Wanted {
-        Wanted { record, schema: record.schema(), parquet: false, games: false }
+        Wanted { record, schema: record.schema(), parquet: false, games: false, any_types: false }
+    }
+
+    /// Columns of any types that are clearly those of another record type are a wrong pipe.
+    pub fn refuse_other_columns(&self, name: &str, schema: &Schema) -> Result<()> {
+        let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
+        match record_type_with(has).filter(|_| !self.record.is_known_by(has)) {
+            Some(record) => Err(self.instead_of(name, &format!("{} records", record.name))),
+            None => Ok(()),
+        }
     }
 
     /// The error of a wrong pipe: what was read, what is expected, and which filter makes it.
@@ -325,6 +347,11 @@ pub trait RecordSource: Send {
     /// Records that earlier filters have dropped, as far as known by now.
     fn rejected(&self) -> u64 {
         0
+    }
+
+    /// Records that earlier filters have left out, as far as known by now.
+    fn skipped(&self) -> Skipped {
+        Skipped::default()
     }
 
     /// Reads only the records with these ids from now on, if they can be found without reading

@@ -1,16 +1,18 @@
 //! Where batches are written.
 
-use super::Batch;
+use super::{Batch, Skipped};
 use crate::cli::{Flow, Rejects};
 use crate::error::Result;
 
 /// What became of the records of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All records, including those that earlier filters dropped.
+    /// All records, including those that earlier filters dropped or left out.
     pub read: u64,
     /// All dropped records, here and before.
     pub rejected: u64,
+    /// All records that were left out on purpose, here and before.
+    pub skipped: Skipped,
 }
 
 /// A stream or a dataset that is being written. What is dropped before [`Sink::finish`] leaves

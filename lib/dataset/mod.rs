@@ -3,6 +3,8 @@
 //!
 //! A format is one entry in [`FORMATS`]: how it is recognised, opened as records, and checked.
 
+mod raw_files;
+
 use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -21,6 +23,8 @@ use crate::format::puzzle_dir::PuzzleReader;
 use crate::format::unchanged::Unchanged;
 use crate::record::RecordType;
 use crate::stream::{Conform, Reader, Request};
+
+pub use raw_files::raw_files;
 
 /// A format of datasets on disk.
 pub struct Format {

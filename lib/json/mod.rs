@@ -25,7 +25,7 @@ mod string;
 
 pub use integers::write_integers;
 pub use number::{integer_i64, integer_u64};
-pub use python::{PythonFormatter, repr as python_repr};
+pub use python::{PythonFormatter, repr as python_repr, write_ascii_string, write_repr_string};
 pub use string::{Str, write_string};
 
 use std::fmt;

@@ -15,7 +15,9 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow_array::types::{Float32Type, Float64Type, Int32Type, UInt8Type, UInt32Type, UInt64Type};
+use arrow_array::types::{
+    Float32Type, Float64Type, Int32Type, Int64Type, UInt8Type, UInt32Type, UInt64Type,
+};
 use arrow_array::{
     Array, ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, StringArray, cast::AsArray,
 };
@@ -107,7 +109,7 @@ macro_rules! numbers {
     };
 }
 
-numbers!(u8: UInt8Type, u32: UInt32Type, u64: UInt64Type, i32: Int32Type);
+numbers!(u8: UInt8Type, u32: UInt32Type, u64: UInt64Type, i32: Int32Type, i64: Int64Type);
 numbers!(f32: Float32Type, f64: Float64Type);
 
 impl<T: Number> FieldType for T {

@@ -12,6 +12,8 @@ pub mod decoded;
 pub mod game;
 pub mod ids;
 pub mod puzzle;
+pub mod python;
+pub mod raw_synth;
 pub mod tokens;
 
 use std::collections::HashMap;
@@ -25,6 +27,7 @@ pub use conversation::CONVERSATION;
 pub use decoded::DECODED;
 pub use game::GAME;
 pub use puzzle::PUZZLE;
+pub use raw_synth::RAW_SYNTH;
 pub use tokens::TOKENS;
 
 /// A record type: the contract that its two encodings share.

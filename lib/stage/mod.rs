@@ -5,10 +5,12 @@ mod decode;
 mod json_members;
 mod render;
 mod span_mask;
+mod synth;
 mod vocabulary;
 
 pub use decode::decode;
 pub use json_members::check_json_members;
 pub use render::{Budget, render};
 pub use span_mask::Masking;
+pub use synth::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};
 pub use vocabulary::describe_tokenizer;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use super::conform::Conform;
+use super::conversion::Conversion;
 use super::frames::{Frame, FrameError, Frames};
 use super::input::{Bytes, cut, read_error};
 use super::parquet_source::{batches, pieces};
-use crate::batch::{Batch, Header, Pieces, RecordSource, Wanted};
+use super::typed::typed_columns;
+use crate::batch::{Batch, Header, Pieces, RecordSource, Skipped, Wanted};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::record::{RecordType, record_type, record_type_with};
@@ -20,7 +21,7 @@ pub(super) struct ArrowSource {
     name: Arc<str>,
     is_piped: bool,
     frames: Frames<Bytes>,
-    conform: Option<Conform>,
+    conversion: Option<Conversion>,
     /// Counted from 1.
     next_record: u64,
     /// The records wanted, counted from 0.
@@ -34,6 +35,7 @@ pub(super) struct ArrowSource {
     /// The most bytes of a record.
     most: u64,
     rejected: u64,
+    skipped: Skipped,
 }
 
 impl ArrowSource {
@@ -48,7 +50,7 @@ impl ArrowSource {
             name,
             is_piped,
             frames: Frames::new(bytes, most),
-            conform: None,
+            conversion: None,
             next_record: 1,
             rows: rows.unwrap_or(0..u64::MAX),
             begun: None,
@@ -56,6 +58,7 @@ impl ArrowSource {
             pieces: None,
             most,
             rejected: 0,
+            skipped: Skipped::default(),
         }
     }
 
@@ -88,9 +91,14 @@ impl RecordSource for ArrowSource {
         Ok(Some(found.unwrap_or(default)))
     }
 
-    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
+    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
+        if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
+            check_record(&self.name, &header, Some(wanted))?;
+            wanted.refuse_other_columns(&self.name, &schema)?;
+            return Ok((header, typed_columns(&schema, &wanted.schema)));
+        }
         let mut bare = schema.as_ref().clone();
         bare.metadata.clear();
         Ok((header, SchemaRef::new(bare)))
@@ -107,12 +115,12 @@ impl RecordSource for ArrowSource {
                 return Ok(Some(batch));
             }
             if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
-                let Some(conform) = &self.conform else { continue };
+                let Some(conversion) = &self.conversion else { continue };
                 let first = self.next_record;
                 self.next_record += piece.num_rows() as u64;
                 let Some((batch, first)) = overlap(piece, first, &self.rows) else { continue };
                 let numbers = first - 1..first - 1 + batch.num_rows() as u64;
-                self.ready.extend(batches(&self.name, conform, &batch, &[numbers])?);
+                self.ready.extend(batches(&self.name, conversion, &batch, &[numbers])?);
                 continue;
             }
             let frame = match self.begun.take() {
@@ -124,9 +132,10 @@ impl RecordSource for ArrowSource {
                 Some(Frame::Schema(found)) => {
                     let header = Header::of(&found).map_err(|e| e.at(&self.name))?;
                     self.rejected += header.rejected;
+                    self.skipped.add(&header.skipped);
                     check_record(&self.name, &header, wanted)?;
-                    let made = Conform::new(&found, schema);
-                    self.conform = Some(made.map_err(|e| Error::data(e).at(&self.name))?);
+                    let made = Conversion::new(&found, schema, wanted);
+                    self.conversion = Some(made.map_err(|e| Error::data(e).at(&self.name))?);
                 }
                 Some(Frame::Batch(batch)) => {
                     let pieces = pieces(&self.name, batch, self.next_record, self.most)?;
@@ -138,6 +147,10 @@ impl RecordSource for ArrowSource {
 
     fn rejected(&self) -> u64 {
         self.rejected
+    }
+
+    fn skipped(&self) -> Skipped {
+        self.skipped.clone()
     }
 }
 

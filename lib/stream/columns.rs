@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, StructArray};
+use arrow_array::{ArrayRef, BooleanArray, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 
 use super::validity::object;
@@ -12,13 +12,13 @@ use crate::record::columns::{ColumnBuilder, Number, RowEnds, TextBuilder, null_b
 use crate::record::{JsonForm, ndjson_name};
 
 /// A member of an object and its column.
-pub(super) struct MemberColumn {
+struct MemberColumn {
     /// The name in NDJSON.
     name: String,
     /// A JSON column's own name: under it NDJSON may have the text instead of the value.
     text_name: Option<String>,
     nullable: bool,
-    pub(super) column: Box<dyn JsonColumn>,
+    column: Box<dyn JsonColumn>,
 }
 
 impl MemberColumn {
@@ -40,22 +40,89 @@ fn problem<T>(text: impl Into<String>) -> Result<T, Problem> {
     Err(Problem(text.into()))
 }
 
-pub(super) fn member_columns(fields: &Fields) -> Result<Vec<MemberColumn>, ArrowError> {
-    let named = |field: &FieldRef| {
-        Ok(MemberColumn {
-            name: ndjson_name(field).to_string(),
-            text_name: JsonForm::of(field).map(|_| field.name().clone()),
-            nullable: field.is_nullable(),
-            column: column_of(field)?,
-        })
-    };
-    fields.iter().map(named).collect()
+/// The members of objects, and their columns.
+pub(super) struct Members {
+    columns: Vec<MemberColumn>,
+    unknown: Unknown,
+    is_exact: bool,
+}
+
+/// Members without a column.
+pub(super) enum Unknown {
+    Skipped,
+    /// Those of these names are errors.
+    Among(Vec<String>),
+    Refused,
+}
+
+impl Unknown {
+    fn check(&self, key: &Str<'_>) -> Result<(), Problem> {
+        let is_refused = match self {
+            Unknown::Skipped => false,
+            Unknown::Among(names) => names.iter().any(|name| key.eq_str(name)),
+            Unknown::Refused => true,
+        };
+        match is_refused {
+            true => {
+                problem(format!("the first lines, which say what there is, have no {}", key.raw()))
+            }
+            false => Ok(()),
+        }
+    }
+}
+
+impl Members {
+    /// Of a record type: unknown members are skipped, the last of a repeated one counts.
+    pub fn of(fields: &Fields) -> Result<Members, ArrowError> {
+        Members::made(fields, Unknown::Skipped, false)
+    }
+
+    /// Of any types: no value is taken for one of another type, and no member may be repeated.
+    pub fn exact(fields: &Fields, unknown: Unknown) -> Result<Members, ArrowError> {
+        Members::made(fields, unknown, true)
+    }
+
+    fn made(fields: &Fields, unknown: Unknown, is_exact: bool) -> Result<Members, ArrowError> {
+        let named = |field: &FieldRef| {
+            Ok(MemberColumn {
+                name: ndjson_name(field).to_string(),
+                text_name: JsonForm::of(field).map(|_| field.name().clone()),
+                nullable: field.is_nullable(),
+                column: column_of(field, is_exact)?,
+            })
+        };
+        let columns = fields.iter().map(named).collect::<Result<_, ArrowError>>()?;
+        Ok(Members { columns, unknown, is_exact })
+    }
+
+    pub fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    /// Keeps the first rows.
+    pub fn truncate(&mut self, rows: usize) {
+        self.columns.iter_mut().for_each(|member| member.column.truncate(rows));
+    }
+
+    /// Takes the columns out; the builders are empty again.
+    pub fn finish(&mut self) -> Result<Vec<ArrayRef>, ArrowError> {
+        self.columns.iter_mut().map(|member| member.column.finish()).collect()
+    }
+
+    fn push_null(&mut self) {
+        self.columns.iter_mut().for_each(|member| member.column.push_null());
+    }
+
+    /// One object, as row `row`.
+    pub fn read(&mut self, reader: &mut Reader<'_>, row: usize) -> Result<(), Problem> {
+        read_object(reader, self, row)
+    }
 }
 
 /// One object into the columns of a schema or struct, as row `row`.
-pub(super) fn read_object(
+fn read_object(
     reader: &mut Reader<'_>,
-    fields: &mut [MemberColumn],
+    Members { columns: fields, unknown, is_exact }: &mut Members,
     row: usize,
 ) -> Result<(), Problem> {
     if reader.peek()? != Kind::Object {
@@ -68,10 +135,16 @@ pub(super) fn read_object(
             Some(field) if key.eq_str(&field.name) => Some(expected),
             _ => fields.iter().position(|field| field.is_named(&key)),
         };
-        let Some(index) = found else { return Ok(reader.skip()?) };
+        let Some(index) = found else {
+            unknown.check(&key)?;
+            return Ok(reader.skip()?);
+        };
         expected = index + 1;
         let as_text = !key.eq_str(&fields[index].name);
         let MemberColumn { name, nullable, column, .. } = &mut fields[index];
+        if *is_exact && column.len() > row {
+            return problem(format!("{name} is there twice"));
+        }
         // A repeated field: the last one counts.
         column.truncate(row);
         if reader.peek()? == Kind::Null {
@@ -146,13 +219,17 @@ pub(super) trait JsonColumn: Send {
 }
 
 /// An empty column for a field.
-fn column_of(field: &Field) -> Result<Box<dyn JsonColumn>, ArrowError> {
+fn column_of(field: &Field, is_exact: bool) -> Result<Box<dyn JsonColumn>, ArrowError> {
     if let Some(form) = JsonForm::of(field) {
         let name = ndjson_name(field).to_string();
         return Ok(Box::new(JsonTextColumn { texts: TextColumn::default(), form, name }));
     }
     Ok(match field.data_type() {
-        DataType::Utf8 | DataType::Utf8View => Box::new(TextColumn::default()),
+        DataType::Utf8 | DataType::Utf8View => {
+            Box::new(TextColumn { is_exact, ..TextColumn::default() })
+        }
+        DataType::Boolean => Box::new(BooleanColumn::default()),
+        DataType::Int64 => Box::new(NullableColumn::<i64>::default()),
         DataType::Int32 => Box::new(NullableColumn::<i32>::default()),
         DataType::UInt8 => Box::new(NullableColumn::<u8>::default()),
         DataType::UInt32 => Box::new(NullableColumn::<u32>::default()),
@@ -161,12 +238,15 @@ fn column_of(field: &Field) -> Result<Box<dyn JsonColumn>, ArrowError> {
         DataType::Float64 => Box::new(NullableColumn::<f64>::default()),
         DataType::List(item) => Box::new(ListColumn {
             item: item.clone(),
-            items: column_of(item)?,
+            items: column_of(item, is_exact)?,
             ends: RowEnds::default(),
         }),
         DataType::Struct(fields) => Box::new(StructColumn {
             fields: fields.clone(),
-            columns: member_columns(fields)?,
+            columns: match is_exact {
+                true => Members::exact(fields, Unknown::Refused)?,
+                false => Members::of(fields)?,
+            },
             known: NullableColumn::default(),
         }),
         other => return Err(ArrowError::NotYetImplemented(format!("{other} read from NDJSON"))),
@@ -203,6 +283,7 @@ json_numbers! {
     i32: |text| integer_i64(text)?.try_into().ok(), |n| n.try_into().ok(), "not an int32";
     u8: |text| integer_i64(text)?.try_into().ok(), |n| n.try_into().ok(), "not a uint8";
     u32: |text| integer_i64(text)?.try_into().ok(), Some, "not a uint32";
+    i64: integer_i64, |n| Some(n.into()), "not an int64";
     u64: integer_u64, |n| Some(n.into()), "not a uint64";
     f32: |text| text.parse().ok().filter(|value: &f32| value.is_finite()), |_| None,
         "no finite number of its type";
@@ -249,10 +330,42 @@ impl<T: JsonNumber> JsonColumn for NullableColumn<T> {
 }
 
 #[derive(Default)]
+struct BooleanColumn(NullableColumn<bool>);
+
+impl JsonColumn for BooleanColumn {
+    fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
+        match reader.peek()? {
+            Kind::True | Kind::False => self.0.push(Some(reader.boolean()?)),
+            kind => return problem(format!("{kind} where true or false should be")),
+        }
+        Ok(())
+    }
+
+    fn push_null(&mut self) {
+        self.0.push(None);
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn truncate(&mut self, rows: usize) {
+        self.0.truncate(rows);
+    }
+
+    fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let (values, known) = std::mem::take(&mut self.0).into_parts();
+        Ok(Arc::new(BooleanArray::new(values.into(), null_buffer(known))))
+    }
+}
+
+#[derive(Default)]
 struct TextColumn {
     column: TextBuilder,
     /// For strings with escapes.
     scratch: String,
+    /// Whether only strings are texts.
+    is_exact: bool,
 }
 
 impl TextColumn {
@@ -271,7 +384,7 @@ impl JsonColumn for TextColumn {
                 self.column.bytes.extend_from_slice(text.as_bytes());
             }
             // An id may be an integer; it is read as its decimal text.
-            Kind::Number => {
+            Kind::Number if !self.is_exact => {
                 let text = reader.number()?;
                 let digits = text.strip_prefix('-').unwrap_or(text);
                 if !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -389,19 +502,19 @@ impl JsonColumn for ListColumn {
 
 struct StructColumn {
     fields: Fields,
-    columns: Vec<MemberColumn>,
+    columns: Members,
     known: NullableColumn<()>,
 }
 
 impl JsonColumn for StructColumn {
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem> {
-        read_object(reader, &mut self.columns, self.known.len())?;
+        self.columns.read(reader, self.known.len())?;
         self.known.push(Some(()));
         Ok(())
     }
 
     fn push_null(&mut self) {
-        self.columns.iter_mut().for_each(|member| member.column.push_null());
+        self.columns.push_null();
         self.known.push(None);
     }
 
@@ -410,13 +523,12 @@ impl JsonColumn for StructColumn {
     }
 
     fn truncate(&mut self, rows: usize) {
-        self.columns.iter_mut().for_each(|member| member.column.truncate(rows));
+        self.columns.truncate(rows);
         self.known.truncate(rows);
     }
 
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        let columns = self.columns.iter_mut().map(|member| member.column.finish());
-        let columns: Vec<ArrayRef> = columns.collect::<Result<_, _>>()?;
+        let columns = self.columns.finish()?;
         let nulls = null_buffer(std::mem::take(&mut self.known).into_parts().1);
         Ok(Arc::new(StructArray::try_new(self.fields.clone(), columns, nulls)?))
     }

@@ -6,39 +6,51 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray};
+use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 
-use super::columns::{MemberColumn, Problem, member_columns, read_object};
+use super::columns::{Members, Problem, Unknown};
 use crate::json::Reader;
 
 /// Builds batches out of lines.
 pub struct NdjsonDecoder {
     schema: SchemaRef,
-    fields: Vec<MemberColumn>,
+    columns: Members,
     rows: usize,
 }
 
 impl NdjsonDecoder {
     pub fn new(schema: SchemaRef) -> Result<NdjsonDecoder, ArrowError> {
-        let fields = member_columns(schema.fields())?;
-        Ok(NdjsonDecoder { schema, fields, rows: 0 })
+        let columns = Members::of(schema.fields())?;
+        Ok(NdjsonDecoder { schema, columns, rows: 0 })
+    }
+
+    /// One whose values must have the types of their columns exactly, and whose lines have no field
+    /// twice. A field in `names` without a column is an error, others are skipped.
+    pub fn typed(schema: SchemaRef, names: &Schema) -> Result<NdjsonDecoder, ArrowError> {
+        let is_absent = |name: &&String| schema.index_of(name).is_err();
+        let names = names.fields().iter().map(|field| field.name());
+        let unknown = Unknown::Among(names.filter(is_absent).cloned().collect());
+        let columns = Members::exact(&schema.fields().iter().map(built_as).collect(), unknown)?;
+        Ok(NdjsonDecoder { schema, columns, rows: 0 })
     }
 
     /// Reads one line. An error leaves no trace of it.
     pub fn line(&mut self, line: &[u8]) -> Result<(), String> {
         let text = text_of(line)?;
-        let mut reader = Reader::lenient(text);
-        let result =
-            read_object(&mut reader, &mut self.fields, self.rows).and_then(|()| Ok(reader.end()?));
+        let mut reader = match self.columns.is_exact() {
+            true => Reader::new(text),
+            false => Reader::lenient(text),
+        };
+        let read = self.columns.read(&mut reader, self.rows);
+        let result = read.and_then(|()| Ok(reader.end()?));
         match result {
             Ok(()) => {
                 self.rows += 1;
                 Ok(())
             }
             Err(problem) => {
-                for field in &mut self.fields {
-                    field.column.truncate(self.rows);
-                }
+                self.columns.truncate(self.rows);
                 Err(problem.0)
             }
         }
@@ -47,21 +59,32 @@ impl NdjsonDecoder {
     /// The batch of the lines so far; the decoder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let rows = std::mem::take(&mut self.rows);
-        let finish = |(column, field): (&mut MemberColumn, &FieldRef)| {
-            let column = column.column.finish()?;
+        let finish = |(column, field): (ArrayRef, &FieldRef)| {
             match (column.as_string_opt::<i32>(), field.data_type()) {
                 // The text is not copied.
                 (Some(text), DataType::Utf8View) => {
                     Ok(Arc::new(StringViewArray::from(text)) as ArrayRef)
                 }
+                (_, data_type) if column.data_type() != data_type => cast(&column, data_type),
                 _ => Ok(column),
             }
         };
         let columns: Result<Vec<ArrayRef>, ArrowError> =
-            self.fields.iter_mut().zip(self.schema.fields()).map(finish).collect();
+            self.columns.finish()?.into_iter().zip(self.schema.fields()).map(finish).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.schema.clone(), columns?, &options)
     }
+}
+
+/// The field of a column that is built; it is cast to its own type at the end.
+fn built_as(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::Utf8View | DataType::Null => DataType::Utf8,
+        DataType::List(item) => DataType::List(built_as(item)),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(built_as).collect()),
+        other => other.clone(),
+    };
+    FieldRef::new(field.as_ref().clone().with_data_type(data_type))
 }
 
 fn text_of(line: &[u8]) -> Result<&str, String> {

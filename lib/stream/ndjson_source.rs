@@ -1,6 +1,7 @@
 //! NDJSON as a source of batches: blocks of lines, decoded; lines that are not records go to the
 //! batch's `rejected`.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use arrow_schema::{Schema, SchemaRef};
 use bstr::ByteSlice;
 
+use super::inferred::Inference;
 use super::input::{Bytes, cut, read_error};
 use super::lines::Lines;
 use super::ndjson_reader::{NdjsonDecoder, member_names};
@@ -22,9 +24,14 @@ const CUT_LINE: &str = "the last line has no newline";
 pub(super) struct NdjsonSource {
     lines: Lines<Bytes>,
     decoding: Decoding,
-    /// A block that was read to look at its first line.
-    pending: Option<Vec<u8>>,
+    /// Blocks that were read to look at their lines.
+    pending: VecDeque<Vec<u8>>,
+    /// The lines from the first of the file on, if the lines that are read begin elsewhere.
+    from_first: Option<Lines<Bytes>>,
 }
+
+/// The types of columns are those of the lines that begin in so many bytes.
+const TYPED_BYTES: usize = 10 << 20;
 
 /// Makes batches of blocks of lines.
 struct Decoding {
@@ -47,23 +54,54 @@ impl NdjsonSource {
         range: Option<Range<u64>>,
         most: u64,
     ) -> Result<NdjsonSource> {
-        let (bytes, next_line) = match range {
-            Some(range) => lines_between(path, range)?,
-            None => (bytes, 1),
+        let (lines, next_line, from_first) = match range {
+            Some(range) => {
+                let (part, next_line) = lines_between(path, range)?;
+                (part, next_line, Some(Lines::new(bytes, most)))
+            }
+            None => (bytes, 1, None),
         };
-        let lines = Lines::new(bytes, most);
+        let lines = Lines::new(lines, most);
         let decoding = Decoding { name, is_piped, decoder: None, next_line, most };
-        Ok(NdjsonSource { lines, decoding, pending: None })
+        Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first })
     }
 
     /// The first block, which is returned again.
     fn peek(&mut self) -> Result<&[u8]> {
-        if self.pending.is_none() {
-            let block = self.lines.next_block();
-            let block = block.map_err(|e| self.decoding.read_error(&e))?;
-            self.pending = block.map(<[u8]>::to_vec);
+        if self.pending.is_empty() {
+            let block = next_block(&mut self.lines, &self.decoding)?;
+            self.pending.extend(block.map(<[u8]>::to_vec));
         }
-        Ok(self.pending.as_deref().unwrap_or_default())
+        Ok(self.pending.front().map(Vec::as_slice).unwrap_or_default())
+    }
+
+    /// The columns of these names that the first lines of the file have, with the types of their
+    /// values. Lines that will be read are returned again.
+    fn infer(&mut self, wanted: &Wanted) -> Result<SchemaRef> {
+        let block = self.peek()?;
+        let mut bytes = block.len();
+        let mut inference = Inference::new(&wanted.schema);
+        match &mut self.from_first {
+            Some(lines) => {
+                bytes = 0;
+                while bytes < TYPED_BYTES
+                    && let Some(block) = next_block(lines, &self.decoding)?
+                {
+                    look_at(&mut inference, block, &mut bytes);
+                }
+            }
+            None => {
+                while bytes < TYPED_BYTES
+                    && let Some(block) = next_block(&mut self.lines, &self.decoding)?
+                {
+                    bytes += block.len();
+                    self.pending.push_back(block.to_vec());
+                }
+                bytes = 0;
+                self.pending.iter().for_each(|block| look_at(&mut inference, block, &mut bytes));
+            }
+        }
+        Ok(inference.schema())
     }
 }
 
@@ -83,7 +121,10 @@ impl Decoding {
         }
         let decoder = match &mut self.decoder {
             Some(decoder) => decoder,
-            None => self.decoder.insert(NdjsonDecoder::new(schema.clone())?),
+            None => self.decoder.insert(match wanted.filter(|wanted| wanted.any_types) {
+                Some(wanted) => NdjsonDecoder::typed(schema.clone(), &wanted.schema)?,
+                None => NdjsonDecoder::new(schema.clone())?,
+            }),
         };
         let mut places = Vec::new();
         let mut rejected = Vec::new();
@@ -130,7 +171,10 @@ impl RecordSource for NdjsonSource {
         if wanted.is_none() {
             self.peek()?;
         }
-        let block = self.pending.as_deref().unwrap_or_default();
+        if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
+            return Ok((Header::default(), self.infer(wanted)?));
+        }
+        let block = self.pending.front().map(Vec::as_slice).unwrap_or_default();
         let Some((number, line)) = first_line(block) else {
             return Ok((Header::default(), SchemaRef::new(Schema::empty())));
         };
@@ -159,14 +203,27 @@ impl RecordSource for NdjsonSource {
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
-        if let Some(block) = self.pending.take() {
+        if let Some(block) = self.pending.pop_front() {
             return self.decoding.decode(&block, wanted, schema).map(Some);
         }
-        match self.lines.next_block() {
-            Ok(Some(block)) => self.decoding.decode(block, wanted, schema).map(Some),
-            Ok(None) => Ok(None),
-            Err(error) => Err(self.decoding.read_error(&error)),
+        match next_block(&mut self.lines, &self.decoding)? {
+            Some(block) => self.decoding.decode(block, wanted, schema).map(Some),
+            None => Ok(None),
         }
+    }
+}
+
+fn next_block<'a>(lines: &'a mut Lines<Bytes>, decoding: &Decoding) -> Result<Option<&'a [u8]>> {
+    lines.next_block().map_err(|error| decoding.read_error(&error))
+}
+
+/// Looks at the lines of a block that begin in the first bytes of the file; `bytes` come before it.
+fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
+    for line in block.lines_with_terminator() {
+        if *bytes < TYPED_BYTES {
+            inference.look_at(line);
+        }
+        *bytes += line.len();
     }
 }
 

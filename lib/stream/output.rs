@@ -157,10 +157,10 @@ impl Sink for Output {
     fn finish(self, counts: Counts) -> Result<Vec<String>> {
         match self.to {
             Destination::Stdout(writer) => {
-                writer.finish(counts.rejected)?;
+                writer.finish(&counts)?;
             }
             Destination::File(writer) => {
-                let file = writer.finish(counts.rejected)?.into_inner();
+                let file = writer.finish(&counts)?.into_inner();
                 let file = file.map_err(|e| Error::write("output", e.error()))?;
                 publish_file(file, self.overwrite)?;
             }

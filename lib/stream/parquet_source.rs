@@ -6,11 +6,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{FieldRef, SchemaRef};
+use arrow_schema::{FieldRef, Schema, SchemaRef};
 
-use super::conform::{Conform, index_of};
+use super::conform::index_of;
+use super::conversion::Conversion;
 use super::texts::restored;
-use super::validity::{Refused, Run, runs};
+use super::typed::typed_columns;
+use super::validity::{Refused, Run};
 use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
 use crate::cli::Rejection;
 use crate::error::{Error, Kind, Place, Position, Result};
@@ -22,7 +24,7 @@ pub(super) struct ParquetSource {
     /// The ascending runs of rows that have not been handed out.
     runs: VecDeque<Range<u64>>,
     /// Made with the first batch, when it is known which columns to read.
-    batches: Option<(ParquetBatches, Conform)>,
+    batches: Option<(ParquetBatches, Conversion)>,
     /// Batches that are not handed out yet.
     ready: VecDeque<Batch>,
     /// The batch that they are made of.
@@ -52,24 +54,30 @@ impl ParquetSource {
     }
 
     /// Begins to read the columns that the schema names and the file has.
-    fn read(&self, schema: &SchemaRef) -> Result<(ParquetBatches, Conform)> {
-        let names = schema.fields().iter().map(|field| field.name().clone());
+    fn read(
+        &self,
+        wanted: Option<&Wanted>,
+        schema: &SchemaRef,
+    ) -> Result<(ParquetBatches, Conversion)> {
+        // A column that the first input does not have is an error, so it is looked for.
+        let named =
+            wanted.filter(|wanted| wanted.any_types).map_or(schema, |wanted| &wanted.schema);
         let there = |field: &FieldRef| {
             let index = index_of(self.file.schema(), field)?;
             Some(self.file.schema().field(index).name().clone())
         };
-        let columns: Vec<String> = schema.fields().iter().filter_map(there).collect();
+        let columns: Vec<String> = named.fields().iter().filter_map(there).collect();
         if columns.is_empty() {
-            let names: Vec<String> = names.collect();
+            let names: Vec<&str> = named.fields().iter().map(|f| f.name().as_str()).collect();
             let cause = format!("none of the columns {} is there", names.join(", "));
             return Err(Error::data(cause).at(&self.name));
         }
         let runs: Vec<Range<u64>> = self.runs.iter().cloned().collect();
         let batches = self.file.read(&runs, Some(&columns), Text::Bytes);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
-        let conform = Conform::new(batches.text_schema(), schema)
+        let conversion = Conversion::new(batches.text_schema(), schema, wanted)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
-        Ok((batches, conform))
+        Ok((batches, conversion))
     }
 }
 
@@ -78,26 +86,34 @@ impl RecordSource for ParquetSource {
         if let Some(wanted) = wanted.filter(|wanted| !wanted.parquet) {
             return Err(wanted.instead_of(&self.name, "a Parquet file"));
         }
-        Ok((Header::default(), self.file.schema().clone()))
+        let schema = match wanted.filter(|wanted| wanted.any_types) {
+            Some(wanted) => {
+                wanted.refuse_other_columns(&self.name, self.file.schema())?;
+                typed_columns(self.file.schema(), &wanted.schema)
+            }
+            // The metadata of the file's schema is not that of the stream.
+            None => SchemaRef::new(Schema::new(self.file.schema().fields().clone())),
+        };
+        Ok((Header::default(), schema))
     }
 
     fn next(
         &mut self,
-        _: Option<&Wanted>,
+        wanted: Option<&Wanted>,
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
         if self.batches.is_none() {
-            self.batches = Some(self.read(schema)?);
+            self.batches = Some(self.read(wanted, schema)?);
         }
-        let Some((decoded, conform)) = &mut self.batches else { return Ok(None) };
+        let Some((decoded, conversion)) = &mut self.batches else { return Ok(None) };
         loop {
             if let Some(batch) = self.ready.pop_front() {
                 return Ok(Some(batch));
             }
             if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
                 let numbers = take_numbers(&mut self.runs, piece.num_rows() as u64);
-                self.ready.extend(batches(&self.name, conform, &piece, &numbers)?);
+                self.ready.extend(batches(&self.name, conversion, &piece, &numbers)?);
                 continue;
             }
             let first = self.runs.front().map_or(0, |run| run.start + 1);
@@ -152,13 +168,14 @@ fn take_numbers(runs: &mut VecDeque<Range<u64>>, mut count: u64) -> Vec<Range<u6
 /// The rows of a piece as batches; `numbers` are those of its records, from 0.
 pub(super) fn batches(
     name: &Arc<str>,
-    conform: &Conform,
+    conversion: &Conversion,
     piece: &RecordBatch,
     numbers: &[Range<u64>],
 ) -> Result<Vec<Batch>> {
     let mut numbers = numbers.iter().cloned().flatten().map(|number| number + 1).peekable();
     let first = numbers.peek().copied().unwrap_or(0);
-    let runs = runs(conform, piece)
+    let runs = conversion
+        .runs(piece)
         .map_err(|cause| Error::data(format!("records from {first}: {cause}")).at(name))?;
     let batch = |Run { records, refused }: Run| {
         let mut origin = Origin::default();

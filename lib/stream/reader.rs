@@ -14,7 +14,7 @@ use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
-use crate::batch::{Batch, Header, RecordSource, Wanted};
+use crate::batch::{Batch, Header, RecordSource, Skipped, Wanted};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within};
 use crate::error::{Kind, Result};
 use crate::files;
@@ -69,6 +69,8 @@ pub struct Reader {
     most: u64,
     /// Records that earlier filters dropped, counted over the inputs already read.
     rejected: u64,
+    /// The same of those that were left out on purpose.
+    skipped: Skipped,
     is_dataset: bool,
     allow_empty: bool,
     files: Vec<PathBuf>,
@@ -132,6 +134,7 @@ impl Reader {
             left: u64::MAX,
             most: u64::MAX,
             rejected: 0,
+            skipped: Skipped::default(),
             is_dataset: false,
             allow_empty: false,
             files: Vec::new(),
@@ -163,7 +166,7 @@ impl Reader {
             let (header, schema) = current.begin(self.wanted.as_ref())?;
             (self.header, self.schema) = (header, schema);
         }
-        if let Some(wanted) = &self.wanted {
+        if let Some(wanted) = self.wanted.as_ref().filter(|wanted| !wanted.any_types) {
             self.schema = wanted.schema.clone();
         }
         Ok(self)
@@ -313,6 +316,13 @@ impl Reader {
         self.rejected + self.current.as_ref().map_or(0, |current| current.rejected())
     }
 
+    /// The same of records that were left out on purpose.
+    pub fn skipped(&self) -> Skipped {
+        let mut skipped = self.skipped.clone();
+        self.current.iter().for_each(|current| skipped.add(&current.skipped()));
+        skipped
+    }
+
     /// The next batch; it may have no rows. `None` after the last record of the last input.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
         match self.next_of_inputs() {
@@ -375,7 +385,7 @@ impl Reader {
     }
 
     fn advance(&mut self) -> Result<()> {
-        self.rejected = self.rejected();
+        (self.rejected, self.skipped) = (self.rejected(), self.skipped());
         self.current = match self.waiting.pop_front() {
             Some(input) => Some(self.open_input(&input)?),
             None => None,

@@ -11,6 +11,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::conform::Conform;
+use super::conversion::Conversion;
 use super::ndjson_reader::NdjsonDecoder;
 use super::ndjson_writer::NdjsonEncoder;
 use super::texts::{Part, lossy, parts};
@@ -34,21 +35,21 @@ pub struct Refused {
 }
 
 /// The rows of a batch in the schema of their records.
-pub fn runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, String> {
     let is_text = |(a, b): (&FieldRef, &FieldRef)| a.data_type() == b.data_type();
-    if batch.schema_ref().fields().iter().zip(conform.from().fields()).all(is_text) {
-        return text_runs(conform, batch);
+    if batch.schema_ref().fields().iter().zip(conversion.from().fields()).all(is_text) {
+        return conversion.text_runs(batch);
     }
     let mut runs = Vec::new();
-    for part in parts(batch, conform.from()).map_err(|error| error.to_string())? {
+    for part in parts(batch, conversion.from()).map_err(|error| error.to_string())? {
         match part {
-            Part::Text(batch) => runs.extend(text_runs(conform, &batch)?),
+            Part::Text(batch) => runs.extend(conversion.text_runs(&batch)?),
             Part::NoText(row, reason) => {
                 let refused = Refused { reason, input: input_of(&row) };
                 match runs.last_mut() {
                     Some(Run { refused: before, .. }) => before.push(refused),
                     None => {
-                        let records = RecordBatch::new_empty(conform.target().clone());
+                        let records = RecordBatch::new_empty(conversion.target().clone());
                         runs.push(Run { records, refused: vec![refused] });
                     }
                 }
@@ -58,8 +59,8 @@ pub fn runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> 
     Ok(runs)
 }
 
-/// The same of a batch all of whose text is text.
-fn text_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
+/// The same of a batch all of whose text is text, in the schema of a record type.
+pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
     let applied = conform.apply(batch);
     if let Ok(records) = &applied
         && is_valid(records)
@@ -105,7 +106,7 @@ const MOST_KEPT: u64 = 16 << 20;
 
 /// The JSON of a row, made when it is written; what JSON does not have is in it as Python names it, so
 /// that it is kept as text, and bytes that are no text are replaced.
-fn input_of(row: &RecordBatch) -> Rejected {
+pub(super) fn input_of(row: &RecordBatch) -> Rejected {
     if row_sizes(row).iter().any(|&bytes| bytes > MOST_KEPT) {
         return Rejected::Nothing;
     }

@@ -109,10 +109,10 @@ impl<W: Write> Writer<W> {
 
     /// Ends the stream: writes the end marker of Arrow, or the last newline, and flushes.
     ///
-    /// If records were `rejected` on the way, an empty Arrow stream follows whose header says how
-    /// many: other readers stop before it, the next filter adds its own, and a sink records
+    /// If records were rejected or skipped on the way, an empty Arrow stream follows whose header says
+    /// how many: other readers stop before it, the next filter adds its own, and a sink records
     /// the sum. NDJSON has no place for it.
-    pub fn finish(self, rejected: u64) -> Result<W> {
+    pub fn finish(self, counts: &Counts) -> Result<W> {
         let name = self.name.as_str();
         if self.is_stdout {
             cli::stream_ends();
@@ -121,10 +121,10 @@ impl<W: Write> Writer<W> {
             Form::Ndjson(lines) => lines.finish().map_err(|e| Error::write(name, &e))?,
             Form::Arrow(writer) => {
                 let out = writer.into_inner().map_err(|e| arrow_error(name, e))?;
-                let out = match rejected {
-                    0 => out,
-                    _ => {
-                        let header = Header { rejected, ..Header::of(&self.schema)? };
+                let out = match counts.rejected == 0 && counts.skipped.is_empty() {
+                    true => out,
+                    false => {
+                        let header = Header::of(&self.schema)?.with_counts(counts);
                         let schema = header.put_into(&self.schema);
                         let empty = StreamWriter::try_new(out, &schema);
                         let empty = empty.map_err(|e| arrow_error(name, e))?;
@@ -191,7 +191,7 @@ impl<W: Write> Sink for Writer<W> {
     }
 
     fn finish(self, counts: Counts) -> Result<Vec<String>> {
-        Writer::finish(self, counts.rejected)?;
+        Writer::finish(self, &counts)?;
         Ok(Vec::new())
     }
 }

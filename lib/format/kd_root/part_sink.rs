@@ -187,7 +187,7 @@ impl Sink for PartSink {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, Counts { read, rejected }: Counts) -> Result<Vec<String>> {
+    fn finish(self, Counts { read, rejected, .. }: Counts) -> Result<Vec<String>> {
         let PartSink { target, layout, dtype, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
         let config = (layout == PrefixLayout::Triple).then(|| config(&target, &header, &source));

@@ -102,7 +102,7 @@ impl Sink for PackSink {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, Counts { read, rejected }: Counts) -> Result<Vec<String>> {
+    fn finish(self, Counts { read, rejected, .. }: Counts) -> Result<Vec<String>> {
         let mut warnings = Vec::new();
         let (names, lost) = (self.pack.new_names().join(", "), self.pack.lost().join(", "));
         if !names.is_empty() {

@@ -1,9 +1,13 @@
 //! JSON as Python's `json.dumps` writes it: ASCII only, floats as `repr` writes them.
 
+mod strings;
+
 use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
+
+pub use strings::{write_ascii_string, write_repr_string};
 
 /// The separators between the items of an array or object, and after a key.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +61,7 @@ impl Formatter for PythonFormatter {
         for (at, c) in fragment.char_indices().filter(|(_, c)| !matches!(c, ' '..='~')) {
             out.write_all(&fragment.as_bytes()[written..at])?;
             for unit in c.encode_utf16(&mut [0; 2]) {
-                write!(out, "\\u{unit:04x}")?;
+                out.write_all(&strings::escape(*unit))?;
             }
             written = at + c.len_utf8();
         }

@@ -1,0 +1,56 @@
+//! The files of raw rows below folders, in the order in which Hugging Face `datasets` reads them.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::walk::{self, WalkError};
+
+/// How files of rows end: a folder's are those of the first of these kinds that it has.
+const KINDS: [&[&str]; 3] = [&[".parquet"], &[".jsonl", ".ndjson"], &[".arrows"]];
+/// What may follow, but for Parquet.
+const PACKED: [&str; 3] = ["", ".gz", ".zst"];
+
+/// The paths, and in the place of a folder the files below it: hidden ones are left out, the others
+/// are sorted by their whole paths, as code points.
+pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for path in paths {
+        match path.as_os_str() != "-" && files::is_directory(path)? {
+            true => all.extend(files_below(path)?),
+            false => all.push(path.clone()),
+        }
+    }
+    Ok(all)
+}
+
+fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    let is_shown = |name: &OsStr| !name.as_encoded_bytes().starts_with(b".");
+    let found = walk::files(folder, is_shown).collect::<Result<Vec<PathBuf>, WalkError>>();
+    let found = found.map_err(|error| match error {
+        WalkError::Io(path, error) => Error::io(path.as_path(), &error),
+        WalkError::Cycle { link, ancestor } => {
+            let cause = format!("leads back to {}, which contains it", shown(&ancestor));
+            Error::usage(cause).at(link.as_path())
+        }
+    })?;
+    for kind in KINDS {
+        let mut files: Vec<PathBuf> =
+            found.iter().filter(|path| is_of(path, kind)).cloned().collect();
+        if !files.is_empty() {
+            files.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+            return Ok(files);
+        }
+    }
+    let endings: Vec<&str> = KINDS.concat();
+    let cause = format!("is a folder without files of rows (*{})", endings.join(", *"));
+    Err(Error::usage(cause).at(folder))
+}
+
+fn is_of(path: &Path, kind: &[&str]) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let packed: &[&str] = if kind.contains(&".parquet") { &[""] } else { &PACKED };
+    kind.iter()
+        .any(|ending| packed.iter().any(|packed| name.ends_with(&format!("{ending}{packed}"))))
+}

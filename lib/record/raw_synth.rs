@@ -1,0 +1,37 @@
+//! Rows of the dataset PleIAs/SYNTH, from which conversations are made. They are read only, with
+//! whatever types their columns have, so that no fields are declared.
+
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+
+use super::RecordType;
+
+pub const RAW_SYNTH: RecordType = RecordType {
+    name: "raw SYNTH",
+    version: 1,
+    fields: Vec::new,
+    known_by: &[QUERY, REASONING, ANSWER],
+    made_by: "the authors of PleIAs/SYNTH",
+};
+
+pub const QUERY: &str = "query";
+pub const REASONING: &str = "synthetic_reasoning";
+pub const ANSWER: &str = "synthetic_answer";
+/// The text that a query is about.
+pub const REFERENCE: &str = "query_seed_text";
+/// The id of a row.
+pub const ID: &str = "synth_id";
+
+/// The fields that are kept beside the messages if no others are named.
+pub const METADATA_FIELDS: [&str; 7] =
+    [ID, "language", "exercise", "model", "constraints", "seed_license", "query_seed_url"];
+
+/// Names of columns, as a schema.
+pub fn columns<'a>(names: impl IntoIterator<Item = &'a str>) -> SchemaRef {
+    let mut fields: Vec<Field> = Vec::new();
+    for name in names {
+        if !fields.iter().any(|field| field.name() == name) {
+            fields.push(Field::new(name, DataType::Null, true));
+        }
+    }
+    SchemaRef::new(Schema::new(fields))
+}

@@ -1,0 +1,152 @@
+//! The types of the columns of NDJSON, which states none: those of the values in the first lines.
+//!
+//! As Arrow's JSON reader has it: integers beside floats are floats, and so are integers beyond 64
+//! bits; objects have all members that any of them has, in the order in which they come. Text is
+//! text, also where it looks like a date. Where values do not go together, the first counts: the
+//! line of the other is refused when it is read.
+
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+
+use crate::json::{Error, Kind, Reader, integer_i64};
+
+/// Deeper values have no type.
+const DEEPEST: usize = 64;
+/// More members of an object have no place.
+const MOST_MEMBERS: usize = 1000;
+
+/// The type of the values so far.
+#[derive(Debug, Clone, PartialEq)]
+enum Shape {
+    Null,
+    Boolean,
+    Integer,
+    Float,
+    Text,
+    List(Box<Shape>),
+    Object(Vec<(String, Shape)>),
+}
+
+/// Looks at lines, and says what types their columns have.
+#[derive(Debug)]
+pub(super) struct Inference {
+    /// The columns that are asked for, in their order.
+    columns: Vec<(String, Option<Shape>)>,
+}
+
+impl Inference {
+    pub fn new(names: &Schema) -> Inference {
+        let names = names.fields().iter().map(|field| (field.name().clone(), None));
+        Inference { columns: names.collect() }
+    }
+
+    /// A line that is broken shows nothing.
+    pub fn look_at(&mut self, line: &[u8]) {
+        let Ok(text) = std::str::from_utf8(line) else { return };
+        let mut found: Vec<(usize, Shape)> = Vec::new();
+        let mut reader = Reader::new(text);
+        let read: Result<(), Error> = reader.object(|reader, key| {
+            match self.columns.iter().position(|(name, _)| key.eq_str(name)) {
+                Some(index) => found.push((index, shape_of(reader, 0)?)),
+                None => reader.skip()?,
+            }
+            Ok(())
+        });
+        if read.and_then(|()| reader.end()).is_err() {
+            return;
+        }
+        for (index, shape) in found {
+            let Some((_, known)) = self.columns.get_mut(index) else { continue };
+            match known {
+                Some(known) => join(known, shape),
+                None => *known = Some(shape),
+            }
+        }
+    }
+
+    /// The columns that any line has.
+    pub fn schema(self) -> SchemaRef {
+        let fields = self.columns.into_iter().filter_map(|(name, shape)| {
+            shape.map(|shape| Field::new(name, data_type(shape), true))
+        });
+        SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
+    }
+}
+
+fn shape_of(reader: &mut Reader<'_>, depth: usize) -> Result<Shape, Error> {
+    if depth > DEEPEST {
+        return Err(reader.error("nested too deeply"));
+    }
+    Ok(match reader.peek()? {
+        Kind::Null => {
+            reader.null()?;
+            Shape::Null
+        }
+        Kind::True | Kind::False => {
+            reader.boolean()?;
+            Shape::Boolean
+        }
+        Kind::Number => match integer_i64(reader.number()?) {
+            Some(_) => Shape::Integer,
+            None => Shape::Float,
+        },
+        Kind::String => {
+            reader.string()?;
+            Shape::Text
+        }
+        Kind::Array => {
+            let mut items = Shape::Null;
+            reader.array(|reader| {
+                join(&mut items, shape_of(reader, depth + 1)?);
+                Ok::<(), Error>(())
+            })?;
+            Shape::List(Box::new(items))
+        }
+        Kind::Object => {
+            let mut members = Vec::new();
+            let mut name = String::new();
+            reader.object(|reader, key| {
+                let key = key.decode(&mut name)?.to_string();
+                join_member(&mut members, key, shape_of(reader, depth + 1)?);
+                Ok::<(), Error>(())
+            })?;
+            Shape::Object(members)
+        }
+    })
+}
+
+/// The type of two kinds of values together. If there is none, the first stays.
+fn join(known: &mut Shape, other: Shape) {
+    match (&mut *known, other) {
+        (_, Shape::Null) => {}
+        (Shape::Null, other) => *known = other,
+        (Shape::Integer, Shape::Float) => *known = Shape::Float,
+        (Shape::List(items), Shape::List(others)) => join(items, *others),
+        (Shape::Object(members), Shape::Object(others)) => {
+            others.into_iter().for_each(|(name, shape)| join_member(members, name, shape));
+        }
+        _ => {}
+    }
+}
+
+fn join_member(members: &mut Vec<(String, Shape)>, name: String, shape: Shape) {
+    match members.iter().position(|(known, _)| *known == name) {
+        Some(place) => join(&mut members[place].1, shape),
+        None if members.len() < MOST_MEMBERS => members.push((name, shape)),
+        None => {}
+    }
+}
+
+/// The type as it is handed out; nulls only may become text later.
+fn data_type(shape: Shape) -> DataType {
+    match shape {
+        Shape::Null | Shape::Text => DataType::Utf8View,
+        Shape::Boolean => DataType::Boolean,
+        Shape::Integer => DataType::Int64,
+        Shape::Float => DataType::Float64,
+        Shape::List(items) => DataType::new_list(data_type(*items), true),
+        Shape::Object(members) => {
+            let field = |(name, shape)| Field::new(name, data_type(shape), true);
+            DataType::Struct(members.into_iter().map(field).collect::<Fields>())
+        }
+    }
+}

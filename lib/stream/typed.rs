@@ -1,0 +1,123 @@
+//! Rows whose columns have any types: those of the first input, in few forms, so that a stage has few
+//! to know. Later inputs are cast to the first one's types as Hugging Face `datasets` does (integers
+//! into text, ...), where no value is lost; else they are refused.
+
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
+
+use super::typed_cast::{can_cast, cast_column};
+use super::validity::{Refused, Run, input_of};
+
+/// The columns of a schema that `names` has, in its order, as they are handed out.
+pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
+    let found = names.fields().iter().filter_map(|wanted| {
+        let field = schema.fields().iter().find(|field| field.name() == wanted.name())?;
+        Some(Field::new(wanted.name(), handed_out(field.data_type()), true))
+    });
+    SchemaRef::new(Schema::new(found.collect::<Vec<Field>>()))
+}
+
+/// The type in which values are handed out: integers and floats of 64 bits, text as views, lists
+/// with 32-bit offsets, and structs of these. Other types stay as they are.
+pub(super) fn handed_out(data_type: &DataType) -> DataType {
+    use DataType::*;
+    let item = |item: &FieldRef| {
+        let data_type = handed_out(item.data_type());
+        FieldRef::new(item.as_ref().clone().with_data_type(data_type).with_nullable(true))
+    };
+    match data_type {
+        Utf8 | LargeUtf8 => Utf8View,
+        Dictionary(_, values) => handed_out(values),
+        RunEndEncoded(_, values) => handed_out(values.data_type()),
+        Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32 => Int64,
+        Float16 | Float32 => Float64,
+        List(own) | LargeList(own) | ListView(own) | LargeListView(own) | FixedSizeList(own, _) => {
+            List(item(own))
+        }
+        Struct(fields) => Struct(fields.iter().map(item).collect()),
+        other => other.clone(),
+    }
+}
+
+/// How the columns of one input become those of the first.
+#[derive(Debug)]
+pub(super) struct TypedColumns {
+    from: SchemaRef,
+    /// The schema of the batches. Where the first input has nulls only, a later one keeps its types.
+    target: SchemaRef,
+    /// For each field of the target its column in the input.
+    columns: Vec<Option<usize>>,
+}
+
+impl TypedColumns {
+    /// Fails, with the cause, if a column cannot be cast, or if there is one of those named that the
+    /// first input, of schema `first`, does not have.
+    pub fn new(from: &Schema, first: &SchemaRef, names: &Schema) -> Result<TypedColumns, String> {
+        let index_of = |name: &str| from.fields().iter().position(|field| field.name() == name);
+        let is_new = |name: &&str| index_of(name).is_some() && first.index_of(name).is_err();
+        let mut named = names.fields().iter().map(|field| field.name().as_str());
+        if let Some(name) = named.find(is_new) {
+            return Err(format!("has a column {name:?}, which the first input does not have"));
+        }
+        let mut fields = Vec::with_capacity(first.fields().len());
+        let mut columns = Vec::with_capacity(first.fields().len());
+        for field in first.fields() {
+            let index = index_of(field.name());
+            let source = index.map(|index| from.field(index).data_type());
+            let target = match (source, field.data_type()) {
+                (Some(source), DataType::Null) => handed_out(source),
+                (_, target) => target.clone(),
+            };
+            if let Some(source) = source.filter(|source| !can_cast(source, &target)) {
+                let name = field.name();
+                return Err(format!("column {name:?} is {source}; the first input has {target}"));
+            }
+            fields.push(field.as_ref().clone().with_data_type(target));
+            columns.push(index);
+        }
+        let (from, target) = (from.clone().into(), SchemaRef::new(Schema::new(fields)));
+        Ok(TypedColumns { from, target, columns })
+    }
+
+    /// The rows of a batch; those with a value that does not fit its column are refused.
+    pub fn runs(&self, batch: &RecordBatch) -> Vec<Run> {
+        if let Ok(records) = self.apply(batch) {
+            return vec![Run { records, refused: Vec::new() }];
+        }
+        let run = |row| {
+            let single = batch.slice(row, 1);
+            match self.apply(&single) {
+                Ok(records) => Run { records, refused: Vec::new() },
+                Err(reason) => {
+                    let refused = vec![Refused { reason, input: input_of(&single) }];
+                    Run { records: RecordBatch::new_empty(self.target.clone()), refused }
+                }
+            }
+        };
+        (0..batch.num_rows()).map(run).collect()
+    }
+
+    pub fn from(&self) -> &SchemaRef {
+        &self.from
+    }
+
+    pub fn target(&self) -> &SchemaRef {
+        &self.target
+    }
+
+    fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
+        let rows = batch.num_rows();
+        let column = |(field, index): (&FieldRef, &Option<usize>)| -> Result<ArrayRef, String> {
+            let Some(index) = index else { return Ok(new_null_array(field.data_type(), rows)) };
+            let cast = cast_column(batch.column(*index), field.data_type());
+            cast.map_err(|cause| format!("column {:?}: {cause}", field.name()))
+        };
+        let columns = self.target.fields().iter().zip(&self.columns).map(column);
+        let columns = columns.collect::<Result<Vec<ArrayRef>, String>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(&self.target), columns, &options)
+            .map_err(|error| error.to_string())
+    }
+}
