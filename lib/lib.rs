@@ -25,7 +25,9 @@
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
 //! | [`check`] | a folder for each family of checks; a check is declared where it is used | all above |
 //! | [`dataset`] | the table of formats, and [`dataset::open`], which opens everything that holds records | all above |
+//! | [`plan`] | a pipeline as tasks for many machines: slices, receipts, states, joining | `format` |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
+//! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! Nothing imports upward. The library never exits, and prints only in `cli`.
@@ -52,11 +54,13 @@ pub mod harmony;
 pub mod json;
 pub mod ordered;
 pub mod panics;
+pub mod plan;
 pub mod puzzle;
 pub mod record;
 pub mod runner;
 pub mod simd;
 pub mod stage;
+pub mod stat;
 pub mod stream;
 pub mod tokenizer;
 pub mod walk;

@@ -2,6 +2,7 @@
 # What the pipeline scripts share; they source it.
 
 script=${0##*/}
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 die() {
     echo "$script: $1" >&2
@@ -16,9 +17,9 @@ number() {
 
 # The filters built here come first; installed ones otherwise.
 need_filters() {
-    local here filter
-    here=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-    [[ ! -x $here/target/release/$1 ]] || PATH=$here/target/release:$PATH
+    local filter release=${here%/*}/target/release
+    # A task is made by the filters beside its ds-plan.
+    [[ ${mode-} == slice || ! -x $release/$1 ]] || PATH=$release:$PATH
     for filter in "$@"; do
         command -v "$filter" >/dev/null || die "$filter is not there; try: cargo build --release"
     done
@@ -52,4 +53,44 @@ closing_check() {
     local show=never
     [[ ! -t 2 ]] || show=always
     run ds-check "$@" --quiet --progress "$show" >&2
+}
+
+# The arguments of `finish ROOT [TASKS] ...`, into: root, tasks, jobs, check, delete, quiet.
+finish_arguments() {
+    jobs=$(nproc) check=1 delete='' quiet='' tasks=()
+    while (($#)); do
+        case $1 in
+        --delete-parts) delete=1 ;;
+        --no-check) check='' ;;
+        -q | --quiet) quiet=-q ;;
+        --jobs=* | --workers=*) number "${1%%=*}" "${1#*=}" 1 && jobs=${1#*=} ;;
+        --jobs | --workers)
+            (($# > 1)) || die "$1 needs a value"
+            number "$1" "$2" 1 && jobs=$2 && shift
+            ;;
+        -*) die "unknown option $1; see --help" ;;
+        *) tasks+=("$1") ;;
+        esac
+        shift
+    done
+    ((${#tasks[@]} == 1 || ${#tasks[@]} == 2)) || die "ROOT and the task list are wanted; see --help"
+    root=${tasks[0]} tasks=("${tasks[@]:1}")
+    [[ -z $delete || -n $check ]] || die "--delete-parts and --no-check exclude each other"
+}
+
+# finish_root ROOT [TASKS] ...: joins the parts of a plan of Megatron datasets.
+finish_root() {
+    finish_arguments "$@"
+    need_filters ds-plan ${check:+ds-check}
+    # Done before, and the parts deleted: a scheduler may call this again.
+    if [[ ! -e $root/tasks ]]; then
+        ds-plan status "$root" >/dev/null && return
+        exit
+    fi
+    local input
+    input=$(ds-plan input "$root") || exit
+    run ds-plan finish "$root" "${tasks[@]}" --jobs "$jobs" ${quiet:+"$quiet"} || exit
+    [[ -z $check ]] || closing_check "$root" --input-manifest "$input/manifest.json" --jobs "$jobs" ||
+        die "$root has not passed ds-check; the parts are kept" $?
+    [[ -z $delete ]] || rm -rf -- "$root/tasks"
 }

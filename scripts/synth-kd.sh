@@ -6,6 +6,9 @@ set -euo pipefail
 usage() {
     cat <<'EOT'
 Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
+       scripts/synth-kd.sh plan INPUT_DIR ROOT [--tasks N | --rows-per-task N] [options] > TASKS
+       scripts/synth-kd.sh status ROOT [TASKS] [--todo]
+       scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts] [--no-check]
 
   INPUT_DIR holds manifest.json and synth_harmony_shard_NN.parquet; ROOT receives
   {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and manifest.json.
@@ -22,6 +25,15 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --no-check                do not run ds-check on ROOT
   -h, --help
 
+  On many machines (docs/cluster.md): `plan` prints one shell command a line for any engine, each a
+  task that may be run anywhere, again, and twice at once. `status` says of each: done, missing,
+  running, stale or failed; with --todo it prints the lines to be run again. `finish` joins the parts
+  to what one machine would have made, checks it, and with --delete-parts then deletes ROOT/tasks.
+  plan again keeps what is done, and plans what is new in INPUT_DIR.
+
+  --tasks N                 about N tasks of equal size (tasks of about 1 GiB of decoded Parquet)
+  --rows-per-task N         tasks of N rows
+
   GRISTMILL_TO=ndjson sends NDJSON instead of Arrow through the pipes.
 
   Exit codes: 0 done, 1 bad data (if ROOT fails ds-check, it is kept), 2 usage or a missing input,
@@ -32,8 +44,21 @@ EOT
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-fraction=0.001 jobs=$(nproc) max_rows='' max_rows_per_shard='' max_tokens=''
-overwrite='' resume='' on_error=fail check=1 no_input_check=''
+mode=build
+case ${1-} in
+plan | slice) mode=$1 && shift ;;
+status)
+    need_filters ds-plan
+    exec ds-plan "$@"
+    ;;
+finish)
+    finish_root "${@:2}"
+    exit
+    ;;
+esac
+
+fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
+overwrite='' resume='' on_error=fail check=1 no_input_check='' name=- slice=- size=()
 positional=()
 while (($#)); do
     case $1 in
@@ -43,9 +68,16 @@ while (($#)); do
     --no-check) check='' && shift && continue ;;
     --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error)
+    --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | \
+        --tasks | --rows-per-task | --name | --slice)
         (($# > 1)) || die "$1 needs a value"
         ;;&
+    --tasks | --rows-per-task)
+        [[ $mode == plan ]] || die "$1 is for: synth-kd.sh plan"
+        number "$1" "$2" 1 && size=("$1" "$2")
+        ;;
+    --name) name=$2 ;;
+    --slice) slice=$2 ;;
     --valid-fraction) fraction=$2 ;;
     --on-error) on_error=$2 ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
@@ -61,7 +93,55 @@ done
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} root=${positional[1]}
 
-need_filters harmony-tok span-mask mmidx-write ds-cat ds-manifest ${check:+ds-check}
+need_filters harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check}
+export GRISTMILL_TO=${GRISTMILL_TO:-arrow}
+
+# run_shard NAME FILE ROWS TOKENS SLICE: one shard, or a slice of it; - is no limit.
+run_shard() {
+    set -o pipefail
+    local name=$1 file=$2 rows=$3 tokens=$4 slice=$5 limits=() source=() quiet=()
+    [[ $rows == - ]] || limits+=(--limit "$rows") source+=(--source-limit "$rows")
+    [[ $slice == - ]] || limits+=(--slice "$slice") source+=(--source-slice "$slice")
+    # In NDJSON no records are no bytes, as if harmony-tok had died.
+    local empty=()
+    if [[ $GRISTMILL_TO == ndjson && $(ds-cat --count "$file" "${limits[@]}") == 0 ]]; then
+        empty=(--allow-empty)
+    fi
+    [[ $tokens == - ]] || limits+=(--max-tokens "$tokens") source+=(--source-max-tokens "$tokens")
+    source+=(--source "$file" ${no_input_check:+"$no_input_check"})
+    local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction")
+    if [[ -n $resume ]] && "${part[@]}" --status "${source[@]}" >/dev/null 2>&1; then
+        return 0
+    fi
+    [[ -t 2 ]] || quiet=(-q)
+    [[ -z $overwrite$resume ]] || part+=(--overwrite)
+    local status
+    harmony-tok "$file" "${limits[@]}" ${no_input_check:+"$no_input_check"} --on-error "$on_error" \
+        --jobs "$threads" "${quiet[@]}" |
+        span-mask "${empty[@]}" --progress never |
+        "${part[@]}" "${source[@]}" "${empty[@]}" --progress never && return 0
+    status=("${PIPESTATUS[@]}")
+    # The cause is the first failure that is not the loss of a reader (SIGPIPE, 141) or writer (75).
+    for code in "${status[@]}"; do
+        ((code == 0 || code == 75 || code == 141)) || return "$code"
+    done
+    return 75
+}
+
+# check_options: that the filters take these options; they would say so of every task.
+check_options() {
+    local code=0
+    mmidx-write --root "$root" --shard none --valid-fraction "$fraction" --status >/dev/null 2>&1 || code=$?
+    ((code != 2)) || die "--valid-fraction $fraction: expected a decimal number from 0 to 1"
+    [[ $on_error == fail || $on_error == skip ]] || die "--on-error $on_error: expected fail or skip"
+}
+
+# A task of a plan; ds-plan calls this.
+if [[ $mode == slice ]]; then
+    threads=${jobs:-1}
+    run run_shard "$name" "$input" "${max_rows:--}" "${max_tokens:--}" "$slice"
+    exit
+fi
 
 [[ -f $input/manifest.json ]] || die "$input/manifest.json is missing: the input's manifest must be recorded"
 glob='synth_harmony_shard_*.parquet'
@@ -69,11 +149,26 @@ shopt -s nullglob
 files=("$input"/$glob)
 shopt -u nullglob
 ((${#files[@]})) || die "no $glob in $input"
-[[ -z $(ls -A "$root" 2>/dev/null) || -n $overwrite || -n $resume ]] ||
+[[ $mode == plan || -z $(ls -A "$root" 2>/dev/null) || -n $overwrite || -n $resume ]] ||
     die "$root is not empty; try: --resume, or --overwrite"
 
 # A shard that the manifest names and that is not there would be missed by nobody.
 [[ -n $no_input_check ]] || ds-manifest --check-input "$input" || exit
+
+if [[ $mode == plan ]]; then
+    [[ -z $resume ]] || die "plan --resume: a plan keeps what is done anyway"
+    check_options
+    for file in "${files[@]}"; do
+        name=${file##*/synth_harmony_}
+        size+=(--source "${name%.parquet}=$file")
+    done
+    exec ds-plan make "$root" --product kd-root --input "$input" --glob "$glob" "${size[@]}" \
+        ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"} \
+        ${max_rows_per_shard:+--max-rows-per-shard "$max_rows_per_shard"} \
+        ${overwrite:+--overwrite} ${no_input_check:+"$no_input_check"} -- \
+        "$here/synth-kd.sh" --valid-fraction "$fraction" --on-error "$on_error" \
+        ${jobs:+--jobs "$jobs"} ${no_input_check:+"$no_input_check"}
+fi
 
 # One line for each shard: its name, its file, its limits. Rows are divided in name order.
 plan=() names=() left=$max_rows
@@ -87,46 +182,17 @@ for file in "${files[@]}"; do
         rows=$((${rows:-$share} < share ? rows : share))
     fi
     tokens=${max_tokens:+$(((max_tokens + ${#files[@]} - 1) / ${#files[@]}))}
-    plan+=("$name"$'\t'"$file"$'\t'"$rows"$'\t'"$tokens")
+    plan+=("$name"$'\t'"$file"$'\t'"${rows:--}"$'\t'"${tokens:--}"$'\t-')
     names+=(--expect "$name")
 done
-
-# One shard.
-run_shard() {
-    set -o pipefail
-    local name file rows tokens limits=() source=() quiet=()
-    IFS=$'\t' read -r name file rows tokens <<<"${1//$'\t\t'/$'\t-\t'}"
-    [[ ${rows:--} == - ]] || limits+=(--limit "$rows") source+=(--source-limit "$rows")
-    # In NDJSON no records are no bytes, as if harmony-tok had died.
-    local empty=()
-    if [[ $GRISTMILL_TO == ndjson && $(ds-cat --count "$file" "${limits[@]}") == 0 ]]; then
-        empty=(--allow-empty)
-    fi
-    [[ -z ${tokens:-} ]] || limits+=(--max-tokens "$tokens") source+=(--source-max-tokens "$tokens")
-    source+=(--source "$file" ${no_input_check:+"$no_input_check"})
-    local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction")
-    if [[ -n $resume ]] && "${part[@]}" --status "${source[@]}" >/dev/null 2>&1; then
-        return 0
-    fi
-    [[ -t 2 ]] || quiet=(-q)
-    [[ -z $overwrite$resume ]] || part+=(--overwrite)
-    local status
-    harmony-tok "$file" "${limits[@]}" ${no_input_check:+"$no_input_check"} --on-error "$on_error" \
-        "${quiet[@]}" |
-        span-mask "${empty[@]}" --progress never |
-        "${part[@]}" "${source[@]}" "${empty[@]}" --progress never && return 0
-    status=("${PIPESTATUS[@]}")
-    # The cause is the first failure that is not the loss of a reader (SIGPIPE, 141) or writer (75).
-    for code in "${status[@]}"; do
-        ((code == 0 || code == 75 || code == 141)) || return "$code"
-    done
-    return 75
-}
-export GRISTMILL_TO=${GRISTMILL_TO:-arrow}
 
 # The root's manifest says that all is complete: it is removed first and written last.
 rm -f "$root/manifest.json"
 
+# Shards side by side, and in each as many threads as are left.
+jobs=${jobs:-$(nproc)}
+shards=$((jobs < ${#plan[@]} ? jobs : ${#plan[@]}))
+threads=$(((jobs + shards - 1) / shards))
 failed=0 running=0
 reap() {
     local code=0
@@ -135,9 +201,10 @@ reap() {
     running=$((running - 1))
 }
 for line in "${plan[@]}"; do
-    ((running < jobs)) || reap
+    ((running < shards)) || reap
     ((failed == 0)) || break
-    run_shard "$line" &
+    IFS=$'\t' read -ra shard <<<"$line"
+    run_shard "${shard[@]}" &
     running=$((running + 1))
 done
 while ((running)); do reap; done

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use common::run::Tool;
 use common::{
-    Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, conversation,
-    data, datasets_in, files_in, oracle, python, tool,
+    Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, copy_scripts,
+    data, datasets_in, files_in, oracle, python, write_shards,
 };
 use serde_json::Value;
 
@@ -25,35 +25,13 @@ const ROWS: [usize; 3] = [9, 1, 7];
 impl Bench {
     fn new() -> Bench {
         let bench = Bench::without_input();
-        let mut number = 0;
-        for (shard, rows) in ROWS.iter().enumerate() {
-            let lines: Vec<String> = (number..number + rows)
-                .map(|number| {
-                    let mut line = conversation(number);
-                    let messages = serde_json::json!({"messages": line["messages"].take()});
-                    serde_json::json!({"synth_id": format!("s-{number}"),
-                        "messages_json": messages.to_string()})
-                    .to_string()
-                })
-                .collect();
-            bench.dir.write("lines", lines.join("\n") + "\n");
-            let name = bench.dir.at(&format!("in/synth_harmony_shard_{shard:02}.parquet"));
-            tool("ds-cat")
-                .args(&[&bench.dir.at("lines"), "--to", "parquet", "-o", &name])
-                .run()
-                .silent();
-            number += rows;
-        }
-        bench.dir.write("in/manifest.json", "{\"of\": \"the tests\"}\n");
+        write_shards(&bench.dir, &ROWS);
         bench
     }
 
     fn without_input() -> Bench {
         let dir = TempDir::new();
-        for name in ["synth-kd.sh", "common.sh"] {
-            let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts").join(name);
-            dir.write(&format!("scripts/{name}"), fs::read(script).unwrap());
-        }
+        copy_scripts(&dir);
         Bench { dir }
     }
 

@@ -59,7 +59,9 @@ pub struct InputArgs {
     pub files: Vec<PathBuf>,
 
     /// Read only the I-th of N contiguous parts of all inputs together, I from 0
-    #[arg(long, value_name = "I/N", help_heading = "Input")]
+    ///
+    /// Or, where records are counted (not in NDJSON), those from A to B, B not included.
+    #[arg(long, value_name = "I/N|A..B", help_heading = "Input")]
     pub slice: Option<Slice>,
 
     /// Take an input without any byte for one without records (else it is an error: its writer may
@@ -80,7 +82,7 @@ pub struct InputArgs {
 }
 
 /// What a record may have if nothing else is said: text of 2^31 bytes does not fit a column.
-const MAX_RECORD_BYTES: u64 = 1 << 30;
+pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
 impl Default for InputArgs {
     fn default() -> InputArgs {
@@ -191,19 +193,26 @@ pub struct JobsArgs {
     pub jobs: NonZeroUsize,
 }
 
-/// The I-th of N contiguous parts, I from 0.
+/// A contiguous part of the units of an input: the I-th of N, or from one to another. Counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Slice {
-    pub index: u64,
-    pub count: u64,
+pub enum Slice {
+    /// `I/N`
+    Part { index: u64, count: u64 },
+    /// `A..B`: B is not in it.
+    Range { start: u64, end: u64 },
 }
 
 impl Slice {
-    /// The half-open range of this part among `total` units: `[I*total/N, (I+1)*total/N)`. All
+    /// The half-open range among `total` units; of a part `[I*total/N, (I+1)*total/N)`, so that all
     /// parts together are the whole, each unit in exactly one.
     pub fn of(self, total: u64) -> std::ops::Range<u64> {
-        let cut = |i: u64| (u128::from(i) * u128::from(total) / u128::from(self.count)) as u64;
-        cut(self.index)..cut(self.index + 1)
+        match self {
+            Slice::Part { index, count } => {
+                let cut = |i: u64| (u128::from(i) * u128::from(total) / u128::from(count)) as u64;
+                cut(index)..cut(index + 1)
+            }
+            Slice::Range { start, end } => start.min(total)..end.min(total),
+        }
     }
 }
 
@@ -211,22 +220,28 @@ impl FromStr for Slice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Slice, String> {
-        let parts = text.split_once('/').and_then(|(index, count)| {
+        let numbers = |separator: &str| {
+            let (first, second) = text.split_once(separator)?;
             let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-            (digits(index) && digits(count))
-                .then(|| Some((index.parse().ok()?, count.parse().ok()?)))?
-        });
-        match parts {
-            Some((index, count)) if index < count => Ok(Slice { index, count }),
-            Some(_) => Err("I must be less than N (I counts from 0)".to_string()),
-            None => Err("expected I/N, as in 0/8".to_string()),
+            let number = |s: &str| s.parse::<u64>().ok().filter(|_| digits(s));
+            Some((number(first)?, number(second)?))
+        };
+        match (numbers("/"), numbers("..")) {
+            (Some((index, count)), _) if index < count => Ok(Slice::Part { index, count }),
+            (Some(_), _) => Err("I must be less than N (I counts from 0)".to_string()),
+            (_, Some((start, end))) if start <= end => Ok(Slice::Range { start, end }),
+            (_, Some(_)) => Err("A must not be more than B".to_string()),
+            _ => Err("expected I/N, as in 0/8, or A..B, as in 0..1000".to_string()),
         }
     }
 }
 
 impl std::fmt::Display for Slice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.index, self.count)
+        match self {
+            Slice::Part { index, count } => write!(f, "{index}/{count}"),
+            Slice::Range { start, end } => write!(f, "{start}..{end}"),
+        }
     }
 }
 
@@ -240,7 +255,7 @@ mod tests {
             for count in [1u64, 2, 3, 8, 1000] {
                 let mut end = 0;
                 for index in 0..count {
-                    let range = Slice { index, count }.of(total);
+                    let range = Slice::Part { index, count }.of(total);
                     assert_eq!(range.start, end);
                     end = range.end;
                 }
@@ -251,8 +266,14 @@ mod tests {
 
     #[test]
     fn slices_are_read_strictly() {
-        assert_eq!("0/3".parse(), Ok(Slice { index: 0, count: 3 }));
-        for bad in ["3/3", "1", "a/3", "+1/3", "-1/3", "1/", "/3", "0/0", "1/2/3", " 1/2"] {
+        assert_eq!("0/3".parse(), Ok(Slice::Part { index: 0, count: 3 }));
+        assert_eq!("2..7".parse(), Ok(Slice::Range { start: 2, end: 7 }));
+        assert_eq!("2..7".parse().map(|slice: Slice| slice.of(5)), Ok(2..5));
+        assert_eq!("8..9".parse().map(|slice: Slice| slice.of(5)), Ok(5..5));
+        for bad in [
+            "3/3", "1", "a/3", "+1/3", "-1/3", "1/", "/3", "0/0", "1/2/3", " 1/2", "3..2", "..",
+            "1..", "..2", "1...2", "1..2/3", "-1..2",
+        ] {
             assert!(bad.parse::<Slice>().is_err(), "{bad}");
         }
     }

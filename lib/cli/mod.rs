@@ -23,8 +23,8 @@ use crate::failure::Failure;
 pub use crate::error::{Error, Kind, Place, Position, Result, shown};
 pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
 pub use args::{
-    CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, OnError, OnErrorArgs,
-    OutputArgs, SinkArgs, Slice,
+    CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, MAX_RECORD_BYTES,
+    OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice,
 };
 pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};
@@ -35,7 +35,7 @@ pub use publish::{
 };
 pub use rejects::{Rejected, Rejection, Rejects};
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
-pub use signals::{heed_lost_pages, survive_closed_pipes};
+pub use signals::{PassedSignals, heed_lost_pages, pass_signals_to, survive_closed_pipes};
 pub use tool::{NoStream, Tool, WithoutEffect};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,

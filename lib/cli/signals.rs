@@ -194,6 +194,40 @@ extern "C" fn on_lost_page(signal: i32, info: *mut libc::siginfo_t, _context: *m
     }
 }
 
+/// Passes the signals that end this process on to a child, as long as this lives.
+pub fn pass_signals_to(child: u32) -> io::Result<PassedSignals> {
+    let wanted: Vec<i32> =
+        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+    let mut signals = signal_hook::iterator::Signals::new(&wanted)?;
+    let handle = signals.handle();
+    let thread = std::thread::Builder::new().spawn(move || {
+        let mut came = None;
+        for signal in signals.forever() {
+            came = Some(signal);
+            // SAFETY: kill only takes numbers; the child is not waited for before this has ended.
+            unsafe { libc::kill(child as libc::pid_t, signal) };
+        }
+        came
+    })?;
+    Ok(PassedSignals { handle, thread })
+}
+
+/// Signals that are passed on.
+pub struct PassedSignals {
+    handle: signal_hook::iterator::Handle,
+    thread: std::thread::JoinHandle<Option<i32>>,
+}
+
+impl PassedSignals {
+    /// Passes on no more; if one came, this process ends of it too.
+    pub fn end(self) {
+        self.handle.close();
+        if let Ok(Some(signal)) = self.thread.join() {
+            die_of(signal);
+        }
+    }
+}
+
 /// Ends the process with the default action of a signal.
 fn die_of(signal: i32) {
     // SAFETY: SIG_DFL is valid for every signal, and kill takes the process's own id.

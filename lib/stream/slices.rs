@@ -55,6 +55,10 @@ pub(super) fn cut_inputs(
             kinds[0]
         )));
     }
+    if matches!(slice, Slice::Range { .. }) && kinds.contains(&"NDJSON") {
+        let cause = format!("--slice {slice}: NDJSON is cut at bytes, its records are not counted");
+        return Err(Error::usage(cause).hint("--slice I/N"));
+    }
     let all = checked_sum(sizes.iter().copied());
     let wanted = slice.of(all.ok_or_else(|| Error::data("the inputs claim more than 2^64 rows"))?);
     if kinds.first() != Some(&"NDJSON") {

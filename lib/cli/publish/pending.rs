@@ -59,6 +59,21 @@ impl PendingFile {
         &self.temporary
     }
 
+    /// Copies bytes of another file to the end of what is written, in the kernel. Returns how many: the
+    /// rest is to be written, as file systems differ in what they can copy.
+    pub fn copy_from(&mut self, from: &File, at: u64, bytes: usize) -> io::Result<usize> {
+        let file = self.open_file()?;
+        copy_range(from, at, file, bytes)
+    }
+
+    /// Appends zeros that take no space.
+    pub fn extend(&mut self, bytes: u64) -> io::Result<()> {
+        let file = self.open_file()?;
+        let end = file.stream_position()? + bytes;
+        file.set_len(end)?;
+        file.seek(SeekFrom::Start(end)).map(|_| ())
+    }
+
     /// Forces the bytes to the disk and closes the file, so that any number of files may wait to
     /// be published.
     pub fn close(&mut self) -> Result<()> {
@@ -90,6 +105,30 @@ impl PendingFile {
     fn open_file(&mut self) -> io::Result<&mut File> {
         self.file.as_mut().ok_or_else(|| io::Error::other("the file is closed"))
     }
+}
+
+/// Copies a range of a file to the position of another, as far as the kernel can.
+#[cfg(target_os = "linux")]
+fn copy_range(from: &File, at: u64, to: &File, bytes: usize) -> io::Result<usize> {
+    use rustix::io::Errno;
+
+    let (mut position, end) = (at, at + bytes as u64);
+    while position < end {
+        let left = (end - position) as usize;
+        match rustix::fs::copy_file_range(from, Some(&mut position), to, None, left) {
+            Ok(0) => break,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG)) => return Err(error.into()),
+            // Another file system, or one that cannot: writing says whether that works.
+            Err(_) => break,
+        }
+    }
+    Ok((position - at) as usize)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn copy_range(_: &File, _: u64, _: &File, _: usize) -> io::Result<usize> {
+    Ok(0)
 }
 
 /// A rename would put a file where a device or a pipe was (and cannot replace a directory).

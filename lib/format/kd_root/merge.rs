@@ -1,9 +1,13 @@
 //! Concatenates parts: only if they belong together, are complete, and agree with their manifests.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{io, thread};
 
 use super::manifest::add_new;
-use super::part::{BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference};
+use super::part::{
+    BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference, manifest_in_root,
+};
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::cli::{PendingFile, Slice};
 use crate::digest::sha256_of;
@@ -11,30 +15,57 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::RecordCounts;
 use crate::format::mmidx::{
-    Appended, Concatenation, DatasetFiles, FinishedFile, FinishedSplit, MmidxDataset, PrefixLayout,
-    check_aligned, with_suffix,
+    Appended, Concatenation, DatasetFiles, FinishedFile, FinishedSplit, LayoutMember, MmidxDataset,
+    MmidxDtype, PrefixLayout, check_aligned, with_suffix,
 };
 use crate::format::unchanged::Unchanged;
 use crate::record::tokens::Identity;
 
 /// One prefix of the concatenation.
-struct MergeInput {
+pub(super) struct MergeInput {
     prefix: PathBuf,
     /// Its manifest; none for a foreign prefix.
     manifest: Option<InputPart>,
 }
 
 /// The manifest of a prefix, and the split that the prefix is.
-struct InputPart {
+pub(super) struct InputPart {
     path: PathBuf,
-    part: KdPart,
+    part: Arc<KdPart>,
     name: String,
     split: KdSplit,
 }
 
+impl InputPart {
+    /// The manifest at `path` for one of its splits.
+    fn of_split(path: &Path, part: &Arc<KdPart>, name: &str) -> Result<InputPart> {
+        let split = part.splits.get(name).cloned();
+        let missing = || Error::data(format!("has no split {name:?}")).at(path);
+        let split = split.ok_or_else(missing)?;
+        Ok(InputPart {
+            path: path.to_path_buf(),
+            part: part.clone(),
+            name: name.to_string(),
+            split,
+        })
+    }
+}
+
 impl MergeInput {
+    /// A shard's split in a root of its own.
+    pub(super) fn in_root(root: &Path, part: &Arc<KdPart>, split: &str) -> Result<MergeInput> {
+        let path = manifest_in_root(root, &part.name);
+        let prefix = root.join(split).join(&part.name);
+        Ok(MergeInput { prefix, manifest: Some(InputPart::of_split(&path, part, split)?) })
+    }
+
     fn split(&self) -> Option<&KdSplit> {
         self.manifest.as_ref().map(|manifest| &manifest.split)
+    }
+
+    fn has_ids(&self) -> Result<bool> {
+        let is_named = self.split().is_some_and(|split| split.files.sha256.contains_key(IDS));
+        Ok(is_named || find_ids(&self.prefix)?.is_some())
     }
 
     /// Its ids file; one that its manifest names must be there, and be that one.
@@ -70,19 +101,34 @@ pub fn concatenate(
         return Err(Error::usage("is one of the inputs").at(out));
     }
     let unchanged = Unchanged::of(prefixes)?;
-    let made = unchanged.confirm(join(prefixes, out, (foreign, with_ids), run))?;
+    let ids = with_ids.then(|| ids_beside(out));
+    let joined = || {
+        let inputs: Result<Vec<MergeInput>> =
+            prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
+        let inputs = inputs?;
+        let base = out.parent().map(Path::to_path_buf).unwrap_or_default();
+        let (files, split) = join(&inputs, (out, ids.as_deref()), &base)?;
+        let parts: Vec<&InputPart> =
+            inputs.iter().filter_map(|input| input.manifest.as_ref()).collect();
+        Ok((files, describe(&parts, out, split, run)?))
+    };
+    let made = unchanged.confirm(joined())?;
     unchanged.check().map(|()| made)
 }
 
-fn join(
-    prefixes: &[PathBuf],
-    out: &Path,
-    (foreign, with_ids): (bool, bool),
-    run: BuildRun,
-) -> Result<(Vec<PendingFile>, KdPart)> {
-    let inputs: Result<Vec<MergeInput>> =
-        prefixes.iter().map(|prefix| find(prefix, foreign)).collect();
-    let inputs = inputs?;
+/// A split that is joined, and the dtype of its tokens.
+pub(super) struct JoinedSplit {
+    pub split: KdSplit,
+    pub dtype: MmidxDtype,
+}
+
+/// Writes what the inputs are together: the datasets, and the ids where they go. Paths in the
+/// description are relative to `base`.
+pub(super) fn join(
+    inputs: &[MergeInput],
+    (out, ids): (&Path, Option<&Path>),
+    base: &Path,
+) -> Result<(Vec<PendingFile>, JoinedSplit)> {
     let parts: Vec<&InputPart> =
         inputs.iter().filter_map(|input| input.manifest.as_ref()).collect();
     check_together(&parts)?;
@@ -91,66 +137,89 @@ fn join(
         inputs.iter().filter(|input| input.split().is_none_or(|split| split.rows > 0)).collect();
     let layout = filled.first().map(|input| PrefixLayout::found(&input.prefix)).transpose()?;
     let layout = layout.flatten().unwrap_or(PrefixLayout::Triple);
-    let datasets = open(&filled, layout)?;
-    let (finished, supervised) = write(&filled, &datasets, layout, out)?;
-    let ids = match (with_ids, datasets.first()) {
-        (true, Some(tokens)) => join_ids(&filled, tokens, out)?,
-        _ => None,
-    };
-    let dtype =
-        datasets.first().and_then(|parts| parts.first()).map(|part| part.index.dtype.name());
-    let base = out.parent().map(Path::to_path_buf).unwrap_or_default();
+    let dtype = check_datasets(&filled, layout)?.unwrap_or(MmidxDtype::Int32);
+    let (finished, supervised) = write(&filled, layout, out)?;
+    let ids = ids.filter(|_| !filled.is_empty());
+    let ids = ids.map(|ids| join_ids(&filled, layout, ids)).transpose()?.flatten();
     let mut files = Vec::new();
-    let mut split = sink::describe(finished, ids, &base, &mut files)?;
+    let mut split = sink::describe(finished, ids, base, &mut files)?;
     split.supervised_tokens = sink::by_span_id(&supervised);
-    let part = describe(&parts, out, split, dtype.unwrap_or("int32"), run)?;
-    Ok((files, part))
+    Ok((files, JoinedSplit { split, dtype }))
 }
 
-/// Writes the datasets one after another, each checked against the manifests of its parts; counts
-/// the supervised tokens by span id.
+/// Writes the datasets side by side, each checked against the manifests of its parts; counts the
+/// supervised tokens by span id.
 fn write(
     inputs: &[&MergeInput],
-    datasets: &[Vec<MmidxDataset>],
     layout: PrefixLayout,
     out: &Path,
 ) -> Result<(FinishedSplit, [u64; 256])> {
-    let mut finished = FinishedSplit { sequences: 0, values: 0, datasets: Vec::new() };
-    let mut supervised = [0; 256];
-    for ((suffix, name, _), parts) in layout.members().iter().zip(datasets) {
-        let Some(concatenation) = Concatenation::new(parts)? else { continue };
+    let member = |&(suffix, name, _): &'static LayoutMember| {
+        let of = |input: &&MergeInput| with_suffix(&input.prefix, suffix);
+        let Some(all) = Concatenation::new(inputs.iter().map(of).collect())? else {
+            return Ok(None);
+        };
+        let mut supervised = [0; 256];
         let path = with_suffix(out, &format!("{suffix}.bin"));
-        let (bin, appended) = concatenation.write_bin(&path, |bytes| {
-            if *name == "span" {
+        let (bin, appended) = all.write_bin(&path, |bytes| {
+            if name == "span" {
                 sink::count(bytes, &mut supervised);
             }
         })?;
         check_contents(inputs, name, &appended)?;
-        let idx = concatenation.write_idx(&with_suffix(out, &format!("{suffix}.idx")))?;
-        finished.sequences = appended.iter().map(|part| part.sequences).sum();
-        finished.values = bin.bytes / parts[0].index.dtype.size() as u64;
-        finished.datasets.push(DatasetFiles { name, bin, idx });
+        let idx = all.write_idx(&with_suffix(out, &format!("{suffix}.idx")))?;
+        let sequences: u64 = appended.iter().map(|part| part.sequences).sum();
+        let values = bin.bytes / all.value_bytes();
+        Ok(Some((sequences, values, DatasetFiles { name, bin, idx }, supervised)))
+    };
+    let mut finished = FinishedSplit { sequences: 0, values: 0, datasets: Vec::new() };
+    let mut supervised = [0; 256];
+    for written in side_by_side(layout.members(), member)? {
+        let Some((sequences, values, dataset, counts)) = written else { continue };
+        (finished.sequences, finished.values) = (sequences, values);
+        supervised.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        finished.datasets.push(dataset);
     }
     Ok((finished, supervised))
+}
+
+/// Does something with each item, on a thread for each.
+fn side_by_side<T: Sync, R: Send>(
+    items: &'static [T],
+    each: impl Fn(&'static T) -> Result<R> + Sync,
+) -> Result<Vec<R>> {
+    let ended = || Error::unavailable("a thread that joins has ended");
+    let each = &each;
+    thread::scope(|scope| {
+        let spawn = |item| thread::Builder::new().spawn_scoped(scope, move || each(item));
+        let threads: Vec<_> = items.iter().map(spawn).collect();
+        let join = |thread: io::Result<thread::ScopedJoinHandle<'_, Result<R>>>| {
+            let thread = thread.map_err(|e| Error::io("threads", &e))?;
+            thread.join().unwrap_or_else(|_| Err(ended()))
+        };
+        let done: Vec<Result<R>> = threads.into_iter().map(join).collect();
+        done.into_iter().collect()
+    })
 }
 
 /// Writes the ids of all inputs, if one has any: nulls for those that have none.
 fn join_ids(
     inputs: &[&MergeInput],
-    tokens: &[MmidxDataset],
+    layout: PrefixLayout,
     out: &Path,
 ) -> Result<Option<FinishedFile>> {
-    let found: Result<Vec<Option<IdsFile>>> = inputs.iter().map(|input| input.ids()).collect();
-    let found = found?;
-    if found.iter().all(Option::is_none) {
+    let has_ids = |input: &&&MergeInput| input.has_ids();
+    if files::find(&inputs.iter().collect::<Vec<_>>(), has_ids)?.is_none() {
         return Ok(None);
     }
-    let mut ids = IdsWriter::create(&ids_beside(out))?;
-    for (file, tokens) in found.into_iter().zip(tokens) {
+    let mut ids = IdsWriter::create(out)?;
+    let suffix = layout.members().first().map_or("", |(suffix, ..)| suffix);
+    for input in inputs {
+        let tokens = MmidxDataset::open(&with_suffix(&input.prefix, suffix))?;
         let sequences = tokens.index.sequences;
-        let file = file.map(|file| file.of_sequences(sequences)).transpose()?;
-        let mut rows =
-            file.map(|file| file.read(std::slice::from_ref(&(0..sequences)))).transpose()?;
+        let file = input.ids()?.map(|file| file.of_sequences(sequences)).transpose()?;
+        let rows = file.map(|file| file.read(std::slice::from_ref(&(0..sequences))));
+        let mut rows = rows.transpose()?;
         for length in tokens.lengths() {
             let length = length?;
             match &mut rows {
@@ -174,11 +243,7 @@ fn same_place(a: &Path, b: &Path) -> bool {
 fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
     let manifest = match find_manifest(prefix)? {
         Some((path, name)) if !foreign => {
-            let part = KdPart::read(&path)?;
-            let split = part.splits.get(&name).cloned();
-            let missing = || Error::data(format!("has no split {name:?}")).at(path.as_path());
-            let split = split.ok_or_else(missing)?;
-            Some(InputPart { path, part, name, split })
+            Some(InputPart::of_split(&path, &Arc::new(KdPart::read(&path)?), &name)?)
         }
         None if !foreign => {
             return Err(Error::usage("no part manifest, so it may be unfinished")
@@ -210,20 +275,37 @@ fn check_together(inputs: &[&InputPart]) -> Result<()> {
     check_slices(inputs)
 }
 
+/// Parts that are slices are all there, in order.
 fn check_slices(inputs: &[&InputPart]) -> Result<()> {
     let slice_of = |part: &KdPart| part.source.limits.slice.as_deref().map(str::parse::<Slice>);
     if inputs.iter().all(|input| input.part.source.limits.slice.is_none()) {
         return Ok(());
     }
+    let (total, mut end) = (inputs.len(), 0);
     for (position, input) in inputs.iter().enumerate() {
-        let total = inputs.len();
         let cause = match slice_of(&input.part) {
-            Some(Ok(slice)) if slice.index == position as u64 && slice.count == total as u64 => {
+            Some(Ok(Slice::Part { index, count }))
+                if index == position as u64 && count == total as u64 =>
+            {
                 continue;
             }
-            Some(Ok(slice)) => format!(
+            Some(Ok(slice @ Slice::Part { .. })) => format!(
                 "is slice {slice}, in place {position} of {total}: all slices are needed, in order"
             ),
+            Some(Ok(slice @ Slice::Range { start, end: next })) => {
+                let is_last = position + 1 == total;
+                let all = input.part.source.rows().filter(|rows| is_last && *rows > next);
+                match all {
+                    _ if start != end => format!(
+                        "is slice {slice}, after {end} rows: all slices are needed, in order"
+                    ),
+                    Some(rows) => format!("is slice {slice}, the last, of {rows} rows"),
+                    None => {
+                        end = next;
+                        continue;
+                    }
+                }
+            }
             Some(Err(cause)) => format!("its slice: {cause}"),
             None => "is not a slice, others are".to_string(),
         };
@@ -232,15 +314,15 @@ fn check_slices(inputs: &[&InputPart]) -> Result<()> {
     Ok(())
 }
 
-/// The datasets of each member, each triple aligned.
-fn open(inputs: &[&MergeInput], layout: PrefixLayout) -> Result<Vec<Vec<MmidxDataset>>> {
-    let mut members: Vec<Vec<MmidxDataset>> = layout.members().iter().map(|_| Vec::new()).collect();
+/// Checks that the datasets of each input are aligned. Returns the dtype of the tokens.
+fn check_datasets(inputs: &[&MergeInput], layout: PrefixLayout) -> Result<Option<MmidxDtype>> {
+    let mut dtype = None;
     for input in inputs {
         let datasets = layout.open(&input.prefix)?;
         check_aligned(&datasets)?;
-        members.iter_mut().zip(datasets).for_each(|(member, dataset)| member.push(dataset));
+        dtype = dtype.or(datasets.first().map(|tokens| tokens.index.dtype));
     }
-    Ok(members)
+    Ok(dtype)
 }
 
 /// Checks that what was read is what the part manifests say was written.
@@ -266,24 +348,14 @@ fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[Appended]) -> 
 fn describe(
     inputs: &[&InputPart],
     out: &Path,
-    split: KdSplit,
-    dtype: &str,
+    JoinedSplit { split, dtype }: JoinedSplit,
     run: BuildRun,
 ) -> Result<KdPart> {
-    let parts = || inputs.iter().map(|input| &input.part);
+    let parts = || inputs.iter().map(|input| &*input.part);
     let first = parts().next();
-    let mut source = first.map_or(KdSource::default(), |part| part.source.clone());
-    // All slices together are not a slice; limits of rows or tokens stay only if all share them.
-    source.limits.slice = None;
-    let limits = |part: &KdPart| (part.source.limits.rows, part.source.limits.tokens);
-    if !parts().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
-        (source.limits.rows, source.limits.tokens) = (None, None);
-    }
+    let source = joined_source(parts());
     let mut provenance = Vec::new();
-    for part in parts() {
-        add_new(&mut source.inputs, &part.source.inputs);
-        add_new(&mut provenance, &part.provenance);
-    }
+    parts().for_each(|part| add_new(&mut provenance, &part.provenance));
     let rows = split.rows;
     let records = match inputs {
         [] => Some(RecordCounts { read: rows, written: rows, rejected: 0 }),
@@ -297,11 +369,24 @@ fn describe(
         git_sha: super::git_sha(),
         config: first.and_then(|part| part.config.clone()),
         config_hash: first.and_then(|part| part.config_hash.clone()),
-        dtype: dtype.to_string(),
+        dtype: dtype.name().to_string(),
         source,
         records,
         splits: [(ALL.to_string(), split)].into(),
         provenance,
         run,
     })
+}
+
+/// Where the records of all parts together came from.
+pub(super) fn joined_source<'a>(parts: impl Iterator<Item = &'a KdPart> + Clone) -> KdSource {
+    let mut source = parts.clone().next().map_or(KdSource::default(), |part| part.source.clone());
+    // All slices together are not a slice; limits of rows or tokens stay only if all share them.
+    source.limits.slice = None;
+    let limits = |part: &KdPart| (part.source.limits.rows, part.source.limits.tokens);
+    if !parts.clone().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
+        (source.limits.rows, source.limits.tokens) = (None, None);
+    }
+    parts.for_each(|part| add_new(&mut source.inputs, &part.source.inputs));
+    source
 }

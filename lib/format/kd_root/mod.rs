@@ -4,6 +4,7 @@
 
 mod caches;
 mod ids;
+mod join;
 mod manifest;
 mod merge;
 mod part;
@@ -15,6 +16,7 @@ mod target_args;
 
 pub use caches::caches_of;
 pub use ids::{IDS, IdRows, IdsFile, IdsWriter, find_ids, ids_beside, ids_in_root};
+pub use join::ShardJoin;
 pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{

@@ -90,6 +90,14 @@ pub struct KdSource {
 }
 
 impl KdSource {
+    /// The rows of the inputs, up to the limit; `None` if they are not known.
+    pub fn rows(&self) -> Option<u64> {
+        let mut rows = self.inputs.iter().map(|input| input.get("rows")?.as_u64());
+        let all = rows.try_fold(0u64, |sum, rows| sum.checked_add(rows?))?;
+        let is_known = !self.inputs.is_empty();
+        is_known.then(|| self.limits.rows.map_or(all, |limit| limit.min(all)))
+    }
+
     /// The hash of the input's manifest.
     pub fn manifest_sha256(&self) -> Option<&str> {
         self.manifest.as_ref().map(|manifest| manifest.sha256.as_str())

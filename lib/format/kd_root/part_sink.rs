@@ -43,7 +43,7 @@ pub struct AssertedSource {
     pub source_max_tokens: Option<u64>,
 
     /// harmony-tok had this --slice
-    #[arg(long, hide_short_help = true, value_name = "I/N")]
+    #[arg(long, hide_short_help = true, value_name = "I/N|A..B")]
     pub source_slice: Option<Slice>,
 
     #[command(flatten)]

@@ -1,8 +1,7 @@
 //! Concatenating datasets: the `.bin` bytes as they are, lengths one after another, offsets and
 //! document indices renumbered. It streams: only buffers are in memory.
 
-use std::io::{ErrorKind, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -20,30 +19,44 @@ pub struct Appended {
     pub bin_sha256: String,
 }
 
-/// Datasets of one dtype that become one.
-pub struct Concatenation<'a> {
-    parts: &'a [MmidxDataset],
+/// Datasets of one dtype that become one. Each is opened when it is needed, so that there may be more
+/// than files can be open.
+pub struct Concatenation {
+    prefixes: Vec<PathBuf>,
     dtype: MmidxDtype,
+    sequences: u64,
+    documents: u64,
 }
 
-impl<'a> Concatenation<'a> {
-    /// Checks that the parts can be concatenated: one dtype, no modes (one would be needed for each
-    /// sequence), and every `.bin` exactly what its `.idx` describes.
-    pub fn new(parts: &'a [MmidxDataset]) -> Result<Option<Concatenation<'a>>> {
-        let Some(first) = parts.first() else { return Ok(None) };
-        let dtype = first.index.dtype;
-        for part in parts {
+impl Concatenation {
+    /// Checks that the datasets can be concatenated: one dtype, no modes (one would be needed for
+    /// each sequence), and every `.bin` exactly what its `.idx` describes.
+    pub fn new(prefixes: Vec<PathBuf>) -> Result<Option<Concatenation>> {
+        let mut all: Option<Concatenation> = None;
+        for prefix in &prefixes {
+            let part = MmidxDataset::open(prefix)?;
             let bad = |cause: String| Err(Error::data(cause).at(part.idx_path()));
-            if part.index.dtype != dtype {
-                let (other, dtype) = (part.index.dtype.name(), dtype.name());
+            let dtype = part.index.dtype;
+            let prefixes = Vec::new();
+            let sum =
+                all.get_or_insert(Concatenation { prefixes, dtype, sequences: 0, documents: 0 });
+            if dtype != sum.dtype {
+                let (other, dtype) = (dtype.name(), sum.dtype.name());
                 return bad(format!("is {other}, the first dataset is {dtype}"));
             }
             if part.index.has_modes {
                 return bad("has multimodal modes; such datasets are not concatenated".into());
             }
-            check_layout(part)?;
+            check_layout(&part)?;
+            sum.sequences += part.index.sequences;
+            sum.documents += part.index.document_indices.saturating_sub(1);
         }
-        Ok(Some(Concatenation { parts, dtype }))
+        Ok(all.map(|sum| Concatenation { prefixes, ..sum }))
+    }
+
+    /// Bytes of one value.
+    pub fn value_bytes(&self) -> u64 {
+        self.dtype.size() as u64
     }
 
     /// Writes the `.bin`, and returns what each part contributed. `look` sees all bytes.
@@ -54,26 +67,13 @@ impl<'a> Concatenation<'a> {
     ) -> Result<(FinishedFile, Vec<Appended>)> {
         let mut out = HashedFile::create(path)?;
         let mut appended = Vec::new();
-        let mut buffer = vec![0u8; 1 << 20];
-        for part in self.parts {
+        for prefix in &self.prefixes {
+            let part = MmidxDataset::open(prefix)?;
             let mut hash = Sha256::new();
-            let mut left = part.bin_bytes();
-            let mut bin = part.bin();
-            while left > 0 {
-                let wanted = left.min(buffer.len() as u64) as usize;
-                let read = match bin.read(&mut buffer[..wanted]) {
-                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                    read => read,
-                };
-                let read = read.map_err(|e| Error::io(shown(part.bin_path()), &e))?;
-                if read == 0 {
-                    return Err(Error::data("became shorter while it was read").at(part.bin_path()));
-                }
-                hash.update(&buffer[..read]);
-                look(&buffer[..read]);
-                out.write(&buffer[..read])?;
-                left -= read as u64;
-            }
+            out.append(part.bin(), part.bin_bytes(), &shown(part.bin_path()), |bytes| {
+                hash.update(bytes);
+                look(bytes);
+            })?;
             appended.push(Appended {
                 sequences: part.index.sequences,
                 bin_bytes: part.bin_bytes(),
@@ -85,35 +85,34 @@ impl<'a> Concatenation<'a> {
 
     /// Writes the `.idx`.
     pub fn write_idx(&self, path: &Path) -> Result<FinishedFile> {
-        let sequences: u64 = self.parts.iter().map(|part| part.index.sequences).sum();
-        let documents: u64 =
-            self.parts.iter().map(|part| part.index.document_indices.saturating_sub(1)).sum();
         let mut out = HashedFile::create(path)?;
-        out.write(&header(self.dtype, sequences, documents + 1))?;
-        for part in self.parts {
-            for length in part.lengths() {
-                out.write(&length?.to_le_bytes())?;
-            }
-        }
+        out.write(&header(self.dtype, self.sequences, self.documents + 1))?;
+        self.each_part(|part| {
+            part.lengths().try_for_each(|length| out.write(&length?.to_le_bytes()))
+        })?;
         let mut offset = 0i64;
-        for part in self.parts {
-            for length in part.lengths() {
+        self.each_part(|part| {
+            part.lengths().try_for_each(|length| {
                 out.write(&offset.to_le_bytes())?;
                 offset += i64::from(length?) * self.dtype.size() as i64;
-            }
-        }
+                Ok(())
+            })
+        })?;
         out.write(&0i64.to_le_bytes())?;
         let mut before = 0i64;
-        for part in self.parts {
+        self.each_part(|part| {
             let mut documents = part.documents();
             // The first is 0: each part goes on where the one before it ends.
             documents.next().transpose()?;
-            for document in documents {
-                out.write(&(before + document?).to_le_bytes())?;
-            }
+            documents.try_for_each(|document| out.write(&(before + document?).to_le_bytes()))?;
             before += part.index.sequences as i64;
-        }
+            Ok(())
+        })?;
         out.finish()
+    }
+
+    fn each_part(&self, mut each: impl FnMut(&MmidxDataset) -> Result<()>) -> Result<()> {
+        self.prefixes.iter().try_for_each(|prefix| each(&MmidxDataset::open(prefix)?))
     }
 }
 

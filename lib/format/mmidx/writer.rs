@@ -3,7 +3,9 @@
 //! All datasets of a split share one list of lengths, so that they cannot differ and memory holds
 //! 4 bytes a sequence, whatever the number of datasets.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -20,6 +22,8 @@ const BUFFER: usize = 1 << 17;
 /// The most that is written and hashed at a time, and how many such blocks may wait to be hashed.
 const BLOCK: usize = 1 << 20;
 const QUEUE: usize = 4;
+/// What `stat` counts blocks in.
+const BLOCK_OF_STAT: u64 = 512;
 
 /// A file that is hashed as it is written.
 #[derive(Debug)]
@@ -53,6 +57,47 @@ impl HashedFile {
         written.map_err(|e| Error::write(shown(self.out.get_ref().file.path()), &e))
     }
 
+    /// Appends the first bytes of a file; the system copies them itself where it can, and holes stay
+    /// holes. `look` sees all of them; `name` is the file's, for errors.
+    pub(super) fn append(
+        &mut self,
+        from: &File,
+        bytes: u64,
+        name: &str,
+        mut look: impl FnMut(&[u8]),
+    ) -> Result<()> {
+        let path = shown(self.out.get_ref().file.path());
+        let failed = |e: io::Error| Error::write(&*path, &e);
+        self.out.flush().map_err(failed)?;
+        let out = self.out.get_mut();
+        let blocks = from.metadata().map_err(|e| Error::io(name, &e))?.blocks();
+        let is_sparse = blocks.saturating_mul(BLOCK_OF_STAT) < bytes;
+        let mut at = 0;
+        while at < bytes {
+            let mut block = vec![0; (bytes - at).min(BLOCK as u64) as usize];
+            let is_hole = is_sparse && is_hole(from, at, block.len() as u64);
+            if !is_hole {
+                from.read_exact_at(&mut block, at).map_err(|error| match error.kind() {
+                    io::ErrorKind::UnexpectedEof => {
+                        Error::data("became shorter while it was read").at(name)
+                    }
+                    _ => Error::io(name, &error),
+                })?;
+            }
+            look(&block);
+            let copied = match is_hole {
+                true => out.file.extend(block.len() as u64).map(|()| block.len()),
+                false => out.file.copy_from(from, at, block.len()),
+            };
+            let rest = copied.map(|copied| &block[copied..]);
+            rest.and_then(|rest| out.file.write_all(rest)).map_err(failed)?;
+            at += block.len() as u64;
+            out.bytes += block.len() as u64;
+            out.blocks.send(block).map_err(|_| failed(ended()))?;
+        }
+        Ok(())
+    }
+
     /// Completes it; nothing is published.
     pub fn finish(self) -> Result<FinishedFile> {
         let path = shown(self.out.get_ref().file.path());
@@ -84,6 +129,14 @@ impl Write for Hashing {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+/// Whether a range of a file is a hole as a whole. (This moves the file's position.)
+fn is_hole(file: &File, at: u64, bytes: u64) -> bool {
+    match rustix::fs::seek(file, rustix::fs::SeekFrom::Data(at)) {
+        Ok(data) => data >= at + bytes,
+        Err(error) => error == rustix::io::Errno::NXIO,
     }
 }
 

@@ -29,7 +29,7 @@ use crate::cli::{PendingFile, Standing, Target, WithoutEffect, publish, refuse_e
 use crate::error::{Error, Result};
 use crate::game2048::Game;
 
-pub use self::manifest::{MANIFEST, PackFile, PackManifest};
+pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
 pub use self::sink::PackSink;
 
 const DATABASE: &str = "metadata.db";

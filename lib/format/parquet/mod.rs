@@ -89,6 +89,13 @@ impl ParquetFile {
         self.metadata.metadata().num_row_groups() as u64
     }
 
+    /// Rows and decoded bytes of each row group.
+    pub fn row_group_sizes(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let number = |number: i64| u64::try_from(number).unwrap_or(0);
+        let groups = self.metadata.metadata().row_groups().iter();
+        groups.map(move |group| (number(group.num_rows()), number(group.total_byte_size())))
+    }
+
     pub fn schema(&self) -> &SchemaRef {
         self.metadata.schema()
     }

@@ -1,0 +1,137 @@
+//! Joins the slices of a shard, each made in a root of its own, into the shard that one run over
+//! all of it would have written: files, ids and manifest.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::merge::{MergeInput, join, joined_source};
+use super::part::first_difference;
+use super::{
+    BuildRun, InputManifest, KdPart, KdTarget, SPLITS, ids_in_root, manifest_in_root, publish_part,
+};
+use crate::error::{Error, Result};
+use crate::format::RecordCounts;
+use crate::format::unchanged::Unchanged;
+
+/// The parts of a shard, and where they go.
+#[derive(Debug)]
+pub struct ShardJoin<'a> {
+    /// The root of each part, in the order of their slices.
+    pub parts: &'a [PathBuf],
+    pub root: &'a Path,
+    /// The shard's name, in the parts and in the root.
+    pub name: &'a str,
+    /// The manifest beside the inputs now. A shard that came later may have changed it since the
+    /// parts were made: what it says of their own inputs is compared by the caller.
+    pub manifest: Option<&'a InputManifest>,
+}
+
+/// Arguments that say which slice of its input a filter reads.
+const SLICE_FLAGS: [&str; 2] = ["--slice", "--source-slice"];
+
+impl ShardJoin<'_> {
+    /// Joins the parts and publishes the shard, its manifest last, in place of an older one.
+    pub fn publish(&self) -> Result<()> {
+        let start = Instant::now();
+        let unchanged = Unchanged::of(self.parts)?;
+        let (files, part) = unchanged.confirm(self.files())?;
+        unchanged.check()?;
+        let fraction = part.config.as_ref().and_then(|config| config.valid_fraction);
+        let fraction = fraction.unwrap_or(0.0).to_string().parse();
+        let target = KdTarget::Root {
+            root: self.root.to_path_buf(),
+            name: self.name.to_string(),
+            valid_fraction: fraction.map_err(|e| Error::data(e).at(self.root))?,
+        };
+        let seconds: f64 = part.run.seconds;
+        let run = BuildRun::since(start);
+        let run = BuildRun { seconds: ((run.seconds + seconds) * 1000.0).round() / 1000.0, ..run };
+        let mut files = files;
+        files.push(KdPart { run, ..part }.pending(&target.manifest())?);
+        publish_part(&target, files, true).map(|_| ())
+    }
+
+    fn files(&self) -> Result<(Vec<crate::cli::PendingFile>, KdPart)> {
+        let parts = self.read()?;
+        let mut part = self.describe(&parts)?;
+        let mut files = Vec::new();
+        for split in SPLITS {
+            let of =
+                |(root, part): (&PathBuf, &Arc<KdPart>)| MergeInput::in_root(root, part, split);
+            let inputs: Result<Vec<MergeInput>> = self.parts.iter().zip(&parts).map(of).collect();
+            let ids = ids_in_root(self.root, split, self.name);
+            let prefix = self.root.join(split).join(self.name);
+            let (written, joined) = join(&inputs?, (&prefix, Some(&ids)), self.root)?;
+            files.extend(written);
+            part.splits.insert(split.to_string(), joined.split);
+            part.dtype = joined.dtype.name().to_string();
+        }
+        Ok((files, part))
+    }
+
+    /// The manifests of the parts, which must be of one run of the pipeline.
+    fn read(&self) -> Result<Vec<Arc<KdPart>>> {
+        let mut parts: Vec<Arc<KdPart>> = Vec::new();
+        for root in self.parts {
+            let path = manifest_in_root(root, self.name);
+            let part = self.whole(KdPart::read(&path)?);
+            if let Some(first) = parts.first() {
+                let difference = first_difference(&[
+                    ("name", part.name == first.name),
+                    ("build", part.git_sha == first.git_sha),
+                    ("spans", part.source.spans == first.source.spans),
+                    ("input", part.source.inputs == first.source.inputs),
+                    ("limits of rows", part.source.limits.rows == first.source.limits.rows),
+                    ("provenance", part.provenance == first.provenance),
+                ]);
+                if let Some(what) = difference {
+                    let cause = format!("its {what} is not that of the first part");
+                    return Err(Error::data(cause).at(path.as_path()));
+                }
+            }
+            parts.push(Arc::new(part));
+        }
+        Ok(parts)
+    }
+
+    /// A part as if it were of the whole shard, but for its slice: with the chain of that run.
+    fn whole(&self, mut part: KdPart) -> KdPart {
+        for entry in &mut part.provenance {
+            if let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) {
+                let is_slice = |word: &Value| SLICE_FLAGS.iter().any(|flag| word == flag);
+                while let Some(at) = arguments.iter().position(is_slice) {
+                    arguments.drain(at..(at + 2).min(arguments.len()));
+                }
+            }
+            if let (Some(sha256), Some(manifest)) =
+                (entry.get_mut("input_manifest_sha256"), self.manifest)
+            {
+                *sha256 = Value::from(manifest.sha256.as_str());
+            }
+        }
+        if let (Some(own), Some(manifest)) = (&mut part.source.manifest, self.manifest) {
+            own.sha256.clone_from(&manifest.sha256);
+        }
+        part
+    }
+
+    /// The manifest of the shard, but for its splits.
+    fn describe(&self, parts: &[Arc<KdPart>]) -> Result<KdPart> {
+        let all = || parts.iter().map(|part| &**part);
+        let none = || Error::usage(format!("{} has no parts", self.name)).at(self.root);
+        let first = all().next().ok_or_else(none)?;
+        let overflow = || Error::data("the records of its parts are more than 2^64").at(self.root);
+        let records = RecordCounts::sum(all().map(|part| part.records)).ok_or_else(overflow)?;
+        let seconds = all().map(|part| part.run.seconds).sum();
+        Ok(KdPart {
+            source: joined_source(all()),
+            records,
+            splits: Default::default(),
+            run: BuildRun { seconds, ..BuildRun::default() },
+            ..first.clone()
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! Task lists: lines of shell, one for each task, for any engine.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{Plan, Task};
+use crate::error::{Error, Place, Result, shown};
+use crate::files;
+
+/// The line of a task: `ds-plan run ROOT ID NAME`, with absolute paths. `program` is ds-plan.
+pub fn line(program: &Path, task: &Task<'_>) -> String {
+    let plan = task.plan;
+    let words = [&shown(program), "run", &shown(&plan.root), &plan.id, &task.name()];
+    words.map(quoted).join(" ")
+}
+
+/// A word for a POSIX shell.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+:@%,=".contains(&byte);
+    match !word.is_empty() && word.bytes().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+/// The names of a task list.
+#[derive(Debug)]
+pub struct TaskList {
+    pub names: BTreeSet<String>,
+}
+
+impl TaskList {
+    /// Reads a list. It is an error if a line is not one of tasks of this plan.
+    pub fn read(path: &Path, plan: &Plan) -> Result<TaskList> {
+        let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
+        let text = String::from_utf8(text).map_err(|_| Error::usage("is no text").at(path))?;
+        let known: BTreeSet<String> = plan.tasks().map(|task| task.name()).collect();
+        let mut names = BTreeSet::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            let place = Place::line(shown(path), number);
+            let bad = |cause: String| Err(Error::usage(cause).at(place));
+            let Some((id, name)) = id_and_name(line) else {
+                if line.trim().is_empty() {
+                    continue;
+                }
+                return bad("is not the line of a task".to_string());
+            };
+            if id != plan.id {
+                let root = shown(&plan.root);
+                return bad(format!("is a task of plan {id}; that of {root} is {}", plan.id));
+            }
+            if !known.contains(name) {
+                return bad(format!("the plan has no task {name}; try: plan again"));
+            }
+            names.insert(name.to_string());
+        }
+        Ok(TaskList { names })
+    }
+
+    /// The names of the lines of any plan's list.
+    pub fn names_in(path: &Path) -> Result<Vec<String>> {
+        let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let name = |line: &str| id_and_name(line).map(|(_, name)| name.to_string());
+        Ok(text.lines().filter_map(name).collect())
+    }
+
+    /// Fails if tasks of the plan are not in the list: it is of the time before they were added.
+    pub fn check_whole(&self, path: &Path, plan: &Plan) -> Result<()> {
+        let lacks = plan.tasks().filter(|task| !self.names.contains(&task.name())).count();
+        if lacks == 0 {
+            return Ok(());
+        }
+        let cause = format!("lacks {lacks} of the plan's {} tasks", plan.tasks().count());
+        Err(Error::usage(cause).at(path).hint("plan again"))
+    }
+}
+
+/// The last two words of a task's line. (Neither is ever quoted.)
+fn id_and_name(line: &str) -> Option<(&str, &str)> {
+    let mut words = line.split_whitespace().rev();
+    let (name, id) = (words.next()?, words.next()?);
+    let is_id = id.len() == 12 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (is_id && name.contains(".part-") && words.next().is_some()).then_some((id, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_split_them() {
+        assert_eq!(quoted("/a-b/c.d_0:1"), "/a-b/c.d_0:1");
+        for (word, text) in [("", "''"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("$x", "'$x'")] {
+            assert_eq!(quoted(word), text);
+        }
+        let line = "'/a b/ds-plan' run '/r s' 0123456789ab shard_00.part-00000-of-00001";
+        assert_eq!(id_and_name(line), Some(("0123456789ab", "shard_00.part-00000-of-00001")));
+        for other in ["", "echo hello", "0123456789ab x.part-0", "run 0123 x.part-0", "# x"] {
+            assert_eq!(id_and_name(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Running one task: anywhere, any number of times, and beside itself.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use super::state::State;
+use super::{Plan, Task};
+use crate::cli;
+use crate::error::{Error, Kind, Result, shown};
+use crate::failure::Failure;
+use crate::files;
+
+/// The most lines of its messages that are kept of a task.
+const MOST_LINES: usize = 100;
+
+/// Makes a task, unless it is done. What its pipeline says is printed if it fails; it then fails with
+/// the same exit code: 1, 2 or 75, which is also that of a pipeline that a signal has ended.
+pub fn run(root: &Path, id: &str, name: &str) -> Result<()> {
+    let plan = Plan::read(root)?;
+    if plan.id != id {
+        let cause = format!("{name} is a task of plan {id}; the plan here is {}", plan.id);
+        return Err(Error::usage(cause).at(root).hint("plan again"));
+    }
+    plan.check_build()?;
+    let task = plan.tasks().find(|task| task.name() == name);
+    let task = task.ok_or_else(|| Error::usage(format!("the plan has no task {name}")).at(root))?;
+    task.source.check(&plan)?;
+    if task.state(root, false)? == State::Done {
+        return Ok(());
+    }
+    let lock = task.lock(root)?;
+    task.forget_failure(root)?;
+    let (mut status, mut messages) = task.make(root, files::exists(&task.manifest(root))?)?;
+    // Another copy of the task may have made the part meanwhile, and refused it to this one.
+    if !status.success() && files::exists(&task.manifest(root))? {
+        if task.state(root, false)? == State::Done {
+            return Ok(());
+        }
+        (status, messages) = task.make(root, true)?;
+    }
+    if status.success() {
+        return task.source.check(&plan).and_then(|()| task.finished(root));
+    }
+    let exit_code = match status.code() {
+        Some(code @ (1 | 2)) => code as u8,
+        _ => Kind::Unavailable.exit_code(),
+    };
+    let message = messages.back().cloned().unwrap_or_else(|| format!("{status}"));
+    let failure = Failure { tool: "task".to_string(), exit_code, message };
+    messages.iter().for_each(|line| cli::tell(line));
+    if messages.is_empty() {
+        cli::tell(&format!("ds-plan: {name}: ended with {status}"));
+    }
+    task.failed(root, failure.exit_code, &failure.message)?;
+    drop(lock);
+    Err(Error::passed_on(failure))
+}
+
+impl Task<'_> {
+    /// Runs the pipeline: how it ended, and the last of what it said.
+    fn make(&self, root: &Path, overwrite: bool) -> Result<(ExitStatus, VecDeque<String>)> {
+        let mut child = self.spawn(root, overwrite)?;
+        let passing = cli::pass_signals_to(child.id()).map_err(|e| Error::io("signals", &e))?;
+        let mut messages = VecDeque::new();
+        for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
+            let Ok(line) = line else { break };
+            if messages.len() == MOST_LINES {
+                messages.pop_front();
+            }
+            messages.push_back(line);
+        }
+        let status = child.wait().map_err(|e| Error::io(self.plan.script.as_str(), &e));
+        passing.end();
+        Ok((status?, messages))
+    }
+
+    fn spawn(&self, root: &Path, overwrite: bool) -> Result<Child> {
+        let plan = self.plan;
+        let part = std::path::absolute(self.part(root)).map_err(|e| Error::io(root, &e))?;
+        let mut command = Command::new("bash");
+        command.arg(&plan.script).arg("slice").arg(&self.source.path).arg(&part);
+        command.args(["--name", &self.source.name, "--slice", &self.slice().to_string()]);
+        for (flag, limit) in
+            [("--max-rows", self.source.rows), ("--max-tokens", self.source.tokens)]
+        {
+            if let Some(limit) = limit {
+                command.args([flag, &limit.to_string()]);
+            }
+        }
+        command.args(&plan.options);
+        // A part of another plan, or of a source that has changed, is replaced. (Without this flag
+        // the later of two copies of a task leaves what the first has made.)
+        if overwrite {
+            command.arg("--overwrite");
+        }
+        command.current_dir(&plan.directory).env("PATH", path_with_own_directory());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().map_err(|e| Error::io(shown(&plan.directory), &e))
+    }
+}
+
+/// The filters beside this program come first: on another host the path may be another.
+fn path_with_own_directory() -> std::ffi::OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let own = std::env::current_exe().ok();
+    let own = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
+    let all: Vec<_> = own.into_iter().chain(std::env::split_paths(&path)).collect();
+    std::env::join_paths(all).unwrap_or(path)
+}

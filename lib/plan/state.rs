@@ -1,0 +1,261 @@
+//! What has become of tasks: their receipts, and who is at work.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Plan, Task};
+use crate::cli::{Flow, host, is_temporary, ordered_map, publish_file};
+use crate::digest::{sha256_hex, sha256_of};
+use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::format::json_file;
+use crate::walk;
+
+const RECEIPT_SCHEMA: &str = "gristmill_task_v1";
+const RECEIPT: &str = "done.json";
+const FAILED: &str = "failed.json";
+const LOCK: &str = "lock";
+
+/// What has become of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    Done,
+    /// A part is there, but not that of this plan and its sources as they are; why.
+    Stale(String),
+    Running,
+    /// The last run ended with an error; which.
+    Failed(String),
+    Missing,
+}
+
+impl std::fmt::Display for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            State::Done => f.write_str("done"),
+            State::Stale(why) => write!(f, "stale: {why}"),
+            State::Running => f.write_str("running"),
+            State::Failed(why) => write!(f, "failed: {why}"),
+            State::Missing => f.write_str("missing"),
+        }
+    }
+}
+
+/// `done.json`: that a part is whole, and what it was made of. Written after the part's manifest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Receipt {
+    schema_version: String,
+    plan: String,
+    task: String,
+    /// The source as it was.
+    input: Value,
+    slice: String,
+    rows: Option<u64>,
+    /// Of the part's manifest, in hexadecimal.
+    manifest_sha256: String,
+    /// Relative to the part.
+    files: Vec<ReceiptFile>,
+    host: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ReceiptFile {
+    path: String,
+    bytes: u64,
+}
+
+/// `failed.json`: how the last run ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct FailedRun {
+    plan: String,
+    input: Value,
+    exit_code: u8,
+    message: String,
+    host: String,
+}
+
+/// The states of all tasks of a plan, in their order, looked at on several threads.
+pub fn states<'p>(
+    plan: &'p Plan,
+    root: &Path,
+    jobs: NonZeroUsize,
+) -> Result<Vec<(Task<'p>, State)>> {
+    let mut all = Vec::new();
+    for source in &plan.sources {
+        let path = plan.directory.join(&source.path);
+        let is_changed = plan.product.identity(&path)? != source.identity;
+        let tasks = source.tasks(plan).map(Ok::<_, Error>);
+        let look = || |task: Task<'p>| task.state(root, is_changed).map(|state| (task, state));
+        ordered_map(jobs, tasks, look, |state| {
+            all.push(state?);
+            Ok(Flow::Continue)
+        })?;
+    }
+    Ok(all)
+}
+
+impl Task<'_> {
+    /// Its state. `is_changed`: its source is not what it was when the plan was made.
+    pub fn state(&self, root: &Path, is_changed: bool) -> Result<State> {
+        let directory = self.directory(root);
+        if !files::is_directory(&directory)? {
+            return Ok(State::Missing);
+        }
+        let receipt: Option<Receipt> =
+            json_file::if_there(&directory.join(RECEIPT), json_file::read_all)?;
+        let differs = receipt.map(|receipt| self.differs(&receipt, root)).transpose()?;
+        if let Some(None) = differs {
+            return Ok(match is_changed {
+                true => State::Stale("its input has changed since the plan".to_string()),
+                false => State::Done,
+            });
+        }
+        if is_locked(&directory.join(LOCK))? {
+            return Ok(State::Running);
+        }
+        let failed: Option<FailedRun> =
+            json_file::if_there(&directory.join(FAILED), json_file::read_all)?;
+        let of_this =
+            |run: &FailedRun| run.plan == self.plan.id && run.input == self.source.identity;
+        if let Some(run) = failed.filter(of_this) {
+            let FailedRun { exit_code, host, message, .. } = run;
+            return Ok(State::Failed(format!("exit {exit_code} on {host}: {message}")));
+        }
+        Ok(differs.flatten().map_or(State::Missing, State::Stale))
+    }
+
+    /// Why the receipt is not one of this task, if it is not.
+    fn differs(&self, receipt: &Receipt, root: &Path) -> Result<Option<String>> {
+        let cause = match () {
+            _ if receipt.schema_version != RECEIPT_SCHEMA => "its receipt is of another version",
+            _ if receipt.plan != self.plan.id => "made with other options (another plan)",
+            _ if receipt.input != self.source.identity => "made of another input",
+            _ if receipt.task != self.name() => "its receipt is that of another task",
+            _ if receipt.slice != self.slice().to_string() || receipt.rows != self.source.rows => {
+                "made of another slice"
+            }
+            _ => return self.part_differs(receipt, root),
+        };
+        Ok(Some(cause.to_string()))
+    }
+
+    /// Why the part is not the one of its receipt.
+    fn part_differs(&self, receipt: &Receipt, root: &Path) -> Result<Option<String>> {
+        let part = self.part(root);
+        for ReceiptFile { path, bytes } in &receipt.files {
+            let found = files::metadata(&part.join(path))?.map(|metadata| metadata.len());
+            if found != Some(*bytes) {
+                let cause = match found {
+                    Some(found) => format!("{path} has {found} bytes, not {bytes}"),
+                    None => format!("{path} is gone"),
+                };
+                return Ok(Some(cause));
+            }
+        }
+        let manifest = self.manifest(root);
+        let same = digest(&manifest)? == receipt.manifest_sha256;
+        Ok((!same).then(|| "its part is not the one of its receipt".to_string()))
+    }
+
+    /// Writes the receipt of the part that stands there.
+    pub(super) fn finished(&self, root: &Path) -> Result<()> {
+        let (part, directory) = (self.part(root), self.directory(root));
+        let receipt = Receipt {
+            schema_version: RECEIPT_SCHEMA.to_string(),
+            plan: self.plan.id.clone(),
+            task: self.name(),
+            input: self.source.identity.clone(),
+            slice: self.slice().to_string(),
+            rows: self.source.rows,
+            manifest_sha256: digest(&self.manifest(root))?,
+            files: listed(&part)?,
+            host: host(),
+        };
+        publish_file(json_file::pending(&directory.join(RECEIPT), &receipt)?, true)?;
+        self.forget_failure(root)
+    }
+
+    /// Notes that a run has failed.
+    pub(super) fn failed(&self, root: &Path, exit_code: u8, message: &str) -> Result<()> {
+        let run = FailedRun {
+            plan: self.plan.id.clone(),
+            input: self.source.identity.clone(),
+            exit_code,
+            message: message.to_string(),
+            host: host(),
+        };
+        let path = self.directory(root).join(FAILED);
+        publish_file(json_file::pending(&path, &run)?, true)
+    }
+
+    pub(super) fn forget_failure(&self, root: &Path) -> Result<()> {
+        let path = self.directory(root).join(FAILED);
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::write(shown(&path), &e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A lock that says that the task is running, as long as somebody has it open: a child that it
+    /// is left to, too. Where a file system has no locks, nobody is seen to run.
+    pub(super) fn lock(&self, root: &Path) -> Result<File> {
+        let directory = self.directory(root);
+        let failed = |e: std::io::Error| Error::write(shown(&directory), &e);
+        std::fs::create_dir_all(&directory).map_err(failed)?;
+        let file = open_lock(&directory.join(LOCK), true).map_err(failed)?;
+        let _ = file.lock_shared();
+        rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())
+            .map_err(|e| failed(e.into()))?;
+        Ok(file)
+    }
+}
+
+fn open_lock(path: &Path, create: bool) -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).create(create).truncate(false).open(path)
+}
+
+fn is_locked(path: &Path) -> Result<bool> {
+    match open_lock(path, false) {
+        Ok(file) => Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(Error::io(path, &error)),
+    }
+}
+
+/// The SHA-256 of a manifest; of nothing if it is not there.
+fn digest(manifest: &Path) -> Result<String> {
+    match files::is_file(manifest)? {
+        true => {
+            let content = files::open_member(manifest).and_then(sha256_of);
+            content.map(|(_, sha256)| sha256).map_err(|e| Error::io(manifest, &e))
+        }
+        false => Ok(sha256_hex(b"")),
+    }
+}
+
+/// The files of a part.
+fn listed(part: &Path) -> Result<Vec<ReceiptFile>> {
+    let mut listed = Vec::new();
+    let is_temporary = |path: &PathBuf| {
+        path.components().any(|name| is_temporary(&name.as_os_str().to_string_lossy()))
+    };
+    for path in walk::files(part, |_| true) {
+        let path = path.map_err(|error| match error {
+            walk::WalkError::Io(path, error) => Error::io(path.as_path(), &error),
+            walk::WalkError::Cycle { link, .. } => Error::data("is a cycle").at(link.as_path()),
+        })?;
+        if is_temporary(&path) {
+            continue;
+        }
+        let bytes = files::metadata(&path)?.map_or(0, |metadata| metadata.len());
+        let relative = path.strip_prefix(part).unwrap_or(&path);
+        listed.push(ReceiptFile { path: shown(relative), bytes });
+    }
+    listed.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(listed)
+}

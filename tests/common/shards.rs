@@ -1,0 +1,49 @@
+//! Inputs of the pipelines, and the scripts that run them.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::{TempDir, conversation, tool};
+
+/// Copies the scripts: beside the originals there may be a release build, which they would prefer.
+pub fn copy_scripts(dir: &TempDir) {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+    for entry in fs::read_dir(scripts).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "sh") {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            dir.write(&format!("scripts/{name}"), fs::read(&path).unwrap());
+        }
+    }
+}
+
+/// Writes shards of so many rows into `in`, with a manifest beside them.
+pub fn write_shards(dir: &TempDir, rows: &[usize]) {
+    let mut first = 0;
+    for (shard, rows) in rows.iter().enumerate() {
+        write_shard(dir, &format!("shard_{shard:02}"), first..first + rows);
+        first += rows;
+    }
+    dir.write("in/manifest.json", "{\"of\": \"the tests\"}\n");
+}
+
+/// Writes one shard of these conversations.
+pub fn write_shard(dir: &TempDir, name: &str, numbers: std::ops::Range<usize>) {
+    let line = |number| {
+        let mut line = conversation(number);
+        let messages = json!({"messages": line["messages"].take()});
+        json!({"synth_id": format!("s-{number}"), "messages_json": messages.to_string()})
+            .to_string()
+    };
+    // Without any row, a shard has its columns all the same.
+    let limit = numbers.len().to_string();
+    let lines: Vec<String> =
+        (numbers.start..numbers.end.max(numbers.start + 1)).map(line).collect();
+    dir.write("lines", lines.join("\n") + "\n");
+    let path = dir.at(&format!("in/synth_harmony_{name}.parquet"));
+    let convert =
+        [&dir.at("lines"), "--to", "parquet", "-o", &path, "--limit", &limit, "--overwrite"];
+    tool("ds-cat").args(&convert).run().silent();
+}

@@ -1,0 +1,434 @@
+//! Plans: a build in tasks gives the bytes of one machine, whatever engine runs them, however often
+//! and beside itself; what is done is known from the parts, and bad input joins nothing.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use common::{
+    Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_scripts, data, files_in,
+    installed, write_shard, write_shards,
+};
+use serde_json::Value;
+
+/// A directory with an input and a copy of the scripts.
+struct Place {
+    dir: TempDir,
+    variables: Vec<(&'static str, &'static str)>,
+}
+
+impl Place {
+    /// With shards of so many rows in `in`.
+    fn new(rows: &[usize]) -> Place {
+        let place = Place { dir: TempDir::new(), variables: Vec::new() };
+        copy_scripts(&place.dir);
+        write_shards(&place.dir, rows);
+        place
+    }
+
+    /// A script in the directory; KD is the pipeline.
+    fn run(&self, script: &str) -> Outcome {
+        let script = format!("cd {}; KD=scripts/synth-kd.sh; {script}", self.dir.path().display());
+        bash_with(&script, &self.variables)
+    }
+
+    fn plan(&self, arguments: &str) -> Vec<String> {
+        let planned = self.run(&format!("bash $KD plan {arguments} > tasks.txt; cat tasks.txt"));
+        planned.silent().text().lines().map(str::to_string).collect()
+    }
+
+    /// The states by name, and the exit code.
+    fn states(&self, root: &str) -> (BTreeMap<String, String>, i32) {
+        let run = self.run(&format!("bash $KD status {root} tasks.txt"));
+        let text = run.text();
+        let states = text.lines().map(|line| line.split_once(' ').unwrap());
+        let states = states.map(|(name, state)| (name.to_string(), state.to_string())).collect();
+        (states, run.code().unwrap())
+    }
+
+    /// The state of the only task of a shard.
+    fn state(&self, shard: &str) -> String {
+        let (states, _) = self.states("many");
+        let of = |name: &&String| name.starts_with(shard);
+        let name = states.keys().find(of).unwrap_or_else(|| panic!("{shard}: {states:?}"));
+        states[name].clone()
+    }
+
+    fn finish(&self, arguments: &str) -> Outcome {
+        self.run(&format!("bash $KD finish {arguments}"))
+    }
+
+    /// Both roots have the same files with the same bytes, but for `run` in their manifests.
+    #[track_caller]
+    fn assert_same_roots(&self, ours: &str, theirs: &str) {
+        let (ours, theirs) = (self.dir.path().join(ours), self.dir.path().join(theirs));
+        let files = |root: &Path| {
+            let mut files = files_in(root);
+            files.retain(|name| !name.starts_with("tasks/"));
+            files
+        };
+        assert_eq!(files(&ours), files(&theirs));
+        assert!(files(&ours).len() > 3);
+        for name in files(&ours) {
+            let [a, b] = [&ours, &theirs].map(|root| fs::read(root.join(&name)).unwrap());
+            let bare = |text: &[u8]| {
+                let mut json: Value = serde_json::from_slice(text).unwrap();
+                json.as_object_mut().unwrap().remove("run").unwrap();
+                json
+            };
+            match name.ends_with(".json") {
+                true => assert_eq!(bare(&a), bare(&b), "{name}"),
+                false => assert!(a == b, "{name} differs"),
+            }
+        }
+        assert_no_temporaries(&ours);
+    }
+}
+
+const ROWS: [usize; 4] = [23, 40, 12, 31];
+
+/// Builds `one` on one machine, and `many` in 40 tasks, which `run` runs.
+fn forty_tasks(run: &str) {
+    let place = Place::new(&ROWS);
+    place.run("bash $KD in one --valid-fraction 0.3").silent();
+    let tasks = place.plan("in many --valid-fraction 0.3 --tasks 40");
+    assert_eq!(tasks.len(), 40);
+    place.run(run).ok();
+    let (states, code) = place.states("many");
+    assert!(states.len() == 40 && states.values().all(|state| state == "done"), "{states:?}");
+    assert_eq!(code, 0);
+    // What is done is not done again, and says nothing.
+    place.run("bash tasks.txt; bash $KD status many --todo").silent();
+    let made = place.finish("many tasks.txt").silent().text();
+    assert!(made.starts_with("train ") && made.contains("\nvalid "), "{made}");
+    place.assert_same_roots("many", "one");
+    place.finish("many tasks.txt --delete-parts").silent();
+    assert_eq!(files_in(&place.dir.path().join("many")), files_in(&place.dir.path().join("one")));
+    place.assert_same_roots("many", "one");
+    // Again, as a scheduler may: all is done.
+    place.finish("many tasks.txt --delete-parts").silent();
+    assert_eq!(place.states("many").1, 0);
+}
+
+/// The shell that runs the list is killed, and the filters of its task run on beside the retry.
+#[test]
+fn a_plan_run_by_bash_that_is_killed() {
+    forty_tasks(
+        "setsid bash tasks.txt & \
+         until (($(ls many/tasks/*/done.json 2>/dev/null | wc -l) >= 5)); do sleep 0.02; done; \
+         kill -KILL -- -$!; bash tasks.txt",
+    );
+}
+
+#[test]
+fn a_plan_run_twice_at_once() {
+    forty_tasks(
+        "xargs -P 2 -I {} sh -c {} < tasks.txt & xargs -P 2 -I {} sh -c {} < tasks.txt || exit; \
+         wait $!",
+    );
+}
+
+#[test]
+fn a_plan_run_by_parallel() {
+    if installed("parallel") {
+        forty_tasks("parallel --will-cite -j 2 --joblog log --retries 2 < tasks.txt");
+    }
+}
+
+/// Real conversations in row groups of their own, in both encodings.
+#[test]
+fn slices_of_the_original_shard() {
+    let Some(data) = data("synth_harmony") else { return };
+    for to in ["arrow", "ndjson"] {
+        let mut place = Place::new(&[]);
+        place.variables.push(("GRISTMILL_TO", to));
+        fs::remove_dir_all(place.dir.path().join("in")).unwrap();
+        symlink(&data, place.dir.path().join("in")).unwrap();
+        place.run("bash $KD in one --valid-fraction 0.1").silent();
+        let tasks = place.plan("in many --valid-fraction 0.1 --rows-per-task 60");
+        assert_eq!(tasks.len(), 5);
+        assert!(tasks[4].ends_with(" shard_00.part-00004-of-00005"), "{tasks:?}");
+        assert!(tasks[4].starts_with(&format!("{}/ds-plan run /", bin_dir().display())));
+        place.run("bash tasks.txt").silent();
+        place.finish("many tasks.txt --jobs 1").silent();
+        place.assert_same_roots("many", "one");
+    }
+}
+
+/// Every limit and option of one machine.
+#[test]
+fn limits_and_options_are_those_of_one_machine() {
+    let place = Place::new(&[9, 1, 7]);
+    for (number, options) in [
+        "--max-rows 12",
+        "--max-rows 4",
+        "--max-rows-per-shard 3 --valid-fraction 1",
+        "--max-tokens 500",
+        "--on-error skip --no-input-check --valid-fraction 0",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (one, many) = (format!("one{number}"), format!("many{number}"));
+        place.run(&format!("bash $KD in {one} {options}")).silent();
+        let size = if number < 2 { "--tasks 7" } else { "--rows-per-task 2" };
+        let tasks = place.plan(&format!("in {many} {options} {size}"));
+        assert!(number != 3 || tasks.len() == 3, "--max-tokens: a task is a shard: {tasks:?}");
+        place.run("bash tasks.txt").silent();
+        place.finish(&format!("{many} tasks.txt")).silent();
+        place.assert_same_roots(&many, &one);
+    }
+}
+
+#[test]
+fn wrong_plans_exit_2_and_write_nothing() {
+    let place = Place::new(&[3]);
+    for (arguments, message) in [
+        ("in many --tasks 0", "--tasks needs at least 1"),
+        ("in many --valid-fraction 2", "expected a decimal number from 0 to 1"),
+        ("in many --on-error ignore", "--on-error ignore: expected fail or skip"),
+        ("in many --resume", "plan --resume"),
+        ("in", "INPUT_DIR and ROOT are required"),
+        ("nothing many", "nothing/manifest.json is missing"),
+        ("in in", "in: is not empty, and has no plan; try: --overwrite"),
+    ] {
+        place.run(&format!("bash $KD plan {arguments}")).fails(2, &[message]);
+    }
+    assert!(!place.dir.path().join("many").exists());
+    place.run("bash $KD in one --tasks 3").fails(2, &["--tasks is for: synth-kd.sh plan"]);
+    place.run("bash $KD status in").fails(2, &["in: has no plan (tasks/plan.json)"]);
+    place.finish("in").fails(2, &["in: has no plan"]);
+    place.finish("").fails(2, &["ROOT and the task list are wanted"]);
+    place.finish("in --delete-parts --no-check").fails(2, &["exclude each other"]);
+}
+
+/// A ds-plan with a harmony-tok beside it that does `script` first.
+fn with_harmony_tok(place: &Place, script: &str) {
+    let bin = place.dir.path().join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let own = bin.join("ds-plan");
+    if !own.exists() {
+        let built = bin_dir().join("ds-plan");
+        fs::hard_link(&built, &own).or_else(|_| fs::copy(&built, &own).map(|_| ())).unwrap();
+    }
+    let script =
+        format!("#!/bin/bash\n{script}\nexec {}/harmony-tok \"$@\"\n", bin_dir().display());
+    place.dir.write("bin/harmony-tok", script);
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(bin.join("harmony-tok"), executable).unwrap();
+}
+
+/// The only task of a shard, by the ds-plan of [`with_harmony_tok`].
+fn task(tasks: &[String], shard: &str) -> String {
+    let line = tasks.iter().find(|line| line.contains(&format!(" {shard}."))).unwrap();
+    line.replace(&bin_dir().display().to_string(), "bin")
+}
+
+#[test]
+fn every_state_is_seen() {
+    let place = Place::new(&[5, 6, 7, 8]);
+    let plan = "in many --valid-fraction 0.5 --tasks 4";
+    let tasks = place.plan(plan);
+    with_harmony_tok(&place, "true");
+    place.run(&task(&tasks, "shard_00")).silent();
+    let (states, code) = place.states("many");
+    let names: Vec<String> =
+        (0..4).map(|shard| format!("shard_{shard:02}.part-00000-of-00001")).collect();
+    let expected: BTreeMap<String, String> = names
+        .iter()
+        .zip(["done", "missing", "missing", "missing"])
+        .map(|(name, state)| (name.clone(), state.to_string()))
+        .collect();
+    assert_eq!((states, code), (expected, 1));
+    let todo = place.run("bash $KD status many tasks.txt --todo").silent().text();
+    assert_eq!(todo.lines().collect::<Vec<_>>(), tasks[1..]);
+
+    // Failed: with its exit code and cause; a pipeline that is killed may be tried again.
+    with_harmony_tok(&place, "echo 'harmony-tok: no luck' >&2; exit 1");
+    let failed = place.run(&task(&tasks, "shard_01"));
+    failed.fails_with(1, "harmony-tok: no luck\n");
+    assert!(place.state("shard_01").starts_with("failed: exit 1 on "));
+    with_harmony_tok(&place, "kill -KILL $$");
+    assert_eq!(place.run(&task(&tasks, "shard_01")).code(), Some(75));
+    let state = place.state("shard_01");
+    assert!(state.starts_with("failed: exit 75 on "), "{state}");
+
+    // Running, as long as one of its filters is there, even if its shell is killed.
+    with_harmony_tok(&place, "touch started; until [ -e go ]; do sleep 0.02; done");
+    let running = task(&tasks, "shard_01");
+    place
+        .run(&format!(
+            "setsid {running} & until [ -e started ]; do sleep 0.02; done; \
+             bash $KD status many > seen; kill -KILL $!; bash $KD status many >> seen; touch go; \
+             until [ $(bash $KD status many | grep -c running) = 0 ]; do sleep 0.02; done; cat seen"
+        ))
+        .ok();
+    let seen = place.dir.text("seen");
+    assert_eq!(seen.matches("shard_01.part-00000-of-00001 running\n").count(), 2, "{seen}");
+    // Its part is whole, but nobody has looked: the retry finds it there.
+    assert_eq!(place.state("shard_01"), "missing");
+    with_harmony_tok(&place, "true");
+    place.run(&running).silent();
+    assert_eq!(place.state("shard_01"), "done");
+
+    // A task that is told to stop stops its filters, and dies of the signal.
+    with_harmony_tok(&place, "echo $$ > started; exec sleep 300");
+    let stopped = place.run(&format!(
+        "rm -f started; {} & until [ -s started ]; do sleep 0.02; done; kill -TERM $!; wait $!; \
+         echo $?; i=0; while grep -qs 'State:.[^Z]' /proc/$(cat started)/status; do \
+         ((i++ < 100)) || {{ echo alive; break; }}; sleep 0.05; done",
+        task(&tasks, "shard_02")
+    ));
+    assert_eq!(stopped.text(), "143\n", "{stopped:?}");
+    assert_eq!(place.state("shard_02"), "missing");
+
+    // Stale: another input under the same name; then what is there is replaced.
+    write_shard(&place.dir, "shard_00", 100..109);
+    assert_eq!(place.state("shard_00"), "stale: its input has changed since the plan");
+    place
+        .run("head -1 tasks.txt | bash")
+        .fails_with(1, "is not what it was when the plan was made");
+    let again = place.plan(plan);
+    assert_eq!(again[0], tasks[0], "its name stays");
+    assert_eq!(place.state("shard_00"), "stale: made of another input");
+    assert_eq!(place.state("shard_01"), "done");
+    place.run("bash tasks.txt").silent();
+    assert_eq!(place.states("many").1, 0);
+
+    // Stale: other options.
+    place
+        .run("bash $KD plan in many --valid-fraction 0.25 --tasks 4")
+        .fails(2, &["many: has a plan with other options: --valid-fraction 0.5", "--overwrite"]);
+    assert_eq!(place.states("many").1, 0);
+    let other = place.plan("in many --valid-fraction 0.25 --tasks 4 --overwrite");
+    assert!(other[0] != tasks[0]);
+    assert_eq!(place.state("shard_03"), "stale: made with other options (another plan)");
+    // A line of the plan before does nothing.
+    place.run(&tasks[0]).fails(2, &["is a task of plan ", "; the plan here is "]);
+    place.run("bash tasks.txt").silent();
+    place.finish("many tasks.txt").silent();
+    place.run("bash $KD in one --valid-fraction 0.25").silent();
+    place.assert_same_roots("many", "one");
+}
+
+trait FailsWith {
+    fn fails_with(self, code: i32, part: &str);
+}
+
+impl FailsWith for Outcome {
+    /// It failed with this exit code and said this among other things.
+    #[track_caller]
+    fn fails_with(self, code: i32, part: &str) {
+        assert!(self.code() == Some(code) && self.stderr.contains(part), "{self:?}");
+    }
+}
+
+#[test]
+fn a_new_shard_gets_tasks_of_its_own() {
+    let place = Place::new(&[0, 9, 14]);
+    fs::rename(
+        place.dir.path().join("in/synth_harmony_shard_00.parquet"),
+        place.dir.path().join("in/synth_harmony_shard_03.parquet"),
+    )
+    .unwrap();
+    let tasks = place.plan("in many --valid-fraction 0.5 --tasks 8");
+    assert_eq!(tasks.len(), 8);
+    let half = tasks[..4].join("\n");
+    place.run(&half).silent();
+    // It sorts first, and the manifest beside the shards names it: all there is changes but the old
+    // shards.
+    write_shard(&place.dir, "shard_00", 200..210);
+    place.dir.write("in/manifest.json", "{\"of\": \"one more\"}\n");
+    place.finish("many tasks.txt").fails(1, &["4 of 8 tasks are not done"]);
+    fs::copy(place.dir.path().join("tasks.txt"), place.dir.path().join("old.txt")).unwrap();
+    let more = place.plan("in many --valid-fraction 0.5 --tasks 8");
+    let new = more.len() - 8;
+    assert!(new > 1 && more[..new].iter().all(|line| line.contains(" shard_00.")), "{more:?}");
+    assert_eq!(more[new..], tasks, "old tasks keep their names");
+    let (states, _) = place.states("many");
+    assert_eq!(states.values().filter(|state| *state == "done").count(), 4);
+    place.run("bash tasks.txt").silent();
+    place.finish("many old.txt").fails(2, &["old.txt: lacks ", " of the plan's "]);
+    let old = place.run("bash $KD status many old.txt");
+    assert!(old.code() == Some(2) && old.text().lines().count() == 8, "{old:?}");
+    place.finish("many tasks.txt").silent();
+    place.run("bash $KD in one --valid-fraction 0.5").silent();
+    place.assert_same_roots("many", "one");
+    // Other sizes would rename old tasks.
+    place
+        .run("bash $KD plan in many --valid-fraction 0.5 --tasks 9")
+        .fails(2, &["has a plan with tasks of another size (--tasks 8)"]);
+}
+
+#[test]
+fn bad_input_joins_nothing() {
+    let place = Place::new(&[5, 6]);
+    place.plan("in other --valid-fraction 0.5 --tasks 4");
+    place.run("bash tasks.txt; mv tasks.txt other.txt").silent();
+    let tasks = place.plan("in many --valid-fraction 0.25 --tasks 4");
+    place.run("bash tasks.txt").silent();
+    let before = files_in(&place.dir.path().join("many"));
+    let refused = |arguments: &str, code: i32, parts: &[&str]| {
+        place.finish(arguments).fails(code, parts);
+        let named = |name: &&String| !name.starts_with("tasks/");
+        let joined = files_in(&place.dir.path().join("many"));
+        assert_eq!(joined.iter().find(named), None);
+    };
+    // A task list of another plan, in part or as a whole.
+    refused("many other.txt", 2, &["other.txt:1: is a task of plan ", "; that of /"]);
+    place.run("(cat tasks.txt other.txt) > both.txt");
+    refused("many both.txt", 2, &["both.txt:5: is a task of plan "]);
+    place.run("bash $KD status many other.txt").fails(2, &["other.txt:1: is a task of plan "]);
+    place.run("(cat tasks.txt; echo make all) > more.txt");
+    refused("many more.txt", 2, &["more.txt:5: is not the line of a task"]);
+    place.run("head -3 tasks.txt > less.txt");
+    refused("many less.txt", 2, &["less.txt: lacks 1 of the plan's 4 tasks"]);
+    place.run("sed s/00000-of/00007-of/ tasks.txt > none.txt");
+    refused("many none.txt", 2, &["none.txt:1: the plan has no task shard_00.part-00007-of-0000"]);
+    // Two plans in one root.
+    place.run("cp -r in in2");
+    place.run("bash $KD plan in2 many --valid-fraction 0.25 --tasks 4").fails(
+        2,
+        &["/many: has a plan of another input, ", "/in; try: another root, or --overwrite"],
+    );
+    assert_eq!(files_in(&place.dir.path().join("many")), before);
+    // A part of another run, and one of another task.
+    let names: Vec<&str> = tasks.iter().map(|line| line.rsplit(' ').next().unwrap()).collect();
+    let [first, second] = [names[0], names[1]];
+    place.run(&format!("cd many/tasks; mv {first} ../../first; cp -r ../../other/tasks/{first} ."));
+    let cause = format!("1 of 4 tasks are not done: {first} (stale: made with other options");
+    refused("many tasks.txt", 1, &[&cause]);
+    place.run(&format!("cd many/tasks; rm -r {first}; cp -r {second} {first}"));
+    refused("many tasks.txt", 1, &["(stale: its receipt is that of another task)"]);
+    // Only the part, beside the right receipt.
+    place.run(&format!(
+        "cd many/tasks; rm -r {first}; cp -r ../../first {first}; rm -r {first}/part; \
+         cp -r ../../other/tasks/{first}/part {first}"
+    ));
+    refused("many tasks.txt", 1, &[&format!("{first} (stale: ")]);
+    // A part removed by hand, and its directory; a file that is cut.
+    place.run(&format!("rm -r many/tasks/{first}/part"));
+    refused("many tasks.txt", 1, &[&format!("{first} (stale: "), " is gone)"]);
+    place.run(&format!("rm -r many/tasks/{first}"));
+    refused("many tasks.txt", 1, &[&format!("1 of 4 tasks are not done: {first} (missing)")]);
+    place.run(&format!(
+        "cp -r first many/tasks/{first}; truncate -s -1 many/tasks/{second}/part/*/*_tokens.bin"
+    ));
+    refused("many tasks.txt", 1, &[&format!("{second} (stale: "), "_tokens.bin has "]);
+    // Bytes that changed, which only reading finds.
+    place.run(&format!(
+        "rm -r many/tasks/{second}; grep {second} tasks.txt | bash; \
+         f=$(ls many/tasks/{second}/part/*/*_lossmask.bin | head -1); \
+         printf '\\007' | dd of=$f bs=1 seek=3 conv=notrunc status=none"
+    ));
+    let damaged = place.finish("many tasks.txt");
+    damaged.fails(1, &["lossmask.bin is not the one of its manifest (sha256)"]);
+    assert!(!place.dir.path().join("many/manifest.json").exists());
+    place.run(&format!("rm -r many/tasks/{second}; bash tasks.txt")).silent();
+    place.finish("many tasks.txt").silent();
+    place.run("bash $KD in one --valid-fraction 0.25").silent();
+    place.assert_same_roots("many", "one");
+}
