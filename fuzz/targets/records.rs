@@ -63,7 +63,8 @@ pub fn puzzles(place: &mut Place, bytes: &[u8]) -> Result<()> {
 pub fn any(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let whole = input(place.file("in", bytes));
     let files = [&whole.files[..], &whole.files[..]].concat();
-    let slice = InputArgs { files, slice: Some(Slice::Part { index: 1, count: 3 }), ..whole.clone() };
+    let slice =
+        InputArgs { files, slice: Some(Slice::Part { index: 1, count: 3 }), ..whole.clone() };
     let slice = copy(Reader::open(&slice, Request::Any), &mut Ok);
     copy(Reader::open(&whole, Request::Any), &mut Ok).and(slice)
 }

@@ -6,7 +6,7 @@
     result.loss.backward()
     reducer.add(result.report)                # see gristmill_data.loss_log
 
-`losses` are those of single tokens, in the shape of the masks. A span without tokens adds 0. The
+`losses` are those of single tokens, in the shape of the masks, or all in a row. A span without tokens adds 0. The
 mask is a weight: what it has is what a token counts. A token counts only if it has a mask other
 than 0 and the span 1 or 2; what stands at other tokens, NaN and infinity too, changes neither loss
 nor gradient. All is calculated in float32, or in float64 if `losses` are float64.
@@ -183,7 +183,8 @@ def _flat(
     if not losses.is_floating_point():
         raise TypeError(f"losses are {losses.dtype}, not floating point")
     _check_masks(loss_mask, span_id)
-    if losses.shape != loss_mask.shape:
+    is_flat = 1 in (losses.ndim, loss_mask.ndim) and losses.numel() == loss_mask.numel()
+    if losses.shape != loss_mask.shape and not is_flat:
         shapes = f"losses {tuple(losses.shape)}, loss_mask {tuple(loss_mask.shape)}"
         raise ValueError(f"shapes differ: {shapes}; one loss of each token is wanted")
     if losses.device != loss_mask.device:

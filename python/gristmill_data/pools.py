@@ -98,14 +98,15 @@ class LegacyPool(Pool):
 
     @cached_property
     def _runs_in_order(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ids of runs with rows, and the number of the first row of each."""
+        """Ids of runs, and the number of the first row of each. Of runs that begin at the same row
+        the last has it."""
         counted = self._steps_of_runs()
         if counted is None:
             if self.metadata.exists():
                 raise ValueError(f"{self.metadata.path}: no steps of runs, and rows have no run_id")
             return np.zeros(1, np.uint64), np.zeros(1, np.int64)
         self._check_count()
-        ids, steps = (values[counted[1] > 0] for values in counted)
+        ids, steps = counted
         return ids, (np.cumsum(steps) - steps).astype(np.int64)
 
 
