@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use gristmill::batch::{Batch, Wanted};
+use gristmill::batch::{Batch, Counts, Wanted};
 use gristmill::cli::{Encoding, InputArgs, Rejected, Slice};
 use gristmill::error::{Error, Result};
 use gristmill::game2048::Game;
@@ -63,7 +63,8 @@ pub fn puzzles(place: &mut Place, bytes: &[u8]) -> Result<()> {
 pub fn any(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let whole = input(place.file("in", bytes));
     let files = [&whole.files[..], &whole.files[..]].concat();
-    let slice = InputArgs { files, slice: Some(Slice { index: 1, count: 3 }), ..whole.clone() };
+    let slice =
+        InputArgs { files, slice: Some(Slice::Part { index: 1, count: 3 }), ..whole.clone() };
     let slice = copy(Reader::open(&slice, Request::Any), &mut Ok);
     copy(Reader::open(&whole, Request::Any), &mut Ok).and(slice)
 }
@@ -125,5 +126,5 @@ pub fn copy(reader: Result<Reader>, stage: Stage<'_>) -> Result<()> {
         writers.iter_mut().try_for_each(|writer| writer.write(&batch.records))?;
     }
     assert!(total.is_none_or(|total| total == records), "{records} records, not {total:?}");
-    writers.into_iter().flatten().try_for_each(|writer| writer.finish(0).map(drop))
+    writers.into_iter().flatten().try_for_each(|writer| writer.finish(&Counts::default()).map(drop))
 }
