@@ -27,6 +27,7 @@
 //! | [`dataset`] | the table of formats, and [`dataset::open`], which opens everything that holds records | all above |
 //! | [`plan`] | a pipeline as tasks for many machines: slices, receipts, states, joining | `format` |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
+//! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! Nothing imports upward. The library never exits, and prints only in `cli`.
@@ -59,6 +60,7 @@ pub mod record;
 pub mod runner;
 pub mod simd;
 pub mod stage;
+pub mod stat;
 pub mod stream;
 pub mod tokenizer;
 pub mod walk;

@@ -50,7 +50,7 @@ fn a_cut_stream_is_never_published() {
             "mmidx-write: stdin: the Arrow stream ends without its end marker \
              (the program before this one died?)",
         );
-        for filter in ["harmony-tok --decode", "ds-cat"] {
+        for filter in ["harmony-tok --decode", "ds-cat", "ds-cat --tail 1", "ds-stat"] {
             let mut words = filter.split(' ');
             let name = words.next().unwrap();
             let flags: Vec<&str> = words.collect();
@@ -109,6 +109,9 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat whole --to arrow",
         "ds-cat whole --count",
         "ds-cat in.parquet",
+        "ds-cat in.parquet --sample 9",
+        "ds-stat in.parquet -j 2",
+        "ds-stat whole --format json",
     ] {
         let name = filter.split(' ').next().unwrap();
         bash(&format!(

@@ -100,6 +100,8 @@ fn version_and_wrong_flags() {
         ("puzzle-encode", &["chess"]),
         ("puzzle-encode", &["domino", "--num-games", "0"]),
         ("ds-check", &[]),
+        ("ds-stat", &["--merge"]),
+        ("ds-stat", &["--nth", "3-1"]),
         ("ds-check", &["-", "--only", "kd.mas"]),
         ("ds-manifest", &[]),
         ("ds-manifest", &["/nonexistent"]),

@@ -15,7 +15,7 @@ mod inventory;
 mod kd;
 mod pool;
 mod puzzle;
-mod repeats;
+pub(crate) mod repeats;
 mod report;
 mod select;
 mod streams;

@@ -82,7 +82,7 @@ pub struct InputArgs {
 }
 
 /// What a record may have if nothing else is said: text of 2^31 bytes does not fit a column.
-const MAX_RECORD_BYTES: u64 = 1 << 30;
+pub const MAX_RECORD_BYTES: u64 = 1 << 30;
 
 impl Default for InputArgs {
     fn default() -> InputArgs {

@@ -23,8 +23,8 @@ use crate::failure::Failure;
 pub use crate::error::{Error, Kind, Place, Position, Result, shown};
 pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
 pub use args::{
-    CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, OnError, OnErrorArgs,
-    OutputArgs, SinkArgs, Slice,
+    CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, MAX_RECORD_BYTES,
+    OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice,
 };
 pub use memory::keep_freed_memory;
 pub use progress::{Progress, When, grouped, size};

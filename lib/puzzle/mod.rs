@@ -145,6 +145,11 @@ pub trait Domain: Sync {
         BLANK_IDENTIFIER
     }
 
+    /// Whether a token of the inputs tells something: it is no padding, and no blank.
+    fn is_given(&self, token: i32) -> bool {
+        token != self.constants().pad_id
+    }
+
     /// Every rule [`Domain::check`] knows.
     fn rules(&self) -> &'static [&'static Rule];
 

@@ -21,7 +21,7 @@ use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
 use crate::format::unchanged::Unchanged;
-use crate::record::RecordType;
+use crate::record::{RecordType, ndjson_name, record_type, record_type_with};
 
 /// Which records are asked for.
 #[derive(Debug, Clone)]
@@ -278,6 +278,15 @@ impl Reader {
             Some(ids) => ids.schema(schema),
             None => schema,
         };
+    }
+
+    /// The type of the records as the header says it, else as the columns do.
+    pub fn known_type(&self) -> Option<&'static RecordType> {
+        if let Some((name, _)) = &self.header.record {
+            return record_type(name);
+        }
+        let fields = self.schema.fields();
+        record_type_with(|name| fields.iter().any(|f| f.name() == name || ndjson_name(f) == name))
     }
 
     /// The header of the first input.

@@ -22,7 +22,11 @@ from .loss import REPORT_KEYS
 
 
 class ReportReducer:
-    """Adds up reports. In float64: a sum of counts in float32 ends at 2^24."""
+    """Adds up reports. In float64: a sum of counts in float32 ends at 2^24.
+
+    Sums are kept on `device`, by default where the first report is. A rank that may have no report
+    names it, if `all_reduce` needs tensors there.
+    """
 
     def __init__(
         self,
@@ -32,6 +36,7 @@ class ReportReducer:
     ) -> None:
         self.keys = tuple(keys)
         self._sums = torch.zeros(len(self.keys), 2, dtype=dtype, device=device)
+        self._follows = device is None
 
     def reset(self) -> None:
         """Back to nothing added."""
@@ -43,6 +48,9 @@ class ReportReducer:
         if missing:
             raise KeyError(f"the report has no {missing[0]!r}")
         pairs = torch.stack([report[key].detach().reshape(2) for key in self.keys])
+        if self._follows:
+            self._sums = self._sums.to(pairs.device)
+            self._follows = False
         self._sums = self._sums + pairs.to(self._sums)
 
     def all_reduce(self, group: Any = None) -> None:

@@ -18,13 +18,14 @@ is False in the array with `_known` in its name, and the value beside it means n
 | `legal` | bool [B, 4] | up, down, left, right |
 | `branch_evs` | float32 [B, 4] | known for each branch by itself, 0.0 where not |
 | `board_eval` | int32 [B] | |
+| `max_rank` | uint8 [B] | as it is stored: with `boards_exact` False it says more than `boards` |
 | `valuation_type` | int64 [B] | position in `valuation_names`; -1 where not known |
 | `embeddings` | float32 [B, D] | only if asked for and some pool has them |
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,11 +39,12 @@ DIRECTIONS = ("up", "down", "left", "right")
 UNKNOWN_MOVE = 255
 
 #: Fields that not all pools have: type, items of a row, value where it is not known.
-_OPTIONAL = {
+_OPTIONAL: dict[str, tuple[Any, tuple[int, ...], Any]] = {
     "move_dir": (np.uint8, (), UNKNOWN_MOVE),
     "legal": (np.bool_, (4,), False),
     "branch_evs": (np.float32, (4,), 0.0),
     "board_eval": (np.int32, (), 0),
+    "max_rank": (np.uint8, (), 0),
     "valuation_type": (np.int64, (), -1),
 }
 
@@ -85,7 +87,7 @@ class PoolMix:
             new = [name for name in pool.valuation_names.values()]
             self.valuation_names += [name for name in new if name not in self.valuation_names]
         wide = self.pools if embeddings else []
-        widths = {pool.embedding_width for pool in wide} - {None}
+        widths = {width for pool in wide if (width := pool.embedding_width) is not None}
         if len(widths) > 1:
             raise ValueError(f"embeddings of different widths: {sorted(widths)}")
         self._width = widths.pop() if widths else None
@@ -118,7 +120,7 @@ class PoolMix:
         return batch
 
     def _empty(self, size: int) -> dict[str, np.ndarray]:
-        batch = {
+        batch: dict[str, np.ndarray] = {
             "pool": np.zeros(size, np.int64),
             "run_id": np.zeros(size, np.uint64),
             "step_index": np.zeros(size, np.int64),
@@ -200,13 +202,19 @@ def _branch_evs(mix: PoolMix, pool: Pool, rows: np.ndarray) -> _Found | None:
     return np.where(known, values, np.float32(0)), known
 
 
-def _board_eval(mix: PoolMix, pool: Pool, rows: np.ndarray) -> _Found | None:
-    if "board_eval" not in pool.fields:
-        return None
-    limits = np.iinfo(np.int32)
-    scores = rows["board_eval"]
-    refuse_rows((scores < limits.min) | (scores > limits.max), "a board_eval that is not i32")
-    return scores, True
+def _stored(name: str) -> Callable[[PoolMix, Pool, np.ndarray], _Found | None]:
+    """An integer that is taken as it is, if it fits."""
+    limits = np.iinfo(_OPTIONAL[name][0])
+
+    def read(mix: PoolMix, pool: Pool, rows: np.ndarray) -> _Found | None:
+        if name not in pool.fields:
+            return None
+        values = rows[name]
+        is_out = (values < limits.min) | (values > limits.max)
+        refuse_rows(is_out, f"a {name} that is no {limits.dtype}")
+        return values, True
+
+    return read
 
 
 def _valuation_type(mix: PoolMix, pool: Pool, rows: np.ndarray) -> _Found | None:
@@ -226,7 +234,8 @@ _READERS = {
     "move_dir": _move_dir,
     "legal": _legal,
     "branch_evs": _branch_evs,
-    "board_eval": _board_eval,
+    "board_eval": _stored("board_eval"),
+    "max_rank": _stored("max_rank"),
     "valuation_type": _valuation_type,
 }
 

@@ -177,6 +177,12 @@ class LossTest(unittest.TestCase):
         result = span_normalized_loss(losses.T, mask.T, span.T)
         self.assertEqual(result.loss.item(), wanted.loss.item())
 
+    def test_losses_or_masks_may_be_in_a_row(self):
+        losses, mask, span = some(np.random.default_rng(4), (3, 4))
+        wanted = span_normalized_loss(losses, mask, span).loss.item()
+        for case in ((losses.ravel(), mask, span), (losses, mask.ravel(), span.ravel())):
+            self.assertEqual(span_normalized_loss(*case).loss.item(), wanted)
+
     def test_what_does_not_count_changes_neither_loss_nor_gradient(self):
         losses, mask, span = some(np.random.default_rng(5), (4, 16))
         counts = (mask != 0) & ((span == 1) | (span == 2))
@@ -204,7 +210,8 @@ class LossTest(unittest.TestCase):
         for normalize in ("microbatch", "global"):
             loss, _, report = megatron_loss_func(mask, span, losses, normalize=normalize)
             loss.backward()
-            reducer = ReportReducer(device="meta")
+            reducer = ReportReducer()
+            reducer.add(report)
             reducer.add(report)
         counts = global_span_counts([(mask, span)] * 2)
         span_normalized_loss(losses, mask, span, 1, 1, "global", global_counts=counts)

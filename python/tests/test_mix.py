@@ -91,6 +91,7 @@ class MixTest(unittest.TestCase):
             "move_dir": int(row["move_dir"]),
             "legal": [bool(row["ev_legal"] >> bit & 1) for bit in range(4)],
             "board_eval": int(row["board_eval"]),
+            "max_rank": int(row["max_rank"]),
             "valuation_type": names[int(row["valuation_type"])],
         }
 
@@ -129,7 +130,7 @@ class MixTest(unittest.TestCase):
                     wanted["valuation_type"] = mix.valuation_names.index(name)
                 for key in ("run_id", "step_index", "boards"):
                     self.assertEqual(batch[key][i].tolist(), wanted[key], key)
-                for key in ("move_dir", "legal", "board_eval", "valuation_type"):
+                for key in ("move_dir", "legal", "board_eval", "max_rank", "valuation_type"):
                     self.assertEqual(bool(batch[f"{key}_known"][i]), key in wanted, key)
                     if key in wanted:
                         self.assertEqual(batch[key][i].tolist(), wanted[key], key)
@@ -183,7 +184,7 @@ class MixTest(unittest.TestCase):
         pack = self.pool("pack", pack_rows(self.random, 10))
         selfplay = self.pool("selfplay", other_rows(self.random, 10, SELFPLAY_ROW_DTYPE))
         legacy = self.pool("legacy", other_rows(self.random, 10, LEGACY))
-        every = ["move_dir", "legal", "branch_evs", "board_eval", "valuation_type"]
+        every = ["move_dir", "legal", "branch_evs", "board_eval", "max_rank", "valuation_type"]
         PoolMix([pack], require=every)
         PoolMix([pack, legacy], require=["move_dir"])
         for pools, name, message in (
@@ -219,6 +220,19 @@ class MixTest(unittest.TestCase):
         pool = self.pool("selfplay", rows)
         with self.assertRaisesRegex(ValueError, "a cell that is no exponent from 0 to 17"):
             PoolMix([pool]).collate(np.arange(20))
+
+    def test_fields_that_are_too_wide(self):
+        rows = np.zeros(3, [("board", "<u8"), ("board_eval", "<i8"), ("max_rank", "<i4")])
+        rows["board_eval"] = [-(2**31), 2**31 - 1, 5]
+        rows["max_rank"] = [0, 255, 3]
+        batch = PoolMix([self.pool("wide", rows)]).collate([0, 1, 2])
+        self.assertEqual(batch["board_eval"].tolist(), rows["board_eval"].tolist())
+        self.assertEqual(batch["max_rank"].tolist(), [0, 255, 3])
+        for field, value in (("board_eval", 2**31), ("board_eval", -(2**31) - 1), ("max_rank", -1)):
+            wrong = rows.copy()
+            wrong[field][2] = value
+            with self.assertRaisesRegex(ValueError, f"step 2: a {field} that is no "):
+                PoolMix([self.pool("wide", wrong)]).collate([0, 1, 2])
 
     def test_ids_without_a_name_in_a_pool_without_the_file(self):
         rows = pack_rows(self.random, 20, ids=5)

@@ -6,7 +6,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::batch::{Batch, Header};
-use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Slice, Tool};
+use gristmill::cli::{
+    self, CommonArgs, JobsArgs, MAX_RECORD_BYTES, OnErrorArgs, OutputArgs, Slice, Tool,
+    WithoutEffect,
+};
 use gristmill::error::Result;
 use gristmill::format::raw_games::{self, Decoder, GameFile, Legality};
 use gristmill::game2048::Game;
@@ -43,6 +46,17 @@ struct Args {
     #[arg(long, value_name = "N", help_heading = "Input")]
     limit: Option<u64>,
 
+    /// The most bytes of a line of steps; a longer one makes its game a bad record
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = MAX_RECORD_BYTES,
+        help_heading = "Input",
+        hide_short_help = true,
+        add = WithoutEffect
+    )]
+    max_record_bytes: u64,
+
     #[command(flatten)]
     jobs: JobsArgs,
     #[command(flatten)]
@@ -71,10 +85,14 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let games = listed(&args)?;
     let mut header = Header::default().through(&GAME, args.output.entry(tool));
     header.set("legality", args.legality.name());
+    if args.on_error.rejects.is_some() {
+        let files = games.iter().flat_map(|game| [game.meta().to_path_buf(), game.steps()]);
+        args.on_error.apart_from(&files.collect::<Vec<PathBuf>>())?;
+    }
     let writer = Writer::stdout(&args.output, &GAME.schema(), &header)?;
     let feed = Items { total: games.len() as u64, items: games.into_iter().map(Ok) };
     let stage = || {
-        let mut decoder = Decoder::new(args.legality);
+        let mut decoder = Decoder::new(args.legality).with_longest_line(args.max_record_bytes);
         let (mut game, mut builder) = (Game::default(), GamesBuilder::default());
         move |file: GameFile| match decoder.decode(&file, &mut game) {
             Ok(()) => {

@@ -1,5 +1,6 @@
 //! puzzle-encode: Sudoku and Maze CSV, ARC tasks or played Domino games in, puzzle records out.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,8 +15,8 @@ use gristmill::cli::{
 };
 use gristmill::format::puzzle_dir::AssertedConstants;
 use gristmill::puzzle::{
-    self, BuildContext, DOMAINS, Domain, EncodedPuzzles, GroupChunk, PuzzleCounts, PuzzleSource,
-    RejectedInput, chunks,
+    self, BuildContext, DOMAINS, Domain, EncodedPuzzles, GroupChunk, Opener, PuzzleCounts,
+    PuzzleSource, RejectedInput, chunks,
 };
 use gristmill::record::PUZZLE;
 use gristmill::runner::{Items, Runner};
@@ -126,13 +127,20 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         let input = input.unwrap_or(Rejected::Nothing);
         rejects.take(vec![Rejection { place, id: None, reason: cause, input }])
     };
+    let opened = Arc::new(Mutex::new(Vec::new()));
+    let opener = match on_error.rejects.is_some() {
+        true => noting(opened.clone()),
+        false => Arc::new(open_bytes),
+    };
     let mut build = BuildContext {
         seed: run.seed,
         jobs: run.jobs.jobs.get(),
-        opener: Arc::new(open_bytes),
+        opener: opener.clone(),
         rejects: Some(&mut take),
     };
     let source = domain.open(&own, &mut build)?;
+    on_error
+        .apart_from(&std::mem::take(&mut *opened.lock().unwrap_or_else(PoisonError::into_inner)))?;
     let say = |line: &str| {
         if !run.common.quiet {
             tool.tell(line);
@@ -170,6 +178,14 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     }
     say(&counts.summary());
     Ok(())
+}
+
+/// Opens files and notes which.
+fn noting(opened: Arc<Mutex<Vec<PathBuf>>>) -> Opener {
+    Arc::new(move |path| {
+        opened.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+        open_bytes(path)
+    })
 }
 
 /// Puts the constants of the set into the header, as for every domain.

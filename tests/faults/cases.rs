@@ -43,6 +43,19 @@ pub fn readers() -> Vec<Case> {
             &format!("ds-check -q --skip pool.step.next $IN/{path}"),
         ));
     }
+    for (name, path) in
+        [("root", "root"), ("pack", "pack"), ("puzzle set", "domino"), ("parquet", "shards")]
+    {
+        cases.push(Case::reader(
+            &format!("ds-stat {name}"),
+            "ds-stat",
+            &format!("ds-stat -q $IN/{path}"),
+        ));
+    }
+    for (name, flags) in [("nth", "--nth 1,3 $IN/root"), ("tail", "--tail 2 $IN/masked.arrows")] {
+        let command = format!("ds-cat {flags}");
+        cases.push(Case::reader(&format!("ds-cat {name}"), "ds-cat", &command));
+    }
     let others = [
         (
             "harmony-tok parquet",

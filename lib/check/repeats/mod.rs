@@ -25,7 +25,7 @@ const ENTRY: usize = 24;
 /// Where a record is: the number of its set or file (given by the caller), and its number in
 /// that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct RecordPlace {
+pub(crate) struct RecordPlace {
     pub set: usize,
     pub number: u64,
 }
@@ -35,7 +35,7 @@ const NUMBER_BITS: u32 = 44;
 
 /// Collects the hash and the place of every record.
 #[derive(Debug, Default)]
-pub(super) struct Repeats {
+pub(crate) struct Repeats {
     entries: Vec<(u128, u64)>,
     partitions: Vec<Partition>,
 }
@@ -48,7 +48,7 @@ struct Partition {
 }
 
 /// The hash of a record's bytes; the same within a run, and only a hint that two are equal.
-pub(super) fn hash(parts: &[&[u8]]) -> u128 {
+pub(crate) fn hash(parts: &[&[u8]]) -> u128 {
     let mut hasher = DefaultHasher::new();
     for part in parts {
         hasher.write_usize(part.len());
@@ -76,6 +76,23 @@ impl Repeats {
             self.spill()?;
         }
         self.write(hash, place)
+    }
+
+    /// Calls `each` with every hash, ascending.
+    pub fn each_hash(mut self, mut each: impl FnMut(u128)) -> Result<()> {
+        self.entries.sort_unstable();
+        self.entries.iter().for_each(|(hash, _)| each(*hash));
+        // Partitions are divided by the leading bits.
+        for mut partition in self.partitions {
+            let mut hashes = Vec::with_capacity(partition.entries);
+            partition.each(|hash, _| {
+                hashes.push(hash);
+                Ok(())
+            })?;
+            hashes.sort_unstable();
+            hashes.into_iter().for_each(&mut each);
+        }
+        Ok(())
     }
 
     /// Calls `each` with the places, ascending, of all records that share a hash. If all hashes are

@@ -28,7 +28,7 @@ use crate::cli::{InputArgs, grouped};
 use crate::error::{Error, Kind, Position, Result};
 use crate::files;
 use crate::harmony::Policy;
-use crate::record::{self, RecordType, ndjson_name};
+use crate::record::RecordType;
 use crate::stream::{Reader, Request};
 
 pub use shards::ParquetShardsFamily;
@@ -204,7 +204,7 @@ fn header(
     reader: &mut Reader,
     findings: &mut Findings<'_>,
 ) -> Option<&'static RecordType> {
-    let Some(record) = record_type(reader) else {
+    let Some(record) = reader.known_type() else {
         let columns = reader.schema().fields().iter().map(|f| f.name().as_str());
         let message = match columns.collect::<Vec<_>>().join(", ").as_str() {
             "" => "it is empty".to_string(),
@@ -239,17 +239,6 @@ fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<
     let position = error.place().map_or(Position::Whole, |place| place.position);
     findings.add(check, At::file(path).position(position), error.without_place());
     Ok(())
-}
-
-/// The type of an input's records: as its header says, else as its columns do.
-fn record_type(reader: &Reader) -> Option<&'static RecordType> {
-    if let Some((name, _)) = &reader.header().record {
-        return record::record_type(name);
-    }
-    let fields = reader.schema().fields();
-    record::record_type_with(|name| {
-        fields.iter().any(|f| f.name() == name || ndjson_name(f) == name)
-    })
 }
 
 /// What is known of the records of a batch, besides findings.

@@ -9,6 +9,7 @@ use crate::cli::PendingFile;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::format::json_file;
+use crate::format::kd_root::BuildRun;
 
 /// `build.json` as we write it. That of another builder may be any object: readers pass it on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub struct PuzzleSetManifest {
     pub source: Map<String, Value>,
     /// In the order in which they were published.
     pub files: Vec<PuzzleSetFile>,
+    /// When, where and with which program it was made (another builder's may be anything).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Value>,
 }
 
 /// A file of the set.
@@ -39,17 +43,18 @@ impl PuzzleSetManifest {
         domain: Option<String>,
         mut builds: Vec<Map<String, Value>>,
         files: Vec<PuzzleSetFile>,
+        run: &BuildRun,
     ) -> PuzzleSetManifest {
         let source = match builds.len() {
             0 => Map::new(),
             1 => {
                 let mut build = builds.remove(0);
-                build.retain(|key, _| key != "domain" && key != "files");
+                build.retain(|key, _| key != "domain" && key != "files" && key != "run");
                 build
             }
             _ => Map::from_iter([("builds".to_string(), json!(builds))]),
         };
-        PuzzleSetManifest { domain, source, files }
+        PuzzleSetManifest { domain, source, files, run: serde_json::to_value(run).ok() }
     }
 }
 

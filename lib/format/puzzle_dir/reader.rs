@@ -185,10 +185,11 @@ fn open_root(root: &PuzzleRoot, parts: &mut Vec<OpenSet>, notes: &mut Vec<String
     Ok(())
 }
 
-/// What `build.json` says of the sources, without what it says of the files.
+/// What `build.json` says of the sources, without what it says of the files and of its run.
 fn build_text(build: Option<&Map<String, Value>>) -> String {
     let mut build = build.cloned().unwrap_or_default();
     build.shift_remove("files");
+    build.shift_remove("run");
     Value::Object(build).to_string()
 }
 

@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -18,6 +19,7 @@ use crate::cli::{
     Flow, PendingFile, Rejects, Standing, Target, is_there, publish, refuse_existing,
 };
 use crate::error::{Error, Result, shown};
+use crate::format::kd_root::BuildRun;
 use crate::format::kinds::{DatasetKind, refuse_other_kinds};
 use crate::format::{json_file, standing_in};
 use crate::json::PythonFormatter;
@@ -38,6 +40,7 @@ pub struct PuzzleWriter {
     parts: [Vec<SetWriter>; 2],
     /// What made the records, one object for each source.
     builds: Vec<Map<String, Value>>,
+    start: Instant,
 }
 
 impl Sink for PuzzleWriter {
@@ -79,7 +82,8 @@ impl PuzzleWriter {
     ) -> Result<PuzzleWriter> {
         refuse_existing(&PuzzleTarget(root), overwrite)?;
         let (root, parts) = (root.to_path_buf(), [Vec::new(), Vec::new()]);
-        Ok(PuzzleWriter { root, overwrite, asserted, shape: None, parts, builds: vec![] })
+        let start = Instant::now();
+        Ok(PuzzleWriter { root, overwrite, asserted, shape: None, parts, builds: vec![], start })
     }
 
     /// Writes an example; the cause if it cannot belong to the set. The outer error is about the
@@ -165,7 +169,7 @@ impl PuzzleWriter {
 
     /// Publishes everything, `build.json` last, in place of an earlier set. Fails without examples: a loader cannot open an empty set.
     fn publish(self) -> Result<()> {
-        let PuzzleWriter { root, overwrite, shape, parts, builds, .. } = self;
+        let PuzzleWriter { root, overwrite, shape, parts, builds, start, .. } = self;
         let Some(mut shape) = shape.filter(|_| parts.iter().any(|sets| !sets.is_empty())) else {
             return Err(Error::data("no example came, nothing is written").at(root.as_path()));
         };
@@ -181,7 +185,8 @@ impl PuzzleWriter {
         files.append(&mut datasets);
         let names = shape.names.by_number()?;
         files.push(python_file(&root, IDENTIFIERS.to_string(), &names, &mut entries)?);
-        let manifest = PuzzleSetManifest::new(shape.domain, builds, entries);
+        let run = BuildRun::since(start);
+        let manifest = PuzzleSetManifest::new(shape.domain, builds, entries, &run);
         files.push(json_file::pending(&root.join(BUILD), &manifest)?);
         publish(&PuzzleTarget(&root), files, overwrite)?;
         for split in SPLITS {

@@ -13,8 +13,6 @@ use crate::game2048::{Board, Game, KNOWN_VALUATIONS, MAX_EXPONENT, Step, survey}
 
 /// Bytes a sidecar may have.
 const MAX_META: usize = 16 << 20;
-/// Bytes a line of a steps file may have.
-const MAX_LINE: usize = 64 << 20;
 /// Bytes of a stream that are read at a time.
 const CHUNK: usize = 1 << 18;
 /// Bytes of the shortest step: more than these are there for each step in a file.
@@ -23,13 +21,21 @@ const SHORTEST_STEP: usize = 60;
 /// Decodes games one after another and keeps its buffers. Each thread has its own.
 pub struct Decoder {
     legality: Legality,
+    /// Bytes a line of a steps file may have.
+    longest_line: usize,
     inflater: Inflater,
     buffer: Vec<u8>,
 }
 
 impl Decoder {
     pub fn new(legality: Legality) -> Decoder {
-        Decoder { legality, inflater: Inflater::new(), buffer: Vec::new() }
+        let longest_line = usize::MAX;
+        Decoder { legality, longest_line, inflater: Inflater::new(), buffer: Vec::new() }
+    }
+
+    /// The same that refuses lines of more than so many bytes.
+    pub fn with_longest_line(self, bytes: u64) -> Decoder {
+        Decoder { longest_line: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
     }
 
     /// Decodes `file` into `game`, which loses what it held and keeps its memory. After an
@@ -52,7 +58,8 @@ impl Decoder {
         game.source = Some(file.name().to_string_lossy().into_owned());
         let path = file.steps();
         let legality = self.legality;
-        let mut steps = StepReader::new(&meta, legality, game);
+        let longest_line = self.longest_line;
+        let mut steps = StepReader { longest_line, ..StepReader::new(&meta, legality, game) };
         let named = |line, defect| Error::bad(&path, Some(line), defect);
         match self.inflater.open(&path)? {
             Content::Whole(text) => {
@@ -63,7 +70,17 @@ impl Decoder {
             Content::Stream(mut stream) => {
                 self.buffer.clear();
                 loop {
+                    let there = self.buffer.len();
                     let more = read_some(&mut stream, &mut self.buffer);
+                    let came = self.buffer.get(there..).unwrap_or_default();
+                    // A long line is not looked at again with every piece of it.
+                    if matches!(more, Ok(true))
+                        && there > 0
+                        && self.buffer.len() <= longest_line
+                        && memchr::memchr(b'\n', came).is_none()
+                    {
+                        continue;
+                    }
                     // The text before the damage gives its line.
                     let ends = matches!(more, Ok(false));
                     let read = steps.read(&self.buffer, ends);
@@ -73,8 +90,8 @@ impl Decoder {
                     if !more {
                         break;
                     }
-                    if self.buffer.len() > MAX_LINE {
-                        let defect = Defect::LongLine { limit: MAX_LINE };
+                    if self.buffer.len() > longest_line {
+                        let defect = Defect::LongLine { limit: longest_line };
                         return Err(named(steps.line + 1, defect));
                     }
                 }
@@ -127,6 +144,7 @@ struct StepReader<'a> {
     seed: u64,
     num_moves: u64,
     legality: Legality,
+    longest_line: usize,
     /// Lines begun so far: the number of the line that is being read.
     line: u64,
     /// The game's index of each of [`KNOWN_VALUATIONS`], once it has been met.
@@ -141,6 +159,7 @@ impl<'a> StepReader<'a> {
             seed: meta.seed,
             num_moves: meta.num_moves,
             legality,
+            longest_line: usize::MAX,
             line: 0,
             known_names: [None; KNOWN_VALUATIONS.len()],
             scratch: String::new(),
@@ -195,8 +214,8 @@ impl<'a> StepReader<'a> {
         };
         self.line += 1;
         let line = &text[at..end];
-        if line.len() > MAX_LINE {
-            return Err(Defect::LongLine { limit: MAX_LINE });
+        if line.len() > self.longest_line {
+            return Err(Defect::LongLine { limit: self.longest_line });
         }
         if !line.trim_ascii().is_empty() {
             let mut scratch = std::mem::take(&mut self.scratch);

@@ -21,7 +21,7 @@ pub enum Defect {
     Gzip { cause: String },
     #[error("metadata of more than {limit} bytes")]
     LargeMeta { limit: usize },
-    #[error("a line of more than {limit} bytes")]
+    #[error("a line of more than {limit} bytes; try: --max-record-bytes N, if it is good")]
     LongLine { limit: usize },
     #[error("broken JSON: the text is not UTF-8")]
     Utf8,

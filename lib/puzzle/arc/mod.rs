@@ -172,6 +172,10 @@ impl Domain for Arc {
         puzzle
     }
 
+    fn is_given(&self, token: i32) -> bool {
+        token >= COLOURS
+    }
+
     fn rules(&self) -> &'static [&'static Rule] {
         RULES
     }

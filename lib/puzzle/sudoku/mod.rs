@@ -91,6 +91,11 @@ impl Domain for Sudoku {
         Some(Augmented { suffix: format!("_a{number}"), examples })
     }
 
+    /// Token 1 is the blank, digit 0.
+    fn is_given(&self, token: i32) -> bool {
+        token > 1
+    }
+
     fn rules(&self) -> &'static [&'static Rule] {
         RULES
     }

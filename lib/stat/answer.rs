@@ -1,0 +1,270 @@
+//! The whole answer: made of the batches of a reader, written as JSON, merged from parts.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::{DataType, Schema, SchemaRef};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::Names;
+use super::keys::{Keys, RecordKeys, Repeated, WrittenKeys};
+use super::kind::{Group, Rows};
+use crate::batch::Batch;
+use crate::cli::{Flow, Progress, ordered_map};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::record::RecordType;
+use crate::stream::{Conform, Reader};
+
+/// The form of answers in JSON; raised when the meaning of a field changes.
+const VERSION: u64 = 1;
+/// The member of an answer whose members stand in its place.
+const ALL: &str = "all";
+/// An answer of more records has its keys only where they are asked for.
+const KEYED: u64 = 1 << 18;
+/// Groups that are no columns: each message is in the group of its role or channel.
+pub const OF_MESSAGES: [&str; 2] = ["role", "channel"];
+
+/// What is to be measured.
+#[derive(Debug, Clone, Default)]
+pub struct StatOptions {
+    /// Count sequences of more tokens.
+    pub seq_length: Option<u64>,
+    /// The column by whose values records are grouped.
+    pub by: Option<String>,
+    /// Whether repeated ids and texts are searched for.
+    pub repeats: bool,
+    /// Whether the answer must have its keys, however many.
+    pub part: bool,
+}
+
+/// The numbers of a dataset or stream.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    ds_stat: u64,
+    pub kind: String,
+    /// What was read, as the caller names it; nothing is stdin.
+    pub inputs: Vec<String>,
+    /// In JSON its members stand among the others.
+    pub all: Group,
+    pub seq_length: Option<u64>,
+    /// Null if they were not searched for.
+    pub repeated: Option<Repeated>,
+    pub by: Option<GroupedBy>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    keys: Option<WrittenKeys>,
+}
+
+/// The numbers of the records with each value of a column.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GroupedBy {
+    pub column: String,
+    pub groups: BTreeMap<String, Group>,
+}
+
+impl Answer {
+    fn of_type(name: &str, options: &StatOptions) -> Answer {
+        let by = options.by.clone().filter(|column| !OF_MESSAGES.contains(&column.as_str()));
+        Answer {
+            ds_stat: VERSION,
+            kind: name.to_string(),
+            all: Group::of_type(name),
+            seq_length: options.seq_length,
+            by: by.map(|column| GroupedBy { column, groups: BTreeMap::new() }),
+            ..Answer::default()
+        }
+    }
+
+    /// Adds the numbers of records that follow.
+    fn add(&mut self, other: Answer) -> Result<()> {
+        self.all.merge(other.all)?;
+        if let (Some(own), Some(other)) = (&mut self.by, other.by) {
+            for (value, group) in other.groups {
+                own.groups.named(&own.column, &value)?.merge(group)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, keys: Keys, options: &StatOptions) -> Result<()> {
+        let groups = self.by.iter_mut().flat_map(|by| by.groups.values_mut());
+        groups.chain([&mut self.all]).for_each(|group| group.numbers.close());
+        if options.repeats {
+            let written = options.part || self.all.records <= KEYED;
+            let (repeated, keys) = keys.finish(written)?;
+            (self.repeated, self.keys) = (Some(repeated), keys);
+        }
+        Ok(())
+    }
+
+    /// Its form in JSON.
+    pub fn to_json(&self) -> Result<Value> {
+        let Value::Object(members) = serde_json::to_value(self).map_err(Error::data)? else {
+            return Ok(Value::Null);
+        };
+        let mut flat = Map::new();
+        for (name, value) in members {
+            match value {
+                Value::Object(all) if name == ALL => flat.extend(all),
+                other => drop(flat.insert(name, other)),
+            }
+        }
+        Ok(Value::Object(flat))
+    }
+
+    fn read(path: &Path) -> Result<Answer> {
+        let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
+        let bad = |e: serde_json::Error| Error::data(format!("is no answer of ds-stat: {e}"));
+        let mut value: Value = serde_json::from_slice(&text).map_err(|e| bad(e).at(path))?;
+        if value["ds_stat"] != json!(VERSION) {
+            let cause = format!("is no answer of ds-stat in version {VERSION}");
+            return Err(Error::data(cause).at(path));
+        }
+        // The members of `all` are looked for among the others, which it leaves out.
+        value[ALL] = value.clone();
+        serde_json::from_value(value).map_err(|e| bad(e).at(path))
+    }
+}
+
+/// The answer of which these are the parts, in their order.
+pub fn merge(paths: &[impl AsRef<Path>], options: &StatOptions) -> Result<Answer> {
+    let mut whole: Option<Answer> = None;
+    let mut keys = Keys::default();
+    for path in paths.iter().map(AsRef::as_ref) {
+        let part = Answer::read(path)?;
+        if options.repeats {
+            let Some(own) = &part.keys else {
+                let cause = "has no keys, so what occurs in it and in another part is not known";
+                return Err(Error::usage(cause).at(path).hint("--part where it is made"));
+            };
+            keys.merge(own).map_err(|e| e.at(path))?;
+        }
+        match &mut whole {
+            None => whole = Some(Answer { keys: None, repeated: None, ..part }),
+            Some(whole) => {
+                let of = |answer: &Answer| {
+                    let by = answer.by.as_ref().map(|by| by.column.clone());
+                    (answer.kind.clone(), answer.seq_length, by)
+                };
+                if of(whole) != of(&part) {
+                    let cause = "is of other records, or was asked for other numbers";
+                    return Err(Error::usage(format!("{cause} than the first part")).at(path));
+                }
+                whole.inputs.extend(
+                    part.inputs
+                        .iter()
+                        .filter(|p| !whole.inputs.contains(p))
+                        .cloned()
+                        .collect::<Vec<_>>(),
+                );
+                whole.add(part).map_err(|e| e.at(path))?;
+            }
+        }
+    }
+    let mut whole = whole.ok_or_else(|| Error::usage("--merge: no parts"))?;
+    whole.close(keys, options)?;
+    Ok(whole)
+}
+
+/// Measures all records of a reader on some threads.
+pub fn measure(
+    mut reader: Reader,
+    options: &StatOptions,
+    jobs: NonZeroUsize,
+    progress: &mut Progress,
+) -> Result<Answer> {
+    let record = measured_type(&reader);
+    let name = record.map_or("other", |record| record.name);
+    let column = select(&mut reader, record, options)?;
+    let mut whole = Answer::of_type(name, options);
+    let mut keys = Keys::default();
+    let make_worker = || move |batch: Batch| measured(&batch, name, column, options);
+    ordered_map(jobs, &mut reader, make_worker, |measured: Result<(Answer, RecordKeys, u64)>| {
+        let (part, own, bytes) = measured?;
+        progress.add(part.all.records, bytes);
+        whole.add(part)?;
+        keys.extend(own)?;
+        Ok(Flow::Continue)
+    })?;
+    whole.close(keys, options)?;
+    Ok(whole)
+}
+
+/// The numbers of a batch.
+fn measured(
+    batch: &Batch,
+    name: &str,
+    column: Option<usize>,
+    options: &StatOptions,
+) -> Result<(Answer, RecordKeys, u64)> {
+    if let Some(rejection) = batch.rejected.first() {
+        return Err(rejection.to_error());
+    }
+    let mut part = Answer::of_type(name, options);
+    let mut keys = RecordKeys::default();
+    let rows = Rows::of(&part.all.numbers, &batch.records)?;
+    let format = FormatOptions::default().with_null("null");
+    let values =
+        column.map(|column| ArrayFormatter::try_new(batch.records.column(column), &format));
+    let values = values.transpose()?;
+    for row in 0..batch.len() {
+        let add = |group: &mut Group| {
+            group.add(&rows, row, options).map_err(|e| e.at(batch.origin.place(row)))
+        };
+        add(&mut part.all)?;
+        if let (Some(values), Some(by)) = (&values, &mut part.by) {
+            let value = values.value(row).try_to_string()?;
+            let group = by.groups.named(&by.column, &value)?;
+            if group.records == 0 {
+                *group = Group::of_type(name);
+            }
+            add(group)?;
+        }
+        if options.repeats {
+            keys.add(&rows, row);
+        }
+    }
+    Ok((part, keys, batch.bytes))
+}
+
+/// The type of the records, if their columns are of it.
+fn measured_type(reader: &Reader) -> Option<&'static RecordType> {
+    let record = reader.known_type()?;
+    Conform::new(reader.schema(), &record.schema()).ok().map(|_| record)
+}
+
+/// Reads the columns of the record type and the one to group by; gives the place of that.
+fn select(
+    reader: &mut Reader,
+    record: Option<&'static RecordType>,
+    options: &StatOptions,
+) -> Result<Option<usize>> {
+    let there = reader.schema().clone();
+    let mut schema: SchemaRef = record.map_or_else(|| there.clone(), RecordType::schema);
+    let by = options.by.as_deref().filter(|name| !OF_MESSAGES.contains(name));
+    if let Some(by) = by.filter(|by| schema.column_with_name(by).is_none()) {
+        let Ok(field) = there.field_with_name(by) else {
+            let names: Vec<&str> = there.fields().iter().map(|f| f.name().as_str()).collect();
+            let cause = format!("--by: no column {by:?}; there are: {}", names.join(", "));
+            return Err(Error::usage(cause));
+        };
+        let fields = schema.fields().iter().map(|field| field.as_ref().clone());
+        schema = Schema::new(fields.chain([field.clone()]).collect::<Vec<_>>()).into();
+    }
+    let has_messages = record.is_some_and(|r| ["tokens", "conversation"].contains(&r.name));
+    if by.is_none() && options.by.is_some() && !has_messages {
+        return Err(Error::usage("--by: these records have no messages"));
+    }
+    let place = by.and_then(|by| schema.column_with_name(by));
+    if let Some((_, field)) = place
+        && matches!(field.data_type(), DataType::List(_) | DataType::Struct(_))
+    {
+        return Err(Error::usage(format!("--by: {} is a list or a struct", field.name())));
+    }
+    let place = place.map(|(place, _)| place);
+    reader.select(schema);
+    Ok(place)
+}

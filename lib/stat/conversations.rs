@@ -1,0 +1,112 @@
+//! Numbers of conversations: their messages as they stand, without a rendering.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Distribution, Messages, messages::Parts};
+use crate::error::Result;
+use crate::json::{self, Kind, Reader};
+use crate::record::conversation::Conversations;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ConversationsStat {
+    /// Of the texts of all messages of a conversation, in characters.
+    pub lengths: Distribution,
+    /// Messages, the lengths of their texts in characters.
+    pub messages: Messages,
+    /// Conversations whose messages cannot be read.
+    pub without_messages: u64,
+    /// Conversations without a message of an assistant in this channel.
+    pub no_reasoning: u64,
+    pub no_final: u64,
+}
+
+impl ConversationsStat {
+    pub fn add(&mut self, rows: &Conversations<'_>, row: usize) -> Result<()> {
+        let text = rows.messages_json(row).unwrap_or("null");
+        let (mut parts, mut length) = (Parts::default(), 0);
+        match read(text) {
+            Ok(messages) => {
+                for Message { role, channel, characters } in &messages {
+                    length += characters;
+                    let who = (role.as_str(), channel.as_deref());
+                    self.messages.add(who, *characters, &mut parts)?;
+                }
+            }
+            Err(_) => self.without_messages += 1,
+        }
+        self.lengths.add(length);
+        self.no_reasoning += u64::from(!parts.reasoning);
+        self.no_final += u64::from(!parts.answer);
+        Ok(())
+    }
+
+    pub fn merge(&mut self, other: ConversationsStat) -> Result<()> {
+        self.lengths.merge(other.lengths);
+        self.messages.merge(other.messages)?;
+        self.without_messages = self.without_messages.saturating_add(other.without_messages);
+        self.no_reasoning = self.no_reasoning.saturating_add(other.no_reasoning);
+        self.no_final = self.no_final.saturating_add(other.no_final);
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct Message {
+    role: String,
+    channel: Option<String>,
+    characters: u64,
+}
+
+/// The messages of `{"messages": [...]}`.
+fn read(text: &str) -> Result<Vec<Message>, json::Error> {
+    let mut reader = Reader::lenient(text);
+    let (mut messages, mut scratch) = (Vec::new(), String::new());
+    reader.object(|reader, key| {
+        if !key.eq_str("messages") {
+            return reader.skip();
+        }
+        reader.array(|reader| {
+            messages.push(message(reader, &mut scratch)?);
+            Ok::<_, json::Error>(())
+        })
+    })?;
+    Ok(messages)
+}
+
+fn message(reader: &mut Reader<'_>, scratch: &mut String) -> Result<Message, json::Error> {
+    let mut message = Message::default();
+    reader.object(|reader, key| {
+        if key.eq_str("role") && reader.peek()? == Kind::String {
+            message.role = reader.string()?.decode(scratch)?.to_string();
+        } else if key.eq_str("channel") && reader.peek()? == Kind::String {
+            message.channel = Some(reader.string()?.decode(scratch)?.to_string());
+        } else if key.eq_str("content") {
+            message.characters = characters(reader, scratch)?;
+        } else {
+            reader.skip()?;
+        }
+        Ok::<_, json::Error>(())
+    })?;
+    Ok(message)
+}
+
+/// The characters of a content: a text, or parts with texts.
+fn characters(reader: &mut Reader<'_>, scratch: &mut String) -> Result<u64, json::Error> {
+    let mut count = 0;
+    match reader.peek()? {
+        Kind::String => count = reader.string()?.decode(scratch)?.chars().count() as u64,
+        Kind::Array => reader.array(|reader| {
+            count += characters(reader, scratch)?;
+            Ok::<_, json::Error>(())
+        })?,
+        Kind::Object => reader.object(|reader, key| {
+            match key.eq_str("text") {
+                true => count += characters(reader, scratch)?,
+                false => reader.skip()?,
+            }
+            Ok::<_, json::Error>(())
+        })?,
+        _ => reader.skip()?,
+    }
+    Ok(count)
+}

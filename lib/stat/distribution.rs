@@ -1,0 +1,270 @@
+//! How often each number occurs: quantiles of it are exact, and parts add up to the whole.
+//!
+//! Memory is bounded: with more than [`EXACT`] different numbers (no lengths of a real dataset have
+//! so many, scores may) only the leading bits of each are kept, so that a quantile is at most
+//! 1/1024 too small. Which of the two it is depends on the numbers alone, not on their order or on
+//! how they are divided into parts.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+/// The most different numbers that are counted each by itself.
+const EXACT: usize = 1 << 16;
+/// The bits that are kept of a number when there are more.
+const KEPT_BITS: u32 = 11;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Written", try_from = "Written")]
+pub struct Distribution {
+    counts: BTreeMap<u64, u64>,
+    /// Whether the numbers are without their low bits.
+    is_coarse: bool,
+    count: u64,
+    /// No more than 2^64 - 1.
+    sum: u64,
+    min: u64,
+    max: u64,
+}
+
+/// Its form in JSON: what is computed stands beside what it is computed from.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    count: u64,
+    sum: u64,
+    #[serde(skip_deserializing)]
+    mean: Option<f64>,
+    min: Option<u64>,
+    #[serde(skip_deserializing)]
+    median: Value,
+    #[serde(skip_deserializing)]
+    p90: Value,
+    #[serde(skip_deserializing)]
+    p99: Value,
+    max: Option<u64>,
+    exact: bool,
+    counts: Vec<(u64, u64)>,
+}
+
+impl Distribution {
+    pub fn add(&mut self, number: u64) {
+        self.add_many(number, 1);
+    }
+
+    fn add_many(&mut self, number: u64, times: u64) {
+        self.min = if self.count == 0 { number } else { self.min.min(number) };
+        self.max = self.max.max(number);
+        self.count = self.count.saturating_add(times);
+        self.sum = self.sum.saturating_add(number.saturating_mul(times));
+        self.insert(number, times);
+    }
+
+    fn insert(&mut self, number: u64, times: u64) {
+        let number = if self.is_coarse { coarse(number) } else { number };
+        let count = self.counts.entry(number).or_default();
+        *count = count.saturating_add(times);
+        if !self.is_coarse && self.counts.len() > EXACT {
+            self.is_coarse = true;
+            for (number, times) in std::mem::take(&mut self.counts) {
+                *self.counts.entry(coarse(number)).or_default() += times;
+            }
+        }
+    }
+
+    pub fn merge(&mut self, other: Distribution) {
+        if other.count == 0 {
+            return;
+        }
+        if other.is_coarse && !self.is_coarse {
+            let own = std::mem::replace(self, other);
+            return self.merge(own);
+        }
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count = self.count.saturating_add(other.count);
+        self.sum = self.sum.saturating_add(other.sum);
+        other.counts.into_iter().for_each(|(number, times)| self.insert(number, times));
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn sum(&self) -> u64 {
+        self.sum
+    }
+
+    pub fn min(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min)
+    }
+
+    pub fn max(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max)
+    }
+
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    /// Each number and how often it occurs, ascending.
+    pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.counts.iter().map(|(number, times)| (*number, *times))
+    }
+
+    /// The quantile of so many hundredths, between two numbers as NumPy's default has it (linear).
+    pub fn percentile(&self, hundredths: u64) -> Option<f64> {
+        let last = u128::from(self.count.checked_sub(1)?);
+        let place = last * u128::from(hundredths);
+        let (below, part) = ((place / 100) as u64, (place % 100) as f64 / 100.0);
+        let mut numbers = self.counts.iter();
+        let mut passed = 0u64;
+        let (low, high) = loop {
+            let (number, times) = numbers.next()?;
+            passed = passed.saturating_add(*times);
+            if passed > below {
+                let after = numbers.next().filter(|_| passed == below + 1);
+                break (*number as f64, after.map_or(*number, |(next, _)| *next) as f64);
+            }
+        };
+        Some(low + (high - low) * part)
+    }
+
+    /// At most `most` bars of equal width between the least and the greatest: the first number of
+    /// each, the last, and how many there are.
+    pub fn histogram(&self, most: u64) -> Vec<(u64, u64, u64)> {
+        if self.count == 0 || most == 0 {
+            return Vec::new();
+        }
+        let width = round((self.max - self.min) / most + 1);
+        let start = self.min / width * width;
+        let mut bars: Vec<(u64, u64, u64)> = Vec::new();
+        for (number, times) in self.counts() {
+            let index = ((number.max(start) - start) / width) as usize;
+            while bars.len() <= index {
+                let first = start + bars.len() as u64 * width;
+                bars.push((first, first.saturating_add(width - 1), 0));
+            }
+            bars[index].2 += times;
+        }
+        bars
+    }
+}
+
+/// A number without its low bits.
+fn coarse(number: u64) -> u64 {
+    let dropped = (u64::BITS - number.leading_zeros()).saturating_sub(KEPT_BITS);
+    number >> dropped << dropped
+}
+
+/// The least of 1, 2, 5, 10, 20, 50, ... that is not less.
+fn round(width: u64) -> u64 {
+    let mut step = 1u64;
+    loop {
+        for factor in [1, 2, 5] {
+            match step.checked_mul(factor) {
+                Some(rounded) if rounded >= width => return rounded,
+                Some(_) => {}
+                None => return width,
+            }
+        }
+        step = match step.checked_mul(10) {
+            Some(step) => step,
+            None => return width,
+        };
+    }
+}
+
+/// A number as JSON has it: whole if it is.
+pub fn number(value: Option<f64>) -> Value {
+    let Some(value) = value else { return Value::Null };
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        return Value::from(value as i64);
+    }
+    Number::from_f64(value).map_or(Value::Null, Value::Number)
+}
+
+impl From<Distribution> for Written {
+    fn from(of: Distribution) -> Written {
+        Written {
+            count: of.count,
+            sum: of.sum,
+            mean: of.mean(),
+            min: of.min(),
+            median: number(of.percentile(50)),
+            p90: number(of.percentile(90)),
+            p99: number(of.percentile(99)),
+            max: of.max(),
+            exact: !of.is_coarse,
+            counts: of.counts().collect(),
+        }
+    }
+}
+
+impl TryFrom<Written> for Distribution {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Distribution, String> {
+        let Written { count, sum, min, max, exact, counts, .. } = written;
+        let all = counts.iter().try_fold(0u64, |all, (_, times)| all.checked_add(*times));
+        if all != Some(count) || min.is_some() != (count > 0) || max.is_some() != (count > 0) {
+            return Err(format!("its counts are not of {count} numbers"));
+        }
+        let (min, max) = (min.unwrap_or(0), max.unwrap_or(0));
+        let counts = counts.into_iter().collect();
+        Ok(Distribution { counts, is_coarse: !exact, count, sum, min, max })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(numbers: impl IntoIterator<Item = u64>) -> Distribution {
+        let mut all = Distribution::default();
+        numbers.into_iter().for_each(|number| all.add(number));
+        all
+    }
+
+    #[test]
+    fn quantiles_are_numpy_s() {
+        let all = of([3, 1, 2, 10]);
+        assert_eq!([50, 90, 99].map(|p| all.percentile(p)), [Some(2.5), Some(7.9), Some(9.79)]);
+        assert_eq!((all.min(), all.max(), all.sum()), (Some(1), Some(10), 16));
+        assert_eq!(of([]).percentile(50), None);
+        assert_eq!(of([7]).percentile(99), Some(7.0));
+    }
+
+    /// Exact or not, the parts make the same as the whole in any order, and JSON keeps all of it.
+    #[test]
+    fn parts_add_up() {
+        for count in [10u64, 1000, 70_000, 200_000] {
+            let numbers = |part: u64| (0..count).filter(move |n| n % 3 == part).map(|n| n * n);
+            let whole = of((0..count).map(|n| n * n));
+            for order in [[0, 1, 2], [2, 0, 1]] {
+                let mut merged = Distribution::default();
+                order.iter().for_each(|part| merged.merge(of(numbers(*part))));
+                assert_eq!(merged, whole);
+            }
+            assert_eq!(whole.is_coarse, count > EXACT as u64);
+            assert!(whole.counts.len() <= EXACT);
+            let text = serde_json::to_string(&whole).unwrap();
+            assert_eq!(serde_json::from_str::<Distribution>(&text).unwrap(), whole);
+            let median = whole.percentile(50).unwrap();
+            // The mean of the two in the middle.
+            let exact =
+                [(count - 1) / 2, count / 2].map(|n| (n * n) as f64).iter().sum::<f64>() / 2.0;
+            assert!(median <= exact && median >= exact * (1.0 - 1.0 / 1024.0), "{median} {exact}");
+            assert!(whole.is_coarse || median == exact);
+        }
+    }
+
+    #[test]
+    fn bars_hold_everything() {
+        for numbers in [vec![5], vec![0, 1, 2], (0..1000).collect(), vec![0, u64::MAX]] {
+            let bars = of(numbers.iter().copied()).histogram(10);
+            assert_eq!(bars.iter().map(|bar| bar.2).sum::<u64>(), numbers.len() as u64);
+            assert!(bars.len() <= 11, "{bars:?}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Numbers of games.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Distribution, Names};
+use crate::error::Result;
+use crate::record::game::Games;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GamesStat {
+    /// Steps of the games.
+    pub steps: Distribution,
+    /// Final scores, of the games that have one.
+    pub scores: Distribution,
+    /// The largest tile of each game (2048, not its exponent), also from the boards.
+    pub tiles: Distribution,
+    /// Steps by the name of their valuation; those without one are under "".
+    pub valuations: BTreeMap<String, u64>,
+    /// Legal moves, and the steps that say which moves are legal.
+    pub legal_moves: u64,
+    pub steps_with_legality: u64,
+    /// `legal_moves` of all four moves of these steps.
+    #[serde(skip_deserializing)]
+    pub legal_share: Option<f64>,
+}
+
+impl GamesStat {
+    pub fn add(&mut self, games: &Games<'_>, row: usize) -> Result<()> {
+        let range = games.steps.range(row..row + 1);
+        let steps = &games.steps.items;
+        self.steps.add(range.len() as u64);
+        if let Some(score) = games.score.get(row) {
+            self.scores.add(score);
+        }
+        let of_rank = |rank: u8| 1u64.checked_shl(u32::from(rank)).unwrap_or(u64::MAX);
+        let on_boards = || steps.board.rows(range.clone()).iter().copied().max().filter(|&r| r > 0);
+        let tile = games.max_tile.get(row).or_else(|| games.max_rank.get(row).map(of_rank));
+        if let Some(tile) = tile.or_else(|| on_boards().map(of_rank)) {
+            self.tiles.add(tile);
+        }
+        let mut last: Option<(&str, u64)> = None;
+        for step in range {
+            if let Some(legal) = steps.ev_legal.get(step) {
+                self.legal_moves += u64::from(legal.count_ones());
+                self.steps_with_legality += 1;
+            }
+            let name = steps.valuation_type.get(step).unwrap_or_default();
+            match &mut last {
+                Some((known, times)) if *known == name => *times += 1,
+                _ => {
+                    if let Some((name, times)) = last.replace((name, 1)) {
+                        *self.valuations.named("valuations", name)? += times;
+                    }
+                }
+            }
+        }
+        if let Some((name, times)) = last {
+            *self.valuations.named("valuations", name)? += times;
+        }
+        Ok(())
+    }
+
+    pub fn merge(&mut self, other: GamesStat) -> Result<()> {
+        self.steps.merge(other.steps);
+        self.scores.merge(other.scores);
+        self.tiles.merge(other.tiles);
+        for (name, times) in other.valuations {
+            let own = self.valuations.named("valuations", &name)?;
+            *own = own.saturating_add(times);
+        }
+        self.legal_moves = self.legal_moves.saturating_add(other.legal_moves);
+        self.steps_with_legality =
+            self.steps_with_legality.saturating_add(other.steps_with_legality);
+        Ok(())
+    }
+
+    /// The share of legal moves.
+    pub fn legality(&self) -> Option<f64> {
+        let all = self.steps_with_legality.checked_mul(4).filter(|all| *all > 0)?;
+        Some(self.legal_moves as f64 / all as f64)
+    }
+}

@@ -1,0 +1,56 @@
+//! Numbers of messages: by role and by channel, how many and how long.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Distribution, Names};
+use crate::error::Result;
+
+/// The channels of an assistant that this module asks for.
+const REASONING: &str = "analysis";
+const FINAL: &str = "final";
+
+/// Messages by role and channel: for each the lengths of its messages.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Messages {
+    pub roles: BTreeMap<String, Distribution>,
+    /// Of the messages that have a channel.
+    pub channels: BTreeMap<String, Distribution>,
+}
+
+/// What a conversation has.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Parts {
+    pub reasoning: bool,
+    pub answer: bool,
+}
+
+impl Messages {
+    pub fn add(
+        &mut self,
+        (role, channel): (&str, Option<&str>),
+        length: u64,
+        parts: &mut Parts,
+    ) -> Result<()> {
+        self.roles.named("roles", role)?.add(length);
+        if let Some(channel) = channel {
+            self.channels.named("channels", channel)?.add(length);
+            if role == "assistant" {
+                parts.reasoning |= channel == REASONING;
+                parts.answer |= channel == FINAL;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn merge(&mut self, other: Messages) -> Result<()> {
+        for (role, lengths) in other.roles {
+            self.roles.named("roles", &role)?.merge(lengths);
+        }
+        for (channel, lengths) in other.channels {
+            self.channels.named("channels", &channel)?.merge(lengths);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,78 @@
+//! Numbers of records: what `ds-stat` says of a dataset or stream, in one pass and memory that does
+//! not grow with it. Each record type has its numbers in a file of its own:
+//!
+//! | file | what |
+//! |---|---|
+//! | `tokens.rs`, `conversations.rs`, `games.rs`, `puzzles.rs` | the numbers of one record type |
+//! | `messages.rs` | messages by role and channel, of the first two |
+//! | `distribution.rs` | how often each length (score, tile) occurs |
+//! | `keys.rs` | ids and texts that occur more than once |
+//! | `answer.rs` | all of it of one dataset: made of batches, written, merged |
+//! | `report.rs` | the same as text for people |
+//!
+//! The numbers of parts add up to those of the whole, and depend on the records alone, not on their
+//! encoding. Names (roles, channels, values of a column) are bounded in number.
+
+mod answer;
+mod conversations;
+mod distribution;
+mod games;
+mod keys;
+mod kind;
+mod messages;
+mod puzzles;
+mod report;
+mod tokens;
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+
+pub use answer::{Answer, StatOptions, measure, merge};
+pub use conversations::ConversationsStat;
+pub use distribution::Distribution;
+pub use games::GamesStat;
+pub use kind::{Group, KindStat};
+pub use messages::Messages;
+pub use puzzles::PuzzlesStat;
+pub use report::report;
+pub use tokens::TokensStat;
+
+/// The most different names of one sort.
+const NAMES: usize = 4096;
+/// The most different tokens.
+const TOKENS: usize = 1 << 18;
+
+/// Numbers by name.
+trait Names<T> {
+    /// The number of a name; an error if there are too many of them.
+    fn named(&mut self, what: &str, name: &str) -> Result<&mut T>;
+}
+
+impl<T: Default> Names<T> for BTreeMap<String, T> {
+    fn named(&mut self, what: &str, name: &str) -> Result<&mut T> {
+        if !self.contains_key(name) {
+            if self.len() >= NAMES {
+                return Err(Error::data(format!("more than {NAMES} different {what}")));
+            }
+            self.insert(name.to_string(), T::default());
+        }
+        self.get_mut(name).ok_or_else(|| Error::data(format!("{what}: {name}")))
+    }
+}
+
+/// Counts of tokens.
+trait Tally {
+    fn tally(&mut self, token: i32, times: u64) -> Result<()>;
+}
+
+impl Tally for BTreeMap<i32, u64> {
+    fn tally(&mut self, token: i32, times: u64) -> Result<()> {
+        let count = self.entry(token).or_default();
+        *count = count.saturating_add(times);
+        match self.len() > TOKENS {
+            true => Err(Error::data(format!("more than {TOKENS} different tokens"))),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Numbers of puzzles.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Distribution, Names, Tally};
+use crate::error::Result;
+use crate::puzzle::domain;
+use crate::record::puzzle::{Puzzle, Puzzles};
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct PuzzlesStat {
+    pub puzzles: Runs,
+    pub groups: Runs,
+    /// Examples by domain, split and set; an unknown one is "".
+    pub domains: BTreeMap<String, u64>,
+    pub splits: BTreeMap<String, u64>,
+    pub sets: BTreeMap<String, u64>,
+    /// Lengths of the inputs, in tokens.
+    pub lengths: Distribution,
+    /// How often each token is used.
+    pub inputs: BTreeMap<i32, u64>,
+    pub labels: BTreeMap<i32, u64>,
+    /// Cells of an example that are given: no padding, and what the domain calls a blank.
+    pub given: Distribution,
+}
+
+/// How many runs of records with one name there are. The names at both ends tell whether a run goes
+/// on in the next part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Runs {
+    pub count: u64,
+    first: Option<String>,
+    last: Option<String>,
+    /// Whether the first run begins a source, and so goes on with no other.
+    begins: bool,
+}
+
+impl Runs {
+    fn add(&mut self, name: &str, begins: bool) {
+        if self.count == 0 {
+            (self.first, self.begins) = (Some(name.to_string()), begins);
+        }
+        if begins || self.last.as_deref() != Some(name) {
+            self.count += 1;
+            self.last = Some(name.to_string());
+        }
+    }
+
+    fn merge(&mut self, other: Runs) {
+        if self.count == 0 {
+            *self = other;
+        } else if other.count > 0 {
+            let goes_on = !other.begins && self.last == other.first;
+            self.count = self.count.saturating_add(other.count - u64::from(goes_on));
+            self.last = other.last;
+        }
+    }
+}
+
+impl PuzzlesStat {
+    pub fn add(&mut self, rows: &Puzzles<'_>, row: usize) -> Result<()> {
+        let Puzzle { domain: name, split, set, group, puzzle, inputs, labels, build, .. } =
+            rows.get(row);
+        let set = set.unwrap_or("all");
+        let group = [split, set, group].join("\0");
+        self.groups.add(&group, build.is_some());
+        self.puzzles.add(&[&group, puzzle].join("\0"), build.is_some());
+        *self.domains.named("domains", name.unwrap_or_default())? += 1;
+        *self.splits.named("splits", split)? += 1;
+        *self.sets.named("sets", set)? += 1;
+        self.lengths.add(inputs.len() as u64);
+        let domain = name.and_then(domain);
+        let is_given =
+            |token: &&i32| domain.map_or(**token != 0, |domain| domain.is_given(**token));
+        self.given.add(inputs.iter().filter(is_given).count() as u64);
+        for (side, counts) in [(inputs, &mut self.inputs), (labels, &mut self.labels)] {
+            tally(side, counts)?;
+        }
+        Ok(())
+    }
+
+    pub fn merge(&mut self, other: PuzzlesStat) -> Result<()> {
+        self.puzzles.merge(other.puzzles);
+        self.groups.merge(other.groups);
+        self.lengths.merge(other.lengths);
+        self.given.merge(other.given);
+        for (own, other, what) in [
+            (&mut self.domains, other.domains, "domains"),
+            (&mut self.splits, other.splits, "splits"),
+            (&mut self.sets, other.sets, "sets"),
+        ] {
+            for (name, times) in other {
+                let count = own.named(what, &name)?;
+                *count = count.saturating_add(times);
+            }
+        }
+        for (own, other) in [(&mut self.inputs, other.inputs), (&mut self.labels, other.labels)] {
+            for (token, times) in other {
+                own.tally(token, times)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counts the tokens of one side. Those of a small vocabulary, so almost all, are counted first.
+fn tally(side: &[i32], counts: &mut BTreeMap<i32, u64>) -> Result<()> {
+    let mut small = [0u64; 64];
+    for &token in side {
+        match usize::try_from(token).ok().and_then(|token| small.get_mut(token)) {
+            Some(count) => *count += 1,
+            None => counts.tally(token, 1)?,
+        }
+    }
+    for (token, times) in (0..).zip(small).filter(|(_, times)| *times > 0) {
+        counts.tally(token, times)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Numbers of token sequences.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Distribution, Messages, StatOptions, messages::Parts};
+use crate::error::Result;
+use crate::record::tokens::Tokens;
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TokensStat {
+    pub tokens: u64,
+    /// Of the sequences, in tokens.
+    pub lengths: Distribution,
+    /// Sequences that have masks.
+    pub masked: u64,
+    /// Positions whose loss mask is not 0.
+    pub supervised: u64,
+    /// Positions by span id, without 0.
+    pub spans: BTreeMap<u8, u64>,
+    /// Messages, their lengths in tokens with header and end.
+    pub messages: Messages,
+    /// Tokens in no message, as the end of a document.
+    pub outside: u64,
+    /// Sequences whose messages are not known.
+    pub without_messages: u64,
+    /// Sequences without a message of an assistant in this channel; if the messages are not known,
+    /// without its span (1, 2).
+    pub no_reasoning: u64,
+    pub no_final: u64,
+    /// Sequences with masks that are 0 everywhere.
+    pub nothing_supervised: u64,
+    /// Sequences of more tokens than `--seq-length`.
+    pub longer: u64,
+}
+
+impl TokensStat {
+    pub fn add(&mut self, rows: &Tokens<'_>, row: usize, options: &StatOptions) -> Result<()> {
+        let length = rows.tokens(row).len() as u64;
+        self.tokens += length;
+        self.lengths.add(length);
+        self.longer += u64::from(options.seq_length.is_some_and(|most| length > most));
+        let spans = self.add_masks(rows, row);
+        let mut parts = Parts::default();
+        match rows.segments(row) {
+            None => {
+                self.without_messages += 1;
+                self.outside += length;
+                let has = |id: usize| spans.is_some_and(|spans| spans[id] > 0);
+                parts = Parts { reasoning: has(1), answer: has(2) };
+            }
+            Some(segments) => {
+                let mut inside = 0;
+                for segment in segments {
+                    let tokens = u64::try_from(segment.end - segment.start).unwrap_or(0);
+                    inside += tokens;
+                    self.messages.add((segment.role, segment.channel), tokens, &mut parts)?;
+                }
+                self.outside += length.saturating_sub(inside);
+            }
+        }
+        self.no_reasoning += u64::from(!parts.reasoning);
+        self.no_final += u64::from(!parts.answer);
+        Ok(())
+    }
+
+    /// Counts the masks of a sequence; gives its positions by span id.
+    fn add_masks(&mut self, rows: &Tokens<'_>, row: usize) -> Option<[u64; 256]> {
+        let (mask, span) = (rows.loss_mask(row)?, rows.span_id(row)?);
+        let supervised = mask.iter().filter(|&&mask| mask != 0).count() as u64;
+        self.masked += 1;
+        self.supervised += supervised;
+        self.nothing_supervised += u64::from(supervised == 0);
+        let mut spans = [0u64; 256];
+        span.iter().for_each(|&id| spans[usize::from(id)] += 1);
+        for (id, count) in (1..=u8::MAX).zip(&spans[1..]).filter(|(_, count)| **count > 0) {
+            *self.spans.entry(id).or_default() += count;
+        }
+        Some(spans)
+    }
+
+    pub fn merge(&mut self, other: TokensStat) -> Result<()> {
+        let TokensStat { lengths, spans, messages, .. } = &mut *self;
+        lengths.merge(other.lengths);
+        for (id, count) in other.spans {
+            let own = spans.entry(id).or_default();
+            *own = own.saturating_add(count);
+        }
+        messages.merge(other.messages)?;
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.masked = self.masked.saturating_add(other.masked);
+        self.supervised = self.supervised.saturating_add(other.supervised);
+        self.outside = self.outside.saturating_add(other.outside);
+        self.without_messages = self.without_messages.saturating_add(other.without_messages);
+        self.no_reasoning = self.no_reasoning.saturating_add(other.no_reasoning);
+        self.no_final = self.no_final.saturating_add(other.no_final);
+        self.nothing_supervised = self.nothing_supervised.saturating_add(other.nothing_supervised);
+        self.longer = self.longer.saturating_add(other.longer);
+        Ok(())
+    }
+}

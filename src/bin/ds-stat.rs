@@ -1,0 +1,107 @@
+//! ds-stat: any dataset or stream in, its numbers out.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use gristmill::check::ReportFormat;
+use gristmill::cli::{self, CommonArgs, InputArgs, JobsArgs, SelectArgs, Tool};
+use gristmill::dataset;
+use gristmill::error::{Result, shown};
+use gristmill::stat::{self, Answer, StatOptions};
+use gristmill::stream::Request;
+
+/// Numbers of a dataset or stream: how many, how long, of what
+///
+/// FILEs are anything that holds records, as ds-cat reads it; several make one answer. One pass in
+/// memory that does not grow: records, tokens, lengths with quantiles and a histogram, tokens by
+/// span, role and channel, sequences without reasoning, final or supervision, repeated ids and
+/// texts; of games steps, scores, tiles, valuations; of puzzles groups, tokens, given cells.
+#[derive(Parser)]
+#[command(name = "ds-stat", version, after_long_help = HELP)]
+struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    select: SelectArgs,
+
+    /// Also one line for each value of a column (language, exercise, depth), or for each role or
+    /// channel of the messages
+    #[arg(long, value_name = "COLUMN")]
+    by: Option<String>,
+
+    /// Count the sequences of more than S tokens
+    #[arg(long, value_name = "S")]
+    seq_length: Option<u64>,
+
+    /// Do not search for repeated ids and texts, which takes disk (TMPDIR) beyond 2 million
+    #[arg(long)]
+    no_repeats: bool,
+
+    /// Text for people, or one JSON object
+    #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
+    #[arg(hide_possible_values = true)]
+    format: ReportFormat,
+
+    /// The FILEs are answers in JSON, of the parts of a whole in their order: add them up
+    #[arg(long, conflicts_with_all = ["slice", "limit", "skip", "tail", "nth", "sample", "id"])]
+    #[arg(conflicts_with_all = ["by", "seq_length"], requires = "files")]
+    merge: bool,
+
+    /// Write an answer for --merge: JSON with a key for each record, however many there are (of
+    /// up to 262,144 records JSON always has them)
+    #[arg(long, conflicts_with = "no_repeats")]
+    part: bool,
+
+    #[command(flatten)]
+    jobs: JobsArgs,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  ds-stat out --seq-length 4096
+  ds-stat shard_00.parquet --by language
+  ds-stat pack --format json | jq .numbers.game.scores.median
+  ds-stat out --slice 0/2 --part > a; ds-stat out --slice 1/2 --part > b; ds-stat --merge a b
+
+In: anything that holds records; with --merge answers of ds-stat in JSON.
+Out: text of 80 columns, or one object {kind, records, bytes, numbers, repeated, by}. Quantiles
+are exact for up to 65,536 different lengths (else at most 1/1024 too small: \"exact\": false).
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+
+fn main() -> ExitCode {
+    cli::keep_freed_memory();
+    cli::main(|args: Args, tool| run(&args, tool))
+}
+
+fn run(args: &Args, tool: &Tool) -> Result<()> {
+    let options = StatOptions {
+        seq_length: args.seq_length,
+        by: args.by.clone(),
+        repeats: !args.no_repeats,
+        part: args.part,
+    };
+    let answer = match args.merge {
+        true => stat::merge(&args.input.files, &options)?,
+        false => measure(args, tool, &options)?,
+    };
+    let text = match args.part || args.format == ReportFormat::Json {
+        true => format!("{}\n", answer.to_json()?),
+        false => stat::report(&answer, args.by.as_deref()),
+    };
+    cli::print(&text)
+}
+
+fn measure(args: &Args, tool: &Tool, options: &StatOptions) -> Result<Answer> {
+    let reader = dataset::open(&args.input, Request::Any)?.choose(&args.select)?;
+    for note in reader.notes().iter().filter(|_| !args.common.quiet) {
+        tool.tell(note);
+    }
+    let mut progress = args.common.progress(tool, "records", reader.total(), false);
+    let mut answer = stat::measure(reader, options, args.jobs.jobs, &mut progress)?;
+    progress.finish();
+    answer.inputs = args.input.files.iter().map(|path| shown(path)).collect();
+    Ok(answer)
+}
