@@ -19,7 +19,7 @@ pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
     SchemaRef::new(Schema::new(found.collect::<Vec<Field>>()))
 }
 
-/// The type in which values are handed out: integers and floats of 64 bits, text as views, lists
+/// The type in which values are handed out: integers and floats of 64 bits, text and bytes as views, lists
 /// with 32-bit offsets, and structs of these. Other types stay as they are.
 pub(super) fn handed_out(data_type: &DataType) -> DataType {
     use DataType::*;
@@ -29,6 +29,7 @@ pub(super) fn handed_out(data_type: &DataType) -> DataType {
     };
     match data_type {
         Utf8 | LargeUtf8 => Utf8View,
+        Binary | LargeBinary => BinaryView,
         Dictionary(_, values) => handed_out(values),
         RunEndEncoded(_, values) => handed_out(values.data_type()),
         Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32 => Int64,

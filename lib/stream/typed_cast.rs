@@ -26,6 +26,7 @@ pub(super) fn can_cast(from: &DataType, to: &DataType) -> bool {
         (Utf8 | LargeUtf8 | Utf8View, Utf8View | Int64 | UInt64 | Float64 | Boolean) => true,
         (Boolean, Utf8View | Int64 | UInt64 | Float64) => true,
         (Binary | LargeBinary | BinaryView | Date32, Utf8View) => true,
+        (Binary | LargeBinary, BinaryView) => true,
         (from, Boolean) => from.is_integer(),
         (from, Utf8View | Int64 | UInt64 | Float64) => is_number(from),
         (Struct(from), Struct(to)) => from.iter().all(|field| {
@@ -104,7 +105,7 @@ fn cast_list(column: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, String> {
 }
 
 /// Floats as Arrow's own cast writes them: in the shortest form that reads back, without a `.0`, in
-/// scientific form from 1e15 on and below 1e-5.
+/// scientific form from 1e10 on and below 1e-6.
 fn texts_of<T>(column: &ArrayRef, scientific: fn(T::Native) -> String) -> Result<ArrayRef, String>
 where
     T: ArrowPrimitiveType,
@@ -116,8 +117,8 @@ where
             return shortest.to_lowercase();
         };
         match exponent.parse::<i32>() {
-            Ok(exponent @ 15..) => format!("{mantissa}e+{exponent}"),
-            Ok(-5..) => value.to_string(),
+            Ok(exponent @ 10..) => format!("{mantissa}e+{exponent}"),
+            Ok(-6..) => value.to_string(),
             _ => shortest,
         }
     };

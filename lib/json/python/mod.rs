@@ -72,15 +72,44 @@ impl Formatter for PythonFormatter {
 /// A finite float as Python's `repr` writes it: the shortest digits that read back, in
 /// scientific form from 1e16 on and below 1e-4.
 pub fn repr(value: f64) -> String {
-    let shortest = format!("{value:e}");
+    let shortest = nearest(value, format!("{value:e}"));
     let (mantissa, exponent) = shortest.split_once('e').unwrap_or((&shortest, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     if !(-4..16).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{mantissa}e{sign}{:02}", exponent.abs());
     }
-    let fixed = format!("{value}");
+    let fixed = fixed(mantissa, exponent);
     if fixed.contains('.') { fixed } else { fixed + ".0" }
+}
+
+/// Of the texts with the fewest digits the one that is nearest to the value, and of two that are
+/// equally near the even one, which Rust does not choose.
+fn nearest(value: f64, shortest: String) -> String {
+    let mantissa = shortest.split('e').next().unwrap_or_default();
+    let decimals = mantissa.split('.').nth(1).map_or(0, str::len);
+    let rounded = format!("{value:.decimals$e}");
+    if rounded.parse() == Ok(value) { rounded } else { shortest }
+}
+
+/// A number in scientific form with an exponent from -4 to 15, as digits with a point where one is
+/// needed.
+fn fixed(mantissa: &str, exponent: i32) -> String {
+    let (sign, mantissa) = match mantissa.strip_prefix('-') {
+        Some(mantissa) => ("-", mantissa),
+        None => ("", mantissa),
+    };
+    let digits: String = mantissa.chars().filter(|digit| *digit != '.').collect();
+    match usize::try_from(exponent) {
+        Err(_) => format!("{sign}0.{}{digits}", "0".repeat(exponent.unsigned_abs() as usize - 1)),
+        Ok(exponent) if digits.len() <= exponent + 1 => {
+            format!("{sign}{digits}{}", "0".repeat(exponent + 1 - digits.len()))
+        }
+        Ok(exponent) => {
+            let (whole, rest) = digits.split_at(exponent + 1);
+            format!("{sign}{whole}.{rest}")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -104,6 +133,13 @@ mod tests {
             (1e-100, "1e-100"),
             (5e-324, "5e-324"),
             (123456.789, "123456.789"),
+            (100.0, "100.0"),
+            (-20.5, "-20.5"),
+            (-0.00123, "-0.00123"),
+            // Two of 16 digits are equally near.
+            (2.503_395_080_566_406_25e-6, "2.5033950805664062e-06"),
+            (514.188_781_738_281_25, "514.1887817382812"),
+            (-514.188_781_738_281_25, "-514.1887817382812"),
         ];
         for (value, expected) in cases {
             assert_eq!(repr(value), expected);
