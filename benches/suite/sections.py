@@ -272,6 +272,21 @@ def checking(bench, inputs, quick):
     return Section("ds-check", text, goals)
 
 
+def triples(bench, inputs, quick):
+    """Opening a triple in Python: the whole process, with all checks of its three indices."""
+    program = f"{PYTHON} {ROOT}/benches/suite/open_triple.py"
+    rows = []
+    for sequences in [10_000, 10_000_000]:
+        prefix = inputs.path(f"opened_{sequences}")
+        if not prefix.with_name(f"{prefix.name}_span.bin").exists():
+            bench.shell(f"{program} make {prefix} {sequences}")
+        [result] = bench.compare({"": pipe(f"{program} open {prefix}")}).values()
+        seconds = [f"{result.wall_median:.2f}", f"{result.cpu_median:.2f}"]
+        rows.append([f"{sequences:,}", *seconds, megabytes(result.peak)])
+    goals = [Goal("opening 10,000,000 sequences in Python", 2, result.wall_median, "s", less=True)]
+    return Section("Triples", table(["sequences", "wall s", "CPU s", "peak MB"], rows), goals)
+
+
 FILTERS = (
     "harmony-tok span-mask mmidx-write mx-decode npy-pack puzzle-encode ds-cat ds-check ds-manifest"
 ).split()
@@ -347,4 +362,5 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, hard_texts, starting, synth, macroxue, merging, writers, checking, threads, sizes]
+ALL = [encode, hard_texts, starting, synth, macroxue, merging, writers, checking]
+ALL += [triples, threads, sizes]

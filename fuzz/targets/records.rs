@@ -3,15 +3,18 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use gristmill::batch::{Batch, Wanted};
+use gristmill::batch::{Batch, Counts, Wanted};
 use gristmill::cli::{Encoding, InputArgs, Rejected, Slice};
 use gristmill::error::{Error, Result};
 use gristmill::game2048::Game;
 use gristmill::harmony::{Alignment, Policy, Renderer, Spans};
 use gristmill::puzzle::grids;
 use gristmill::record::game::Games;
-use gristmill::record::{CONVERSATION, GAME, PUZZLE, RecordType, TOKENS};
-use gristmill::stage::{Masking, decode, render};
+use gristmill::record::raw_synth::METADATA_FIELDS;
+use gristmill::record::{CONVERSATION, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
+use gristmill::stage::{
+    Masking, ReasoningEffort, Reference, SynthHarmony, SynthSettings, decode, render,
+};
 use gristmill::stream::{Reader, Request, Writer, open_bytes};
 
 use super::place::Place;
@@ -63,7 +66,8 @@ pub fn puzzles(place: &mut Place, bytes: &[u8]) -> Result<()> {
 pub fn any(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let whole = input(place.file("in", bytes));
     let files = [&whole.files[..], &whole.files[..]].concat();
-    let slice = InputArgs { files, slice: Some(Slice { index: 1, count: 3 }), ..whole.clone() };
+    let slice =
+        InputArgs { files, slice: Some(Slice::Part { index: 1, count: 3 }), ..whole.clone() };
     let slice = copy(Reader::open(&slice, Request::Any), &mut Ok);
     copy(Reader::open(&whole, Request::Any), &mut Ok).and(slice)
 }
@@ -85,6 +89,25 @@ pub fn packed(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let read = io::copy(&mut inside.take(1 << 26), &mut io::sink());
     read.map_err(|error| Error::io(path.as_path(), &error))?;
     copy(Reader::open(&input(path), Request::Any), &mut Ok)
+}
+
+/// Raw rows of SYNTH, of any types, into conversations.
+pub fn synth(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let settings = SynthSettings {
+        model_identity: "M".to_string(),
+        reasoning_effort: ReasoningEffort::High,
+        conversation_start_date: "2026-01-01".to_string(),
+        knowledge_cutoff: "2024-06".to_string(),
+        developer_instructions: None,
+        metadata_fields: METADATA_FIELDS.map(str::to_string).to_vec(),
+        keep_without_reasoning: bytes.len().is_multiple_of(2),
+        reference: Reference::Append,
+    };
+    let schema = settings.wanted_columns();
+    let wanted = Wanted { schema, parquet: true, any_types: true, ..Wanted::records(&RAW_SYNTH) };
+    let harmony = SynthHarmony::new(settings);
+    let reader = Reader::open(&input(place.file("in", bytes)), wanted);
+    copy(reader, &mut |batch| harmony.convert(batch))
 }
 
 /// Files and streams as ds-check reads them.
@@ -125,5 +148,5 @@ pub fn copy(reader: Result<Reader>, stage: Stage<'_>) -> Result<()> {
         writers.iter_mut().try_for_each(|writer| writer.write(&batch.records))?;
     }
     assert!(total.is_none_or(|total| total == records), "{records} records, not {total:?}");
-    writers.into_iter().flatten().try_for_each(|writer| writer.finish(0).map(drop))
+    writers.into_iter().flatten().try_for_each(|writer| writer.finish(&Counts::default()).map(drop))
 }

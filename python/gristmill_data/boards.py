@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 #: The largest exponent that a board can have.
@@ -69,8 +71,8 @@ class RowError(ValueError):
         self.what = what
 
 
-def refuse_rows(bad: np.ndarray, what: str) -> None:
-    """RowError for the first row that is bad."""
+def refuse_rows(bad: Any, what: str) -> None:
+    """RowError for the first row that is bad, of booleans."""
     if bad.any():
         raise RowError(int(np.argmax(bad)), what)
 
@@ -79,5 +81,3 @@ def legal_moves(rows: np.ndarray) -> np.ndarray:
     """Booleans [..., 4]: up, down, left, right."""
     bits = np.asarray(rows["ev_legal"])[..., None] >> np.arange(4, dtype=np.uint8)
     return (bits & np.uint8(1)).astype(bool)
-
-

@@ -91,7 +91,7 @@ def run(name: str, main: Callable[[], None]) -> NoReturn:
     for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(stop) != signal.SIG_IGN:
             signal.signal(stop, _stop)
-    code = _outcome(name, main)
+    code = outcome(name, main)
     # Not sys.exit: what is left to do at the end must not change the code, or be said again.
     os._exit(code)
 
@@ -110,7 +110,8 @@ def _stop(number: int, _: Any) -> NoReturn:
     raise _Stopped
 
 
-def _outcome(name: str, main: Callable[[], None]) -> int:
+def outcome(name: str, main: Callable[[], None]) -> int:
+    """The exit code of a command; says on stderr what went wrong."""
     message: object
     try:
         with suppress(SystemExit):  # of argparse, after the help

@@ -6,10 +6,11 @@
     result.loss.backward()
     reducer.add(result.report)                # see gristmill_data.loss_log
 
-`losses` are those of single tokens, in the shape of the masks, or all in a row. A span without tokens adds 0. The
-mask is a weight: what it has is what a token counts. A token counts only if it has a mask other
-than 0 and the span 1 or 2; what stands at other tokens, NaN and infinity too, changes neither loss
-nor gradient. All is calculated in float32, or in float64 if `losses` are float64.
+`losses` are those of single tokens, in the shape of the masks, or all in a row. A span without
+tokens adds 0. The mask is a weight: what it has is what a token counts. A token counts only if it
+has a mask other than 0 and the span 1 or 2; what stands at other tokens, NaN and infinity too,
+changes neither loss nor gradient. All is calculated in float32, or in float64 if `losses` are
+float64.
 
 `normalize` says over which tokens a mean goes:
 
@@ -224,24 +225,22 @@ def _check_values(losses: Tensor, mask: Tensor, span: Tensor, shape: torch.Size)
             raise ValueError(f"at {place}: {what} ({values})")
 
 
-def _weights_of(mask: Tensor, span: Tensor, number: int) -> Tensor:
-    return torch.where(span == number, mask, torch.zeros_like(mask))
-
-
 def _counts(mask: Tensor, span: Tensor) -> Tensor:
-    return torch.stack([_weights_of(mask, span, n).sum() for n in _SPANS.values()])
+    return torch.stack([weights.sum() for weights in _weights_of(mask, span)])
+
+
+def _weights_of(mask: Tensor, span: Tensor) -> list[Tensor]:
+    """Of each span: what every token counts."""
+    return [mask * (span == number) for number in _SPANS.values()]
 
 
 def _sums_and_counts(losses: Tensor, mask: Tensor, span: Tensor) -> tuple[Tensor, Tensor]:
     """Of each span: the sum of its losses, and its tokens."""
-    sums, counts = [], []
-    zero = torch.zeros_like(losses)
-    for number in _SPANS.values():
-        weights = _weights_of(mask, span, number)
-        # 0 * NaN is NaN, in the gradient too: what does not count is taken out, not multiplied.
-        sums.append((torch.where(weights != 0, losses, zero) * weights).sum())
-        counts.append(weights.sum())
-    return torch.stack(sums), torch.stack(counts)
+    spans = _weights_of(mask, span)
+    # 0 * NaN is NaN, in the gradient too: what does not count is taken out, not multiplied.
+    losses = losses.masked_fill(sum(spans) == 0, 0.0)
+    sums = torch.stack([(losses * weights).sum() for weights in spans])
+    return sums, torch.stack([weights.sum() for weights in spans])
 
 
 def _report(

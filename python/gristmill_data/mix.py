@@ -39,7 +39,7 @@ DIRECTIONS = ("up", "down", "left", "right")
 UNKNOWN_MOVE = 255
 
 #: Fields that not all pools have: type, items of a row, value where it is not known.
-_OPTIONAL = {
+_OPTIONAL: dict[str, tuple[Any, tuple[int, ...], Any]] = {
     "move_dir": (np.uint8, (), UNKNOWN_MOVE),
     "legal": (np.bool_, (4,), False),
     "branch_evs": (np.float32, (4,), 0.0),
@@ -87,7 +87,7 @@ class PoolMix:
             new = [name for name in pool.valuation_names.values()]
             self.valuation_names += [name for name in new if name not in self.valuation_names]
         wide = self.pools if embeddings else []
-        widths = {pool.embedding_width for pool in wide} - {None}
+        widths = {width for pool in wide if (width := pool.embedding_width) is not None}
         if len(widths) > 1:
             raise ValueError(f"embeddings of different widths: {sorted(widths)}")
         self._width = widths.pop() if widths else None
@@ -120,7 +120,7 @@ class PoolMix:
         return batch
 
     def _empty(self, size: int) -> dict[str, np.ndarray]:
-        batch = {
+        batch: dict[str, np.ndarray] = {
             "pool": np.zeros(size, np.int64),
             "run_id": np.zeros(size, np.uint64),
             "step_index": np.zeros(size, np.int64),

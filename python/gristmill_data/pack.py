@@ -36,7 +36,9 @@ STEP_ROW_DTYPE = np.dtype(
 assert STEP_ROW_DTYPE.itemsize == 48
 
 #: The same row without padding, 46 bytes.
-PACKED_STEP_ROW_DTYPE = np.dtype([(name, STEP_ROW_DTYPE[name]) for name in STEP_ROW_DTYPE.names])
+PACKED_STEP_ROW_DTYPE = np.dtype(
+    [(name, STEP_ROW_DTYPE[name]) for name in STEP_ROW_DTYPE.names or ()]
+)
 assert PACKED_STEP_ROW_DTYPE.itemsize == 46
 
 

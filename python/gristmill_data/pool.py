@@ -237,9 +237,7 @@ class Pool:
             raise ValueError(f"{self.metadata.path}: {counts} (try: check=False)")
 
 
-def epoch(
-    numbers: np.ndarray, batch_size: int, seed: int, drop_last: bool
-) -> Iterator[np.ndarray]:
+def epoch(numbers: np.ndarray, batch_size: int, seed: int, drop_last: bool) -> Iterator[np.ndarray]:
     """All numbers once in the random order of `seed`, `batch_size` at a time."""
     if batch_size < 1:
         raise ValueError("batch_size must be at least 1")

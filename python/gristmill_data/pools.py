@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,12 +76,12 @@ class LegacyPool(Pool):
         if not (_has(dtype, "board") or _has(dtype, "exps")):
             raise ValueError(f"no rows of game steps, which have board or exps, but {dtype}")
         stored = _checked(dtype)
-        added = [] if _has(dtype, "run_id") else [("run_id", np.uint64)]
+        added: list[Any] = [] if _has(dtype, "run_id") else [("run_id", np.uint64)]
         if _step_name(dtype) is None:
             added.append(("step_index", np.uint32))
         #: The fields that are not stored.
         self.added_fields = tuple(name for name, _ in added)
-        return np.dtype(added + [(name, stored[name]) for name in stored.names])
+        return np.dtype(added + [(name, stored[name]) for name in stored.names or ()])
 
     def _column(self, name: str, rows: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         if name not in self.added_fields:

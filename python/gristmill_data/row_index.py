@@ -14,9 +14,7 @@ class RowIndex:
 
     def __init__(self, run_ids: np.ndarray, steps: np.ndarray) -> None:
         #: The runs that have rows, and how many.
-        self.runs, run_of, self.counts = np.unique(
-            run_ids, return_inverse=True, return_counts=True
-        )
+        self.runs, run_of, self.counts = np.unique(run_ids, return_inverse=True, return_counts=True)
         keys = run_of.astype(np.uint64) << _STEP_BITS | steps
         self._order = np.argsort(keys, kind="stable")
         self._keys = keys[self._order]

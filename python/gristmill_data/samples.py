@@ -7,6 +7,7 @@ python -m gristmill_data.samples PREFIX_tokens --seq-length S --show I
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -22,7 +23,7 @@ from .publish import check_target, publish, staging_for
 from .tokenizer import HarmonyIds
 
 #: The keys of a sample, in their order.
-KEYS = {
+KEYS: dict[str, np.dtype[Any]] = {
     "tokens": np.dtype("<i8"),
     "labels": np.dtype("<i8"),
     "loss_mask": np.dtype("<f4"),
@@ -177,9 +178,8 @@ def write(dataset: Any, path: Path, overwrite: bool) -> None:
             for part in parts.values():
                 # With a fixed date, the same samples are the same bytes.
                 with archive.open(zipfile.ZipInfo(part.name), "w", force_zip64=True) as member:
-                    with open(part, "rb") as file:
-                        while block := file.read(1 << 20):
-                            member.write(block)
+                    with open(part, "rb") as written:
+                        shutil.copyfileobj(written, member, 1 << 20)
                 part.unlink()
         publish(whole, path, overwrite)
     made = f"{shape[0]} samples of {shape[1]} tokens"

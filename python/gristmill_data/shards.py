@@ -53,7 +53,7 @@ def open_embeddings(
     if len(files) != len(shards):
         counts = f"{len(files)} embeddings-*.npy for {len(shards)} shards of steps"
         raise ValueError(f"{directory}: {counts}")
-    opened = []
+    opened: list[np.ndarray] = []
     for file, path, shard in zip(files, paths, shards):
         if None not in (_number(path), _number(file)) and _number(path) != _number(file):
             raise ValueError(f"{file}: there is no {path.name.replace('steps', 'embeddings', 1)}")

@@ -80,9 +80,7 @@ class Root(unittest.TestCase):
         return written
 
     def files(self):
-        return {
-            path: path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file()
-        }
+        return {path: path.read_bytes() for path in sorted(self.root.rglob("*")) if path.is_file()}
 
     def assert_fails(self, code, message, *words, **options):
         outcome = run(*words, **options)

@@ -1,12 +1,15 @@
 """Index caches that Megatron itself wrote, against the data that they lie beside."""
 
 import json
+import tempfile
 import unittest
+from pathlib import Path
+from unittest import mock
 
 import numpy as np
 from support import DATA, needs_data
 
-from gristmill_data import Triple
+from gristmill_data import Triple, index_cache
 from gristmill_data.index_cache import Expected, StaleCacheError, check_cache
 
 
@@ -70,6 +73,50 @@ class RealCachesTest(unittest.TestCase):
             expected |= {"drop_last": drop or case["split"] != "valid"}
             base = description.name.removesuffix("-description.txt")
             check_cache(description.parent, base, Expected(**expected))
+
+
+class EpochsTest(unittest.TestCase):
+    """Caches of these tests: 5 documents of 8 tokens, in 3 epochs of 120 tokens, samples of 4."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.folder = directory.name
+        lengths = np.full(5, 8, np.int32)
+        # 2 epochs have 79 // 4 = 19 samples; an epoch has 9, of which 7 are 80 %.
+        self.apart, self.one = (
+            Expected(lengths, None, 3, 40, 4, 1, True, count, "text") for count in (25, 26)
+        )
+
+    def check(self, expected, documents, shuffle):
+        starts = np.arange(30) * 4
+        samples = np.stack([starts // 8, starts % 8], axis=1)
+        for ending, array in (("document", documents), ("sample", samples), ("shuffle", shuffle)):
+            np.save(f"{self.folder}/x-{ending}_index.npy", np.asarray(array, np.int32))
+        (Path(self.folder) / "x-description.txt").write_text("text")
+        check_cache(self.folder, "x", expected)
+
+    def test_the_last_epoch_is_apart_if_less_than_80_percent_of_it_are_wanted(self):
+        self.assertEqual((self.apart.before_last_epoch, self.one.before_last_epoch), (19, None))
+        random = np.random.default_rng(0)
+        once, twice = np.arange(5), np.tile(np.arange(5), 2)
+        for _ in range(20):
+            documents = [*random.permutation(twice), *random.permutation(once)]
+            shuffle = [*random.permutation(19), *(19 + random.permutation(10))]
+            self.check(self.apart, documents, shuffle)
+            self.check(self.one, documents, shuffle)
+            mixed = [*documents[10:], *documents[:10]]
+            if sorted(mixed[10:]) != list(once):
+                self.check(self.one, mixed, shuffle)
+                with self.assertRaisesRegex(StaleCacheError, "it draws document"):
+                    self.check(self.apart, mixed, shuffle)
+            self.check(self.one, documents, shuffle[::-1])
+            with self.assertRaisesRegex(StaleCacheError, "shuffle is not one of these"):
+                self.check(self.apart, documents, shuffle[::-1])
+
+    def test_in_chunks(self):
+        with mock.patch.object(index_cache, "_CHUNK", 3):
+            self.test_the_last_epoch_is_apart_if_less_than_80_percent_of_it_are_wanted()
 
 
 if __name__ == "__main__":

@@ -204,8 +204,8 @@ class SelfPlayTest(Folder):
         with self.assertRaisesRegex(KeyError, f"no row of run {2**53 + 3}, step 4000"):
             pool.find([2**53 + 3], [4000])
         # Run 5 would stand where 2^53 + 3 does.
-        step = int(stored["step_idx"][stored["run_id"] == 2**53 + 3][0])
-        for run, step in ((5, step), (2**64 - 1, step), (LARGE[0], 2**32 + step)):
+        known = int(stored["step_idx"][stored["run_id"] == 2**53 + 3][0])
+        for run, step in ((5, known), (2**64 - 1, known), (LARGE[2], 2**32 + known)):
             with self.assertRaisesRegex(KeyError, f"no row of run {run}, step {step}"):
                 pool.find([run], [step])
         for ids in ([-1], [1.5]):

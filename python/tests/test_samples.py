@@ -1,6 +1,8 @@
 """`python -m gristmill_data.samples` against the samples and caches of vpMoE's own class, and as a
 command: what it refuses, and with which exit code."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -37,16 +39,28 @@ class InDirectory(unittest.TestCase):
         self.path = Path(directory.name)
         write_triple("shard_00", plain_sequences([20, 30, 40]))
 
-    def run_here(self, *arguments):
-        """In this process."""
-        with mock.patch.object(sys, "argv", ["samples", *map(str, arguments)]):
-            with mock.patch("sys.stderr"):
-                samples.main()
+    def outcome(self, *arguments):
+        """In this process: the exit code, stdout and stderr."""
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            mock.patch.object(sys, "argv", ["samples", *map(str, arguments)]),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = cli.outcome("gristmill_data.samples", samples.main)
+        return code, out.getvalue(), err.getvalue()
 
-    def start(self, *arguments, **more):
-        package = Path(samples.__file__).parents[1]
-        command = [sys.executable, "-m", "gristmill_data.samples", *map(str, arguments)]
-        environment = os.environ | {"PYTHONPATH": f"{package}:{package / 'tests'}"}
+    def run_here(self, *arguments):
+        code, _, err = self.outcome(*arguments)
+        self.assertEqual(code, 0, err)
+
+    def start(self, *arguments, before="", **more):
+        """As a process; `before` is run first."""
+        code = f"{before}\nfrom gristmill_data import cli, samples\n"
+        code += "cli.run('gristmill_data.samples', samples.main)"
+        how = ["-c", code] if before else ["-m", "gristmill_data.samples"]
+        command = [sys.executable, *how, *map(str, arguments)]
+        environment = os.environ | {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, env=environment, **{**pipes, **more})
 
@@ -119,7 +133,7 @@ class OutputTest(InDirectory):
         self.run_here(*arguments, "-o", "a.npz")
         arrays = np.load("a.npz")
         for index in (0, 1, -1):
-            code, out, err = self.run_apart(*arguments, "--show", index)
+            code, out, err = self.outcome(*arguments, "--show", index)
             self.assertEqual((code, err), (0, ""))
             self.assertIn(f"sample {index % 2} of 2, 60 tokens\n", out)
             cut, runs = out.split("cut from\n")[1].split("labels\n", 1)
@@ -139,7 +153,7 @@ class OutputTest(InDirectory):
         arguments = ("shard_00_tokens", "--seq-length", 16, "--cache", "caches", "-o", "a.npz")
         self.run_here(*arguments)
         write_triple("shard_00", plain_sequences([20, 30, 47]))
-        code, _, err = self.run_apart(*arguments, "--overwrite")
+        code, _, err = self.outcome(*arguments, "--overwrite")
         self.assertEqual(code, 1)
         self.assertRegex(
             err,
@@ -153,7 +167,7 @@ class OutputTest(InDirectory):
 
 class CommandTest(InDirectory):
     def assert_fails(self, code, cause, *arguments):
-        found, out, err = self.run_apart(*arguments)
+        found, out, err = self.outcome(*arguments)
         self.assertEqual((found, out), (code, ""), err)
         self.assertRegex(err, f"^gristmill_data.samples: .*{cause}.*\n$")
         self.assertEqual(err.count("\n"), 1)
@@ -209,76 +223,55 @@ class CommandTest(InDirectory):
         good = ("shard_00_tokens", "--seq-length", 16)
         with open("/dev/full", "w") as full:
             code, _, err = self.run_apart(*good, "--show", 0, stdout=full)
-        self.assertEqual(
-            (code, err), (75, "gristmill_data.samples: stdout: No space left on device\n")
-        )
-        # No more than 1 KB may be written to a file.
-        limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))"
-        code = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                f"{limit}\nfrom gristmill_data import cli, samples\n"
-                "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-                "cli.run('gristmill_data.samples', samples.main)",
-                *map(str, good),
-                "--num-samples",
-                "100",
-                "-o",
-                "a.npz",
-            ],
-            env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
-            capture_output=True,
-            text=True,
-        )
-        self.assertEqual(
-            (code.returncode, code.stderr), (75, "gristmill_data.samples: a.npz: File too large\n")
-        )
+        cause = "stdout: No space left on device"
+        self.assertEqual((code, err), (75, f"gristmill_data.samples: {cause}\n"))
+        limit = "import resource, signal\nsignal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))"
+        code, _, err = self.run_apart(*good, "--num-samples", 100, "-o", "a.npz", before=limit)
+        self.assertEqual((code, err), (75, "gristmill_data.samples: a.npz: File too large\n"))
         self.assertEqual(self.left(), [])
 
     @needs_megatron
-    def test_a_closed_pipe_and_a_signal(self):
-        good = ("shard_00_tokens", "--seq-length", 16)
+    def test_a_closed_pipe(self):
         read, write = os.pipe()
         os.close(read)
-        code, _, err = self.run_apart(*good, "--show", 0, stdout=write)
+        arguments = ("shard_00_tokens", "--seq-length", 16, "--show", 0)
+        code, _, err = self.run_apart(*arguments, stdout=write)
         os.close(write)
         self.assertEqual((code, err), (-signal.SIGPIPE, ""))
-        # Told to stop while it writes: it stands still in front of the first sample.
-        hold = (
-            "import sys, signal\nfrom gristmill_data import cli, megatron, samples\n"
-            "def hold(self, index):\n    print('here', flush=True)\n    signal.pause()\n"
-            "megatron.SynthKDDataset.__getitem__ = hold\n"
-            "cli.run('gristmill_data.samples', samples.main)"
-        )
-        for number in (signal.SIGTERM, signal.SIGINT):
-            process = subprocess.Popen(
-                [sys.executable, "-c", hold, *map(str, good), "-o", "a.npz"],
-                env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            self.assertEqual(process.stdout.readline(), "here\n")
-            self.assertEqual(len(self.left()), 1)
-            process.send_signal(number)
-            self.assertEqual(process.communicate(), ("", ""))
-            self.assertEqual(process.returncode, -number)
-            self.assertEqual(self.left(), [])
-        # Killed, it leaves its files; the next run removes them.
-        process = subprocess.Popen(
-            [sys.executable, "-c", hold, *map(str, good), "-o", "a.npz"],
-            env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+
+    #: A dataset that says when its first sample is asked for, and gives none.
+    HOLD = """
+import signal
+from gristmill_data import megatron
+def hold(self, index):
+    print("here", flush=True)
+    signal.pause()
+megatron.SynthKDDataset.__getitem__ = hold
+"""
+
+    @needs_megatron
+    def test_one_that_is_stopped_leaves_nothing(self):
+        arguments = ("shard_00_tokens", "--seq-length", 16, "-o", "a.npz")
+        process = self.start(*arguments, before=self.HOLD)
         self.assertEqual(process.stdout.readline(), "here\n")
-        # Those of a run that lives stay.
-        self.run_here(*good, "-o", "b.npz")
+        self.assertEqual(len(self.left()), 1)
+        process.terminate()
+        self.assertEqual(process.communicate(), ("", ""))
+        self.assertEqual(process.returncode, -signal.SIGTERM)
+        self.assertEqual(self.left(), [])
+
+    @needs_megatron
+    def test_what_a_killed_one_left_is_removed_by_the_next(self):
+        arguments = ("shard_00_tokens", "--seq-length", 16, "-o")
+        process = self.start(*arguments, "a.npz", before=self.HOLD)
+        self.assertEqual(process.stdout.readline(), "here\n")
+        # Of one that lives, nothing is removed.
+        self.run_here(*arguments, "b.npz")
         self.assertEqual(len(self.left()), 2)
         process.kill()
         process.communicate()
-        self.run_here(*good, "-o", "c.npz")
+        self.run_here(*arguments, "c.npz")
         self.assertEqual(self.left(), ["b.npz", "c.npz"])
 
     def test_help(self):
@@ -294,21 +287,15 @@ class CommandTest(InDirectory):
         self.assertIn(cli.EXIT_CODES, long)
 
     def test_what_is_not_installed_is_said(self):
+        arguments = ("shard_00_tokens", "--seq-length", 16, "--show", 0)
         for module, extra in (("torch", "torch"), ("megatron.core.datasets", "megatron")):
             if extra == "megatron" and not torch:
                 continue
-            code = f"import sys; sys.modules['{module}'] = None\n"
-            code += "from gristmill_data import cli, samples\n"
-            code += "cli.run('gristmill_data.samples', samples.main)"
-            done = subprocess.run(
-                [sys.executable, "-c", code, "shard_00_tokens", "--seq-length", "16", "--show=0"],
-                env=os.environ | {"PYTHONPATH": ":".join(sys.path)},
-                capture_output=True,
-                text=True,
-            )
-            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            without = f"import sys; sys.modules['{module}'] = None"
+            code, out, err = self.run_apart(*arguments, before=without)
+            self.assertEqual((code, out), (2, ""))
             cause = rf"{module}\S* is not installed \(try: pip install '\S+\[{extra}\]'\)"
-            self.assertRegex(done.stderr, f"^gristmill_data.samples: {cause}\n$")
+            self.assertRegex(err, f"^gristmill_data.samples: {cause}\n$")
 
 
 if __name__ == "__main__":

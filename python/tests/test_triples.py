@@ -296,6 +296,12 @@ class FaultsTest(InDirectory):
             with self.assertRaisesRegex(TripleError, cause):
                 Triple(self.prefix, check_contents=False)[3]
 
+    def test_a_supervised_span_that_no_channel_has(self):
+        spans, masks = self.values(2), self.values(1)
+        spans[3][7], masks[3][7] = 3, 1
+        self.write(lossmask=(masks, "u1"), span=(spans, "u1"))
+        self.assert_refused("position 7 is 3, not 0, 1 or 2", "span.bin", 3)
+
     def test_mask_1_with_span_0_and_the_other_way(self):
         spans = self.values(2)
         spans[1][:] = 0
