@@ -1,6 +1,6 @@
 //! ds-diff: two datasets in, what differs out.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -89,7 +89,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     }
 }
 
-fn open(path: &PathBuf) -> Result<Reader> {
-    let input = InputArgs { files: vec![path.clone()], ..InputArgs::default() };
+fn open(path: &Path) -> Result<Reader> {
+    let input = InputArgs { files: vec![path.to_path_buf()], ..InputArgs::default() };
     dataset::open(&input, Request::Any)
 }
