@@ -206,7 +206,9 @@ impl Comparison {
         let place = UInt64Array::from(vec![own.row as u64]);
         let whole = is_shown.then(|| take_record_batch(&own.batch, &place)).transpose()?;
         let whole = whole.map(|batch| Box::new((batch, begins)));
-        let own = Waiter { number: own.number, key, hashes, whole, id: id.map(Box::from) };
+        let is_named = partner.is_some() || self.waiting[side].keeps_whole();
+        let id = id.filter(|_| is_named).map(Box::from);
+        let own = Waiter { number: own.number, key, hashes, whole, id };
         self.sides[side].advance(1);
         let Some(partner) = partner else {
             self.waiting[side].push(own);
@@ -214,7 +216,7 @@ impl Comparison {
         };
         let [a, b] = if side == 0 { [own, partner] } else { [partner, own] };
         self.changed(&a, &b)?;
-        self.partners([a.number, b.number], a.id.map(String::from))
+        self.partners([a.number, b.number], a.id.or(b.id).map(String::from))
     }
 
     /// Two records are partners: in order, or one of them has moved.
@@ -269,7 +271,8 @@ impl Comparison {
     fn changed(&mut self, a: &Waiter, b: &Waiter) -> Result<()> {
         let record = self.found.record;
         let pair = (a.hashes, b.hashes);
-        let (numbers, id) = ([a.number, b.number], a.id.as_deref().map(str::to_string));
+        let id = a.id.as_deref().or(b.id.as_deref()).map(str::to_string);
+        let numbers = [a.number, b.number];
         match (a.whole.as_deref(), b.whole.as_deref()) {
             (Some((x, x_begins)), Some((y, y_begins))) => {
                 let (x, y) = (Rows::of(record, x)?, Rows::of(record, y)?);

@@ -1,13 +1,13 @@
 //! Records of one side whose partner has not come yet.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::RecordBatch;
 
 use super::parts::PARTS;
 
-/// The most records of one side that wait; some 100 bytes each.
-pub(super) const WINDOW: usize = 1 << 19;
+/// The most records of one side that wait; some 150 bytes each.
+pub(super) const WINDOW: usize = 1 << 18;
 /// How many of them are kept whole, so that a difference can be shown.
 const WHOLE: usize = 64;
 
@@ -18,15 +18,15 @@ pub(super) struct Waiter {
     pub hashes: [u64; PARTS],
     /// A batch of this record alone and its border, if few wait.
     pub whole: Option<Box<(RecordBatch, u8)>>,
+    /// Its id, if few wait.
     pub id: Option<Box<str>>,
 }
 
 #[derive(Default)]
 pub(super) struct Waiting {
     by_number: BTreeMap<u64, Waiter>,
-    /// The numbers of the records with a key, in their order.
-    by_key: HashMap<u128, VecDeque<u64>>,
-    whole: usize,
+    /// Their keys and numbers.
+    by_key: BTreeSet<(u128, u64)>,
 }
 
 impl Waiting {
@@ -36,40 +36,24 @@ impl Waiting {
 
     /// Whether the next record that comes is kept whole.
     pub fn keeps_whole(&self) -> bool {
-        self.whole < WHOLE
+        self.len() < WHOLE
     }
 
     pub fn push(&mut self, waiter: Waiter) {
-        self.whole += usize::from(waiter.whole.is_some());
-        self.by_key.entry(waiter.key).or_default().push_back(waiter.number);
+        self.by_key.insert((waiter.key, waiter.number));
         self.by_number.insert(waiter.number, waiter);
     }
 
     /// Takes the first record with a key.
     pub fn take(&mut self, key: u128) -> Option<Waiter> {
-        let numbers = self.by_key.get_mut(&key)?;
-        let number = numbers.pop_front();
-        if numbers.is_empty() {
-            self.by_key.remove(&key);
-        }
-        self.take_out(number?)
+        let (_, number) = *self.by_key.range((key, 0)..=(key, u64::MAX)).next()?;
+        self.take_number(number)
     }
 
     /// Takes the record of a number.
     pub fn take_number(&mut self, number: u64) -> Option<Waiter> {
-        let key = self.by_number.get(&number)?.key;
-        if let Some(numbers) = self.by_key.get_mut(&key) {
-            numbers.retain(|other| *other != number);
-            if numbers.is_empty() {
-                self.by_key.remove(&key);
-            }
-        }
-        self.take_out(number)
-    }
-
-    fn take_out(&mut self, number: u64) -> Option<Waiter> {
         let waiter = self.by_number.remove(&number)?;
-        self.whole -= usize::from(waiter.whole.is_some());
+        self.by_key.remove(&(waiter.key, number));
         Some(waiter)
     }
 

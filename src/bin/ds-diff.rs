@@ -57,7 +57,7 @@ Examples:
 
 In: two datasets or streams of records of one type.
 Out: the counts and the first differences, or one object {same, a, b, differences, first}; with -q
-nothing. Without ids the partner of a record is searched for among 524,288 records.
+nothing. Without ids the partner of a record is searched for among 262,144 records.
 Exit codes: 0 the same, 1 different or bad data, 2 usage or a missing input, 75 not now (I/O error,
 input cut short).";
 
