@@ -344,6 +344,9 @@ pub trait RecordSource: Send {
         most: u64,
     ) -> Result<Option<Batch>>;
 
+    /// See [`DatasetReader::encoding`]; of a file or stream its own.
+    fn encoding(&self) -> String;
+
     /// Records that earlier filters have dropped, as far as known by now.
     fn rejected(&self) -> u64 {
         0
@@ -404,6 +407,11 @@ pub trait DatasetReader: Send {
     /// Counts the records of a dataset that only states how many it has.
     fn count(&mut self) -> Result<()> {
         Ok(())
+    }
+
+    /// How values are stored, where the format leaves a choice: for people who compare datasets.
+    fn encoding(&self) -> String {
+        String::new()
     }
 
     /// Notes for people: what is on disk and not in the records.
