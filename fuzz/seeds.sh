@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the good inputs of fuzz/corpus with the filters on PATH: fuzz/seeds.sh. Inputs that once were
+# Makes the good inputs of fuzz/corpus with the filters on PATH, and pyarrow in the
+# Python of GRISTMILL_PYTHON: fuzz/seeds.sh. Inputs that once were
 # findings (finding-*) stay.
 set -euo pipefail
 corpus=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/corpus
@@ -85,6 +86,27 @@ seed checked t.ndjson t.ndjson; seed checked d.ndjson d.ndjson; seed checked c.p
 gzip -9n <c.ndjson >c.gz; zstd -q -19 c.ndjson -o c.zst; seed packed c.gz c.gz; seed packed c.zst c.zst
 gzip -9n <c.arrows >ca.gz; zstd -q -19 t.arrows -o ta.zst; seed packed ca.gz ca.gz; seed packed ta.zst ta.zst
 cat c.gz c.gz >cc.gz; seed packed cc.gz cc.gz
+
+cat >s.ndjson <<'END'
+{"synth_id":"s1","language":"en","exercise":"qa","model":"m","query":"Q?","query_seed_url":"u","query_seed_text":"text","constraints":"none","seed_license":null,"synthetic_reasoning":"R é","synthetic_answer":"A 🌾","words":3}
+{"synth_id":"s2","query":"Q","synthetic_reasoning":"","synthetic_answer":"A","words":null}
+END
+echo '{"query":["q",1.5,{"a":null}],"synthetic_reasoning":1e22,"synthetic_answer":true}' >odd.ndjson
+seed synth s.ndjson s.ndjson; seed synth odd.ndjson odd.ndjson
+cat >plan.json <<'END'
+{"schema_version":"gristmill_plan_v1","id":"0123456789ab","product":"kd-root","script":"scripts/synth-kd.sh","options":["--x"],"directory":"/d","input":"in","glob":null,"root":"/r","build":{"version":"0.1.0","git_sha":null,"git_dirty":null},"limits":{"rows":9,"rows_per_source":null,"tokens":null},"sizing":{"tasks":2},"task_bytes":5,"input_manifest":null,"sources":[{"name":"a","path":"a.parquet","identity":{"rows":9},"rows":9,"tokens":null,"cuts":[0,4,9]}]}
+END
+printf 'ds-plan run /r 0123456789ab a.part-00000-of-00002\nds-plan run /r 0123456789ab a.part-00001-of-00002\n' >list
+archive plan plan plan.json list
+"${GRISTMILL_PYTHON:-python3}" - <<'END'
+import pyarrow as pa, pyarrow.json, pyarrow.parquet
+rows = pyarrow.json.read_json("s.ndjson")
+pyarrow.parquet.write_table(rows, "s.parquet")
+nested = pa.table({"query": [{"a": [1, None]}], "synthetic_reasoning": [2.5], "synthetic_answer": [b"x"]})
+with pa.ipc.new_stream("s.arrows", nested.schema) as out:
+    out.write_table(nested)
+END
+seed synth s.parquet s.parquet; seed synth s.arrows s.arrows
 
 mmidx-write -q --prefix p k.arrows >/dev/null
 archive triple masked p_{tokens,lossmask,span}.{idx,bin} p_ids.parquet p.part.json

@@ -48,6 +48,38 @@ run() {
     return "$code"
 }
 
+# side_by_side JOBS COMMAND ARGUMENTS...: runs the command with each of the arguments, so many at a time,
+# until one fails. Into: failed, the code of the first that did, or 0. Each has `threads` processors.
+# shellcheck disable=SC2034
+side_by_side() {
+    local most=$1 command=$2 running=0 argument
+    shift 2
+    ((most < $#)) && threads=1 || threads=$(((most + $# - 1) / $#))
+    failed=0
+    for argument; do
+        ((running < most)) || reap
+        ((failed == 0)) || break
+        "$command" "$argument" &
+        running=$((running + 1))
+    done
+    while ((running)); do reap; done
+}
+reap() {
+    local code=0
+    wait -n || code=$?
+    ((code == 0 || failed)) || failed=$code
+    running=$((running - 1))
+}
+
+# first_cause CODES...: the first failure that is not the loss of a reader (SIGPIPE, 141) or writer (75).
+first_cause() {
+    local code
+    for code; do
+        ((code == 0 || code == 75 || code == 141)) || return "$code"
+    done
+    return 75
+}
+
 # closing_check PATH ARGUMENTS...: prints what ds-check finds, and fails as it does.
 closing_check() {
     local show=never

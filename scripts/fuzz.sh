@@ -27,7 +27,7 @@ mib() { echo "$((($1 + 1048575) / 1048576))"; }
 # The versions are those of the filters.
 cp Cargo.lock fuzz/Cargo.lock
 # Without a sanitizer: nearly no code here is unsafe, and memory is counted by the targets.
-cargo +nightly fuzz build --sanitizer none -O
+cargo +nightly fuzz build --sanitizer none -O --codegen-units 4
 programs=${CARGO_TARGET_DIR:-fuzz/target}/$(rustc +nightly -vV | sed -n 's/^host: //p')/release
 
 TMPDIR=$(mktemp -d)

@@ -6,12 +6,17 @@ set -euo pipefail
 usage() {
     cat <<'EOT'
 Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
+       scripts/synth-kd.sh RAW_DIR ROOT --raw [--shards N] [options]
        scripts/synth-kd.sh plan INPUT_DIR ROOT [--tasks N | --rows-per-task N] [options] > TASKS
        scripts/synth-kd.sh status ROOT [TASKS] [--todo]
        scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts] [--no-check]
 
   INPUT_DIR holds manifest.json and synth_harmony_shard_NN.parquet; ROOT receives
   {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and manifest.json.
+
+  With --raw the input is a directory of raw rows, as for scripts/synth-raw.sh, whose options for
+  synth-harmony are taken too; no conversations are written. ROOT then holds what the shards of
+  synth-raw.sh would have given. --max-rows-per-shard counts raw rows, and --max-rows is not taken.
 
   --valid-fraction F        share of the ids that goes to valid (0.001)
   --jobs N, --workers N     shards side by side (all processors)
@@ -59,6 +64,7 @@ esac
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check='' name=- slice=- size=()
+raw='' shards='' convert=()
 positional=()
 while (($#)); do
     case $1 in
@@ -66,15 +72,24 @@ while (($#)); do
     --overwrite) overwrite=1 && shift && continue ;;
     --resume) resume=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
+    --raw) raw=1 && shift && continue ;;
+    --omit-developer | --keep-without-reasoning) convert+=("$1") && shift && continue ;;
     --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | \
-        --tasks | --rows-per-task | --name | --slice)
+        --tasks | --rows-per-task | --name | --slice | --shards | --reasoning-effort | --model-identity | \
+        --knowledge-cutoff | --conversation-start-date | --developer-instructions | --metadata-fields | \
+        --reference)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task)
         [[ $mode == plan ]] || die "$1 is for: synth-kd.sh plan"
         number "$1" "$2" 1 && size=("$1" "$2")
+        ;;
+    --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
+    --reasoning-effort | --model-identity | --knowledge-cutoff | --conversation-start-date | \
+        --developer-instructions | --metadata-fields | --reference)
+        convert+=("$1" "$2")
         ;;
     --name) name=$2 ;;
     --slice) slice=$2 ;;
@@ -92,8 +107,11 @@ done
 ((${#positional[@]} == 2)) || die "INPUT_DIR and ROOT are required; see --help"
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} root=${positional[1]}
+[[ -n $raw || -z $shards${convert[*]} ]] || die "--shards and the options of synth-harmony are for --raw"
+[[ -z $raw || $mode == build ]] || die "--raw is for one machine; try: synth-raw.sh, then $mode"
+[[ -z $raw || -z $max_rows ]] || die "--max-rows is not for --raw; try: --max-rows-per-shard"
 
-need_filters harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check}
+need_filters ${raw:+synth-harmony} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check}
 export GRISTMILL_TO=${GRISTMILL_TO:-arrow}
 
 # run_shard NAME FILE ROWS TOKENS SLICE: one shard, or a slice of it; - is no limit.
@@ -115,17 +133,77 @@ run_shard() {
     fi
     [[ -t 2 ]] || quiet=(-q)
     [[ -z $overwrite$resume ]] || part+=(--overwrite)
-    local status
     harmony-tok "$file" "${limits[@]}" ${no_input_check:+"$no_input_check"} --on-error "$on_error" \
         --jobs "$threads" "${quiet[@]}" |
         span-mask "${empty[@]}" --progress never |
         "${part[@]}" "${source[@]}" "${empty[@]}" --progress never && return 0
-    status=("${PIPESTATUS[@]}")
-    # The cause is the first failure that is not the loss of a reader (SIGPIPE, 141) or writer (75).
-    for code in "${status[@]}"; do
-        ((code == 0 || code == 75 || code == 141)) || return "$code"
+    first_cause "${PIPESTATUS[@]}"
+}
+
+# run_raw_shard INDEX: one shard of raw rows, whose files are those of the same shard of synth-raw.sh.
+run_raw_shard() {
+    set -o pipefail
+    local name source=() quiet=() empty=() file
+    name=$(printf 'shard_%02d' "$1")
+    [[ -z $max_tokens ]] || source+=(--source-max-tokens "$tokens")
+    while IFS= read -r -d '' file; do source+=(--source "$file"); done < <(parquet_of "$1")
+    local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction" --no-input-check)
+    if [[ -n $resume ]] && "${part[@]}" --status "${source[@]}" >/dev/null 2>&1; then
+        return 0
+    fi
+    [[ -t 2 && $shards == 1 ]] || quiet=(-q)
+    [[ -z $overwrite$resume ]] || part+=(--overwrite)
+    # In NDJSON no records are no bytes, as if synth-harmony had died.
+    if [[ $GRISTMILL_TO == ndjson && $(no_conversations "$1") == $'0\n0' ]]; then
+        empty=(--allow-empty)
+    fi
+    conversations "$1" "${quiet[@]}" |
+        harmony-tok "${empty[@]}" --on-error "$on_error" ${max_tokens:+--max-tokens "$tokens"} \
+            --jobs "$threads" -q --progress never |
+        span-mask "${empty[@]}" --progress never |
+        "${part[@]}" "${source[@]}" "${empty[@]}" --progress never && return 0
+    first_cause "${PIPESTATUS[@]}"
+}
+
+# conversations INDEX [-q]: those of a shard of raw rows.
+conversations() {
+    synth-harmony "$input" --shard "$1/$shards" ${max_rows_per_shard:+--limit "$max_rows_per_shard"} \
+        "${convert[@]}" --jobs "$threads" --on-error "$on_error" "${@:2}"
+}
+
+# no_conversations INDEX: 0 and 0 if a shard ends well and has none.
+no_conversations() {
+    conversations "$1" -q 2>/dev/null | head -c 1 | wc -c
+    echo "${PIPESTATUS[0]}"
+}
+
+# parquet_of INDEX: the Parquet files of a shard, as synth-harmony divides them.
+parquet_of() {
+    local files=()
+    mapfile -d '' files < <(find -L "$input" -mindepth 1 -name '.*' -prune -o -type f -name '*.parquet' -print0 |
+        LC_ALL=C sort -z)
+    local each=$((${#files[@]} / shards)) more=$((${#files[@]} % shards))
+    local start=$(($1 * each + ($1 < more ? $1 : more))) count=$((each + ($1 < more)))
+    ((count == 0)) || printf '%s\0' "${files[@]:start:count}"
+}
+
+# build_raw: all shards of raw rows.
+build_raw() {
+    [[ -d $input ]] || die "$input: no such directory"
+    [[ -z $(ls -A "$root" 2>/dev/null) || -n $overwrite || -n $resume ]] ||
+        die "$root is not empty; try: --resume, or --overwrite"
+    rm -f "$root/manifest.json"
+    jobs=${jobs:-$(nproc)} shards=${shards:-1}
+    tokens=${max_tokens:+$(((max_tokens + shards - 1) / shards))}
+    local indices=() names=() index
+    for ((index = 0; index < shards; index++)); do
+        indices+=("$index") names+=(--expect "$(printf 'shard_%02d' "$index")")
     done
-    return 75
+    side_by_side "$jobs" run_raw_shard "${indices[@]}"
+    ((failed == 0)) || die "a shard failed; finished ones are kept for --resume" "$failed"
+    run ds-manifest "$root" "${names[@]}" --dataset-dir "$input" --glob '*.parquet' \
+        ${max_tokens:+--max-tokens "$max_tokens"}
+    [[ -z $check ]] || closing_check "$root" --jobs "$jobs" || die "$root has not passed ds-check" $?
 }
 
 # check_options: that the filters take these options; they would say so of every task.
@@ -140,6 +218,11 @@ check_options() {
 if [[ $mode == slice ]]; then
     threads=${jobs:-1}
     run run_shard "$name" "$input" "${max_rows:--}" "${max_tokens:--}" "$slice"
+    exit
+fi
+
+if [[ -n $raw ]]; then
+    build_raw
     exit
 fi
 
@@ -191,23 +274,12 @@ rm -f "$root/manifest.json"
 
 # Shards side by side, and in each as many threads as are left.
 jobs=${jobs:-$(nproc)}
-shards=$((jobs < ${#plan[@]} ? jobs : ${#plan[@]}))
-threads=$(((jobs + shards - 1) / shards))
-failed=0 running=0
-reap() {
-    local code=0
-    wait -n || code=$?
-    ((code == 0 || failed)) || failed=$code
-    running=$((running - 1))
+run_line() {
+    local shard
+    IFS=$'\t' read -ra shard <<<"$1"
+    run_shard "${shard[@]}"
 }
-for line in "${plan[@]}"; do
-    ((running < shards)) || reap
-    ((failed == 0)) || break
-    IFS=$'\t' read -ra shard <<<"$line"
-    run_shard "${shard[@]}" &
-    running=$((running + 1))
-done
-while ((running)); do reap; done
+side_by_side "$jobs" run_line "${plan[@]}"
 ((failed == 0)) || die "a shard failed; finished ones are kept for --resume" "$failed"
 
 run ds-manifest "$root" "${names[@]}" --dataset-dir "$input" --glob "$glob" \

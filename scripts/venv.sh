@@ -41,14 +41,19 @@ if [[ $(cat "$torch_venv/installed.txt" 2>/dev/null) == "$stamp" ]]; then
     exit
 fi
 rm -rf "$torch_venv"
-if python=$(python_with_torch) || { install_torch && python=$(python_with_torch); }; then
-    "$python" -m venv --system-site-packages --without-pip "$torch_venv"
+make_torch_venv() {
+    local python site
+    python=$(python_with_torch) || { install_torch && python=$(python_with_torch); } || return 1
+    "$python" -m venv --system-site-packages --without-pip "$torch_venv" || return 1
     # Without dependencies: the shim loads the dataset classes, which need torch and numpy only.
     "$venv/bin/pip" --python "$torch_venv/bin/python" install --quiet \
-        --disable-pip-version-check --no-deps -r tests/requirements-torch.txt
+        --disable-pip-version-check --no-deps -r tests/requirements-torch.txt || return 1
     site=$("$torch_venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     printf '%s\nimport megatron_shim\n' "$shim" >"$site/megatron_shim.pth"
     echo "$stamp" >"$torch_venv/installed.txt"
-else
-    echo "scripts/venv.sh: no torch: the tests that need it are skipped (apt-get install python3-torch)" >&2
+}
+if ! make_torch_venv; then
+    rm -rf "$torch_venv"
+    echo "scripts/venv.sh: no torch, or no megatron-core for its Python: the tests that need them" \
+        "are skipped (try: apt-get install python3-torch)" >&2
 fi

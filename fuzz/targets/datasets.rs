@@ -13,6 +13,7 @@ use gristmill::format::metadata_db::DatabaseReader;
 use gristmill::format::mmidx::MmidxIndex;
 use gristmill::format::npy::{ArrayHeader, Integers, Mapped};
 use gristmill::format::parquet::compare_inputs;
+use gristmill::plan::{Plan, TaskList};
 use gristmill::stream::Request;
 
 use super::place::Place;
@@ -96,6 +97,17 @@ pub fn npy(place: &mut Place, bytes: &[u8]) -> Result<()> {
         integers.read_row(0, &mut row);
     }
     Ok(())
+}
+
+/// A plan and a list of its tasks.
+pub fn plan(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let root = place.files("plan", &["tasks/plan.json", "list"], bytes);
+    let plan = Plan::read(&root)?;
+    for task in plan.tasks().take(MOST_VALUES) {
+        one_line(&format!("{:?} {}", task.name(), task.slice()));
+    }
+    let list = TaskList::read(&root.join("list"), &plan)?;
+    list.check_whole(&root.join("list"), &plan).and(plan.check_build())
 }
 
 pub fn triple(place: &mut Place, bytes: &[u8]) -> Result<()> {

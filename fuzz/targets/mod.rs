@@ -20,7 +20,7 @@ use place::Place;
 pub type Target = fn(&mut Place, &[u8]) -> Result<()>;
 
 /// Each target with the name of its corpus. These use most of the library.
-pub const READERS: [(&str, Target); 13] = [
+pub const READERS: [(&str, Target); 14] = [
     ("tokens", records::tokens),
     ("conversations", records::conversations),
     ("games", records::games),
@@ -28,6 +28,7 @@ pub const READERS: [(&str, Target); 13] = [
     ("any", records::any),
     ("parquet", records::parquet),
     ("packed", records::packed),
+    ("synth", records::synth),
     ("checked", records::checked),
     ("triple", datasets::triple),
     ("kd_root", datasets::kd_root),
@@ -38,9 +39,10 @@ pub const READERS: [(&str, Target); 13] = [
 
 /// These use little of it, and run several times as often in a program without the rest: libFuzzer
 /// looks at every branch of the program after each run.
-pub const PARTS: [(&str, Target); 9] = [
+pub const PARTS: [(&str, Target); 10] = [
     ("idx", datasets::idx),
     ("npy", datasets::npy),
+    ("plan", datasets::plan),
     ("database", datasets::database),
     ("csv", sources::csv),
     ("arc", sources::arc),

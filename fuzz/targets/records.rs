@@ -10,8 +10,11 @@ use gristmill::game2048::Game;
 use gristmill::harmony::{Alignment, Policy, Renderer, Spans};
 use gristmill::puzzle::grids;
 use gristmill::record::game::Games;
-use gristmill::record::{CONVERSATION, GAME, PUZZLE, RecordType, TOKENS};
-use gristmill::stage::{Masking, decode, render};
+use gristmill::record::raw_synth::METADATA_FIELDS;
+use gristmill::record::{CONVERSATION, GAME, PUZZLE, RAW_SYNTH, RecordType, TOKENS};
+use gristmill::stage::{
+    Masking, ReasoningEffort, Reference, SynthHarmony, SynthSettings, decode, render,
+};
 use gristmill::stream::{Reader, Request, Writer, open_bytes};
 
 use super::place::Place;
@@ -86,6 +89,25 @@ pub fn packed(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let read = io::copy(&mut inside.take(1 << 26), &mut io::sink());
     read.map_err(|error| Error::io(path.as_path(), &error))?;
     copy(Reader::open(&input(path), Request::Any), &mut Ok)
+}
+
+/// Raw rows of SYNTH, of any types, into conversations.
+pub fn synth(place: &mut Place, bytes: &[u8]) -> Result<()> {
+    let settings = SynthSettings {
+        model_identity: "M".to_string(),
+        reasoning_effort: ReasoningEffort::High,
+        conversation_start_date: "2026-01-01".to_string(),
+        knowledge_cutoff: "2024-06".to_string(),
+        developer_instructions: None,
+        metadata_fields: METADATA_FIELDS.map(str::to_string).to_vec(),
+        keep_without_reasoning: bytes.len().is_multiple_of(2),
+        reference: Reference::Append,
+    };
+    let schema = settings.wanted_columns();
+    let wanted = Wanted { schema, parquet: true, any_types: true, ..Wanted::records(&RAW_SYNTH) };
+    let harmony = SynthHarmony::new(settings);
+    let reader = Reader::open(&input(place.file("in", bytes)), wanted);
+    copy(reader, &mut |batch| harmony.convert(batch))
 }
 
 /// Files and streams as ds-check reads them.

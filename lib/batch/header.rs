@@ -20,6 +20,7 @@ const PARAMETERS: &str = "gristmill.parameters";
 const PROVENANCE: &str = "gristmill.provenance";
 const REJECTED: &str = "gristmill.rejected";
 const SKIPPED: &str = "gristmill.skipped";
+const COUNTS: &str = "gristmill.counts";
 
 /// Record type, the parameters that matter downstream, and the chain of filters so far.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -132,6 +133,24 @@ impl Header {
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.parameters.insert(name.to_string(), value.into());
     }
+}
+
+impl Counts {
+    /// The counts in the metadata of a file's schema, if there are any.
+    pub fn of(schema: &Schema) -> Result<Option<Counts>> {
+        let counts = schema.metadata().get(COUNTS).map(|text| serde_json::from_str(text));
+        counts.transpose().map_err(|e| Error::data(format!("schema metadata {COUNTS}: {e}")))
+    }
+}
+
+/// A header, and what became of the records, as the metadata of a file, sorted by their keys.
+pub fn file_metadata(header: &Header, counts: &Counts) -> Vec<(String, String)> {
+    let schema = header.put_into(&Schema::empty());
+    let counts = [(COUNTS.to_string(), json!(counts).to_string())];
+    let metadata = schema.metadata().iter().map(|(key, value)| (key.clone(), value.clone()));
+    let mut metadata: Vec<(String, String)> = metadata.chain(counts).collect();
+    metadata.sort();
+    metadata
 }
 
 /// The manifest beside the input files, if they are all in one directory: its path and sha256, and

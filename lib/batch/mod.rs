@@ -20,7 +20,7 @@ use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, Game};
 use crate::record::{RecordType, record_type_with};
 
-pub use header::{Header, input_manifest};
+pub use header::{Header, file_metadata, input_manifest};
 pub use pieces::{Pieces, TooLarge, row_sizes};
 pub use sink::{Counts, Sink};
 pub use skipped::Skipped;

@@ -1,11 +1,13 @@
 //! Where batches are written.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Batch, Skipped};
 use crate::cli::{Flow, Rejects};
 use crate::error::Result;
 
 /// What became of the records of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// All records, including those that earlier filters dropped or left out.
     pub read: u64,

@@ -24,7 +24,7 @@ use crate::format::unchanged::Unchanged;
 use crate::record::RecordType;
 use crate::stream::{Conform, Reader, Request};
 
-pub use raw_files::raw_files;
+pub use raw_files::{raw_files, shard_of};
 
 /// A format of datasets on disk.
 pub struct Format {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::walk::{self, WalkError};
@@ -23,6 +24,21 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
         }
     }
     Ok(all)
+}
+
+/// A contiguous part of the files. The I-th of N parts: all have as many files, but that the first may
+/// have one more.
+pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
+    let range = match shard {
+        Slice::Part { index, count } => {
+            let all = files.len() as u64;
+            let (each, more) = (all / count.max(1), all % count.max(1));
+            let start = |index: u64| index * each + index.min(more);
+            start(index)..start(index + 1)
+        }
+        range => range.of(files.len() as u64),
+    };
+    files.get(range.start as usize..range.end as usize).unwrap_or_default()
 }
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -11,6 +11,7 @@ pub mod parquet;
 pub mod pools;
 pub mod puzzle_dir;
 pub mod raw_games;
+pub mod synth_shards;
 pub mod unchanged;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,13 @@ pub struct RecordCounts {
     pub read: u64,
     pub written: u64,
     pub rejected: u64,
+    /// What was left out on purpose: rows without a text. Absent if that is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl RecordCounts {
@@ -36,6 +44,7 @@ impl RecordCounts {
                 read: sum.read.checked_add(part.read)?,
                 written: sum.written.checked_add(part.written)?,
                 rejected: sum.rejected.checked_add(part.rejected)?,
+                skipped: sum.skipped.checked_add(part.skipped)?,
             })
         })
     }
@@ -43,7 +52,9 @@ impl RecordCounts {
 
 impl fmt::Display for RecordCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} read, {} written, {} rejected", self.read, self.written, self.rejected)
+        let RecordCounts { read, written, rejected, skipped } = self;
+        write!(f, "{read} read, {written} written, {rejected} rejected")?;
+        if *skipped > 0 { write!(f, ", {skipped} skipped") } else { Ok(()) }
     }
 }
 

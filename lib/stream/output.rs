@@ -2,13 +2,14 @@
 
 use std::fs::File;
 use std::io::BufWriter;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use arrow_schema::Schema;
+use arrow_schema::{Schema, SchemaRef};
 use clap::{Args, ValueEnum};
 
 use super::Writer;
-use crate::batch::{Batch, Counts, Header, Sink};
+use crate::batch::{Batch, Counts, Header, Sink, file_metadata};
 use crate::cli::{
     Encoding, Flow, NoStream, PendingFile, Rejects, Tool, WithoutEffect, publish_file,
     refuse_existing_file,
@@ -86,11 +87,22 @@ pub struct Output {
 enum Destination {
     Stdout(Writer<File>),
     File(Writer<BufWriter<PendingFile>>),
-    Parquet(Box<ParquetSink>),
+    Parquet(Box<ParquetSink>, Header),
 }
 
 impl FileOutputArgs {
     pub fn open(&self, schema: &Schema, header: &Header, tool: &Tool) -> Result<Output> {
+        self.open_grouped(schema, header, tool, None)
+    }
+
+    /// The same; a Parquet file has row groups of so many rows.
+    pub fn open_grouped(
+        &self,
+        schema: &Schema,
+        header: &Header,
+        tool: &Tool,
+        group_rows: Option<NonZeroUsize>,
+    ) -> Result<Output> {
         let path = self.output.as_deref().filter(|path| path.as_os_str() != "-");
         let encoding = self.encoding(path, tool)?;
         if let Some(path) = path {
@@ -101,7 +113,8 @@ impl FileOutputArgs {
                 return Err(Error::usage("--to parquet needs -o FILE"));
             }
             (FileEncoding::Parquet, Some(path)) => {
-                Destination::Parquet(Box::new(ParquetSink::create(path, header.put_into(schema))?))
+                let sink = ParquetSink::create(path, SchemaRef::new(schema.clone()), group_rows)?;
+                Destination::Parquet(Box::new(sink), header.clone())
             }
             (FileEncoding::Ndjson, to) => self.stream(to, Encoding::Ndjson, schema, header)?,
             (FileEncoding::Arrow, to) => self.stream(to, Encoding::Arrow, schema, header)?,
@@ -149,7 +162,7 @@ impl Sink for Output {
         match &mut self.to {
             Destination::Stdout(writer) => writer.write(&batch.records)?,
             Destination::File(writer) => writer.write(&batch.records)?,
-            Destination::Parquet(sink) => sink.write(&batch.records)?,
+            Destination::Parquet(sink, _) => sink.write(&batch.records)?,
         }
         Ok(Flow::Continue)
     }
@@ -164,7 +177,10 @@ impl Sink for Output {
                 let file = file.map_err(|e| Error::write("output", e.error()))?;
                 publish_file(file, self.overwrite)?;
             }
-            Destination::Parquet(sink) => sink.publish(self.overwrite)?,
+            Destination::Parquet(sink, header) => {
+                let header = header.with_counts(&counts);
+                sink.publish(self.overwrite, file_metadata(&header, &counts))?;
+            }
         }
         Ok(Vec::new())
     }

@@ -86,8 +86,20 @@ impl Reader {
     /// Opens files and streams, the first at once, so that its header and a wrong pipe are known
     /// early. (Datasets on disk: [`crate::dataset::open`].)
     pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
-        let files =
-            if args.files.is_empty() { vec![PathBuf::from("-")] } else { args.files.clone() };
+        Reader::open_typed(args, None, request)
+    }
+
+    /// The same; the header and the types of columns are those of the file `first`, if one is named, of
+    /// which nothing else is read.
+    pub fn open_typed(
+        args: &InputArgs,
+        first: Option<&Path>,
+        request: impl Into<Request>,
+    ) -> Result<Reader> {
+        let files = match args.files.is_empty() && first.is_none() {
+            true => vec![PathBuf::from("-")],
+            false => args.files.clone(),
+        };
         let unchanged = Unchanged::of(&files)?;
         let sources = describe_parquet_files(&files)?;
         let mut total = match sources.len() == files.len() {
@@ -99,7 +111,8 @@ impl Reader {
             None => files.into_iter().map(|path| (path, None)).collect(),
         };
         let waiting = waiting.into_iter().map(|(path, range)| Waiting { path, range, runs: None });
-        let waiting = waiting.collect();
+        let first = first.map(|path| Waiting { path: path.into(), range: Some(0..0), runs: None });
+        let waiting = first.into_iter().chain(waiting).collect();
         let (files, allow_empty) = (args.files.clone(), args.allow_empty);
         let most = args.max_record_bytes;
         let reader = Reader { waiting, sources, total, files, unchanged, ..Reader::new() };

@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+from support import needs_torch
 
 from gristmill_data import (
     PACKED_STEP_ROW_DTYPE,
@@ -251,6 +252,15 @@ class MixTest(unittest.TestCase):
         self.assertEqual(batch["boards_exact"].tolist(), [True, True, True, False])
         wanted = [[15, 15], [17, 15], [16, 16], [16, 16]]
         self.assertEqual(batch["boards"][:, :2].tolist(), wanted)
+
+    @needs_torch
+    def test_in_a_data_loader(self):
+        from torch.utils.data import DataLoader
+
+        mix = PoolMix([self.pool(name, pack_rows(self.random, 50)) for name in "ab"])
+        loader = DataLoader(range(len(mix)), batch_size=16, collate_fn=mix.collate)
+        found = np.concatenate([batch["boards"] for batch in loader])
+        np.testing.assert_array_equal(found, mix.collate(np.arange(100))["boards"])
 
     def test_boards_of_one_row(self):
         rows = other_rows(self.random, 3, SELFPLAY_ROW_DTYPE)

@@ -1,6 +1,6 @@
 //! ds-manifest: the manifest of a dataset root, made from the manifests of its parts.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -9,9 +9,11 @@ use clap::Parser;
 use gristmill::cli::{self, Error, Result, TargetLock, Tool};
 use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
 use gristmill::format::parquet::compare_inputs;
+use gristmill::format::synth_shards::{GLOB, SynthManifest, SynthSource, is_folder_of_shards};
 
 /// Write ROOT/manifest.json from the part manifests
 ///
+/// Of a folder of conversations, as synth-harmony writes them, it is made from the footers of the shards.
 /// All parts must have the same config, policy, tokenizer and input manifest, and every file that
 /// they name must exist with the stated size. The manifest is written last: a root that has one is
 /// complete. A summary goes to stdout.
@@ -47,6 +49,14 @@ struct Args {
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
 
+    /// Name of the set of raw rows, to be recorded of a folder of conversations
+    #[arg(long, value_name = "NAME", default_value = "PleIAs/SYNTH")]
+    dataset: String,
+
+    /// Its split, to be recorded
+    #[arg(long, value_name = "NAME", default_value = "train")]
+    split: String,
+
     /// Print no summary
     #[arg(short, long)]
     quiet: bool,
@@ -58,8 +68,10 @@ Examples:
   ds-manifest out --expect shard_00 --expect shard_01 --dataset-dir data/synth_harmony
   ds-manifest --check-input data/synth_harmony && scripts/synth-kd.sh data/synth_harmony out
   ds-manifest out -q && jq .splits.train.rows out/manifest.json
+  ds-manifest data/synth_harmony && jq .records data/synth_harmony/manifest.json
 
-In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations). Out: ROOT/manifest.json.
+In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations), or ROOT/*.parquet. Out:
+ROOT/manifest.json.
 Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts, 75 not now (I/O error).";
 
 fn main() -> ExitCode {
@@ -67,11 +79,14 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, _: &Tool) -> Result<()> {
-    if let Some(directory) = args.check_input {
+    if let Some(directory) = args.check_input.clone() {
         return compare_inputs(&[directory]);
     }
-    let Some(root) = args.root else { return Err(Error::usage("give the dataset's ROOT")) };
+    let Some(root) = args.root.clone() else { return Err(Error::usage("give the dataset's ROOT")) };
     let start = Instant::now();
+    if is_folder_of_shards(&root)? {
+        return describe_shards(&args, &root, start);
+    }
     let settings = RootSettings {
         dataset_dir: args.dataset_dir,
         glob: args.glob,
@@ -83,6 +98,21 @@ fn run(args: Args, _: &Tool) -> Result<()> {
     let lock = TargetLock::take(&root)?;
     let manifest = KdRootManifest::collect(&root, &settings, BuildRun::since(start))?;
     manifest.publish(&root, &lock)?;
+    drop(lock);
+    if !args.quiet {
+        cli::print(&manifest.summary())?;
+    }
+    Ok(())
+}
+
+/// The manifest of a folder of conversations.
+fn describe_shards(args: &Args, folder: &Path, start: Instant) -> Result<()> {
+    let (dataset, split) = (args.dataset.clone(), args.split.clone());
+    let glob = args.glob.clone().unwrap_or(GLOB.to_string());
+    let lock = TargetLock::take(folder)?;
+    let source = SynthSource { dataset, split, glob };
+    let manifest = SynthManifest::collect(folder, source, BuildRun::since(start))?;
+    manifest.publish(folder, &lock)?;
     drop(lock);
     if !args.quiet {
         cli::print(&manifest.summary())?;

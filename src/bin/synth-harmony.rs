@@ -1,14 +1,20 @@
 //! synth-harmony: raw rows of SYNTH in, Harmony conversations out.
 
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use serde_json::json;
 
 use gristmill::batch::{Header, Wanted};
-use gristmill::cli::{self, CommonArgs, Error, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, Tool};
-use gristmill::dataset::raw_files;
+use gristmill::cli::{
+    self, CommonArgs, Error, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, Slice, Tool,
+    WithoutEffect,
+};
+use gristmill::dataset::{raw_files, shard_of};
 use gristmill::error::Result;
+use gristmill::format::synth_shards::{CONVERSION, is_finished};
 use gristmill::record::{CONVERSATION, RAW_SYNTH};
 use gristmill::runner::Runner;
 use gristmill::stage::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};
@@ -78,12 +84,29 @@ struct Args {
     #[arg(hide_possible_values = true)]
     reference: Reference,
 
+    /// Read only the I-th of N contiguous parts of the files, whole ones; the types of columns are
+    /// those of the first file of all
+    #[arg(long, value_name = "I/N", help_heading = "Input", hide_short_help = true)]
+    #[arg(conflicts_with = "slice")]
+    shard: Option<Slice>,
+
     #[command(flatten)]
     limit: LimitArgs,
     #[command(flatten)]
     on_error: OnErrorArgs,
     #[command(flatten)]
     output: FileOutputArgs,
+
+    /// Do nothing if the FILE of -o is finished, with these settings and of these inputs
+    #[arg(long, requires = "output", conflicts_with = "overwrite", help_heading = "Output")]
+    #[arg(hide_short_help = true, add = WithoutEffect)]
+    resume: bool,
+
+    /// Rows of each row group of a Parquet file
+    #[arg(long, value_name = "N", default_value = "1000", help_heading = "Output")]
+    #[arg(hide_short_help = true)]
+    row_group_rows: NonZeroUsize,
+
     #[command(flatten)]
     jobs: JobsArgs,
     #[command(flatten)]
@@ -110,7 +133,20 @@ fn main() -> ExitCode {
 }
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
-    args.input.files = raw_files(&args.input.files)?;
+    let files = raw_files(&args.input.files)?;
+    let first = match args.shard {
+        Some(_) if files.iter().all(|path| path.as_os_str() == "-") => {
+            return Err(Error::usage("--shard divides files: give FILEs or folders"));
+        }
+        Some(shard) => {
+            args.input.files = shard_of(&files, shard).to_vec();
+            files.first().filter(|first| args.input.files.first() != Some(*first))
+        }
+        None => {
+            args.input.files.clone_from(&files);
+            None
+        }
+    };
     let settings = args.settings()?;
     let wanted = Wanted {
         schema: settings.wanted_columns(),
@@ -118,9 +154,16 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         any_types: true,
         ..Wanted::records(&RAW_SYNTH)
     };
-    let reader = Reader::open(&args.input, wanted)?.limited(args.limit.limit);
+    let reader = Reader::open_typed(&args.input, first.map(PathBuf::as_path), wanted)?
+        .limited(args.limit.limit);
     let header = header(&args, &settings, &reader, tool);
-    let output = args.output.open(&settings.schema(), &header, tool)?;
+    if let Some(path) = args.output.output.as_deref().filter(|_| args.resume)
+        && is_finished(path, &header)?
+    {
+        return Ok(());
+    }
+    let output =
+        args.output.open_grouped(&settings.schema(), &header, tool, Some(args.row_group_rows))?;
     let harmony = SynthHarmony::new(settings);
     Runner::new(tool, &args.common, "rows")
         .on_error(args.on_error.apart_from(&args.input.files)?)
@@ -139,10 +182,11 @@ fn header(args: &Args, settings: &SynthSettings, reader: &Reader, tool: &Tool) -
         "developer_message": settings.developer_message(),
         "keep_without_reasoning": settings.keep_without_reasoning,
         "reference": settings.reference.name(),
+        "shard": args.shard.map(|shard| shard.to_string()),
         "inputs": reader.sources(),
         "limits": {"rows": args.limit.limit, "slice": slice},
     });
-    header.set("conversion", conversion);
+    header.set(CONVERSION, conversion);
     header
 }
 

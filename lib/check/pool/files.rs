@@ -315,14 +315,14 @@ impl PoolFiles {
         if self.rows.is_none() {
             return Ok(());
         }
-        let RecordCounts { read, written, rejected } = manifest.records;
+        let RecordCounts { read, written, rejected, skipped } = manifest.records;
         let of_files = checked_sum(manifest.files.iter().filter_map(|file| file.rows));
         let counts = [
             ("rows", Some(manifest.rows), rows),
             ("runs", Some(manifest.runs), self.runs),
             ("the sum of the files' rows", of_files, rows),
             ("records.written", Some(written), self.runs),
-            ("records.read", Some(read), written.saturating_add(rejected)),
+            ("records.read", Some(read), written.saturating_add(rejected).saturating_add(skipped)),
         ];
         for (what, told, found) in
             counts.into_iter().filter(|(_, told, found)| *told != Some(*found))

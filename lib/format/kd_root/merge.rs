@@ -358,7 +358,7 @@ fn describe(
     parts().for_each(|part| add_new(&mut provenance, &part.provenance));
     let rows = split.rows;
     let records = match inputs {
-        [] => Some(RecordCounts { read: rows, written: rows, rejected: 0 }),
+        [] => Some(RecordCounts { read: rows, written: rows, ..RecordCounts::default() }),
         _ => RecordCounts::sum(inputs.iter().map(|input| input.part.records_of(&input.name))),
     };
     let overflow = || Error::data("the records of its parts are more than 2^64").at(out);

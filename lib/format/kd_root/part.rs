@@ -239,20 +239,24 @@ impl KdPart {
         Ok(None)
     }
 
-    /// The records of one of its splits. Rejected records are in none: they count with `train`,
+    /// The records of one of its splits. Rejected and skipped records are in none: they count with `train`,
     /// or with `valid` where that has all rows, so that the splits add up to the part, and the
     /// concatenations of each split to all parts together.
     pub fn records_of(&self, split: &str) -> RecordCounts {
         let rows = |name: &str| self.splits.get(name).map_or(0, |split| split.rows);
         let [train, valid] = SPLITS;
-        let has_rejected = match split {
+        let has_others = match split {
             _ if split == train => rows(train) > 0 || rows(valid) == 0,
             _ if split == valid => rows(train) == 0 && rows(valid) > 0,
             _ => true,
         };
         let written = rows(split);
-        let rejected = if has_rejected { self.records.rejected } else { 0 };
-        RecordCounts { read: written.saturating_add(rejected), written, rejected }
+        let RecordCounts { rejected, skipped, .. } = match has_others {
+            true => self.records,
+            false => RecordCounts::default(),
+        };
+        let read = written.saturating_add(rejected).saturating_add(skipped);
+        RecordCounts { read, written, rejected, skipped }
     }
 
     /// The manifest as a file that is complete but not published.

@@ -7,6 +7,7 @@ mod readable;
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use parquet::arrow::arrow_reader::{
 use parquet::arrow::{ArrowWriter, ProjectionMask};
 use parquet::basic::{Compression, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use parquet::schema::types::{SchemaDescriptor, Type};
@@ -347,28 +348,40 @@ const ROW_GROUP_ROWS: usize = 1 << 17;
 pub struct ParquetSink {
     writer: ArrowWriter<PendingFile>,
     path: String,
+    /// A row group that has so many bytes is ended.
+    group_bytes: usize,
 }
 
 impl ParquetSink {
-    pub fn create(path: &Path, schema: SchemaRef) -> Result<ParquetSink> {
-        let properties =
-            writer_properties().set_max_row_group_row_count(Some(ROW_GROUP_ROWS)).build();
+    /// With `group_rows` every row group but the last has so many rows, whatever their size.
+    pub fn create(
+        path: &Path,
+        schema: SchemaRef,
+        group_rows: Option<NonZeroUsize>,
+    ) -> Result<ParquetSink> {
+        let most = group_rows.map_or(ROW_GROUP_ROWS, NonZeroUsize::get);
+        let properties = writer_properties().set_max_row_group_row_count(Some(most)).build();
         let file = PendingFile::create(path)?;
         let path = shown(path);
         let writer = ArrowWriter::try_new(file, schema, Some(properties));
         let writer = writer.map_err(|e| write_error(&path, e))?;
-        Ok(ParquetSink { writer, path })
+        let group_bytes = if group_rows.is_some() { usize::MAX } else { ROW_GROUP_BYTES };
+        Ok(ParquetSink { writer, path, group_bytes })
     }
 
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.writer.write(batch).map_err(|e| write_error(&self.path, e))?;
-        if self.writer.in_progress_size() >= ROW_GROUP_BYTES {
+        if self.writer.in_progress_size() >= self.group_bytes {
             self.writer.flush().map_err(|e| write_error(&self.path, e))?;
         }
         Ok(())
     }
 
-    pub fn publish(mut self, overwrite: bool) -> Result<()> {
+    /// Ends the file, with this key-value metadata in its footer.
+    pub fn publish(mut self, overwrite: bool, metadata: Vec<(String, String)>) -> Result<()> {
+        for (key, value) in metadata {
+            self.writer.append_key_value_metadata(KeyValue::new(key, value));
+        }
         self.writer.flush().map_err(|e| write_error(&self.path, e))?;
         self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
         // Only the footer is left, and only the disk can make that fail.

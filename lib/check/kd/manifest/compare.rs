@@ -317,11 +317,11 @@ fn sum_differs(what: &str, told: u64, sum: Option<u64>) -> Option<String> {
     }
 }
 
-/// The cause if not every record read was written or rejected. In a concatenation of one split the
+/// The cause if not every record read was written, rejected or skipped. In a concatenation of one split the
 /// rest may have gone to the others.
 fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String> {
-    let RecordCounts { read, written, rejected } = *records;
-    match written.checked_add(rejected) {
+    let RecordCounts { read, written, rejected, skipped } = *records;
+    match written.checked_add(rejected).and_then(|sum| sum.checked_add(skipped)) {
         Some(sum) if is_concatenation && read >= sum => None,
         sum => sum_differs("records.read", read, sum),
     }

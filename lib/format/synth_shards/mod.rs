@@ -1,0 +1,324 @@
+//! The manifest of a folder of conversations, `synth_harmony_shard_NN.parquet`: made from what the
+//! shards themselves say in their footers. FORMAT.md beside this file says what is in it.
+
+use std::path::{Path, PathBuf};
+
+use arrow_schema::{DataType, Schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::json_file;
+use super::kd_root::{BuildRun, git_sha};
+use super::parquet::{MANIFEST, ParquetFile, files_in, read_error};
+use crate::batch::{Counts, Header, Skipped};
+use crate::cli::{TargetLock, publish_file_locked, shown};
+use crate::digest::sha256_of;
+use crate::error::{Error, Result};
+use crate::files::open_member;
+
+pub const SCHEMA: &str = "synth_harmony_v1";
+/// The names of the shards.
+pub const GLOB: &str = "synth_harmony_shard_*.parquet";
+/// Where synth-harmony says in the header what it has made.
+pub const CONVERSION: &str = "conversion";
+
+/// `manifest.json` beside the shards.
+#[derive(Debug, Clone, Serialize)]
+pub struct SynthManifest {
+    pub schema_version: &'static str,
+    pub created_unix_s: u64,
+    pub git_sha: Option<String>,
+    pub dataset_dir: String,
+    pub conversion: Conversion,
+    pub storage: Storage,
+    pub records: Records,
+    pub limits: Value,
+    /// The files of raw rows.
+    pub inputs: Vec<Value>,
+    pub provenance: Vec<Chain>,
+    pub run: BuildRun,
+}
+
+/// Where the rows come from, and what was made of them.
+#[derive(Debug, Clone, Serialize)]
+pub struct Conversion {
+    pub dataset: String,
+    pub split: String,
+    pub streaming: bool,
+    pub num_shards: u64,
+    /// The settings of synth-harmony.
+    #[serde(flatten)]
+    pub settings: Map<String, Value>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Storage {
+    pub format: &'static str,
+    pub glob: String,
+    pub schema_arrow: String,
+    pub total_rows: u64,
+    pub total_bytes: u64,
+    pub shards: Vec<Shard>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Shard {
+    pub path: String,
+    pub bytes: u64,
+    pub rows: u64,
+    pub row_groups: u64,
+    pub sha256: String,
+    pub records: Records,
+}
+
+/// What became of the raw rows.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Records {
+    pub read: u64,
+    pub written: u64,
+    pub rejected: u64,
+    pub skipped: Skipped,
+}
+
+/// The filters that made a shard.
+#[derive(Debug, Clone, Serialize)]
+pub struct Chain {
+    pub shard: String,
+    pub filters: Vec<Value>,
+}
+
+/// What the command line says; the shards do not have it.
+#[derive(Debug)]
+pub struct SynthSource {
+    pub dataset: String,
+    pub split: String,
+    pub glob: String,
+}
+
+/// A shard, and what its footer says.
+struct Found {
+    path: PathBuf,
+    shard: Shard,
+    schema: String,
+    provenance: Vec<Value>,
+    made: Made,
+}
+
+/// What synth-harmony has put into the footer.
+#[derive(Debug, Deserialize)]
+struct Made {
+    /// The I-th of N shards, if the files were divided.
+    shard: Option<String>,
+    inputs: Vec<Value>,
+    limits: Value,
+    #[serde(flatten)]
+    settings: Map<String, Value>,
+}
+
+/// Whether a folder holds shards of conversations.
+pub fn is_folder_of_shards(folder: &Path) -> Result<bool> {
+    Ok(crate::files::is_directory(folder)? && !files_in(folder)?.is_empty())
+}
+
+impl SynthManifest {
+    /// Reads the footers of all shards, and checks them against one another.
+    pub fn collect(folder: &Path, source: SynthSource, run: BuildRun) -> Result<SynthManifest> {
+        let mut paths = files_in(folder)?;
+        paths.retain(|path| is_named(path, &source.glob));
+        let found = paths.iter().map(|path| Found::read(folder, path));
+        let found = found.collect::<Result<Vec<Found>>>()?;
+        let Some(first) = found.first() else {
+            let cause = format!("no shards match {:?}", source.glob);
+            return Err(Error::usage(cause).at(folder));
+        };
+        found.iter().try_for_each(|other| other.check_same(first))?;
+        let num_shards = check_complete(folder, &found)?;
+        let overflow = || Error::data("its shards have more than 2^64 rows or bytes").at(folder);
+        let sums = found.iter().try_fold((0u64, 0u64, Records::default()), |sums, found| {
+            let (rows, bytes, records) = sums;
+            let Shard { rows: more, bytes: size, records: own, .. } = &found.shard;
+            Some((rows.checked_add(*more)?, bytes.checked_add(*size)?, records.plus(own)?))
+        });
+        let (total_rows, total_bytes, records) = sums.ok_or_else(overflow)?;
+        Ok(SynthManifest {
+            schema_version: SCHEMA,
+            created_unix_s: run.created_unix_s,
+            git_sha: git_sha(),
+            dataset_dir: shown(folder),
+            conversion: Conversion {
+                dataset: source.dataset,
+                split: source.split,
+                streaming: true,
+                num_shards,
+                settings: first.made.settings.clone(),
+            },
+            storage: Storage {
+                format: "parquet",
+                glob: source.glob,
+                schema_arrow: first.schema.clone(),
+                total_rows,
+                total_bytes,
+                shards: found.iter().map(|found| found.shard.clone()).collect(),
+            },
+            records,
+            limits: first.made.limits.clone(),
+            inputs: found.iter().flat_map(|found| found.made.inputs.clone()).collect(),
+            provenance: found.iter().map(Found::chain).collect(),
+            run,
+        })
+    }
+
+    /// Writes `manifest.json`, under the lock under which it was collected.
+    pub fn publish(&self, folder: &Path, lock: &TargetLock) -> Result<()> {
+        publish_file_locked(json_file::pending(&folder.join(MANIFEST), self)?, lock)
+    }
+
+    /// One line for people.
+    pub fn summary(&self) -> String {
+        let Records { read, written, rejected, skipped } = &self.records;
+        let shards = self.storage.shards.len();
+        let mut line = format!("{shards} shards, {written} conversations of {read} rows");
+        for (count, what) in [(skipped.records(), "skipped"), (*rejected, "rejected")] {
+            if count > 0 {
+                line += &format!(", {count} {what}");
+            }
+        }
+        if !skipped.is_empty() {
+            line += &format!(" ({skipped})");
+        }
+        line + "\n"
+    }
+}
+
+impl Records {
+    fn plus(mut self, other: &Records) -> Option<Records> {
+        self.skipped.add(&other.skipped);
+        Some(Records {
+            read: self.read.checked_add(other.read)?,
+            written: self.written.checked_add(other.written)?,
+            rejected: self.rejected.checked_add(other.rejected)?,
+            skipped: self.skipped,
+        })
+    }
+}
+
+impl Found {
+    fn read(folder: &Path, path: &Path) -> Result<Found> {
+        let bad = |error: std::io::Error| Error::io(path, &error);
+        let (bytes, sha256) = open_member(path).and_then(sha256_of).map_err(bad)?;
+        let file = open_member(path).map_err(bad)?;
+        let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
+        let header = Header::of(file.schema()).map_err(|error| error.at(path))?;
+        let counts = Counts::of(file.schema()).map_err(|error| error.at(path))?;
+        let (Some(made), Some(counts)) = (header.parameters.get(CONVERSION), counts) else {
+            let cause = "does not say how it was made: synth-harmony did not write it";
+            return Err(Error::data(cause).at(path));
+        };
+        let made = serde_json::from_value(made.clone());
+        let made = made.map_err(|e| Error::data(format!("{CONVERSION}: {e}")).at(path))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let Counts { read, rejected, skipped } = counts;
+        let shard = Shard {
+            path: shown(&folder.join(&*name)),
+            bytes,
+            rows: file.rows(),
+            row_groups: file.row_groups(),
+            sha256,
+            records: Records { read, written: file.rows(), rejected, skipped },
+        };
+        let (path, schema) = (path.to_path_buf(), schema_text(file.schema()));
+        Ok(Found { path, shard, schema, provenance: header.provenance, made })
+    }
+
+    /// Checks that a shard was made as the first was.
+    fn check_same(&self, first: &Found) -> Result<()> {
+        let same = [
+            ("columns are", self.schema == first.schema),
+            ("settings are", self.made.settings == first.made.settings),
+            ("limits are", self.made.limits == first.made.limits),
+        ];
+        match same.iter().find(|(_, is_same)| !is_same) {
+            Some((what, _)) => {
+                let cause = format!("its {what} not those of {}", shown(&first.path));
+                Err(Error::data(cause).at(self.path.as_path()))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn chain(&self) -> Chain {
+        let shard = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Chain { shard, filters: self.provenance.clone() }
+    }
+}
+
+/// How many shards there are, all of which must be there.
+fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
+    let Some(Some(count)) = found
+        .iter()
+        .map(|found| found.made.shard.as_deref())
+        .max()
+        .map(|shard| shard.and_then(|shard| shard.split_once('/')?.1.parse::<u64>().ok()))
+    else {
+        return Ok(found.len() as u64);
+    };
+    for index in 0..count {
+        let is_it =
+            |found: &&Found| found.made.shard.as_deref() == Some(&format!("{index}/{count}"));
+        match found.iter().filter(is_it).count() {
+            1 => {}
+            0 => return Err(Error::data(format!("shard {index}/{count} is missing")).at(folder)),
+            _ => {
+                return Err(Error::data(format!("shard {index}/{count} is there twice")).at(folder));
+            }
+        }
+    }
+    match found.len() as u64 == count {
+        true => Ok(count),
+        false => {
+            Err(Error::data(format!("there are shards that are none of the {count}")).at(folder))
+        }
+    }
+}
+
+/// Whether a file is there that was made with these settings and of these inputs; an error, if it was
+/// made with others.
+pub fn is_finished(path: &Path, header: &Header) -> Result<bool> {
+    if !crate::files::is_file(path)? {
+        return Ok(false);
+    }
+    let file = open_member(path).map_err(|error| Error::io(path, &error))?;
+    let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
+    let made = Header::of(file.schema()).map_err(|error| error.at(path))?;
+    match made.parameters.get(CONVERSION) == header.parameters.get(CONVERSION) {
+        true => Ok(true),
+        false => {
+            let cause = "was made with other settings or of other inputs";
+            Err(Error::usage(cause).at(path).hint("--overwrite"))
+        }
+    }
+}
+
+/// Whether a file's name matches a pattern, in which `*` is any text.
+fn is_named(path: &Path, pattern: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Some((begin, rest)) = pattern.split_once('*') else { return name == pattern };
+    let Some(mut left) = name.strip_prefix(begin) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let Some(end) = parts.pop() else { return true };
+    for part in parts {
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    left.ends_with(end)
+}
+
+/// A schema as pyarrow prints it.
+fn schema_text(schema: &Schema) -> String {
+    let line = |(name, data_type): (&String, &DataType)| match data_type {
+        DataType::Utf8 => format!("{name}: string"),
+        other => format!("{name}: {}", other.to_string().to_lowercase()),
+    };
+    let fields = schema.fields().iter().map(|field| line((field.name(), field.data_type())));
+    fields.collect::<Vec<String>>().join("\n")
+}
