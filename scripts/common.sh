@@ -110,8 +110,8 @@ finish_arguments() {
     [[ -z $delete || -n $check ]] || die "--delete-parts and --no-check exclude each other"
 }
 
-# finish_root ROOT [TASKS] ...: joins the parts of a plan of Megatron datasets.
-finish_root() {
+# finish_plan ROOT [TASKS] ...: joins the parts of a plan.
+finish_plan() {
     finish_arguments "$@"
     need_filters ds-plan ${check:+ds-check}
     # Done before, and the parts deleted: a scheduler may call this again.
@@ -119,10 +119,11 @@ finish_root() {
         ds-plan status "$root" >/dev/null && return
         exit
     fi
-    local input
+    local input manifest=()
     input=$(ds-plan input "$root") || exit
+    [[ ! -f $input/manifest.json ]] || manifest=(--input-manifest "$input/manifest.json")
     run ds-plan finish "$root" "${tasks[@]}" --jobs "$jobs" ${quiet:+"$quiet"} || exit
-    [[ -z $check ]] || closing_check "$root" --input-manifest "$input/manifest.json" --jobs "$jobs" ||
+    [[ -z $check ]] || closing_check "$root" "${manifest[@]}" --jobs "$jobs" ||
         die "$root has not passed ds-check; the parts are kept" $?
     [[ -z $delete ]] || rm -rf -- "$root/tasks"
 }

@@ -57,7 +57,7 @@ status)
     exec ds-plan "$@"
     ;;
 finish)
-    finish_root "${@:2}"
+    finish_plan "${@:2}"
     exit
     ;;
 esac

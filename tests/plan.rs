@@ -5,13 +5,14 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use common::{
     Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_scripts, data, files_in,
     installed, write_shard, write_shards,
 };
+use gristmill::digest::{sha256_hex, sha256_of};
 use serde_json::Value;
 
 /// A directory with an input and a copy of the scripts.
@@ -431,4 +432,145 @@ fn bad_input_joins_nothing() {
     place.finish("many tasks.txt").silent();
     place.run("bash $KD in one --valid-fraction 0.25").silent();
     place.assert_same_roots("many", "one");
+}
+
+/// A file of so many bytes that takes no space, but for its last byte.
+fn sparse(path: &Path, bytes: u64, last: u8) {
+    let file = fs::File::create(path).unwrap();
+    file.write_all_at(&[last], bytes - 1).unwrap();
+}
+
+/// Makes the only sequence of a part this long, and its manifest and receipt say so.
+/// (Two files of one length are equal.)
+fn stretch(task: &Path, tokens: u64, digests: &mut BTreeMap<u64, String>) {
+    let part = task.join("part");
+    let at = part.join("parts/shard_00.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&at).unwrap()).unwrap();
+    let split = &mut manifest["splits"]["train"];
+    split["tokens"] = tokens.into();
+    for (member, size) in [("tokens", 4), ("lossmask", 1), ("span", 1)] {
+        let prefix = part.join(format!("train/shard_00_{member}"));
+        let [bin, idx] = ["bin", "idx"].map(|ending| prefix.with_extension(ending));
+        sparse(&bin, tokens * size, 1);
+        let file = fs::OpenOptions::new().write(true).open(&idx).unwrap();
+        file.write_all_at(&(tokens as i32).to_le_bytes(), 34).unwrap();
+        for (key, path) in [(format!("{member}_bin"), bin), (format!("{member}_idx"), idx)] {
+            let digest = || sha256_of(fs::File::open(&path).unwrap()).unwrap().1;
+            let bytes = fs::metadata(&path).unwrap().len();
+            let large = bytes > 1 << 20;
+            let sha256 = match large {
+                true => digests.entry(bytes).or_insert_with(digest).clone(),
+                false => digest(),
+            };
+            split["bytes"][&key] = bytes.into();
+            split["sha256"][&key] = sha256.into();
+        }
+    }
+    for of in ["paths", "bytes", "sha256"] {
+        split[of].as_object_mut().unwrap().remove("ids");
+    }
+    fs::remove_file(part.join("ids/train/shard_00.parquet")).unwrap();
+    fs::write(&at, manifest.to_string()).unwrap();
+    let at = task.join("done.json");
+    let mut receipt: Value = serde_json::from_slice(&fs::read(&at).unwrap()).unwrap();
+    receipt["manifest_sha256"] = sha256_hex(manifest.to_string().as_bytes()).into();
+    let files = receipt["files"].as_array_mut().unwrap();
+    files.retain(|file| !file["path"].as_str().unwrap().starts_with("ids/"));
+    for file in files {
+        let path = part.join(file["path"].as_str().unwrap());
+        file["bytes"] = fs::metadata(path).unwrap().len().into();
+    }
+    fs::write(&at, receipt.to_string()).unwrap();
+}
+
+/// Pointers past 2^31 and 2^32, into a `.bin` whose parts are holes.
+#[test]
+fn pointers_into_large_files() {
+    let place = Place::new(&[3]);
+    let tasks = place.plan("in many --valid-fraction 0 --rows-per-task 1");
+    place.run("bash tasks.txt").silent();
+    let lengths = [(1 << 29) + 7; 2];
+    let mut digests = BTreeMap::new();
+    for line in &tasks[..2] {
+        let name = line.rsplit(' ').next().unwrap();
+        stretch(&place.dir.path().join("many/tasks").join(name), lengths[0], &mut digests);
+    }
+    let name = tasks[2].rsplit(' ').next().unwrap();
+    let last = place.dir.read(&format!("many/tasks/{name}/part/train/shard_00_tokens.bin"));
+    place.finish("many tasks.txt --no-check").silent();
+    for (member, size) in [("tokens", 4), ("lossmask", 1), ("span", 1)] {
+        let idx = place.dir.read(&format!("many/train/shard_00_{member}.idx"));
+        let mut expected = b"MMIDIDX\0\0\x01\0\0\0\0\0\0\0".to_vec();
+        expected.push(if size == 4 { 4 } else { 1 });
+        let lengths = [lengths[0], lengths[1], last.len() as u64 / 4];
+        expected.extend([3u64, 4].map(u64::to_le_bytes).concat());
+        expected.extend(lengths.map(|length| (length as i32).to_le_bytes()).concat());
+        let offsets = [0, lengths[0] * size, (lengths[0] + lengths[1]) * size];
+        expected.extend(offsets.map(u64::to_le_bytes).concat());
+        expected.extend([0u64, 1, 2, 3].map(u64::to_le_bytes).concat());
+        assert!(idx == expected, "{member}");
+        let bin = place.dir.path().join(format!("many/train/shard_00_{member}.bin"));
+        let bin = fs::File::open(bin).unwrap();
+        assert_eq!(bin.metadata().unwrap().len(), lengths.iter().sum::<u64>() * size);
+        assert!(bin.metadata().unwrap().blocks() < 1 << 14, "holes stay holes");
+        for end in &offsets[1..] {
+            let mut byte = [0];
+            bin.read_exact_at(&mut byte, end - 1).unwrap();
+            assert_eq!(byte, [1]);
+        }
+        if size == 4 {
+            assert!(offsets[1] > 1 << 31 && offsets[2] > 1 << 32);
+            let mut sequence = vec![0; last.len()];
+            bin.read_exact_at(&mut sequence, offsets[2]).unwrap();
+            assert!(sequence == last);
+        }
+    }
+    assert_eq!(place.dir.json("many/manifest.json")["splits"]["train"]["rows"], 3);
+}
+
+/// Packs of games: what is merged is what one machine packs, its manifest included.
+#[test]
+fn a_pack_in_tasks() {
+    let Some(data) = data("macroxue") else { return };
+    let place = Place::new(&[]);
+    fs::remove_dir_all(place.dir.path().join("in")).unwrap();
+    symlink(data.join("raw_small"), place.dir.path().join("in")).unwrap();
+    let mx = |script: &str| place.run(&format!("MX=scripts/macroxue.sh; {script}"));
+    for options in ["", "--shard-rows 1000 --legality values"] {
+        mx(&format!("bash $MX in one --overwrite {options}")).ok();
+        mx(&format!("bash $MX plan in many {options} --tasks 5 > tasks.txt")).silent();
+        mx("xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
+        let said =
+            mx("bash $MX status many tasks.txt && bash $MX finish many tasks.txt --delete-parts");
+        assert!(said.ok().text().ends_with(" rows\n"));
+        let files = files_in(&place.dir.path().join("one"));
+        assert_eq!(files_in(&place.dir.path().join("many")), files);
+        for name in files {
+            let [a, b] = ["one", "many"].map(|pack| place.dir.read(&format!("{pack}/{name}")));
+            assert!(a == b, "{name} differs");
+        }
+        fs::remove_dir_all(place.dir.path().join("many")).unwrap();
+    }
+    mx("bash $MX plan in many --games-per-task 3 > tasks.txt; bash tasks.txt; \
+        rm -r many/tasks/games.part-00001-of-00003; bash $MX finish many tasks.txt")
+    .fails(1, &["1 of 3 tasks are not done: games.part-00001-of-00003 (missing)"]);
+    assert!(!place.dir.path().join("many/manifest.json").exists());
+}
+
+/// What a Slurm array runs: its lines, and the exit code that says whether to try again.
+#[test]
+fn lines_of_a_slurm_array() {
+    let place = Place::new(&[4]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/slurm/task.sbatch");
+    place.plan("in many --valid-fraction 0.5 --rows-per-task 1");
+    for index in 0..2 {
+        place.run(&format!("SLURM_ARRAY_TASK_ID={index} PER=3 bash {script} tasks.txt")).silent();
+    }
+    assert_eq!(place.states("many").1, 0);
+    for (lines, code) in [("exit 75;true", 75), ("exit 75;exit 1", 1), ("exit 2;exit 75", 2)] {
+        place.dir.write("some.txt", lines.replace(';', "\n") + "\n");
+        let run = place.run(&format!("SLURM_ARRAY_TASK_ID=0 PER=9 bash {script} some.txt"));
+        assert_eq!(run.code(), Some(code), "{run:?}");
+        assert!(run.stderr.contains(&format!("exit {code}: exit {code}")), "{run:?}");
+    }
 }

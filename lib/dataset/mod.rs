@@ -229,6 +229,10 @@ impl RecordSource for DatasetSource {
         self.reader.select(ids)
     }
 
+    fn encoding(&self) -> String {
+        self.reader.encoding()
+    }
+
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         self.reader.read_runs(runs).map(|()| true)
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::state::{State, states};
-use super::{Plan, PlanSource, TaskList};
+use super::{Plan, PlanSource, Product, TaskList, packs};
 use crate::batch::input_manifest;
 use crate::cli::{Flow, TargetLock, ordered_map};
 use crate::error::{Error, Result};
@@ -48,15 +48,26 @@ pub fn parts(
     Err(Error::data(cause).at(root))
 }
 
-/// Joins the parts of every shard into the root, several side by side, and writes its manifest.
-pub fn finish(
+/// Joins the parts into the root. Returns what to say of it.
+pub fn finish(plan: &Plan, root: &Path, list: Option<&Path>, jobs: NonZeroUsize) -> Result<String> {
+    let start = Instant::now();
+    let parts = parts(plan, root, list, jobs)?;
+    match plan.product {
+        Product::KdRoot => Ok(join_shards(plan, root, jobs, start)?.summary()),
+        Product::Pack => {
+            let made = packs::join(plan, root, &parts)?;
+            Ok(format!("{} games, {} rows\n", made.runs, made.rows))
+        }
+    }
+}
+
+/// Joins the parts of every shard, several side by side, and writes the root's manifest.
+fn join_shards(
     plan: &Plan,
     root: &Path,
-    list: Option<&Path>,
     jobs: NonZeroUsize,
+    start: Instant,
 ) -> Result<KdRootManifest> {
-    let start = Instant::now();
-    parts(plan, root, list, jobs)?;
     plan.check_input_manifest()?;
     // All parts are looked at before the first is joined.
     plan.sources.iter().try_for_each(|source| source.check_parts(plan, root))?;

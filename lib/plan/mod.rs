@@ -8,6 +8,7 @@ mod cuts;
 mod finish;
 mod list;
 mod make;
+mod packs;
 mod products;
 mod run;
 mod state;

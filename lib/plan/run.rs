@@ -102,7 +102,7 @@ impl Task<'_> {
 }
 
 /// The filters beside this program come first: on another host the path may be another.
-fn path_with_own_directory() -> std::ffi::OsString {
+pub(super) fn path_with_own_directory() -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let own = std::env::current_exe().ok();
     let own = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);

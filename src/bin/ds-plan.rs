@@ -50,7 +50,7 @@ enum Command {
         #[command(flatten)]
         of: TasksArgs,
     },
-    /// Join the parts of all shards into ROOT, and write its manifest
+    /// Join the parts into ROOT, and write its manifest
     Finish {
         #[command(flatten)]
         of: TasksArgs,
@@ -162,7 +162,7 @@ fn run(args: Args, _: &Tool) -> Result<()> {
         Command::Finish { of, quiet } => {
             let plan = Plan::read(&of.root)?;
             let made = plan::finish(&plan, &of.root, of.tasks.as_deref(), of.jobs())?;
-            if quiet { Ok(()) } else { cli::print(&made.summary()) }
+            if quiet { Ok(()) } else { cli::print(&made) }
         }
         Command::Input { root } => {
             let plan = Plan::read(&root)?;

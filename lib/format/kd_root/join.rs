@@ -32,6 +32,15 @@ pub struct ShardJoin<'a> {
 /// Arguments that say which slice of its input a filter reads.
 const SLICE_FLAGS: [&str; 2] = ["--slice", "--source-slice"];
 
+/// Makes the entry of a filter in a chain that of a run over all of its input.
+pub fn forget_slice(entry: &mut Value) {
+    let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) else { return };
+    let is_slice = |word: &Value| SLICE_FLAGS.iter().any(|flag| word == flag);
+    while let Some(at) = arguments.iter().position(is_slice) {
+        arguments.drain(at..(at + 2).min(arguments.len()));
+    }
+}
+
 impl ShardJoin<'_> {
     /// Joins the parts and publishes the shard, its manifest last, in place of an older one.
     pub fn publish(&self) -> Result<()> {
@@ -100,12 +109,7 @@ impl ShardJoin<'_> {
     /// A part as if it were of the whole shard, but for its slice: with the chain of that run.
     fn whole(&self, mut part: KdPart) -> KdPart {
         for entry in &mut part.provenance {
-            if let Some(arguments) = entry.get_mut("arguments").and_then(Value::as_array_mut) {
-                let is_slice = |word: &Value| SLICE_FLAGS.iter().any(|flag| word == flag);
-                while let Some(at) = arguments.iter().position(is_slice) {
-                    arguments.drain(at..(at + 2).min(arguments.len()));
-                }
-            }
+            forget_slice(entry);
             if let (Some(sha256), Some(manifest)) =
                 (entry.get_mut("input_manifest_sha256"), self.manifest)
             {

@@ -16,7 +16,7 @@ mod target_args;
 
 pub use caches::caches_of;
 pub use ids::{IDS, IdRows, IdsFile, IdsWriter, find_ids, ids_beside, ids_in_root};
-pub use join::ShardJoin;
+pub use join::{ShardJoin, forget_slice};
 pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{

@@ -122,6 +122,12 @@ impl DatasetReader for PoolReader {
         self.wanted.iter().map(|run| run.end - run.start).sum()
     }
 
+    fn encoding(&self) -> String {
+        let mut all: Vec<String> = self.pools.iter().map(Pool::encoding).collect();
+        all.dedup();
+        all.join(" and ")
+    }
+
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
         let first = self.wanted.front().map_or(0, |run| run.start);
         self.counted = true;

@@ -1,0 +1,53 @@
+//! Joining packs: npy-pack merges them, and the manifest then says what one run over all games would
+//! have written.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{Plan, run};
+use crate::cli::{TargetLock, publish_file_locked};
+use crate::error::{Error, Result};
+use crate::failure::Failure;
+use crate::format::json_file;
+use crate::format::kd_root::forget_slice;
+use crate::format::pack::{MANIFEST, PackManifest};
+
+/// The option of npy-pack that its parts do not share with the whole.
+const SHARD_ROWS: &str = "--shard-rows";
+
+/// Merges the parts into the root, in place of an older pack.
+pub(super) fn join(plan: &Plan, root: &Path, parts: &[PathBuf]) -> Result<PackManifest> {
+    let chain = chain(parts)?;
+    let mut merge = Command::new("npy-pack");
+    merge.args(parts).arg("-o").arg(root).args(["--overwrite", "--quiet", "--progress", "never"]);
+    if let Some(at) = plan.options.iter().position(|option| option == SHARD_ROWS) {
+        merge.args(plan.options.iter().skip(at).take(2));
+    }
+    let status = merge.env("PATH", run::path_with_own_directory()).status();
+    let status = status.map_err(|e| Error::io("npy-pack", &e))?;
+    if !status.success() {
+        let exit_code = status.code().filter(|code| [1, 2].contains(code)).unwrap_or(75) as u8;
+        let (tool, message) = ("npy-pack".to_string(), status.to_string());
+        return Err(Error::passed_on(Failure { tool, exit_code, message }));
+    }
+    let lock = TargetLock::take(root)?;
+    let manifest = PackManifest { provenance: chain, ..PackManifest::read(root)? };
+    publish_file_locked(json_file::pending(&root.join(MANIFEST), &manifest)?, &lock)?;
+    Ok(manifest)
+}
+
+/// The chain of all parts, but for their slices.
+fn chain(parts: &[PathBuf]) -> Result<Option<Vec<Value>>> {
+    let mut first: Option<Option<Vec<Value>>> = None;
+    for part in parts {
+        let mut chain = PackManifest::read(part)?.provenance;
+        chain.iter_mut().flatten().for_each(forget_slice);
+        if *first.get_or_insert_with(|| chain.clone()) != chain {
+            let cause = "its provenance is not that of the first part";
+            return Err(Error::data(cause).at(part.as_path()));
+        }
+    }
+    Ok(first.flatten())
+}
