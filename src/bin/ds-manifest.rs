@@ -70,8 +70,8 @@ Examples:
   ds-manifest out -q && jq .splits.train.rows out/manifest.json
   ds-manifest data/synth_harmony && jq .records data/synth_harmony/manifest.json
 
-In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations), or ROOT/*.parquet. Out:
-ROOT/manifest.json.
+In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations), or ROOT/*.parquet.
+Out: ROOT/manifest.json.
 Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts, 75 not now (I/O error).";
 
 fn main() -> ExitCode {
