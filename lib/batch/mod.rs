@@ -368,6 +368,12 @@ pub trait RecordSource: Send {
     fn read_runs(&mut self, _runs: &[Range<u64>]) -> Result<bool> {
         Ok(false)
     }
+
+    /// How many records there are, counted where a dataset only states it; `None` if what it has
+    /// said is known to be true. Before the first batch.
+    fn count(&mut self) -> Result<Option<u64>> {
+        Ok(None)
+    }
 }
 
 /// Datasets of one format that are read one after another as records.
@@ -397,6 +403,11 @@ pub trait DatasetReader: Send {
     /// Reads only these ascending runs of the records from now on, counted from the first, and no
     /// others. Before the first batch.
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()>;
+
+    /// Counts the records of a dataset that only states how many it has.
+    fn count(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// How values are stored, where the format leaves a choice: for people who compare datasets.
     fn encoding(&self) -> String {

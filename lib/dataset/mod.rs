@@ -236,4 +236,8 @@ impl RecordSource for DatasetSource {
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         self.reader.read_runs(runs).map(|()| true)
     }
+
+    fn count(&mut self) -> Result<Option<u64>> {
+        self.reader.count().map(|()| Some(self.reader.records()))
+    }
 }

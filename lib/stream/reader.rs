@@ -411,7 +411,8 @@ impl Reader {
             }
             return Ok(total);
         };
-        Ok(total)
+        let counted = self.current.as_mut().map(|current| current.count()).transpose()?;
+        Ok(counted.flatten().map_or(total, |counted| counted.min(self.left)))
     }
 
     fn advance(&mut self) -> Result<()> {
