@@ -27,6 +27,7 @@
 //! | [`dataset`] | the table of formats, and [`dataset::open`], which opens everything that holds records | all above |
 //! | [`plan`] | a pipeline as tasks for many machines: slices, receipts, states, joining | `format` |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
+//! | [`diff`] | whether two inputs hold the same records, and where not | `stream`, `check::repeats` |
 //! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
@@ -44,6 +45,7 @@ pub mod batch;
 pub mod check;
 pub mod cli;
 pub mod dataset;
+pub mod diff;
 pub mod digest;
 pub mod error;
 pub mod failure;

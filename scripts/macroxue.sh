@@ -19,6 +19,7 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
   --on-error fail|skip      what to do with a bad game (fail)
   --overwrite               replace the pack in PACK_DIR
   --no-check                do not run ds-check on PACK_DIR
+  -q, --quiet               print no summary
   -h, --help
 
   On many machines (docs/cluster.md): `plan` prints one shell command a line, each a task for any
@@ -48,12 +49,13 @@ finish)
     ;;
 esac
 
-jobs='' check=1 decode=() pack=() overwrite='' slice=() size=()
+jobs='' check=1 decode=() pack=() overwrite='' slice=() size=() summary=1
 positional=()
 while (($#)); do
     case $1 in
     -h | --help) usage && exit 0 ;;
     --overwrite) overwrite=$1 && shift && continue ;;
+    -q | --quiet) summary='' && shift && continue ;;
     --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --shard-rows | --jobs | --workers | --legality | --on-error | --tasks | --games-per-task | --name | --slice)
@@ -98,4 +100,4 @@ run pipeline
 [[ $mode == build ]] || exit 0
 
 [[ -z $check ]] || closing_check "$out" --jobs "$jobs" || die "$out has not passed ds-check" $?
-echo "$out: $(ds-cat --count "$out") games"
+[[ -z $summary ]] || echo "$out: $(ds-cat --count "$out") games"

@@ -28,6 +28,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --on-error fail|skip      what to do with a bad record (fail)
   --no-input-check          do not compare the shards with INPUT_DIR/manifest.json
   --no-check                do not run ds-check on ROOT
+  -q, --quiet               print no summary
   -h, --help
 
   On many machines (docs/cluster.md): `plan` prints one shell command a line for any engine, each a
@@ -63,7 +64,7 @@ finish)
 esac
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
-overwrite='' resume='' on_error=fail check=1 no_input_check='' name=- slice=- size=()
+overwrite='' resume='' on_error=fail check=1 no_input_check='' name=- slice=- size=() summary=''
 raw='' shards='' convert=()
 positional=()
 while (($#)); do
@@ -72,6 +73,7 @@ while (($#)); do
     --overwrite) overwrite=1 && shift && continue ;;
     --resume) resume=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
+    -q | --quiet) summary=-q && shift && continue ;;
     --raw) raw=1 && shift && continue ;;
     --omit-developer | --keep-without-reasoning) convert+=("$1") && shift && continue ;;
     --no-input-check) no_input_check=$1 && shift && continue ;;
@@ -201,7 +203,7 @@ build_raw() {
     done
     side_by_side "$jobs" run_raw_shard "${indices[@]}"
     ((failed == 0)) || die "a shard failed; finished ones are kept for --resume" "$failed"
-    run ds-manifest "$root" "${names[@]}" --dataset-dir "$input" --glob '*.parquet' \
+    run ds-manifest "$root" ${summary:+"$summary"} "${names[@]}" --dataset-dir "$input" --glob '*.parquet' \
         ${max_tokens:+--max-tokens "$max_tokens"}
     [[ -z $check ]] || closing_check "$root" --jobs "$jobs" || die "$root has not passed ds-check" $?
 }
@@ -282,7 +284,7 @@ run_line() {
 side_by_side "$jobs" run_line "${plan[@]}"
 ((failed == 0)) || die "a shard failed; finished ones are kept for --resume" "$failed"
 
-run ds-manifest "$root" "${names[@]}" --dataset-dir "$input" --glob "$glob" \
+run ds-manifest "$root" ${summary:+"$summary"} "${names[@]}" --dataset-dir "$input" --glob "$glob" \
     ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"}
 
 [[ -z $check ]] || closing_check "$root" --input-manifest "$input/manifest.json" --jobs "$jobs" ||

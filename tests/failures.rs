@@ -112,6 +112,7 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat in.parquet --sample 9",
         "ds-stat in.parquet -j 2",
         "ds-stat whole --format json",
+        "ds-diff whole whole",
     ] {
         let name = filter.split(' ').next().unwrap();
         bash(&format!(

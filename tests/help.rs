@@ -101,6 +101,7 @@ fn version_and_wrong_flags() {
         ("puzzle-encode", &["domino", "--num-games", "0"]),
         ("ds-check", &[]),
         ("ds-stat", &["--merge"]),
+        ("ds-diff", &["a"]),
         ("ds-stat", &["--nth", "3-1"]),
         ("ds-check", &["-", "--only", "kd.mas"]),
         ("ds-manifest", &[]),

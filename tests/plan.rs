@@ -537,7 +537,7 @@ fn a_pack_in_tasks() {
     symlink(data.join("raw_small"), place.dir.path().join("in")).unwrap();
     let mx = |script: &str| place.run(&format!("MX=scripts/macroxue.sh; {script}"));
     for options in ["", "--shard-rows 1000 --legality values"] {
-        mx(&format!("bash $MX in one --overwrite {options}")).ok();
+        assert_eq!(mx(&format!("bash $MX in one --overwrite {options} -q")).ok().text(), "");
         mx(&format!("bash $MX plan in many {options} --tasks 5 > tasks.txt")).silent();
         mx("xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
         let said =

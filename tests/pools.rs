@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{TempDir, oracle, python, tool};
+use common::{TempDir, bash, oracle, python, tool};
 use serde_json::Value;
 
 /// All pools of the oracle, with their games.
@@ -177,6 +177,25 @@ fn bad_rows_are_named() {
     changed("aligned", broken, 1, &["valuation_types.json: neither name to id, nor"]);
     let exponent = |pool: &Path| patch(&pool.join("steps-000001.npy"), -1, &[18]);
     changed("selfplay", exponent, 1, &["steps-000001.npy: row 49: cell 15 has the exponent 18"]);
+}
+
+/// A field of the rows of a legacy pool that games have, but no number that JSON lacks.
+#[test]
+fn a_valuation_that_is_not_finite_is_named() {
+    let Some(python) = python() else { return };
+    for value in ["nan", "inf", "-inf"] {
+        let directory = TempDir::new();
+        let make = format!(
+            "import numpy as np; rows = np.zeros(3, [('run_id', '<u4'), ('step_index', '<u4'), \
+             ('board', '<u8'), ('valuation', '<f4')]); rows['step_index'] = range(3); \
+             rows['board'] = 17; rows['valuation'] = [1, 0.5, float('{value}')]; \
+             np.save('steps.npy', rows)"
+        );
+        let script = format!("cd {} && {} -c \"{make}\"", directory.at("."), python.display());
+        bash(&script).ok();
+        let run = tool("ds-cat").args(&[&directory.at("."), "-q"]).run();
+        run.fails(1, &["steps.npy: row 2: valuation"]);
+    }
 }
 
 #[test]

@@ -55,3 +55,35 @@ fn a_file_of_rejects_is_no_input() {
     run.says(2, &format!("puzzle-encode: {empty}: is an input of this run"));
     assert_eq!(dir.read("arc/training/00000002.json"), b"");
 }
+
+/// The names of files of datasets, also of those that come at the end of a run, are no names for
+/// rejects: nothing is written.
+#[test]
+fn a_file_of_rejects_has_no_name_of_a_dataset() {
+    let dir = TempDir::new();
+    let input = dir.write("in.ndjson", common::masked_line("a", &[1, 2, 3]));
+    let names = [
+        "p.part.json",
+        "p_tokens.idx",
+        "p_span.bin",
+        "p_ids.parquet",
+        "parts/s.json",
+        "manifest.json",
+        "build.json",
+        "dataset.json",
+        "valuation_types.json",
+        "metadata.db",
+        "steps.npy",
+    ];
+    for name in names {
+        let path = dir.at(&format!("out/{name}"));
+        let flags = ["--on-error", "skip", "--rejects", &path];
+        for target in [["--prefix", &dir.at("out/p")], ["--root", &dir.at("out")]] {
+            let shard: &[&str] = if target[0] == "--root" { &["--shard", "s"] } else { &[] };
+            let run =
+                tool("mmidx-write").args(&flags).args(&target).args(shard).args(&[&input]).run();
+            run.fails(2, &[name, "is a name of a file of datasets"]);
+            assert!(!dir.path().join("out").exists(), "{name}");
+        }
+    }
+}

@@ -267,7 +267,8 @@ fn what_stands_is_overwritten_only_when_told_so() {
     bench.run("in out").says(2, "synth-kd.sh: out is not empty; try: --resume, or --overwrite");
     assert_eq!(identities(&bench.root("out")), before);
     // All rows go to the other split, and the files of the first are gone.
-    bench.run("in out --overwrite --valid-fraction 1").silent();
+    let quiet = bench.run("in out --overwrite --valid-fraction 1 -q").silent();
+    assert_eq!(quiet.text(), "");
     assert!(datasets_in(&bench.root("out")).iter().all(|name| name.starts_with("valid/")));
     bench.run("in out --overwrite --resume").fails(2, &["exclude each other"]);
 }

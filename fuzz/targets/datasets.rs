@@ -145,7 +145,8 @@ pub fn shards(place: &mut Place, bytes: &[u8]) -> Result<()> {
 
 /// Reads and checks it.
 fn both(path: &Path) -> Result<()> {
-    let read = copy(dataset::open(&input(path.to_path_buf()), Request::Any), &mut Ok);
+    let whole = input(path.to_path_buf());
+    let read = copy(|| dataset::open(&whole, Request::Any), &mut Ok);
     check(path).and(read)
 }
 

@@ -344,6 +344,9 @@ pub trait RecordSource: Send {
         most: u64,
     ) -> Result<Option<Batch>>;
 
+    /// See [`DatasetReader::encoding`]; of a file or stream its own.
+    fn encoding(&self) -> String;
+
     /// Records that earlier filters have dropped, as far as known by now.
     fn rejected(&self) -> u64 {
         0
@@ -364,6 +367,12 @@ pub trait RecordSource: Send {
     /// it cannot leave out the others unread. Before the first batch.
     fn read_runs(&mut self, _runs: &[Range<u64>]) -> Result<bool> {
         Ok(false)
+    }
+
+    /// How many records there are, counted where a dataset only states it; `None` if what it has
+    /// said is known to be true. Before the first batch.
+    fn count(&mut self) -> Result<Option<u64>> {
+        Ok(None)
     }
 }
 
@@ -394,6 +403,16 @@ pub trait DatasetReader: Send {
     /// Reads only these ascending runs of the records from now on, counted from the first, and no
     /// others. Before the first batch.
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()>;
+
+    /// Counts the records of a dataset that only states how many it has.
+    fn count(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// How values are stored, where the format leaves a choice: for people who compare datasets.
+    fn encoding(&self) -> String {
+        String::new()
+    }
 
     /// Notes for people: what is on disk and not in the records.
     fn notes(&self) -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Which file may become a file of rejects: a new one, or one of an earlier run. Never an input or
 //! output of the run, nor anything else that somebody would miss.
 
+use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
@@ -9,6 +10,17 @@ use std::path::{Path, PathBuf};
 use super::args::OnErrorArgs;
 use crate::error::{Error, Result, shown};
 use crate::files;
+
+/// The names of JSON files and databases of datasets, and the endings of others.
+const NAMES: [&str; 6] = [
+    "manifest.json",
+    "metadata.json",
+    "build.json",
+    "dataset.json",
+    "valuation_types.json",
+    "metadata.db",
+];
+const ENDINGS: [&str; 5] = ["idx", "bin", "npy", "parquet", "arrows"];
 
 /// How the first line of a file of rejects begins, and what is in it.
 const SIGNS: (&[u8], &[u8]) = (b"{\"source\":\"", b"\"reason\":\"");
@@ -34,6 +46,10 @@ pub(super) fn check(path: &Path) -> Result<()> {
     if ["/dev/stderr", "/dev/stdout"].iter().any(|stream| path.as_os_str() == *stream) {
         return Err(Error::usage("--rejects needs its own file"));
     }
+    if is_of_datasets(path) {
+        let cause = "is a name of a file of datasets, and no name for rejects";
+        return Err(Error::usage(cause).at(shown(path)).hint("--rejects with another name"));
+    }
     let Some(found) = files::metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
     let streams = [
         (rustix::fs::fstat(std::io::stdin()), "is the input of this run"),
@@ -55,6 +71,17 @@ pub(super) fn check(path: &Path) -> Result<()> {
             .at(shown(path))
             .hint("--rejects with another name")),
     }
+}
+
+/// Whether files of datasets have such a name. Some of them are made at the end of a run only, when
+/// the rejects are published.
+fn is_of_datasets(path: &Path) -> bool {
+    let text = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
+    let (name, directory) = (text(path.file_name()), text(path.parent().and_then(Path::file_name)));
+    let is_manifest = NAMES.contains(&name.as_str())
+        || name.ends_with(".part.json")
+        || directory == "parts" && name.ends_with(".json");
+    is_manifest || ENDINGS.contains(&text(path.extension()).as_str())
 }
 
 fn is_same(a: &Metadata, b: &Metadata) -> bool {

@@ -229,7 +229,15 @@ impl RecordSource for DatasetSource {
         self.reader.select(ids)
     }
 
+    fn encoding(&self) -> String {
+        self.reader.encoding()
+    }
+
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         self.reader.read_runs(runs).map(|()| true)
+    }
+
+    fn count(&mut self) -> Result<Option<u64>> {
+        self.reader.count().map(|()| Some(self.reader.records()))
     }
 }

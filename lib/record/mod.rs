@@ -14,6 +14,7 @@ pub mod ids;
 pub mod puzzle;
 pub mod python;
 pub mod raw_synth;
+mod rows;
 pub mod tokens;
 
 use std::collections::HashMap;
@@ -28,6 +29,7 @@ pub use decoded::DECODED;
 pub use game::GAME;
 pub use puzzle::PUZZLE;
 pub use raw_synth::RAW_SYNTH;
+pub use rows::Rows;
 pub use tokens::TOKENS;
 
 /// A record type: the contract that its two encodings share.

@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 
 use super::Names;
 use super::keys::{Keys, RecordKeys, Repeated, WrittenKeys};
-use super::kind::{Group, Rows};
+use super::kind::Group;
 use crate::batch::Batch;
 use crate::cli::{Flow, Progress, ordered_map};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::record::RecordType;
+use crate::record::{RecordType, Rows};
 use crate::stream::{Conform, Reader};
 
 /// The form of answers in JSON; raised when the meaning of a field changes.
@@ -205,7 +205,7 @@ fn measured(
     }
     let mut part = Answer::of_type(name, options);
     let mut keys = RecordKeys::default();
-    let rows = Rows::of(&part.all.numbers, &batch.records)?;
+    let rows = Rows::of(name, &batch.records)?;
     let format = FormatOptions::default().with_null("null");
     let values =
         column.map(|column| ArrayFormatter::try_new(batch.records.column(column), &format));

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::kind::Rows;
 use crate::check::repeats::Repeats;
 use crate::digest::hex;
 use crate::error::{Error, Result};
+use crate::record::Rows;
 
 /// The keys of ids and texts of some records.
 #[derive(Debug, Default)]

@@ -1,14 +1,10 @@
 //! The numbers of records of one type, whichever it is.
 
-use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
 use super::{ConversationsStat, Distribution, GamesStat, PuzzlesStat, StatOptions, TokensStat};
 use crate::error::{Error, Result};
-use crate::record::conversation::Conversations;
-use crate::record::game::Games;
-use crate::record::puzzle::Puzzles;
-use crate::record::tokens::Tokens;
+use crate::record::Rows;
 
 /// The numbers of some records.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -88,47 +84,24 @@ impl KindStat {
     }
 }
 
-/// The columns of a batch.
-pub(super) enum Rows<'a> {
-    Tokens(Tokens<'a>),
-    Conversation(Conversations<'a>),
-    Game(Box<Games<'a>>),
-    Puzzle(Puzzles<'a>),
-    Other(&'a RecordBatch),
-}
-
-impl<'a> Rows<'a> {
-    /// A batch in the schema of the record type, or any.
-    pub fn of(kind: &KindStat, batch: &'a RecordBatch) -> Result<Rows<'a>> {
-        Ok(match kind {
-            KindStat::Tokens(_) => Rows::Tokens(Tokens::of(batch)?),
-            KindStat::Conversation(_) => Rows::Conversation(Conversations::of(batch)),
-            KindStat::Game(_) => Rows::Game(Box::new(Games::of(batch)?)),
-            KindStat::Puzzle(_) => Rows::Puzzle(Puzzles::of(batch)?),
-            KindStat::Other => Rows::Other(batch),
-        })
-    }
-
-    /// See [`Group::bytes`].
-    fn bytes(&self, row: usize) -> u64 {
-        let bytes = match self {
-            Rows::Tokens(rows) => {
-                let masks = [rows.loss_mask(row), rows.span_id(row)];
-                4 * rows.tokens(row).len()
-                    + masks.into_iter().flatten().map(<[u8]>::len).sum::<usize>()
-            }
-            Rows::Conversation(rows) => rows.messages_json(row).map_or(0, str::len),
-            Rows::Game(rows) => 48 * rows.steps.range(row..row + 1).len(),
-            Rows::Puzzle(rows) => {
-                let puzzle = rows.get(row);
-                4 * (puzzle.inputs.len() + puzzle.labels.len())
-            }
-            Rows::Other(rows) => {
-                crate::batch::row_sizes(&rows.slice(row, 1)).first().copied().unwrap_or(0) as usize
-            }
-        };
-        bytes as u64
-    }
+/// See [`Group::bytes`].
+fn bytes_of(rows: &Rows<'_>, row: usize) -> u64 {
+    let bytes = match rows {
+        Rows::Tokens(rows) => {
+            let masks = [rows.loss_mask(row), rows.span_id(row)];
+            4 * rows.tokens(row).len() + masks.into_iter().flatten().map(<[u8]>::len).sum::<usize>()
+        }
+        Rows::Conversation(rows) => rows.messages_json(row).map_or(0, str::len),
+        Rows::Game(rows) => 48 * rows.steps.range(row..row + 1).len(),
+        Rows::Puzzle(rows) => {
+            let puzzle = rows.get(row);
+            4 * (puzzle.inputs.len() + puzzle.labels.len())
+        }
+        Rows::Other(rows) => {
+            crate::batch::row_sizes(&rows.slice(row, 1)).first().copied().unwrap_or(0) as usize
+        }
+    };
+    bytes as u64
 }
 
 impl Group {
@@ -138,7 +111,7 @@ impl Group {
 
     pub(super) fn add(&mut self, rows: &Rows<'_>, row: usize, options: &StatOptions) -> Result<()> {
         self.records += 1;
-        self.bytes += rows.bytes(row);
+        self.bytes += bytes_of(rows, row);
         match (&mut self.numbers, rows) {
             (KindStat::Tokens(stat), Rows::Tokens(rows)) => stat.add(rows, row, options),
             (KindStat::Conversation(stat), Rows::Conversation(rows)) => stat.add(rows, row),

@@ -91,6 +91,10 @@ impl RecordSource for ArrowSource {
         Ok(Some(found.unwrap_or(default)))
     }
 
+    fn encoding(&self) -> String {
+        "Arrow".to_string()
+    }
+
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;

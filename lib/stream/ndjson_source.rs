@@ -167,6 +167,10 @@ impl RecordSource for NdjsonSource {
         Ok(known.next().or(first_line(block).map(|_| default)))
     }
 
+    fn encoding(&self) -> String {
+        "NDJSON".to_string()
+    }
+
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         if wanted.is_none() {
             self.peek()?;

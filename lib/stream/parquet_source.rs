@@ -82,6 +82,10 @@ impl ParquetSource {
 }
 
 impl RecordSource for ParquetSource {
+    fn encoding(&self) -> String {
+        "Parquet".to_string()
+    }
+
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         if let Some(wanted) = wanted.filter(|wanted| !wanted.parquet) {
             return Err(wanted.instead_of(&self.name, "a Parquet file"));

@@ -60,6 +60,7 @@ pub struct Reader {
     waiting: VecDeque<Waiting>,
     current: Option<Box<dyn RecordSource>>,
     header: Header,
+    encoding: String,
     schema: SchemaRef,
     sources: Vec<Value>,
     total: Option<u64>,
@@ -141,6 +142,7 @@ impl Reader {
             waiting: VecDeque::new(),
             current: None,
             header: Header::default(),
+            encoding: String::new(),
             schema: SchemaRef::new(Schema::empty()),
             sources: Vec::new(),
             total: None,
@@ -178,6 +180,7 @@ impl Reader {
         if let Some(current) = &mut self.current {
             let (header, schema) = current.begin(self.wanted.as_ref())?;
             (self.header, self.schema) = (header, schema);
+            self.encoding = current.encoding();
         }
         if let Some(wanted) = self.wanted.as_ref().filter(|wanted| !wanted.any_types) {
             self.schema = wanted.schema.clone();
@@ -302,6 +305,11 @@ impl Reader {
         record_type_with(|name| fields.iter().any(|f| f.name() == name || ndjson_name(f) == name))
     }
 
+    /// How the first input stores its values, see [`RecordSource::encoding`].
+    pub fn encoding(&self) -> &str {
+        &self.encoding
+    }
+
     /// The header of the first input.
     pub fn header(&self) -> &Header {
         &self.header
@@ -403,7 +411,8 @@ impl Reader {
             }
             return Ok(total);
         };
-        Ok(total)
+        let counted = self.current.as_mut().map(|current| current.count()).transpose()?;
+        Ok(counted.flatten().map_or(total, |counted| counted.min(self.left)))
     }
 
     fn advance(&mut self) -> Result<()> {

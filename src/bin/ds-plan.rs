@@ -133,7 +133,7 @@ impl TasksArgs {
     }
 }
 
-/// Tasks are of about this size if nothing is said: some minutes of one core.
+/// Tasks are of about this size if nothing is said: a quarter of a minute of one core.
 const TASK_BYTES: u64 = 1 << 30;
 
 const HELP: &str = "\

@@ -1,7 +1,7 @@
 //! Running the built binaries, alone and in pipelines.
 
 use std::io::Write;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -174,6 +174,11 @@ impl std::fmt::Debug for Outcome {
 impl Outcome {
     pub fn code(&self) -> Option<i32> {
         self.status.code()
+    }
+
+    /// The signal that ended it.
+    pub fn signal(&self) -> Option<i32> {
+        self.status.signal()
     }
 
     pub fn text(&self) -> String {

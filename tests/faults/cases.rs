@@ -52,6 +52,10 @@ pub fn readers() -> Vec<Case> {
             &format!("ds-stat -q $IN/{path}"),
         ));
     }
+    for (name, a, b) in [("roots", "root", "root"), ("packs", "pack", "sharded")] {
+        let command = format!("ds-diff $IN/{a} $IN/{b}");
+        cases.push(Case::reader(&format!("ds-diff {name}"), "ds-diff", &command));
+    }
     for (name, flags) in [("nth", "--nth 1,3 $IN/root"), ("tail", "--tail 2 $IN/masked.arrows")] {
         let command = format!("ds-cat {flags}");
         cases.push(Case::reader(&format!("ds-cat {name}"), "ds-cat", &command));

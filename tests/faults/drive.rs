@@ -293,6 +293,37 @@ pub fn kill(case: &Case, bench: &Bench, tries: u64, random: &mut Random) -> Vec<
     wrong
 }
 
+/// Raises a signal at each rename of a case: it waits until the dataset is whole, then ends the run.
+pub fn signals_at_renames(case: &Case, bench: &Bench) -> Vec<String> {
+    let (expected, watch) = match undisturbed(case, bench) {
+        Ok(known) => known,
+        Err(wrong) => return vec![wrong],
+    };
+    let calls = counts(&bench.scratch());
+    let renames = calls.iter().find(|(call, _)| *call == "rename").map_or(0, |(_, count)| *count);
+    let mut wrong = Vec::new();
+    if renames == 0 {
+        wrong.push(format!("{}: nothing was renamed", case.name));
+    }
+    for (at, signal) in (1..=renames).zip(SIGNALS[1..].iter().cycle().copied()) {
+        let fault = Fault { call: "rename", at, what: What::Signal(signal) };
+        bench.restore();
+        let run = bench.run(&case.command, &variables(&bench.scratch(), &watch, Some(fault)));
+        let now = snapshot(&bench.out());
+        let left = bench.temporaries();
+        // (A signal at the last rename may find the work done.)
+        let ended = run.signal() == Some(signal) || at == renames && run.code() == Some(0);
+        if !ended || now != expected.new || !left.is_empty() {
+            let how = differ(&now, &expected.new);
+            wrong.push(format!(
+                "{}: signal {signal} at rename {at}: {run:?}, {how}, left {left:?}",
+                case.name
+            ));
+        }
+    }
+    wrong
+}
+
 /// Runs a case twice at once: the result is right, and who loses says 75 or 2.
 pub fn twice(case: &Case, bench: &Bench) -> Result<(), String> {
     let (expected, _) = undisturbed(case, bench)?;

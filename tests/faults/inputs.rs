@@ -90,6 +90,16 @@ fn puzzles(dir: &Path) {
             .collect();
         format!("made,{question},{answer},1\n")
     };
+    let maze = ["#####", "#S  #", "### #", "#G  #", "#####"];
+    let solved = ["#####", "#Soo#", "###o#", "#Goo#", "#####"];
+    let turned = |maze: [&str; 5]| -> String { maze.into_iter().rev().collect() };
+    fs::create_dir_all(dir.join("maze")).unwrap();
+    for (name, question, answer) in
+        [("train", maze.concat(), solved.concat()), ("test", turned(maze), turned(solved))]
+    {
+        let text = format!("source,question,answer,rating\nmade,{question},{answer},1\n");
+        fs::write(dir.join(format!("maze/{name}.csv")), text).unwrap();
+    }
     fs::create_dir_all(dir.join("sudoku")).unwrap();
     for (name, shifts) in [("train", 0..4), ("test", 4..6)] {
         let rows: String = shifts.map(row).collect();

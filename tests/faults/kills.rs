@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::common::{Random, TempDir};
-use super::drive::{Bench, Case, kill, twice};
+use super::drive::{Bench, Case, kill, signals_at_renames, twice};
 use super::{cases, inputs, preload};
 
 /// How many runs are stopped: `GRISTMILL_KILLS`, or the share of a usual run.
@@ -61,6 +61,22 @@ fn what_is_stopped_anywhere_is_made_whole_by_the_next_run() {
         );
         std::fs::write(format!("{path}.kills"), line).unwrap();
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_signal_between_renames_waits_for_the_last() {
+    if preload::library().is_none() {
+        return;
+    }
+    let mut cases = cases::sinks();
+    // One that replaces several files of each kind of dataset.
+    let names =
+        ["mmidx-write --root", "mmidx-write --prefix", "npy-pack games", "npy-pack puzzles"];
+    cases.retain(|case| names.iter().any(|name| case.name == format!("{name}, over another")));
+    assert_eq!(cases.len(), names.len());
+    let dir = TempDir::new();
+    let wrong = all(&cases, &dir, |_, case, bench| signals_at_renames(case, bench));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -83,6 +83,8 @@ pub struct KdReader {
     layout: PrefixLayout,
     current: Option<OpenPrefix>,
     rows: u64,
+    /// The types of the tokens, each once.
+    dtypes: Vec<&'static str>,
     part: Option<KdPart>,
 }
 
@@ -116,9 +118,14 @@ impl KdReader {
         if layouts.iter().any(|other| *other != layout) {
             return Err(Error::usage("triples and tokens without masks cannot be read together"));
         }
-        let mut sizes = Vec::new();
+        let (mut sizes, mut dtypes) = (Vec::new(), Vec::new());
         for prefix in &prefixes {
-            sizes.push(open_datasets(prefix, layout)?[0].index.sequences);
+            let index = &open_datasets(prefix, layout)?[0].index;
+            sizes.push(index.sequences);
+            let dtype = index.dtype.name();
+            if !dtypes.contains(&dtype) {
+                dtypes.push(dtype);
+            }
         }
         let total = checked_sum(sizes.iter().copied())
             .ok_or_else(|| Error::data("more than 2^64 sequences"))?;
@@ -136,7 +143,7 @@ impl KdReader {
             start += size;
         }
         let rows = wanted.end - wanted.start;
-        Ok(KdReader { waiting, selected: false, layout, current: None, rows, part })
+        Ok(KdReader { waiting, selected: false, layout, current: None, rows, dtypes, part })
     }
 }
 
@@ -222,6 +229,11 @@ impl DatasetReader for KdReader {
         self.waiting.retain(|(_, runs)| !runs.is_empty());
         (self.selected, self.rows) = (true, selected.records);
         Ok(Some(selected))
+    }
+
+    /// The types of the tokens of all prefixes.
+    fn encoding(&self) -> String {
+        self.dtypes.join(" and ")
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {

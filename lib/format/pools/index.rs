@@ -64,6 +64,10 @@ impl Rows {
         self.shards[..self.shards.partition_point(|shard| shard.start <= row)].last()
     }
 
+    pub fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
     /// The bytes of a row; none past the end.
     pub fn row(&self, row: u64) -> &[u8] {
         let shard = self.shard_of(row);

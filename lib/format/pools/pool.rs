@@ -150,6 +150,11 @@ impl Pool {
         &self.origin.provenance
     }
 
+    /// How its rows are laid out.
+    pub fn encoding(&self) -> String {
+        format!("rows of {} bytes", self.rows.row_bytes())
+    }
+
     /// A line for people on what is left out.
     pub fn note(&self) -> Option<String> {
         let names = self.left_out.join(", ");

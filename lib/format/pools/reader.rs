@@ -122,6 +122,12 @@ impl DatasetReader for PoolReader {
         self.wanted.iter().map(|run| run.end - run.start).sum()
     }
 
+    fn encoding(&self) -> String {
+        let mut all: Vec<String> = self.pools.iter().map(Pool::encoding).collect();
+        all.dedup();
+        all.join(" and ")
+    }
+
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
         let first = self.wanted.front().map_or(0, |run| run.start);
         self.counted = true;
@@ -129,11 +135,16 @@ impl DatasetReader for PoolReader {
         Ok(())
     }
 
-    fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>> {
+    fn count(&mut self) -> Result<()> {
         if !std::mem::replace(&mut self.counted, true) {
             self.pools.iter_mut().try_for_each(Pool::count)?;
             self.wanted = std::iter::once(0..self.pools.iter().map(Pool::games).sum()).collect();
         }
+        Ok(())
+    }
+
+    fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>> {
+        self.count()?;
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
         let (mut list, mut origin) = (Vec::new(), Origin::default());
         let (mut count, mut steps) = (0, 0);

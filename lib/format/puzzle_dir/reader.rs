@@ -13,7 +13,7 @@ use super::{PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetada
 use crate::batch::{Batch, DatasetReader, Header, Origin};
 use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Result, shown};
-use crate::format::npy::Integers;
+use crate::format::npy::{Integers, descr};
 use crate::puzzle::{BLANK_IDENTIFIER, domain};
 use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
 use crate::record::{PUZZLE, RecordType};
@@ -100,6 +100,17 @@ impl DatasetReader for PuzzleReader {
     /// Examples that have not been read yet.
     fn records(&self) -> u64 {
         self.parts.iter().map(OpenSet::left).sum()
+    }
+
+    /// The types of the inputs and labels of all sets.
+    fn encoding(&self) -> String {
+        let sides = |part: &OpenSet| {
+            [&part.arrays.inputs, &part.arrays.labels].map(|side| descr(&side.header().dtype))
+        };
+        let mut all: Vec<String> = self.parts.iter().flat_map(sides).collect();
+        all.sort();
+        all.dedup();
+        all.join(" and ")
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {

@@ -1,0 +1,398 @@
+//! Both sides, aligned.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use arrow_array::UInt64Array;
+use arrow_select::take::take_record_batch;
+
+use super::parts::{One, PARTS, names, shown};
+use super::side::Side;
+use super::waiting::{WINDOW, Waiter, Waiting};
+use crate::check::repeats::Repeats;
+use crate::cli::Progress;
+use crate::error::{Error, Result};
+use crate::record::Rows;
+use crate::stream::Reader;
+
+/// Moved records that are kept to find pairs that were swapped.
+const MOVED: usize = 1000;
+
+/// What counts as a difference, and how much of it is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct DiffOptions {
+    /// Whether another encoding is a difference too.
+    pub strict: bool,
+    /// The most differences that are shown.
+    pub most: usize,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    pub record: &'static str,
+    pub by_id: bool,
+    /// Records of both sides.
+    pub records: [u64; 2],
+    /// What is read from, as far as it has several forms: the type of numbers, the layout.
+    pub encodings: [String; 2],
+    /// Differences by kind.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// Of those of the kind `order`: pairs of records that stand in each other's place.
+    pub swapped: u64,
+    /// The first differences.
+    pub first: Vec<Difference>,
+    pub is_strict: bool,
+}
+
+/// One difference.
+#[derive(Debug)]
+pub struct Difference {
+    pub kind: &'static str,
+    pub id: Option<String>,
+    /// The record's numbers on both sides, from 0.
+    pub numbers: [Option<u64>; 2],
+    pub lines: Vec<String>,
+}
+
+pub const ONLY: [&str; 2] = ["only in A", "only in B"];
+pub const ORDER: &str = "order";
+
+/// Compares all records of two readers.
+pub fn compare(
+    readers: [Reader; 2],
+    options: DiffOptions,
+    progress: &mut Progress,
+) -> Result<Found> {
+    let mut sides = readers.map(Side::open);
+    let [a, b] = [sides[0].record, sides[1].record];
+    if a != b {
+        return Err(Error::usage(format!("A has {a} records and B {b} records")));
+    }
+    let mut by_id = true;
+    for side in &mut sides {
+        let has_id = side.fill()? && Rows::of(side.record, &side.batch)?.id(0).is_some();
+        by_id &= has_id;
+    }
+    let found = Found { record: a, by_id, is_strict: options.strict, ..Found::default() };
+    let mut comparison = Comparison {
+        most: options.most,
+        sides,
+        waiting: <_>::default(),
+        last: [-1, -1],
+        offsets: vec![(0, 0)],
+        moved: Vec::new(),
+        spilled: None,
+        found,
+    };
+    comparison.run(progress)?;
+    comparison.finish()
+}
+
+struct Comparison {
+    most: usize,
+    sides: [Side; 2],
+    waiting: [Waiting; 2],
+    /// The numbers of the last two records that are partners in order.
+    last: [i64; 2],
+    /// From which number of A on its partners stand how much earlier in B.
+    offsets: Vec<(u64, i64)>,
+    /// Partners that are not in order.
+    moved: Vec<[u64; 2]>,
+    /// Records that have waited too long, by their ids, and by ids and content.
+    spilled: Option<Spilled>,
+    found: Found,
+}
+
+#[derive(Default)]
+struct Spilled {
+    ids: Repeats,
+    contents: Repeats,
+    counts: [u64; 2],
+}
+
+impl Comparison {
+    fn run(&mut self, progress: &mut Progress) -> Result<()> {
+        loop {
+            let has = [self.sides[0].fill()?, self.sides[1].fill()?];
+            let next = [self.sides[0].number, self.sides[1].number];
+            let ahead = [0, 1].map(|side| next[side] as i64 - 1 - self.last[side]);
+            if has == [true, true] && ahead == [0, 0] {
+                let equal = self.lockstep()?;
+                if equal > 0 {
+                    progress.add(equal, 0);
+                    continue;
+                }
+            }
+            let side = match has {
+                [false, false] => return Ok(()),
+                [true, false] => 0,
+                [false, true] => 1,
+                [true, true] => usize::from(ahead[1] < ahead[0]),
+            };
+            self.take(side)?;
+            progress.add(1, 0);
+            if self.waiting.iter().any(|waiting| waiting.len() > WINDOW) {
+                self.settle()?;
+                self.last = [0, 1].map(|side| self.sides[side].number as i64 - 1);
+                self.align();
+            }
+        }
+    }
+
+    /// Passes over records that are partners, one after another, as long as they are whole in both
+    /// batches; gives their number.
+    fn lockstep(&mut self) -> Result<u64> {
+        let [a, b] = &self.sides;
+        let rows = [Rows::of(a.record, &a.batch)?, Rows::of(b.record, &b.batch)?];
+        let most = (a.batch.num_rows() - a.row).min(b.batch.num_rows() - b.row);
+        let (mut passed, mut changed) = (0, None);
+        while passed < most {
+            let one = |side: usize| {
+                let row = self.sides[side].row + passed;
+                One { rows: &rows[side], row, begins: self.sides[side].begins[row] }
+            };
+            let (x, y) = (one(0), one(1));
+            if self.found.by_id && x.rows.id(x.row) != y.rows.id(y.row) {
+                break;
+            }
+            if !x.equals(&y)? {
+                let is_partner = self.found.by_id && x.rows.id(x.row).is_some();
+                changed = is_partner.then_some(passed);
+                break;
+            }
+            passed += 1;
+        }
+        if let Some(passed) = changed {
+            let [a, b] = [0, 1].map(|side| {
+                let row = self.sides[side].row + passed;
+                One { rows: &rows[side], row, begins: self.sides[side].begins[row] }
+            });
+            let numbers = [0, 1].map(|side| self.sides[side].number + passed as u64);
+            let id = a.rows.id(a.row).map(str::to_string);
+            self.found.changed(
+                self.most,
+                (a.hashes()?, b.hashes()?),
+                numbers,
+                id,
+                Some((&a, &b)),
+            )?;
+        }
+        let count = passed + usize::from(changed.is_some());
+        self.sides.iter_mut().for_each(|side| side.advance(count));
+        if count > 0 {
+            self.last = [0, 1].map(|side| self.sides[side].number as i64 - 1);
+        }
+        Ok(count as u64)
+    }
+
+    /// Takes the next record of a side: its partner waits, or it waits itself.
+    fn take(&mut self, side: usize) -> Result<()> {
+        let own = &self.sides[side];
+        let rows = Rows::of(own.record, &own.batch)?;
+        let begins = own.begins[own.row];
+        let hashes = One { rows: &rows, row: own.row, begins }.hashes()?;
+        let id = if self.found.by_id { rows.id(own.row) } else { None };
+        let key = match id {
+            Some(id) => wide(&(true, id)),
+            None => wide(&(false, hashes)),
+        };
+        let partner = self.waiting[1 - side].take(key);
+        let is_shown = self.found.first.len() < self.most
+            && match &partner {
+                Some(partner) => partner.hashes != hashes,
+                None => self.waiting[side].keeps_whole(),
+            };
+        let place = UInt64Array::from(vec![own.row as u64]);
+        let whole = is_shown.then(|| take_record_batch(&own.batch, &place)).transpose()?;
+        let whole = whole.map(|batch| Box::new((batch, begins)));
+        let is_named = partner.is_some() || self.waiting[side].keeps_whole();
+        let id = id.filter(|_| is_named).map(Box::from);
+        let own = Waiter { number: own.number, key, hashes, whole, id };
+        self.sides[side].advance(1);
+        let Some(partner) = partner else {
+            self.waiting[side].push(own);
+            return Ok(());
+        };
+        let [a, b] = if side == 0 { [own, partner] } else { [partner, own] };
+        self.changed(&a, &b)?;
+        self.partners([a.number, b.number], a.id.or(b.id).map(String::from))
+    }
+
+    /// Two records are partners: in order, or one of them has moved.
+    fn partners(&mut self, numbers: [u64; 2], id: Option<String>) -> Result<()> {
+        let places = numbers.map(|number| number as i64);
+        if places[0] > self.last[0] && places[1] > self.last[1] {
+            self.last = places;
+            self.align();
+            return Ok(());
+        }
+        let reversed = [numbers[1], numbers[0]];
+        let is_swapped =
+            self.last == reversed.map(|number| number as i64) || self.moved.contains(&reversed);
+        self.found.swapped += u64::from(is_swapped);
+        if self.moved.len() < MOVED {
+            self.moved.push(numbers);
+        }
+        self.found.add(self.most, ORDER, id, numbers.map(Some), || Ok(Vec::new()))
+    }
+
+    /// Notes how much earlier the partners stand in B from here on.
+    fn align(&mut self) {
+        let offset = self.last[0] - self.last[1];
+        if self.offsets.last().is_none_or(|(_, known)| *known != offset) {
+            self.offsets.push((self.last[0].max(0) as u64, offset));
+        }
+    }
+
+    /// Decides about all that wait.
+    fn settle(&mut self) -> Result<()> {
+        if self.found.by_id {
+            return self.spill();
+        }
+        while let Some(own) = self.waiting[0].pop() {
+            let run = self.offsets.partition_point(|(start, _)| *start < own.number.max(1));
+            let offset = self.offsets.get(run.saturating_sub(1)).map_or(0, |run| run.1);
+            let place = u64::try_from(own.number as i64 - offset).ok();
+            match place.and_then(|place| self.waiting[1].take_number(place)) {
+                Some(partner) => self.changed(&own, &partner)?,
+                None => self.only(0, own)?,
+            }
+        }
+        while let Some(own) = self.waiting[1].pop() {
+            self.only(1, own)?;
+        }
+        let last = self.offsets.last().copied();
+        self.offsets = last.into_iter().collect();
+        Ok(())
+    }
+
+    /// Counts the parts in which two partners differ, if they do.
+    fn changed(&mut self, a: &Waiter, b: &Waiter) -> Result<()> {
+        let record = self.found.record;
+        let pair = (a.hashes, b.hashes);
+        let id = a.id.as_deref().or(b.id.as_deref()).map(str::to_string);
+        let numbers = [a.number, b.number];
+        match (a.whole.as_deref(), b.whole.as_deref()) {
+            (Some((x, x_begins)), Some((y, y_begins))) => {
+                let (x, y) = (Rows::of(record, x)?, Rows::of(record, y)?);
+                let x = One { rows: &x, row: 0, begins: *x_begins };
+                let y = One { rows: &y, row: 0, begins: *y_begins };
+                self.found.changed(self.most, pair, numbers, id, Some((&x, &y)))
+            }
+            _ => self.found.changed(self.most, pair, numbers, id, None),
+        }
+    }
+
+    fn only(&mut self, side: usize, own: Waiter) -> Result<()> {
+        let mut numbers = [None; 2];
+        numbers[side] = Some(own.number);
+        let id = own.id.map(String::from);
+        self.found.add(self.most, ONLY[side], id, numbers, || Ok(Vec::new()))
+    }
+
+    /// Leaves those that wait to be found by the hashes of their ids.
+    fn spill(&mut self) -> Result<()> {
+        let spilled = self.spilled.get_or_insert_default();
+        for side in 0..2 {
+            while let Some(own) = self.waiting[side].pop() {
+                spilled.counts[side] += 1;
+                spilled.ids.add(own.key, side, own.number)?;
+                spilled.contents.add(wide(&(own.key, own.hashes)), side, own.number)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Found> {
+        if self.spilled.is_some() {
+            self.spill()?;
+        }
+        if let Some(Spilled { ids, contents, counts }) = self.spilled.take() {
+            let (partners, equal) = (partners_in(ids)?, partners_in(contents)?);
+            let found = [counts[0] - partners, counts[1] - partners, partners - equal];
+            for (kind, count) in [ONLY[0], ONLY[1], "content"].into_iter().zip(found) {
+                if count > 0 {
+                    *self.found.counts.entry(kind).or_default() += count;
+                }
+            }
+        } else if self.found.by_id {
+            for side in 0..2 {
+                while let Some(own) = self.waiting[side].pop() {
+                    self.only(side, own)?;
+                }
+            }
+        } else {
+            self.settle()?;
+        }
+        self.found.records = [0, 1].map(|side| self.sides[side].number);
+        self.found.encodings = [0, 1].map(|side| self.sides[side].encoding());
+        self.found
+            .first
+            .sort_by_key(|difference| difference.numbers[0].or(difference.numbers[1]).unwrap_or(0));
+        Ok(self.found)
+    }
+}
+
+/// How many records of one side have a partner among those of the other.
+fn partners_in(repeats: Repeats) -> Result<u64> {
+    let mut partners = 0;
+    repeats.candidates(|earlier, places| {
+        let of = |side: usize| {
+            earlier.iter().chain(places).filter(|place| place.set == side).count() as u64
+        };
+        partners += of(0).min(of(1));
+        Ok(())
+    })?;
+    Ok(partners)
+}
+
+/// A hash of 128 bits: the same in this run for equal values.
+fn wide(value: &impl Hash) -> u128 {
+    let half = |seed: u64| {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u64(seed);
+        value.hash(&mut hasher);
+        u128::from(hasher.finish())
+    };
+    half(1) << 64 | half(2)
+}
+
+impl Found {
+    /// Whether nothing differs.
+    pub fn is_same(&self) -> bool {
+        self.counts.is_empty() && !(self.is_strict && self.encodings[0] != self.encodings[1])
+    }
+
+    fn add(
+        &mut self,
+        most: usize,
+        kind: &'static str,
+        id: Option<String>,
+        numbers: [Option<u64>; 2],
+        lines: impl FnOnce() -> Result<Vec<String>>,
+    ) -> Result<()> {
+        *self.counts.entry(kind).or_default() += 1;
+        if self.first.len() < most {
+            self.first.push(Difference { kind, id, numbers, lines: lines()? });
+        }
+        Ok(())
+    }
+
+    /// Counts the parts in which two partners differ.
+    fn changed(
+        &mut self,
+        most: usize,
+        (a, b): ([u64; PARTS], [u64; PARTS]),
+        numbers: [u64; 2],
+        id: Option<String>,
+        ones: Option<(&One<'_>, &One<'_>)>,
+    ) -> Result<()> {
+        let parts = names(self.record).iter().zip(a.iter().zip(b));
+        for (part, _) in parts.filter(|(_, (a, b))| **a != *b) {
+            let lines = || ones.map_or(Ok(Vec::new()), |(a, b)| shown(part, a, b));
+            self.add(most, part, id.clone(), numbers.map(Some), lines)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,21 @@
+//! Whether two datasets or streams hold the same records, and if not, where: what `ds-diff` says.
+//!
+//! | file | what |
+//! |---|---|
+//! | `parts.rs` | the parts of a record that are compared, and what stands where they differ |
+//! | `side.rs` | one of the two inputs, record by record |
+//! | `waiting.rs` | records of one side whose partner has not come yet |
+//! | `compare.rs` | both sides, aligned: by ids where both have them, else by what they hold |
+//! | `report.rs` | what was found, as text and JSON |
+//!
+//! Records that follow one another equally on both sides, almost all, are compared where they lie.
+//! Where they do not, records wait for their partner: with an id however long (beyond
+//! [`WINDOW`](waiting::WINDOW) of them only their hashes, on disk), else within that window.
+
+mod compare;
+mod parts;
+mod report;
+mod side;
+mod waiting;
+
+pub use compare::{DiffOptions, Found, compare};

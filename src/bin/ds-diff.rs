@@ -1,0 +1,95 @@
+//! ds-diff: two datasets in, what differs out.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use gristmill::check::ReportFormat;
+use gristmill::cli::{self, CommonArgs, InputArgs, Tool};
+use gristmill::dataset;
+use gristmill::diff::{self, DiffOptions};
+use gristmill::error::{Error, Result, shown};
+use gristmill::stream::{Reader, Request};
+
+/// Whether two datasets or streams hold the same records, and if not, where
+///
+/// A and B are anything that holds records of one type. Records are matched by their ids where both
+/// have them, else by what they hold: a record that one has more is one difference. Counted are
+/// records only in A or only in B, in another order, and parts that differ (tokens, mask, span,
+/// messages, inputs, labels, names, steps, sidecar); the first are shown. Another encoding (uint8
+/// for int32, rows of 46 bytes for 48) is said, and is no difference. Not compared are where
+/// records came from (input, row, source) and the numbers of runs.
+#[derive(Parser)]
+#[command(name = "ds-diff", version, after_long_help = HELP)]
+struct Args {
+    /// The first dataset; `-` is a stream on stdin
+    #[arg(value_name = "A")]
+    a: PathBuf,
+
+    /// The second
+    #[arg(value_name = "B")]
+    b: PathBuf,
+
+    /// Another encoding is a difference too
+    #[arg(long)]
+    strict: bool,
+
+    /// Show the first N differences; all are counted
+    #[arg(long, value_name = "N", default_value = "10")]
+    max_differences: usize,
+
+    /// Text for people, or one JSON object
+    #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
+    #[arg(hide_possible_values = true)]
+    format: ReportFormat,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  ds-diff out out.old
+  ds-diff -q out out.old && echo the same
+  ds-diff pack46 pack48 --strict
+  harmony-tok shard_00.parquet | span-mask | ds-diff - out --format json | jq .differences
+
+In: two datasets or streams of records of one type.
+Out: the counts and the first differences, or one object {same, a, b, differences, first}; with -q
+nothing. Without ids the partner of a record is searched for among 262,144 records.
+Exit codes: 0 the same, 1 different or bad data, 2 usage or a missing input, 75 not now (I/O error,
+input cut short).";
+
+fn main() -> ExitCode {
+    cli::keep_freed_memory();
+    cli::main(|args: Args, tool| run(&args, tool))
+}
+
+fn run(args: &Args, tool: &Tool) -> Result<()> {
+    if [&args.a, &args.b].iter().all(|path| path.as_os_str() == "-") {
+        return Err(Error::usage("only one of the two can be stdin"));
+    }
+    let readers = [open(&args.a)?, open(&args.b)?];
+    let total = readers.iter().map(Reader::total).sum();
+    let mut progress = args.common.progress(tool, "records", total, false);
+    let options = DiffOptions { strict: args.strict, most: args.max_differences };
+    let found = diff::compare(readers, options, &mut progress)?;
+    progress.finish();
+    if !args.common.quiet {
+        let names = [&args.a, &args.b].map(|path| shown(path));
+        cli::print(&match args.format {
+            ReportFormat::Text => found.text(&names),
+            ReportFormat::Json => format!("{}\n", found.json(&names)),
+        })?;
+    }
+    match found.is_same() {
+        true => Ok(()),
+        false => Err(Error::data("the two differ")),
+    }
+}
+
+fn open(path: &Path) -> Result<Reader> {
+    let input = InputArgs { files: vec![path.to_path_buf()], ..InputArgs::default() };
+    dataset::open(&input, Request::Any)
+}
