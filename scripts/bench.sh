@@ -10,5 +10,6 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/venv.sh
+target/venv/bin/pip install --quiet --disable-pip-version-check -r benches/requirements.txt
 cargo build --release --bins --package gristmill --package gristmill-peers
 exec target/venv/bin/python benches/suite "$@"

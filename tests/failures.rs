@@ -10,6 +10,20 @@ use std::path::Path;
 use common::samples::masked_line;
 use common::writers::{has_temporaries, send, wait_until};
 use common::{TempDir, assert_no_temporaries, bash, conversations, message_boundaries, tool};
+use serde_json::json;
+
+/// Raw SYNTH rows, some without reasoning.
+fn raw_rows(count: usize) -> String {
+    let row = |number: usize| {
+        json!({
+            "synth_id": format!("raw-{number}"),
+            "query": format!("Question {number}?"),
+            "synthetic_reasoning": "Think. ".repeat(number % 5),
+            "synthetic_answer": "An answer.",
+        })
+    };
+    (0..count).map(|number| format!("{}\n", row(number))).collect()
+}
 
 /// A stream of three batches, and the same as a file.
 fn masked_stream(dir: &TempDir) -> Vec<u8> {
@@ -95,8 +109,14 @@ fn a_full_disk_may_be_tried_again() {
     let dir = TempDir::new();
     masked_stream(&dir);
     dir.write("in.ndjson", conversations(50));
-    bash(&format!("cd {}; ds-cat in.ndjson --to parquet -o in.parquet", dir.path().display()))
-        .silent();
+    dir.write("raw.ndjson", raw_rows(50));
+    bash(&format!(
+        "set -e; cd {}; ds-cat in.ndjson --to parquet -o in.parquet; \
+         synth-harmony raw.ndjson --metadata-fields query,synthetic_reasoning,synthetic_answer -q \
+         --to parquet -o raw.parquet",
+        dir.path().display()
+    ))
+    .silent();
     for filter in [
         "harmony-tok in.ndjson",
         "harmony-tok in.ndjson --to arrow",
@@ -113,6 +133,9 @@ fn a_full_disk_may_be_tried_again() {
         "ds-stat in.parquet -j 2",
         "ds-stat whole --format json",
         "ds-diff whole whole",
+        "synth-harmony raw.ndjson",
+        "synth-harmony raw.ndjson --to arrow",
+        "synth-harmony raw.parquet -j 2",
     ] {
         let name = filter.split(' ').next().unwrap();
         bash(&format!(
@@ -123,14 +146,15 @@ fn a_full_disk_may_be_tried_again() {
     }
     // A sink that may write no more than 1 KiB to a file.
     for sink in [
-        "mmidx-write --root out --shard s",
-        "mmidx-write --prefix out/p",
-        "ds-cat --to parquet -o out/p.parquet",
-        "ds-cat --to arrow -o out/p.arrows",
-        "ds-cat -o out/p.ndjson",
+        "mmidx-write --root out --shard s masked",
+        "mmidx-write --prefix out/p masked",
+        "ds-cat --to parquet -o out/p.parquet masked",
+        "ds-cat --to arrow -o out/p.arrows masked",
+        "ds-cat -o out/p.ndjson masked",
+        "synth-harmony raw.ndjson -o out/p.parquet",
     ] {
         let script = format!(
-            "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 1; {sink} masked",
+            "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 1; {sink}",
             dir.path().display()
         );
         bash(&script).fails(75, &["File too large"]);
@@ -178,6 +202,7 @@ fn an_output_that_cannot_be_made_is_a_usage_error() {
 fn a_closed_pipe_ends_a_filter_silently() {
     let dir = TempDir::new();
     dir.write("in.ndjson", conversations(6000));
+    dir.write("raw.ndjson", raw_rows(6000));
     let cd = format!("cd {}", dir.path().display());
     bash(&format!(
         "set -e; {cd}; harmony-tok in.ndjson --to arrow > tokens; span-mask tokens --to arrow > masked; \
@@ -194,6 +219,8 @@ fn a_closed_pipe_ends_a_filter_silently() {
         "ds-cat p",
         "ds-cat in.parquet",
         "ds-cat masked --to arrow",
+        "synth-harmony raw.ndjson",
+        "synth-harmony raw.ndjson --to arrow -j 2",
     ] {
         let run =
             bash(&format!("{cd}; {filter} | head -c 10 > /dev/null; echo \"${{PIPESTATUS[@]}}\""))

@@ -34,6 +34,12 @@ class Inputs:
         name = f"conversations_{rows}.parquet"
         return self.made(name, f"{sys.executable} {make} {self.sample} $out {rows} 1")
 
+    def raw_rows(self, rows):
+        """Raw SYNTH rows, as many, with the texts of these conversations."""
+        make = ROOT / "benches/suite/make_raw_rows.py"
+        shard = self.conversations(rows)
+        return self.made(f"raw_rows_{rows}.parquet", f"{sys.executable} {make} {shard} $out")
+
     def tokens(self, rows):
         """Masked tokens records, the input of mmidx-write."""
         shard = self.conversations(rows)

@@ -149,6 +149,60 @@ def synth(bench, inputs, quick):
     return Section("SYNTH pipeline", text + "\n" + commands(results), goals)
 
 
+def raw_rows(bench, inputs, quick):
+    """Raw SYNTH rows to conversations, and on to `.bin/.idx`; start-up included."""
+    small, large = (250, 10_000) if quick else (1_000, 100_000)
+    environment = {"TIKTOKEN_ENCODINGS_BASE": inputs.vocabulary(), "HF_HUB_OFFLINE": "1"}
+    environment["HF_HOME"] = str(inputs.path("huggingface"))
+    convert = f"{PYTHON} {ROOT}/benches/suite/convert_raw.py"
+    shards = lambda raw, out: f"synth-harmony -q {raw} --to parquet -o {out} --overwrite"
+    whole = lambda raw, root: pipe(
+        f"synth-harmony -q {raw} | harmony-tok -q | span-mask -q | mmidx-write -q --overwrite"
+        f" --shard shard_00 --valid-fraction 0.1 --root {root}"
+    )
+    first, second = inputs.raw_rows(small), inputs.raw_rows(large)
+    bench.shell("rm -rf original cold warm; mkdir original cold warm")
+    converted = {
+        f"the published way, {large:,} rows": pipe(f"{convert} {second} theirs.parquet", **environment),
+        f"synth-harmony, {large:,} rows": pipe(shards(second, "ours.parquet")),
+    }
+    conversions = bench.compare(converted, min(bench.runs, 3))
+    same = "import pyarrow.parquet as pq; a, b = map(pq.read_table, ['theirs.parquet', 'ours.parquet']);"
+    bench.shell(f'{PYTHON} -c "{same} assert a.equals(b)"')
+    built = {
+        f"converter, {small:,} rows": pipe(f"{convert} {first} theirs.parquet", **environment),
+        f"builder, {small:,} rows": pipe(
+            f"{ORIGINAL} theirs.parquet original shard_00 0.1", **environment
+        ),
+        f"one pipe of ours, {small:,} rows": whole(first, "cold"),
+        f"one pipe of ours, {large:,} rows": whole(second, "warm"),
+    }
+    builds = bench.compare(built)
+    bench.shell("for split in train valid; do diff -r original/$split cold/$split; done")
+    text = "The shards of both have equal columns, the files of both pipelines are equal.\n\n"
+    text += contenders(conversions, large / 1e3, "k rows", next(iter(conversions))) + "\n"
+    names = list(built)
+    sizes = dict(zip(names, [small, small, small, large]))
+    lines = [
+        [name, number(sizes[name] / result.cpu_median), spread(result.cpu), megabytes(result.peak)]
+        for name, result in builds.items()
+    ]
+    text += table(["", "rows per CPU s", "spread", "peak MB"], lines)
+    theirs, ours = (result.cpu_median for result in conversions.values())
+    both = small / sum(builds[name].cpu_median for name in names[:2])
+    goals = [
+        Goal(
+            f"raw rows to .bin/.idx, {sizes[name]:,} rows, against converter and builder",
+            100,
+            sizes[name] / builds[name].cpu_median / both,
+            "x",
+        )
+        for name in names[2:]
+    ]
+    goals.append(Goal("raw rows to conversations, against the converter", 20, theirs / ours, "x"))
+    return Section("Raw SYNTH rows", text + "\n" + commands({**conversions, **builds}), goals)
+
+
 def rows_of(inputs, file):
     """How many rows of 48 bytes follow the header of an .npy file."""
     return (os.path.getsize(inputs.path(file)) - 384) // 48
@@ -362,5 +416,5 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, hard_texts, starting, synth, macroxue, merging, writers, checking]
+ALL = [encode, hard_texts, starting, synth, raw_rows, macroxue, merging, writers, checking]
 ALL += [triples, threads, sizes]

@@ -130,6 +130,13 @@ pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
             die_of(signal);
         }
     })?;
+    for signal in &heeded {
+        // The thread may be late: what comes while signals wait is known when they wait no more.
+        // SAFETY: the action stores a flag, which is safe in a handler of signals.
+        unsafe {
+            signal_hook_registry::register(*signal, || IS_ENDING.store(true, Ordering::SeqCst))
+        }?;
+    }
     for signal in [SIGPIPE, SIGXFSZ].into_iter().filter(|signal| heeded.contains(signal)) {
         wait_for_the_end_of_writes(signal)?;
     }

@@ -116,7 +116,7 @@ impl Distribution {
     pub fn percentile(&self, hundredths: u64) -> Option<f64> {
         let last = u128::from(self.count.checked_sub(1)?);
         let place = last * u128::from(hundredths);
-        let (below, part) = ((place / 100) as u64, (place % 100) as f64 / 100.0);
+        let (below, part) = ((place / 100) as u64, (place % 100) as f64);
         let mut numbers = self.counts.iter();
         let mut passed = 0u64;
         let (low, high) = loop {
@@ -127,7 +127,11 @@ impl Distribution {
                 break (*number as f64, after.map_or(*number, |(next, _)| *next) as f64);
             }
         };
-        Some(low + (high - low) * part)
+        // From the nearer of the two, as NumPy does.
+        Some(match part < 50.0 {
+            true => low + (high - low) * (part / 100.0),
+            false => high - (high - low) * ((100.0 - part) / 100.0),
+        })
     }
 
     /// At most `most` bars of equal width between the least and the greatest: the first number of

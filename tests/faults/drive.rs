@@ -311,9 +311,7 @@ pub fn signals_at_renames(case: &Case, bench: &Bench) -> Vec<String> {
         let run = bench.run(&case.command, &variables(&bench.scratch(), &watch, Some(fault)));
         let now = snapshot(&bench.out());
         let left = bench.temporaries();
-        // (A signal at the last rename may find the work done.)
-        let ended = run.signal() == Some(signal) || at == renames && run.code() == Some(0);
-        if !ended || now != expected.new || !left.is_empty() {
+        if run.signal() != Some(signal) || now != expected.new || !left.is_empty() {
             let how = differ(&now, &expected.new);
             wrong.push(format!(
                 "{}: signal {signal} at rename {at}: {run:?}, {how}, left {left:?}",

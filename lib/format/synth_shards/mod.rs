@@ -117,7 +117,9 @@ struct Made {
 
 /// Whether a folder holds shards of conversations.
 pub fn is_folder_of_shards(folder: &Path) -> Result<bool> {
-    Ok(crate::files::is_directory(folder)? && !files_in(folder)?.is_empty())
+    // Beside a root's parts there may be ids of other prefixes.
+    let is_root = crate::files::is_directory(&folder.join("parts"))?;
+    Ok(crate::files::is_directory(folder)? && !is_root && !files_in(folder)?.is_empty())
 }
 
 impl SynthManifest {
