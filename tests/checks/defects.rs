@@ -433,6 +433,12 @@ const SHARDS: &[Defect] = &[
         fs::rename(from, dir.at("in/synth_harmony_shard_02.parquet")).unwrap();
         path(dir, "in")
     }),
+    defect("shards.manifest.sha256", |dir| {
+        edit_json(dir, "in/manifest.json", |manifest| {
+            manifest["storage"]["shards"][0]["sha256"] = json!("0");
+        });
+        path(dir, "in")
+    }),
     defect("shards.manifest.counts", |dir| {
         edit_json(dir, "in/manifest.json", |manifest| {
             manifest["storage"]["shards"][1]["rows"] = json!(6);

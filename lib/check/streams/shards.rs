@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{StreamSummary, records};
-use crate::check::inventory;
+use crate::check::inventory::{self, Claimed};
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::error::{Error, Kind, Result};
 use crate::files;
@@ -22,6 +22,8 @@ checks! {
     SURPLUS: Error Structure "shards.manifest.surplus", "a shard that the manifest does not name";
     COUNTS: Error Structure "shards.manifest.counts",
         "rows, row groups or bytes of a shard are not what the manifest says: cut, or another file";
+    SHA256: Error Structure "shards.manifest.sha256",
+        "a shard whose sha256 is not the one in the manifest";
 }
 
 pub struct ParquetShardsFamily;
@@ -46,6 +48,8 @@ struct Shard {
     #[serde(flatten)]
     stated: StatedShard,
     row_groups: u64,
+    /// In hexadecimal; the published manifests have none.
+    sha256: Option<String>,
 }
 
 impl Family for ParquetShardsFamily {
@@ -60,7 +64,7 @@ impl Family for ParquetShardsFamily {
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         let files = files_in(path)?;
         let mut findings = context.findings();
-        manifest(path, &files, &mut findings)?;
+        manifest(path, &files, context, &mut findings)?;
         let mut summary = StreamSummary::default();
         for file in &files {
             records(file, &mut summary, context, &mut findings)?;
@@ -87,7 +91,12 @@ fn parsed(text: &[u8]) -> std::result::Result<Manifest, String> {
     serde_json::from_value(value).map_err(|error| error.to_string())
 }
 
-fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
+fn manifest(
+    directory: &Path,
+    files: &[PathBuf],
+    context: &mut CheckContext<'_>,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
     let path = directory.join("manifest.json");
     if !files::is_member(&path)? {
         findings.add(&MANIFEST, directory, "has no manifest.json");
@@ -102,6 +111,7 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
         }
     };
     let mut named = BTreeSet::new();
+    let mut same_size = Vec::new();
     let (mut rows, mut bytes) = (0u64, 0u64);
     for shard in &storage.shards {
         // Paths are relative to where the set was made; only the name stays the same.
@@ -114,8 +124,13 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
             findings.add(&FILE, &file, "is not there");
             continue;
         }
-        shard.compare(&file, findings)?;
+        if shard.compare(&file, findings)? {
+            let (bytes, sha256) = (shard.stated.bytes, shard.sha256.clone());
+            same_size.push(Claimed { path: file, bytes, sha256 });
+        }
     }
+    let checks = inventory::FileChecks { missing: &FILE, bytes: &COUNTS, sha256: &SHA256 };
+    inventory::compare(&same_size, &checks, context, findings)?;
     let sums =
         [("total_rows", storage.total_rows, rows), ("total_bytes", storage.total_bytes, bytes)];
     for (what, stated, sum) in sums.into_iter().filter(|(_, stated, sum)| stated != sum) {
@@ -128,12 +143,13 @@ fn manifest(directory: &Path, files: &[PathBuf], findings: &mut Findings<'_>) ->
 }
 
 impl Shard {
-    fn compare(&self, file: &Path, findings: &mut Findings<'_>) -> Result<()> {
+    /// Whether the file has the size that is stated; what else differs is reported.
+    fn compare(&self, file: &Path, findings: &mut Findings<'_>) -> Result<bool> {
         let opened = files::open_member(file).map_err(|error| Error::io(file, &error))?;
         let parquet = match ParquetFile::open(opened).map_err(|error| read_error(&error).at(file)) {
             Ok(parquet) => parquet,
             // One that is damaged is reported when its records are read.
-            Err(error) if error.kind() == Kind::Data => return Ok(()),
+            Err(error) if error.kind() == Kind::Data => return Ok(false),
             Err(error) => return Err(error),
         };
         let counts = [
@@ -146,6 +162,6 @@ impl Shard {
             let message = format_args!("has {found} {what}; the manifest says {stated}");
             findings.add(&COUNTS, file, message);
         }
-        Ok(())
+        Ok(parquet.bytes() == self.stated.bytes)
     }
 }
