@@ -188,7 +188,6 @@ def raw_rows(bench, inputs, quick):
         for name, result in builds.items()
     ]
     text += table(["", "rows per CPU s", "spread", "peak MB"], lines)
-    theirs, ours = (result.cpu_median for result in conversions.values())
     both = small / sum(builds[name].cpu_median for name in names[:2])
     goals = [
         Goal(
@@ -199,7 +198,6 @@ def raw_rows(bench, inputs, quick):
         )
         for name in names[2:]
     ]
-    goals.append(Goal("raw rows to conversations, against the converter", 20, theirs / ours, "x"))
     return Section("Raw SYNTH rows", text + "\n" + commands({**conversions, **builds}), goals)
 
 
