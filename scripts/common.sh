@@ -127,3 +127,19 @@ finish_plan() {
         die "$root has not passed ds-check; the parts are kept" $?
     [[ -z $delete ]] || rm -rf -- "$root/tasks"
 }
+
+# What the first word asks for (docs/cluster.md): sets `mode`, and does at once what builds nothing.
+choose_mode() {
+    mode=build
+    case ${1-} in
+    plan | slice) mode=$1 ;;
+    status)
+        need_filters ds-plan
+        exec ds-plan "$@"
+        ;;
+    finish)
+        finish_plan "${@:2}"
+        exit
+        ;;
+    esac
+}

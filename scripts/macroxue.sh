@@ -36,18 +36,8 @@ EOT
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-mode=build
-case ${1-} in
-plan | slice) mode=$1 && shift ;;
-status)
-    need_filters ds-plan
-    exec ds-plan "$@"
-    ;;
-finish)
-    finish_plan "${@:2}"
-    exit
-    ;;
-esac
+choose_mode "$@"
+[[ $mode == build ]] || shift
 
 jobs='' check=1 decode=() pack=() overwrite='' slice=() size=() summary=1
 positional=()

@@ -50,18 +50,8 @@ EOT
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-mode=build
-case ${1-} in
-plan | slice) mode=$1 && shift ;;
-status)
-    need_filters ds-plan
-    exec ds-plan "$@"
-    ;;
-finish)
-    finish_plan "${@:2}"
-    exit
-    ;;
-esac
+choose_mode "$@"
+[[ $mode == build ]] || shift
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check='' name=- slice=- size=() summary=''
