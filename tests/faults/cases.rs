@@ -66,6 +66,8 @@ pub fn readers() -> Vec<Case> {
             "harmony-tok",
             "harmony-tok -j 2 $IN/shards/synth_harmony_shard_00.parquet",
         ),
+        ("synth-harmony parquet", "synth-harmony", "synth-harmony -q -j 2 $IN/rows.parquet"),
+        ("synth-harmony folder", "synth-harmony", "synth-harmony -q $IN/raw_rows"),
         ("mx-decode raw", "mx-decode", "mx-decode -q $IN/raw"),
         (
             "puzzle-encode sudoku",
@@ -152,6 +154,12 @@ pub fn sinks() -> Vec<Case> {
             "ds-cat -q $IN/b.masked -o $OUT/f",
         ),
         (
+            "synth-harmony parquet",
+            "synth-harmony",
+            "synth-harmony -q $IN/raw_rows/a.ndjson --to parquet -o $OUT/f",
+            "synth-harmony -q $IN/raw_rows/b.ndjson --to parquet -o $OUT/f",
+        ),
+        (
             "ds-cat parquet",
             "ds-cat",
             "ds-cat -q $IN/a.masked --to parquet -o $OUT/f",
@@ -187,6 +195,18 @@ pub fn scripts() -> Vec<Case> {
         cases.push(case("resumed", &half, "--resume"));
         let other = "$SCRIPTS/synth-kd.sh $IN/shards $OUT --valid-fraction 0.5 --jobs 1 --no-check";
         cases.push(case("over another", other, "--overwrite"));
+    }
+    let raw = "$SCRIPTS/synth-raw.sh $IN/raw_rows $OUT --shards 2 --jobs 1";
+    for process in ["synth-harmony", "ds-manifest"] {
+        let name = |state: &str| format!("synth-raw.sh {process}, {state}");
+        cases.push(Case::script(&name("new"), process, "", &format!("{raw} --resume")));
+        let other = "$SCRIPTS/synth-raw.sh $IN/raw_rows $OUT --shards 1 --jobs 1 --omit-developer";
+        cases.push(Case::script(
+            &name("over another"),
+            process,
+            other,
+            &format!("{raw} --overwrite"),
+        ));
     }
     for process in ["mx-decode", "npy-pack"] {
         let name = |state: &str| format!("macroxue.sh {process}, {state}");

@@ -102,6 +102,8 @@ fn remove_runs(value: &mut Value) {
             members.remove("run");
             // Of a part manifest, whose `run` differs, the digest and the size do too.
             members.remove("manifest_sha256");
+            // The published manifest of conversations has it outside of `run`.
+            members.remove("created_unix_s");
             members.values_mut().for_each(remove_runs);
         }
         Value::Array(items) => items.iter_mut().for_each(remove_runs),

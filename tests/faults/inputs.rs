@@ -16,6 +16,7 @@ pub fn make(dir: &Path) {
     let lines: Vec<&str> = all.split_inclusive('\n').collect();
     fs::write(at("a.ndjson"), lines[..12].concat()).unwrap();
     fs::write(at("b.ndjson"), lines[12..].concat()).unwrap();
+    raw_rows(dir);
     games(dir);
     puzzles(dir);
     let script = r#"
@@ -26,6 +27,8 @@ pub fn make(dir: &Path) {
         ds-cat b.ndjson --to parquet -o shards/synth_harmony_shard_01.parquet
         ds-cat a.masked b.masked --to arrow -o masked.arrows
         gzip -k a.ndjson
+        synth-harmony -q raw_rows/a.ndjson --to parquet -o rows.parquet \
+            --metadata-fields synth_id,query,synthetic_reasoning,synthetic_answer
         mmidx-write a.masked --root root --shard a --valid-fraction 0.3
         mmidx-write b.masked --root root --shard b --valid-fraction 0.3
         ds-manifest -q root
@@ -61,6 +64,23 @@ fn manifest(directory: &Path) -> Value {
             "shards": names.map(shard),
         },
     })
+}
+
+/// Raw SYNTH rows in two files, some of which are skipped.
+fn raw_rows(dir: &Path) {
+    fs::create_dir_all(dir.join("raw_rows")).unwrap();
+    for name in ["a", "b"] {
+        let row = |number: usize| {
+            json!({
+                "synth_id": format!("{name}-{number}"),
+                "query": format!("Question {number}?"),
+                "synthetic_reasoning": "Think. ".repeat(number % 4),
+                "synthetic_answer": "An answer.",
+            })
+        };
+        let rows: String = (0..9).map(|number| format!("{}\n", row(number))).collect();
+        fs::write(dir.join(format!("raw_rows/{name}.ndjson")), rows).unwrap();
+    }
 }
 
 fn games(dir: &Path) {
