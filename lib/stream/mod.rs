@@ -18,6 +18,7 @@ mod ndjson_writer;
 mod output;
 mod parquet_source;
 mod reader;
+mod scalar_columns;
 mod slices;
 mod texts;
 mod typed;
