@@ -79,7 +79,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     if let Some(input) = files::find(&args.input.files, |input| is_same(input, &args.output))? {
         return Err(Error::usage("is an input and the output").at(shown(input)));
     }
-    let games = Wanted { games: true, ..Wanted::records(&GAME) };
+    let games = Wanted { games: Some(args.games.game_form()), ..Wanted::records(&GAME) };
     let request = Request::OneOf(vec![games, Wanted::records(&PUZZLE)]);
     let reader = dataset::open(&args.input, request)?;
     let (for_games, for_puzzles) = (args.games.first_given(), args.puzzles.first_given());
@@ -101,7 +101,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
 
 fn write_games(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     let header = reader.header().through(&GAME, Some(tool.entry()));
-    let sink = PackSink::create(&args.output, &args.games, args.sink.overwrite, header)?;
+    let overwrite = args.sink.overwrite;
+    let sink = PackSink::create(&args.output, &args.games, overwrite, header, reader.steps())?;
     let runner = Runner::new(tool, &args.common, "games")
         .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::columns::Columns;
-use super::index::{Gather, Rows, Run, count};
+use super::index::{Gather, Rows, Run, are_there, count};
 use super::macroxue::Layout;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar};
+use crate::batch::GameForm;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
 };
 use crate::format::raw_games::Legality;
-use crate::game2048::Game;
+use crate::game2048::{Game, StepRows, StoredGame};
 use crate::record::game::LEFT_OUT;
 
 /// The name under which features of rows are listed as left out.
@@ -103,7 +104,9 @@ impl Pool {
 
     /// Counts the rows of the runs, if that was not done.
     pub fn count(&mut self) -> Result<()> {
-        if let (false, Some(run_id)) = (self.counted, self.columns.run_id) {
+        if let (false, Some(run_id)) = (self.counted, self.columns.run_id)
+            && !are_there(&self.rows, run_id, &self.runs)
+        {
             let known = known_runs(self.database.as_ref())?;
             self.runs = with_empty(count(&self.rows, run_id)?, known);
         }
@@ -133,6 +136,11 @@ impl Pool {
     /// Games, those without rows too.
     pub fn games(&self) -> u64 {
         self.runs.len() as u64
+    }
+
+    /// Rows of all games.
+    pub fn steps(&self) -> u64 {
+        self.rows.len()
     }
 
     /// What the pool has and games do not: fields of its rows, `embeddings-*.npy`.
@@ -167,6 +175,26 @@ impl Pool {
     /// what it held.
     pub fn read(&mut self, position: u64, game: &mut Game) -> Result<()> {
         game.clear();
+        let position = self.find(position, game)?;
+        self.fill_steps(position, game)
+    }
+
+    /// Reads the same game in one of the forms.
+    pub fn read_stored(&mut self, position: u64, form: GameForm) -> Result<StoredGame> {
+        let mut game = Game::default();
+        let position = self.find(position, &mut game)?;
+        let rows = match form {
+            GameForm::Rows => self.rows_of(position, &mut game),
+            GameForm::Columns => None,
+        };
+        if rows.is_none() {
+            self.fill_steps(position, &mut game)?;
+        }
+        Ok(StoredGame { game, rows })
+    }
+
+    /// The run at a position, and all of its game but the steps.
+    fn find(&mut self, position: u64, game: &mut Game) -> Result<usize> {
         let position = usize::try_from(position).unwrap_or(usize::MAX);
         if !self.counted && self.runs.get(position).is_some_and(|run| !self.is_there(run)) {
             self.count()?;
@@ -179,7 +207,22 @@ impl Pool {
         if position == 0 {
             game.session = Some(self.session()?);
         }
-        self.fill_steps(position, game)
+        Ok(position)
+    }
+
+    /// The rows of a run as they are, if they are valid rows of a pack, one after another; the game
+    /// gets their names. The seed of a run without one would be that of its first row.
+    fn rows_of(&self, position: usize, game: &mut Game) -> Option<StepRows> {
+        let run = self.runs[position];
+        let (layout, range, _) = (self.layout?, run.range()?, game.seed?);
+        let mut rows = StepRows::with_capacity(run.rows as usize);
+        let name_of = |id: u8| self.valuation(game, id.into()).ok()??.try_into().ok();
+        let copied = layout.copy(self.rows.parts(range.clone()), &mut rows, name_of);
+        if copied.is_none() {
+            game.valuation_names.clear();
+        }
+        self.rows.release(*range.start()..range.end() + 1);
+        copied.map(|()| rows)
     }
 
     fn fill_sidecar(&self, game: &mut Game) -> Result<()> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Pool;
-use crate::batch::{Batch, DatasetReader, Header, Origin};
+use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin};
 use crate::cli::Slice;
 use crate::error::Result;
 use crate::format::raw_games::Legality;
@@ -143,7 +143,13 @@ impl DatasetReader for PoolReader {
         Ok(())
     }
 
-    fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>> {
+    fn steps(&self) -> Option<u64> {
+        let games: u64 = self.pools.iter().map(Pool::games).sum();
+        let steps = self.pools.iter().map(Pool::steps);
+        (self.wanted.len() == 1 && self.records() == games).then(|| steps.sum())
+    }
+
+    fn next_batch(&mut self, most: u64, games: Option<GameForm>) -> Result<Option<Batch>> {
         self.count()?;
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
         let (mut list, mut origin) = (Vec::new(), Origin::default());
@@ -152,17 +158,24 @@ impl DatasetReader for PoolReader {
             let Some((pool, position)) = self.next_position() else { break };
             let pool = &mut self.pools[pool];
             origin.goes_on(count, pool.name(), position + 1);
-            pool.read(position, &mut self.game)?;
-            (count, steps) = (count + 1, steps + self.game.steps.len());
+            count += 1;
             match games {
-                true => list.push(std::mem::take(&mut self.game)),
-                false => self.builder.push(&self.game)?,
+                Some(form) => {
+                    let game = pool.read_stored(position, form)?;
+                    steps += game.steps();
+                    list.push(game);
+                }
+                None => {
+                    pool.read(position, &mut self.game)?;
+                    steps += self.game.steps.len();
+                    self.builder.push(&self.game)?;
+                }
             }
         }
         Ok(match (count, games) {
             (0, _) => None,
-            (_, true) => Some(Batch::of_games(list, origin)),
-            (_, false) => Some(Batch::of_records(self.builder.finish()?, origin)),
+            (_, Some(_)) => Some(Batch::of_games(list, origin)),
+            (_, None) => Some(Batch::of_records(self.builder.finish()?, origin)),
         })
     }
 
