@@ -23,20 +23,22 @@ impl StoredGame {
     }
 }
 
-/// The steps of a game as aligned rows. Their `run_id` is any, and their `valuation_type` counts in
-/// [`Game::valuation_names`], until they are numbered.
+/// The steps of a game as aligned rows. Until they are numbered, their `run_id` is that of the pool
+/// that they come from, and their `valuation_type` counts in [`Game::valuation_names`].
 #[derive(Debug, Default)]
 pub struct StepRows {
     bytes: Vec<u8>,
+    run_id: u32,
     last_step: u32,
     /// How many of the game's names are used.
     names: usize,
 }
 
 impl StepRows {
-    pub fn with_capacity(rows: usize) -> StepRows {
+    /// For some rows, all of which have this `run_id`.
+    pub fn of_run(run_id: u32, rows: usize) -> StepRows {
         let bytes = Vec::with_capacity(rows.saturating_mul(ALIGNED_ROW));
-        StepRows { bytes, ..StepRows::default() }
+        StepRows { bytes, run_id, ..StepRows::default() }
     }
 
     pub fn len(&self) -> usize {
@@ -48,8 +50,9 @@ impl StepRows {
     }
 
     /// Appends rows of 48 bytes, or of 46 without padding, given as their bytes; `name_of` gives
-    /// the game's number of the name that an id of the pool has. `None` if a row is not valid, steps
-    /// do not ascend, or an id has no name: then the rows are to be read one by one.
+    /// the game's number of the name that an id of the pool has. `None` if a row is not valid or
+    /// of another run, steps do not ascend, or an id has no name: then the rows are to be read one by
+    /// one.
     pub fn append(
         &mut self,
         rows: &[u8],
@@ -68,7 +71,7 @@ impl StepRows {
                 true => add_padding(block, &mut self.bytes),
             }
             let (rows, _) = self.bytes[start..].as_chunks_mut::<ALIGNED_ROW>();
-            if !settle(rows, &mut self.last_step) {
+            if !settle(rows, self.run_id, &mut self.last_step) {
                 return None;
             }
             for row in rows {
@@ -110,11 +113,12 @@ impl StepRows {
 ///
 /// Only the fields in question are touched: made of all their fields, rows took three times as long.
 #[inline(never)]
-fn settle(rows: &mut [[u8; ALIGNED_ROW]], last_step: &mut u32) -> bool {
+fn settle(rows: &mut [[u8; ALIGNED_ROW]], run_id: u32, last_step: &mut u32) -> bool {
     let (mut last, mut are_valid) = (*last_step, true);
     for row in rows {
+        let run = u32::from_le_bytes([row[0], row[1], row[2], row[3]]);
         let step = u32::from_le_bytes([row[4], row[5], row[6], row[7]]);
-        are_valid &= last <= step;
+        are_valid &= (run == run_id) & (last <= step);
         last = step;
         let (move_dir, ev_legal) = (row[22], row[24]);
         are_valid &= (move_dir <= 3) & (ev_legal <= ALL_BRANCHES);
@@ -178,7 +182,7 @@ mod tests {
     }
 
     fn appended(rows: &[u8], is_packed: bool) -> Option<StepRows> {
-        let mut appended = StepRows::default();
+        let mut appended = StepRows::of_run(9, 1);
         let taken = appended.append(rows, is_packed, |id| (id == 7).then_some(1));
         taken.map(|()| appended)
     }
@@ -214,7 +218,8 @@ mod tests {
 
     #[test]
     fn what_is_not_valid_is_refused() {
-        let bad: [fn(&mut StepRow); 6] = [
+        let bad: [fn(&mut StepRow); 7] = [
+            |row| row.run_id = 8,
             |row| row.move_dir = 4,
             |row| row.ev_legal = 16,
             |row| row.ev_legal = 0b0010,
@@ -230,7 +235,7 @@ mod tests {
         assert!(appended(&sound, false).is_some());
         let descending = [row(|_| ()), row(|row| row.step_index = 3)].concat();
         assert!(appended(&descending, false).is_none());
-        let mut parts = StepRows::default();
+        let mut parts = StepRows::of_run(9, 2);
         parts.append(&row(|_| ()), false, Some).unwrap();
         assert_eq!(parts.append(&row(|row| row.step_index = 3), false, Some), None);
         assert!(appended(&row(|_| ())[..47], false).is_none());

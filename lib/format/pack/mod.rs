@@ -114,9 +114,10 @@ trait RowMaker {
 
 impl PackOptions {
     /// In which form games are wanted: self-play v1 has only a part of what is in the rows of a pack.
-    pub fn game_form(&self) -> GameForm {
+    /// `counted`: see [`GameForm::Rows`].
+    pub fn game_form(&self, counted: bool) -> GameForm {
         match self.layout.unwrap_or_default() {
-            PackLayout::Macroxue | PackLayout::MacroxuePacked => GameForm::Rows,
+            PackLayout::Macroxue | PackLayout::MacroxuePacked => GameForm::Rows { counted },
             PackLayout::SelfplayV1 => GameForm::Columns,
         }
     }

@@ -138,6 +138,11 @@ impl Pool {
         self.runs.len() as u64
     }
 
+    /// Whether its rows are those of a pack.
+    pub fn is_pack(&self) -> bool {
+        self.layout.is_some()
+    }
+
     /// Rows of all games.
     pub fn steps(&self) -> u64 {
         self.rows.len()
@@ -175,30 +180,52 @@ impl Pool {
     /// what it held.
     pub fn read(&mut self, position: u64, game: &mut Game) -> Result<()> {
         game.clear();
-        let position = self.find(position, game)?;
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        self.prove(position)?;
+        self.describe(position, game)?;
         self.fill_steps(position, game)
     }
 
-    /// Reads the same game in one of the forms.
-    pub fn read_stored(&mut self, position: u64, form: GameForm) -> Result<StoredGame> {
+    /// Reads the same game in one of the forms. If `is_trusting`, its rows must be where they are
+    /// stated to be, as those of all other games must: then the pool is what was stated. (Where a row
+    /// is not valid, that is not so either: reading it again says what is wrong.)
+    pub fn read_stored(
+        &mut self,
+        position: u64,
+        form: GameForm,
+        is_trusting: bool,
+    ) -> Result<StoredGame> {
         let mut game = Game::default();
-        let position = self.find(position, &mut game)?;
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        if !is_trusting {
+            self.prove(position)?;
+        }
+        self.describe(position, &mut game)?;
         let rows = match form {
-            GameForm::Rows => self.rows_of(position, &mut game),
+            GameForm::Rows { .. } => self.rows_of(position, &mut game),
             GameForm::Columns => None,
         };
-        if rows.is_none() {
-            self.fill_steps(position, &mut game)?;
+        match rows {
+            Some(_) => {}
+            None if is_trusting && self.runs[position].rows > 0 => {
+                let cause = format!("metadata.db does not say where run {} is", game.run_id);
+                return Err(Error::data(cause).at(shown(&self.directory)).misstated());
+            }
+            None => self.fill_steps(position, &mut game)?,
         }
         Ok(StoredGame { game, rows })
     }
 
-    /// The run at a position, and all of its game but the steps.
-    fn find(&mut self, position: u64, game: &mut Game) -> Result<usize> {
-        let position = usize::try_from(position).unwrap_or(usize::MAX);
-        if !self.counted && self.runs.get(position).is_some_and(|run| !self.is_there(run)) {
-            self.count()?;
+    /// Counts the rows if the run at a position is not where it is stated to be.
+    fn prove(&mut self, position: usize) -> Result<()> {
+        match self.runs.get(position) {
+            Some(run) if !self.counted && !self.is_there(run) => self.count(),
+            _ => Ok(()),
         }
+    }
+
+    /// All of a game but its steps.
+    fn describe(&self, position: usize, game: &mut Game) -> Result<()> {
         let Some(run) = self.runs.get(position).copied() else {
             return Err(Error::data(format!("no game {position}")).at(shown(&self.directory)));
         };
@@ -207,7 +234,7 @@ impl Pool {
         if position == 0 {
             game.session = Some(self.session()?);
         }
-        Ok(position)
+        Ok(())
     }
 
     /// The rows of a run as they are, if they are valid rows of a pack, one after another; the game
@@ -215,7 +242,7 @@ impl Pool {
     fn rows_of(&self, position: usize, game: &mut Game) -> Option<StepRows> {
         let run = self.runs[position];
         let (layout, range, _) = (self.layout?, run.range()?, game.seed?);
-        let mut rows = StepRows::with_capacity(run.rows as usize);
+        let mut rows = StepRows::of_run(run.id.try_into().ok()?, run.rows as usize);
         let name_of = |id: u8| self.valuation(game, id.into()).ok()??.try_into().ok();
         let copied = layout.copy(self.rows.parts(range.clone()), &mut rows, name_of);
         if copied.is_none() {

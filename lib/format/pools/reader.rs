@@ -27,6 +27,8 @@ pub struct PoolReader {
     /// Whether nothing stated has to be proved before the first game: the rows were counted, or
     /// only some games are read.
     counted: bool,
+    /// Whether what is stated is proved as the games are read.
+    is_trusting: bool,
     /// The pool being read, and the number of its first game among all.
     current: usize,
     start: u64,
@@ -46,8 +48,8 @@ impl PoolReader {
         let total = pools.iter().map(Pool::games).sum();
         let wanted = VecDeque::from([slice.map_or(0..total, |slice| slice.of(total))]);
         let (game, builder) = (Game::default(), GamesBuilder::default());
-        let counted = slice.is_some();
-        Ok(PoolReader { pools, counted, current: 0, start: 0, wanted, game, builder })
+        let (counted, is_trusting) = (slice.is_some(), false);
+        Ok(PoolReader { pools, counted, is_trusting, current: 0, start: 0, wanted, game, builder })
     }
 
     /// What any of the pools has and games do not, each once.
@@ -77,6 +79,14 @@ impl PoolReader {
             }
         }
         chains.concat()
+    }
+
+    /// Whether all games are read, and all rows with them: then those of other games, which is where
+    /// rows of a game might be too, are looked at as well.
+    fn may_trust(&self, games: Option<GameForm>) -> bool {
+        games == Some(GameForm::Rows { counted: false })
+            && self.steps().is_some()
+            && self.pools.iter().all(Pool::is_pack)
     }
 
     /// Moves on to the next game: the number of its pool, and its position there.
@@ -150,7 +160,10 @@ impl DatasetReader for PoolReader {
     }
 
     fn next_batch(&mut self, most: u64, games: Option<GameForm>) -> Result<Option<Batch>> {
-        self.count()?;
+        match self.counted {
+            false if self.may_trust(games) => (self.counted, self.is_trusting) = (true, true),
+            _ => self.count()?,
+        }
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
         let (mut list, mut origin) = (Vec::new(), Origin::default());
         let (mut count, mut steps) = (0, 0);
@@ -161,7 +174,7 @@ impl DatasetReader for PoolReader {
             count += 1;
             match games {
                 Some(form) => {
-                    let game = pool.read_stored(position, form)?;
+                    let game = pool.read_stored(position, form, self.is_trusting)?;
                     steps += game.steps();
                     list.push(game);
                 }
