@@ -98,7 +98,8 @@ pub fn short(text: &str) -> String {
 
 /// The beginning of a text, and how much is left out, in words.
 pub fn beginning(text: &str, bytes: usize) -> (&str, Option<String>) {
-    let end = text.floor_char_boundary(bytes);
+    let mut ends = (0..=bytes.min(text.len())).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     let rest = &text[end..];
     let left = (!rest.is_empty()).then(|| {
         format!("{} more characters are not on this page", grouped(rest.chars().count() as u64))
