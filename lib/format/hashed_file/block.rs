@@ -21,7 +21,7 @@ pub(super) struct Block {
 
 impl Block {
     pub fn new() -> Block {
-        let mut memory = Vec::with_capacity(BLOCK + ALIGNMENT);
+        let mut memory: Vec<u8> = Vec::with_capacity(BLOCK + ALIGNMENT);
         let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         memory.resize(start, 0);
         Block { memory, start, length: 0 }
