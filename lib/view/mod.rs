@@ -10,6 +10,7 @@
 //! | `game.rs` | boards with their moves and values |
 //! | `puzzle.rs` | both sides of an example; `puzzle::picture` is drawn by the domains |
 //! | `fields.rs` | records of any other type: names and values |
+//! | `term` | all of it as lines of a terminal |
 //! | `safe.rs` | characters that must not reach a terminal or a page as they are |
 //!
 //! A [`Viewer`] makes them of the batches of a [`Reader`]; texts in them are as in the data: whoever
@@ -23,6 +24,7 @@ mod messages;
 mod puzzle;
 mod safe;
 mod sequence;
+pub mod term;
 
 use serde::Serialize;
 
@@ -51,6 +53,13 @@ pub enum Shown {
     Game(Box<ShownGame>),
     Puzzle(ShownPuzzle),
     Fields(ShownFields),
+}
+
+impl Shown {
+    /// Whether it says what of it is trained on.
+    pub fn has_masks(&self) -> bool {
+        matches!(self, Shown::Conversation(shown) if shown.has_masks())
+    }
 }
 
 /// Makes records to be shown, of the batches of one reader.
