@@ -153,6 +153,12 @@ pub trait Domain: Sync {
         token != self.constants().pad_id
     }
 
+    /// Rows and columns of the grid that a side shows; `None` if it shows none.
+    fn grid_size(&self, tokens: &[i32]) -> Option<[usize; 2]> {
+        let side = tokens.len().isqrt();
+        (side * side == tokens.len()).then_some([side, side])
+    }
+
     /// Every rule [`Domain::check`] knows.
     fn rules(&self) -> &'static [&'static Rule];
 

@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-pub use answer::{Answer, StatOptions, measure, merge};
+pub use answer::{Answer, StatOptions, measure, measure_seen, merge};
 pub use conversations::ConversationsStat;
 pub use distribution::Distribution;
 pub use games::GamesStat;

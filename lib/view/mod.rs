@@ -11,6 +11,7 @@
 //! | `puzzle.rs` | both sides of an example; `puzzle::picture` is drawn by the domains |
 //! | `fields.rs` | records of any other type: names and values |
 //! | `term` | all of it as lines of a terminal |
+//! | `page` | all of it on one HTML page |
 //! | `safe.rs` | characters that must not reach a terminal or a page as they are |
 //!
 //! A [`Viewer`] makes them of the batches of a [`Reader`]; texts in them are as in the data: whoever
@@ -21,6 +22,7 @@ mod fields;
 mod fit;
 mod game;
 mod messages;
+pub mod page;
 mod puzzle;
 mod safe;
 mod sequence;
@@ -74,12 +76,16 @@ pub struct Viewer {
 impl Viewer {
     /// Of a reader that was asked for records of any type; their columns are selected here.
     pub fn of(reader: &mut Reader) -> Viewer {
+        let viewer = Viewer::new(reader);
+        viewer.select(reader);
+        viewer
+    }
+
+    /// Of such a reader, whose batches begin with the columns of the record type.
+    pub fn new(reader: &Reader) -> Viewer {
         let record = reader
             .known_type()
             .filter(|record| Conform::new(reader.schema(), &record.schema()).is_ok());
-        if let Some(record) = record {
-            reader.select(record.schema());
-        }
         let header = reader.header();
         // A stream that does not say it (NDJSON) has labels, as span-mask writes them.
         let is_token = header.text("alignment") == Some(Alignment::Token.name());
@@ -92,6 +98,13 @@ impl Viewer {
                 named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),
                 named_token(header, "ignore_label_id").map(|token| (token, CellKind::Ignored)),
             ],
+        }
+    }
+
+    /// Selects the columns that are shown.
+    pub fn select(&self, reader: &mut Reader) {
+        if let Some(record) = self.record {
+            reader.select(record.schema());
         }
     }
 

@@ -177,6 +177,10 @@ impl Domain for Arc {
         token >= COLOURS
     }
 
+    fn grid_size(&self, tokens: &[i32]) -> Option<[usize; 2]> {
+        Grid::decode(tokens).ok().map(|(grid, _)| [grid.rows, grid.columns])
+    }
+
     fn rules(&self) -> &'static [&'static Rule] {
         RULES
     }
