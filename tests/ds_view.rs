@@ -35,7 +35,7 @@ fn view(columns: usize, input: &str, flags: &[&str]) -> String {
 fn compare(name: &str, input: &str, flags: &[&str]) {
     for columns in [80, 50] {
         let found = view(columns, input, flags);
-        let widest = found.lines().map(|line| width_of(line)).max();
+        let widest = found.lines().map(width_of).max();
         assert!(widest <= Some(columns), "{name}: a line of {widest:?} columns\n{found}");
         golden(&format!("{name}.{columns}.txt"), &found);
     }

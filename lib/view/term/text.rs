@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn words_are_kept_and_long_ones_cut() {
         let text = "one two three\n\nabcdefghijklmn 漢字漢字漢字";
-        let expected = ["one two", "three", "", "abcdefghij", "klmn 漢字", "漢字漢字"];
+        let expected = ["one two", "three", "", "abcdefghij", "klmn", "漢字漢字漢", "字"];
         assert_eq!(lines(&rows(&message(text), 10, None)), expected);
         let hostile = message("a\x1b[2Jb\tc\u{202e}");
         assert_eq!(lines(&rows(&hostile, 20, None)), ["a␛[2Jb    c<U+202E>"]);
