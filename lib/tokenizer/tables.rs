@@ -23,6 +23,8 @@ table!(WORD_SLOTS, "/words.slots");
 table!(PAIR_PILOTS, "/pairs.pilots");
 table!(PAIR_SLOTS, "/pairs.slots");
 table!(SHORT, "/short");
+table!(CUTS, "/cuts");
+table!(NEIGHBOURS, "/neighbours");
 table!(CHARACTERS, "/characters");
 table!(CLASSES, "/classes");
 
@@ -102,7 +104,7 @@ pub fn short_word(key: u128, h: u64) -> Option<u32> {
     (hash::key_of_block(u128::from_le_bytes(*block), length) == key).then_some(id)
 }
 
-/// The id of a word of more than 15 bytes that is a token, by its bytes and their hash.
+/// The id of a word of more than 15 bytes that is a token, by its bytes and `hash_long` of them.
 pub fn long_word(word: &[u8], h: u64) -> Option<u32> {
     let slot = placed(&WORD_SLOTS.0, &WORD_PILOTS.0, h, WORDS_SEED);
     let (id, length, offset) = unpack_word(slot);
@@ -124,7 +126,7 @@ pub fn byte_id(byte: u8) -> u32 {
 /// The id that two bytes merge to, or [`NONE`].
 #[inline(always)]
 pub fn merge_bytes(left: u8, right: u8) -> u32 {
-    match short(256 + (left as usize) * 256 + right as usize) & !hash::CUT {
+    match short(256 + (left as usize) * 256 + right as usize) {
         0 => NONE,
         id => id,
     }
@@ -135,7 +137,21 @@ pub fn merge_bytes(left: u8, right: u8) -> u32 {
 /// border: such a character is merged on its own before any other merge of its bytes.
 #[inline(always)]
 fn is_clean_border(left: u8, right: u8) -> bool {
-    short(256 + (left as usize) * 256 + right as usize) & hash::CUT == 0
+    !bit(&CUTS.0, (left as usize) * 256 + right as usize)
+}
+
+#[inline(always)]
+fn bit(bytes: &[u8], at: usize) -> bool {
+    bytes[at / 8] >> (at % 8) & 1 != 0
+}
+
+/// Whether some token may go on beyond the border between two characters, given as code points
+/// and as the bytes at the border. Where none does, text can be cut: what is merged on one side
+/// has nothing to do with the other.
+#[inline(always)]
+pub fn may_be_joined(points: (u32, u32), bytes: (u8, u8)) -> bool {
+    bit(&NEIGHBOURS.0, hash::neighbours_bit(points.0, points.1) % hash::NEIGHBOUR_BITS)
+        || !is_clean_border(bytes.0, bytes.1)
 }
 
 /// The id and length of the character beyond ASCII that starts at `at`, if it is a token and
