@@ -40,7 +40,8 @@ fn write(directory: &Path) {
         blob.extend_from_slice(token);
         offsets.push(blob.len() as u32);
     }
-    let words = place(&tokens.iter().map(|token| hash_word(token)).collect::<Vec<_>>());
+    let word_hashes: Vec<u64> = tokens.iter().map(|token| hash_word(token)).collect();
+    let words = place(&word_hashes);
     let mut slots = vec![0u64; hash::SLOTS];
     for (id, token) in tokens.iter().enumerate() {
         let (length, offset) = (token.len() as u32, offsets[id]);
@@ -50,7 +51,7 @@ fn write(directory: &Path) {
             | (length as u64) << 18
             | id as u64;
     }
-    put_placed(directory, "words", &words, &slots);
+    put_placed(directory, "words", &word_hashes, &words, &slots);
 
     for id in vocabulary::RANKS..vocabulary::PADDED_SIZE {
         blob.extend_from_slice(vocabulary::special_name(id).as_bytes());
@@ -72,7 +73,7 @@ fn write(directory: &Path) {
     for (&(left, right, merged), &slot) in made.iter().zip(&placed.slots) {
         slots[slot] = (left as u64) << 36 | (right as u64) << 18 | merged as u64;
     }
-    put_placed(directory, "pairs", &placed, &slots);
+    put_placed(directory, "pairs", &hashes, &placed, &slots);
 
     // Ids of the 256 bytes, then of the 65,536 pairs of bytes (0 where a pair makes nothing:
     // id 0 is a byte, never a pair).
@@ -173,8 +174,12 @@ fn hash_word(word: &[u8]) -> u64 {
     hash::hash_key(hash::key_of_block(u128::from_le_bytes(block), word.len()))
 }
 
-fn put_placed(directory: &Path, name: &str, placement: &Placement, slots: &[u64]) {
-    put(directory, &format!("{name}.pilots"), &placement.pilots);
+fn put_placed(directory: &Path, name: &str, hashes: &[u64], placement: &Placement, slots: &[u64]) {
+    let mut buckets: Vec<u32> = placement.pilots.iter().map(|&pilot| pilot.into()).collect();
+    for &key in hashes {
+        buckets[hash::bucket(key, placement.seed)] |= hash::bucket_bit(key, placement.seed);
+    }
+    put_u32(directory, &format!("{name}.buckets"), &buckets);
     let bytes: Vec<u8> = slots.iter().flat_map(|slot| slot.to_le_bytes()).collect();
     put(directory, &format!("{name}.slots"), &bytes);
 }

@@ -3,6 +3,7 @@
 
 use super::hash::{KEY_BYTES, WIDE_BYTES, hash_key, hash_wide, key_of_block, wide_key};
 use super::lookup::Lookup;
+use super::pieces::piece_end;
 use super::scan;
 use super::window::{WINDOW, starts};
 use crate::simd::Instructions;
@@ -64,6 +65,14 @@ pub fn block_at(text: &[u8], start: usize) -> [u8; 32] {
     })
 }
 
+/// Whether a pre-token begins, after one character at most, with one from U+3000 on: those of
+/// scripts without spaces, whose pre-tokens are sentences and are cut into pieces at once.
+#[inline(always)]
+fn is_run(start: &[u8]) -> bool {
+    let second = if start[0] < 0x80 { start[1] } else { start[0] };
+    second >= 0xe3
+}
+
 /// Bytes that are looked at together: a window, and after it as many as a wide key has.
 const VIEW: usize = WINDOW + 32;
 
@@ -71,6 +80,8 @@ const VIEW: usize = WINDOW + 32;
 pub struct Words<'a> {
     text: &'a [u8],
     at: usize,
+    /// The end of a pre-token that is being cut into pieces, if it is after `at`.
+    cut_end: usize,
     /// The last bytes of the text, and after it as many bytes that are not ASCII, so that there is
     /// always a whole view and no pre-token seems to end with the text.
     tail: [u8; 2 * VIEW],
@@ -82,7 +93,7 @@ impl<'a> Words<'a> {
         let mut tail = [0xff; 2 * VIEW];
         let kept = text.len().min(VIEW);
         tail[VIEW - kept..VIEW].copy_from_slice(&text[text.len() - kept..]);
-        Self { text, at: 0, tail }
+        Self { text, at: 0, cut_end: 0, tail }
     }
 
     /// Fills the batch from the front, until no window more may fit; 0 only at the end of the
@@ -96,6 +107,15 @@ impl<'a> Words<'a> {
         let mut at = self.at;
         let mut count = 0;
         while count + WINDOW <= BATCH && at < self.text.len() {
+            while at < self.cut_end && count < BATCH {
+                let end = at + piece_end(&self.text[at..self.cut_end], 0);
+                batch[count] = Word::new(&block_at(self.text, at), at, end - at, lookup);
+                count += 1;
+                at = end;
+            }
+            if count + WINDOW > BATCH || at == self.text.len() {
+                break;
+            }
             let view = match self.text[at..].first_chunk::<VIEW>() {
                 Some(view) => view,
                 None => {
@@ -124,9 +144,13 @@ impl<'a> Words<'a> {
                 is_odd = begin == 0 || masks.not_ascii != 0;
             }
             if is_odd && at + begin < self.text.len() {
-                let end = scan::pre_token_end(self.text, at + begin) - at;
-                push(begin, end - begin);
-                begin = end;
+                let end = scan::pre_token_end(self.text, at + begin);
+                if is_run(&view[begin % WINDOW..]) {
+                    self.cut_end = end;
+                } else {
+                    push(begin, end - at - begin);
+                    begin = end - at;
+                }
             }
             at += begin;
         }
