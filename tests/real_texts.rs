@@ -1,7 +1,7 @@
 //! The tokens of real documents, in many languages, against tiktoken's.
 //!
 //! `GRISTMILL_TEXTS` (a directory that benches/suite/real_texts.py has made) and `GRISTMILL_PYTHON`
-//! (a Python with tiktoken) switch it on. tests/oracle/RESULT.md has the result over all documents.
+//! (a Python with tiktoken) switch it on. benches/results/real-texts.md has the result over all documents.
 
 mod common;
 use common::{TempDir, bash_with, python, texts, write_vocabulary};
@@ -17,10 +17,9 @@ fn real_documents() {
     let script = "
         set -euo pipefail
         oracle() { \"$python\" tests/oracle/real_texts.py \"$1\" \"$part\" \"$texts/real.ndjson\"; }
-        oracle give | harmony-tok -q -j 2 --policy chat |
-            tee >(harmony-tok -q --decode | oracle decoded >\"$scratch/decoded\") | oracle check
-        wait
-        cat \"$scratch/decoded\"";
+        oracle give | harmony-tok -q -j 2 --policy chat >\"$scratch/tokens\"
+        oracle check <\"$scratch/tokens\"
+        harmony-tok -q --decode \"$scratch/tokens\" | oracle decoded";
     let scratch = directory.path().to_str().unwrap();
     let variables = [
         ("python", python.to_str().unwrap()),

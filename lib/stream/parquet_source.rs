@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub(super) struct ParquetSource {
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
+    /// On how many threads row groups are decoded.
+    threads: NonZeroUsize,
 }
 
 impl ParquetSource {
@@ -50,6 +53,7 @@ impl ParquetSource {
             ready: VecDeque::new(),
             pieces: None,
             most,
+            threads: NonZeroUsize::MIN,
         })
     }
 
@@ -73,7 +77,7 @@ impl ParquetSource {
             return Err(Error::data(cause).at(&self.name));
         }
         let runs: Vec<Range<u64>> = self.runs.iter().cloned().collect();
-        let batches = self.file.read(&runs, Some(&columns), Text::Bytes);
+        let batches = self.file.read_on(self.threads, &runs, Some(&columns), Text::Bytes);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
         let conversion = Conversion::new(batches.text_schema(), schema, wanted)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
@@ -105,7 +109,7 @@ impl RecordSource for ParquetSource {
         &mut self,
         wanted: Option<&Wanted>,
         schema: &SchemaRef,
-        _most: u64,
+        most: u64,
     ) -> Result<Option<Batch>> {
         if self.batches.is_none() {
             self.batches = Some(self.read(wanted, schema)?);
@@ -122,6 +126,13 @@ impl RecordSource for ParquetSource {
             }
             let first = self.runs.front().map_or(0, |run| run.start + 1);
             let Some(batch) = decoded.next() else { break };
+            if batch.is_err() && self.threads.get() > 1 {
+                // Read again in order: the rows before the damage come first, and the error is that of
+                // every number of threads.
+                self.threads = NonZeroUsize::MIN;
+                self.batches = None;
+                return self.next(wanted, schema, most);
+            }
             let batch = batch.map_err(|error| match error.kind() {
                 Kind::Data => Error::data(format!("records from {first}: {}", error.cause())),
                 _ => error,
@@ -137,6 +148,10 @@ impl RecordSource for ParquetSource {
         let cause =
             format!("ends at record {} of {}; the file is damaged", next.start + 1, last.end);
         Err(Error::data(cause).at(&self.name))
+    }
+
+    fn decode_on(&mut self, threads: NonZeroUsize) {
+        self.threads = threads;
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
