@@ -154,11 +154,11 @@ impl ParquetFile {
     ) -> Result<(ParquetBatches, Rows), ParquetError> {
         let rows = Rows::of(self.file.clone(), self.decoded_as(text)?, runs, columns);
         let batch_rows = (BATCH_BYTES / rows.row_bytes()).clamp(1, BATCH_ROWS);
-        let step = batch_rows.min(batches::DECODED_ROWS);
+        let step = batch_rows.min(text.decoded_rows());
         let decoder = rows.decoder(&rows.groups, step)?;
         let text_schema = match text {
             Text::Plain => decoder.schema(),
-            Text::Bytes => {
+            Text::Bytes | Text::Short => {
                 let schema = self.schema();
                 let is_read = |field: &&FieldRef| decoder.schema().index_of(field.name()).is_ok();
                 let fields = schema.fields().iter().filter(is_read);
@@ -233,6 +233,17 @@ pub enum Text {
     /// As views into the decoded pages (a text that many rows share is in memory once), of bytes
     /// that may be no text.
     Bytes,
+    /// The same of columns whose texts are short, as ids are: many are decoded at once.
+    Short,
+}
+
+impl Text {
+    fn decoded_rows(self) -> u64 {
+        match self {
+            Text::Short => BATCH_ROWS,
+            Text::Plain | Text::Bytes => batches::DECODED_ROWS,
+        }
+    }
 }
 
 /// A field whose text and bytes, also those in lists and structs, are views: those of text are `text`.
