@@ -83,6 +83,46 @@ impl ParquetSource {
             .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conversion))
     }
+
+    fn next_batch(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+        if self.batches.is_none() {
+            self.batches = Some(self.read(wanted, schema)?);
+        }
+        let Some((decoded, conversion)) = &mut self.batches else { return Ok(None) };
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
+                let numbers = take_numbers(&mut self.runs, piece.num_rows() as u64);
+                self.ready.extend(batches(&self.name, conversion, &piece, &numbers)?);
+                continue;
+            }
+            let first = self.runs.front().map_or(0, |run| run.start + 1);
+            let Some(batch) = decoded.next() else { break };
+            if batch.is_err() && self.threads.get() > 1 {
+                // Read again in order: the rows before the damage come first, and the error is that of
+                // every number of threads.
+                self.threads = NonZeroUsize::MIN;
+                self.batches = None;
+                return self.next_batch(wanted, schema);
+            }
+            let batch = batch.map_err(|error| match error.kind() {
+                Kind::Data => Error::data(format!("records from {first}: {}", error.cause())),
+                _ => error,
+            });
+            let batch = batch.map_err(|error| error.at(&self.name))?;
+            let batch = restored(&batch, decoded.text_schema()).unwrap_or(batch);
+            self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
+        }
+        self.runs.retain(|run| !run.is_empty());
+        let (Some(next), Some(last)) = (self.runs.front(), self.runs.back()) else {
+            return Ok(None);
+        };
+        let cause =
+            format!("ends at record {} of {}; the file is damaged", next.start + 1, last.end);
+        Err(Error::data(cause).at(&self.name))
+    }
 }
 
 impl RecordSource for ParquetSource {
@@ -109,45 +149,9 @@ impl RecordSource for ParquetSource {
         &mut self,
         wanted: Option<&Wanted>,
         schema: &SchemaRef,
-        most: u64,
+        _most: u64,
     ) -> Result<Option<Batch>> {
-        if self.batches.is_none() {
-            self.batches = Some(self.read(wanted, schema)?);
-        }
-        let Some((decoded, conversion)) = &mut self.batches else { return Ok(None) };
-        loop {
-            if let Some(batch) = self.ready.pop_front() {
-                return Ok(Some(batch));
-            }
-            if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
-                let numbers = take_numbers(&mut self.runs, piece.num_rows() as u64);
-                self.ready.extend(batches(&self.name, conversion, &piece, &numbers)?);
-                continue;
-            }
-            let first = self.runs.front().map_or(0, |run| run.start + 1);
-            let Some(batch) = decoded.next() else { break };
-            if batch.is_err() && self.threads.get() > 1 {
-                // Read again in order: the rows before the damage come first, and the error is that of
-                // every number of threads.
-                self.threads = NonZeroUsize::MIN;
-                self.batches = None;
-                return self.next(wanted, schema, most);
-            }
-            let batch = batch.map_err(|error| match error.kind() {
-                Kind::Data => Error::data(format!("records from {first}: {}", error.cause())),
-                _ => error,
-            });
-            let batch = batch.map_err(|error| error.at(&self.name))?;
-            let batch = restored(&batch, decoded.text_schema()).unwrap_or(batch);
-            self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
-        }
-        self.runs.retain(|run| !run.is_empty());
-        let (Some(next), Some(last)) = (self.runs.front(), self.runs.back()) else {
-            return Ok(None);
-        };
-        let cause =
-            format!("ends at record {} of {}; the file is damaged", next.start + 1, last.end);
-        Err(Error::data(cause).at(&self.name))
+        self.next_batch(wanted, schema)
     }
 
     fn decode_on(&mut self, threads: NonZeroUsize) {
