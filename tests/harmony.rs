@@ -12,7 +12,7 @@ use gristmill::harmony::{
     Channel, Policy, Rendered, Renderer, Role, Segments, decode, segments_of,
 };
 use gristmill::json::Reader;
-use gristmill::tokenizer::EOD;
+use gristmill::tokenizer::{EOD, token_bytes};
 use serde_json::Value;
 
 /// One conversation rendered alone, or the error's text. It is rendered a second time after
