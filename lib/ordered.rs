@@ -46,6 +46,25 @@ pub fn ordered_flat_map<Item, Out, Worker, E>(
     jobs: NonZeroUsize,
     source: impl Iterator<Item = Result<Item, E>> + Send,
     make_worker: impl Fn() -> Worker,
+    sink: impl FnMut(Out) -> Result<Flow, E>,
+) -> Result<(), E>
+where
+    Item: Send,
+    Out: Send,
+    E: Send,
+    Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
+{
+    let waiting = QUEUE * jobs.get().min(MOST_THREADS);
+    ordered_flat_map_of(jobs, waiting, source, make_worker, sink)
+}
+
+/// The same with no more than so many items `waiting` behind the one whose results are handed on: where
+/// the results of an item are large.
+pub fn ordered_flat_map_of<Item, Out, Worker, E>(
+    jobs: NonZeroUsize,
+    waiting: usize,
+    source: impl Iterator<Item = Result<Item, E>> + Send,
+    make_worker: impl Fn() -> Worker,
     mut sink: impl FnMut(Out) -> Result<Flow, E>,
 ) -> Result<(), E>
 where
@@ -56,9 +75,9 @@ where
 {
     let mut source = source;
     if jobs.get() > 1 {
-        let jobs = jobs.get().min(MOST_THREADS);
+        let threads = (jobs.get().min(MOST_THREADS), waiting);
         // If the system gives no threads, the output is the same without them.
-        if let Some(outcome) = on_threads(jobs, &mut source, &make_worker, &mut sink) {
+        if let Some(outcome) = on_threads(threads, &mut source, &make_worker, &mut sink) {
             return outcome;
         }
     }
@@ -83,7 +102,7 @@ where
 /// `None`, and nothing is done, if no threads can be started.
 /// Long, but one piece: who owns which end of a channel decides who stops when.
 fn on_threads<Item, Out, Worker, E>(
-    jobs: usize,
+    (jobs, waiting): (usize, usize),
     source: &mut (impl Iterator<Item = Result<Item, E>> + Send),
     make_worker: &impl Fn() -> Worker,
     sink: &mut impl FnMut(Out) -> Result<Flow, E>,
@@ -99,7 +118,7 @@ where
     // waits for another's long item. (These are channels of std, which drop their content when the
     // receiver is dropped. Channels of crossbeam keep it, and a worker whose results are still
     // announced would wait for ever.)
-    let (announce, announced) = sync_channel::<Receiver<Result<Out, E>>>(QUEUE * jobs);
+    let (announce, announced) = sync_channel::<Receiver<Result<Out, E>>>(waiting);
     // The workers share the items, and the last of them to end closes the channel.
     let (give, given) = bounded::<(Item, SyncSender<Result<Out, E>>)>(jobs);
     thread::scope(|scope| {

@@ -3,11 +3,11 @@
 //! `GRISTMILL_DATA` (a directory holding `harmony/cases.jsonl`) switches on the recorded ones,
 //! `GRISTMILL_PYTHON` (a Python with openai-harmony 0.0.8) the live ones.
 
-use std::fmt::Write;
+mod common;
+
 use std::path::PathBuf;
 use std::process::Command;
 
-use base64::{Engine, engine::general_purpose::STANDARD};
 use gristmill::harmony::{
     Channel, Policy, Rendered, Renderer, Role, Segments, decode, segments_of,
 };
@@ -161,17 +161,11 @@ fn recorded_cases() {
     assert!(accepted > 200 && refused > 40);
 }
 
-/// The vocabulary as the official package wants it, made from our own table.
+/// A directory with the vocabulary. Tests run side by side: each has its own.
 fn vocabulary_file(arguments: &[&str]) -> PathBuf {
-    // Tests run side by side: each has its own.
     let name = format!("vocabulary{}", arguments.join("-"));
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let mut text = String::new();
-    for id in 0..199_998 {
-        writeln!(text, "{} {id}", STANDARD.encode(token_bytes(id).unwrap())).unwrap();
-    }
-    std::fs::create_dir_all(&directory).unwrap();
-    std::fs::write(directory.join("o200k_base.tiktoken"), text).unwrap();
+    common::write_vocabulary(&directory);
     directory
 }
 

@@ -7,6 +7,7 @@ mod sink;
 mod skipped;
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -384,6 +385,9 @@ pub trait RecordSource: Send {
     fn read_runs(&mut self, _runs: &[Range<u64>]) -> Result<bool> {
         Ok(false)
     }
+
+    /// Decodes on so many threads from now on, if it can. Before the first batch.
+    fn decode_on(&mut self, _threads: NonZeroUsize) {}
 
     /// How many records there are, counted where a dataset only states it; `None` if what it has
     /// said is known to be true. Before the first batch.

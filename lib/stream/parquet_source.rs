@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -31,6 +32,8 @@ pub(super) struct ParquetSource {
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
+    /// On how many threads row groups are decoded.
+    threads: NonZeroUsize,
 }
 
 impl ParquetSource {
@@ -50,6 +53,7 @@ impl ParquetSource {
             ready: VecDeque::new(),
             pieces: None,
             most,
+            threads: NonZeroUsize::MIN,
         })
     }
 
@@ -73,11 +77,51 @@ impl ParquetSource {
             return Err(Error::data(cause).at(&self.name));
         }
         let runs: Vec<Range<u64>> = self.runs.iter().cloned().collect();
-        let batches = self.file.read(&runs, Some(&columns), Text::Bytes);
+        let batches = self.file.read_on(self.threads, &runs, Some(&columns), Text::Bytes);
         let batches = batches.map_err(|error| read_error(&error).at(&self.name))?;
         let conversion = Conversion::new(batches.text_schema(), schema, wanted)
             .map_err(|cause| Error::data(cause).at(&self.name))?;
         Ok((batches, conversion))
+    }
+
+    fn next_batch(&mut self, wanted: Option<&Wanted>, schema: &SchemaRef) -> Result<Option<Batch>> {
+        if self.batches.is_none() {
+            self.batches = Some(self.read(wanted, schema)?);
+        }
+        let Some((decoded, conversion)) = &mut self.batches else { return Ok(None) };
+        loop {
+            if let Some(batch) = self.ready.pop_front() {
+                return Ok(Some(batch));
+            }
+            if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
+                let numbers = take_numbers(&mut self.runs, piece.num_rows() as u64);
+                self.ready.extend(batches(&self.name, conversion, &piece, &numbers)?);
+                continue;
+            }
+            let first = self.runs.front().map_or(0, |run| run.start + 1);
+            let Some(batch) = decoded.next() else { break };
+            if batch.is_err() && self.threads.get() > 1 {
+                // Read again in order: the rows before the damage come first, and the error is that of
+                // every number of threads.
+                self.threads = NonZeroUsize::MIN;
+                self.batches = None;
+                return self.next_batch(wanted, schema);
+            }
+            let batch = batch.map_err(|error| match error.kind() {
+                Kind::Data => Error::data(format!("records from {first}: {}", error.cause())),
+                _ => error,
+            });
+            let batch = batch.map_err(|error| error.at(&self.name))?;
+            let batch = restored(&batch, decoded.text_schema()).unwrap_or(batch);
+            self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
+        }
+        self.runs.retain(|run| !run.is_empty());
+        let (Some(next), Some(last)) = (self.runs.front(), self.runs.back()) else {
+            return Ok(None);
+        };
+        let cause =
+            format!("ends at record {} of {}; the file is damaged", next.start + 1, last.end);
+        Err(Error::data(cause).at(&self.name))
     }
 }
 
@@ -107,36 +151,11 @@ impl RecordSource for ParquetSource {
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
-        if self.batches.is_none() {
-            self.batches = Some(self.read(wanted, schema)?);
-        }
-        let Some((decoded, conversion)) = &mut self.batches else { return Ok(None) };
-        loop {
-            if let Some(batch) = self.ready.pop_front() {
-                return Ok(Some(batch));
-            }
-            if let Some(piece) = self.pieces.as_mut().and_then(Pieces::next) {
-                let numbers = take_numbers(&mut self.runs, piece.num_rows() as u64);
-                self.ready.extend(batches(&self.name, conversion, &piece, &numbers)?);
-                continue;
-            }
-            let first = self.runs.front().map_or(0, |run| run.start + 1);
-            let Some(batch) = decoded.next() else { break };
-            let batch = batch.map_err(|error| match error.kind() {
-                Kind::Data => Error::data(format!("records from {first}: {}", error.cause())),
-                _ => error,
-            });
-            let batch = batch.map_err(|error| error.at(&self.name))?;
-            let batch = restored(&batch, decoded.text_schema()).unwrap_or(batch);
-            self.pieces = Some(pieces(&self.name, batch, first, self.most)?);
-        }
-        self.runs.retain(|run| !run.is_empty());
-        let (Some(next), Some(last)) = (self.runs.front(), self.runs.back()) else {
-            return Ok(None);
-        };
-        let cause =
-            format!("ends at record {} of {}; the file is damaged", next.start + 1, last.end);
-        Err(Error::data(cause).at(&self.name))
+        self.next_batch(wanted, schema)
+    }
+
+    fn decode_on(&mut self, threads: NonZeroUsize) {
+        self.threads = threads;
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {

@@ -96,6 +96,7 @@ fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
     let schema = conversation::schema(&ids);
     let wanted = Wanted { schema, parquet: true, ..Wanted::records(&CONVERSATION) };
     let reader = dataset::open(&args.input, wanted)?.limited(args.limit.limit);
+    let reader = reader.feeding(args.jobs.jobs);
     let header = header(&args, &reader, tokenizer, tool)?;
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };

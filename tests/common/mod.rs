@@ -8,6 +8,7 @@ pub mod browser;
 pub mod run;
 pub mod samples;
 pub mod shards;
+pub mod vocabulary;
 pub mod writers;
 
 use std::fs;
@@ -17,6 +18,7 @@ pub use arrays::assert_npyz_reads;
 pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, peak_to_end, tool};
 pub use samples::{Random, conversation, conversations, masked_line, tokens_line, without_places};
 pub use shards::{copy_scripts, write_shard, write_shards};
+pub use vocabulary::write_vocabulary;
 
 /// Says that a test does nothing, past the test harness's capture.
 fn skip(why: &str) {
@@ -34,6 +36,15 @@ pub fn data(name: &str) -> Option<PathBuf> {
     let path = Path::new(&root).join(name);
     assert!(path.exists(), "{} is not there", path.display());
     Some(path)
+}
+
+/// The directory of the benchmark's real texts; `None`, with a line on stderr, if none is named.
+pub fn texts() -> Option<PathBuf> {
+    let path = std::env::var_os("GRISTMILL_TEXTS").map(PathBuf::from);
+    if path.is_none() {
+        skip("GRISTMILL_TEXTS is not set (benches/suite/real_texts.py makes the texts)");
+    }
+    path
 }
 
 /// The Python of the oracles (numpy, pyarrow); `None`, with a line on stderr, if none is named.

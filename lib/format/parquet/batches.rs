@@ -1,7 +1,7 @@
 //! The rows of a Parquet file as batches. Rows are decoded a few at a time, text and bytes as views
 //! into the decoded pages, and joined to batches of about the size that is wanted: what a chunk
 //! says of its size says nothing of the text that a dictionary repeats, or of where its large
-//! rows are.
+//! rows are. Where the batches end does not depend on how the rows are decoded.
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::SchemaRef;
@@ -9,7 +9,9 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 
 use super::BATCH_BYTES;
+use super::ahead::Ahead;
 use super::readable::Readable;
+use super::rows::next_of;
 use crate::batch::row_sizes;
 use crate::error::{Error, Result};
 use crate::panics::caught;
@@ -22,22 +24,42 @@ pub(super) const DECODED_ROWS: u64 = 64;
 pub struct ParquetBatches {
     file: Readable,
     /// `None` at the end.
-    decoder: Option<ParquetRecordBatchReader>,
+    decoder: Option<Decoder>,
     schema: SchemaRef,
     text_schema: SchemaRef,
     /// A batch has no more rows.
     rows: usize,
+    /// A batch ends where so many rows, or a multiple of that, have been read.
+    step: usize,
+    read: usize,
+    /// Rows beyond such a place.
+    rest: Option<RecordBatch>,
+}
+
+/// Where the rows come from.
+pub(super) enum Decoder {
+    /// Decoded as they are asked for.
+    InOrder(ParquetRecordBatchReader),
+    /// Row groups decoded side by side.
+    Ahead(Ahead),
 }
 
 impl ParquetBatches {
+    /// `rows` is the most rows of a batch, `step` that which is decoded at once.
     pub(super) fn new(
         file: Readable,
         decoder: ParquetRecordBatchReader,
         text_schema: SchemaRef,
-        rows: u64,
+        (rows, step): (u64, u64),
     ) -> ParquetBatches {
-        let (schema, rows) = (decoder.schema(), rows as usize);
-        ParquetBatches { file, decoder: Some(decoder), schema, text_schema, rows }
+        let schema = decoder.schema();
+        let (rows, step) = (rows as usize, step.max(1) as usize);
+        let decoder = Some(Decoder::InOrder(decoder));
+        ParquetBatches { file, decoder, schema, text_schema, rows, step, read: 0, rest: None }
+    }
+
+    pub(super) fn ahead(self, ahead: Option<Ahead>) -> ParquetBatches {
+        ParquetBatches { decoder: ahead.map(Decoder::Ahead).or(self.decoder), ..self }
     }
 
     /// The schema of every batch, if its bytes are text where the file says so.
@@ -45,10 +67,28 @@ impl ParquetBatches {
         &self.text_schema
     }
 
+    /// The next rows, up to a place where a batch may end.
     fn decode(&mut self) -> Result<Option<RecordBatch>, String> {
-        let Some(decoder) = &mut self.decoder else { return Ok(None) };
-        let decoded = caught(|| decoder.next().transpose());
-        let decoded = decoded.and_then(|decoded| decoded.map_err(|error| error.to_string()));
+        let next = match self.rest.take() {
+            Some(rest) => Some(rest),
+            None => self.next_rows()?,
+        };
+        let Some(mut batch) = next else { return Ok(None) };
+        let room = self.step - self.read % self.step;
+        if batch.num_rows() > room {
+            self.rest = Some(batch.slice(room, batch.num_rows() - room));
+            batch = batch.slice(0, room);
+        }
+        self.read += batch.num_rows();
+        Ok(Some(batch))
+    }
+
+    fn next_rows(&mut self) -> Result<Option<RecordBatch>, String> {
+        let decoded = match &mut self.decoder {
+            None => return Ok(None),
+            Some(Decoder::InOrder(decoder)) => next_of(decoder),
+            Some(Decoder::Ahead(ahead)) => ahead.next(),
+        };
         if !matches!(decoded, Ok(Some(_))) {
             self.decoder = None;
         }
@@ -59,7 +99,7 @@ impl ParquetBatches {
         let Some(first) = self.decode()? else { return Ok(None) };
         let (mut rows, mut bytes) = (first.num_rows(), size_of(&first));
         let mut parts = vec![first];
-        while rows < self.rows && bytes < BATCH_BYTES {
+        while !self.read.is_multiple_of(self.step) || rows < self.rows && bytes < BATCH_BYTES {
             let Some(part) = self.decode()? else { break };
             rows += part.num_rows();
             bytes += size_of(&part);
@@ -86,6 +126,6 @@ impl Iterator for ParquetBatches {
     }
 }
 
-fn size_of(batch: &RecordBatch) -> u64 {
+pub(super) fn size_of(batch: &RecordBatch) -> u64 {
     row_sizes(batch).into_iter().fold(0, u64::saturating_add)
 }

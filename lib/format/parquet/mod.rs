@@ -1,9 +1,11 @@
 //! Parquet files, read by row ranges. The crate `parquet` decodes the format; where it panics on
 //! damaged files, that is an error of the file.
 
+mod ahead;
 mod batches;
 mod manifest;
 mod readable;
+mod rows;
 
 use std::fs::File;
 use std::io;
@@ -15,10 +17,8 @@ use std::sync::Arc;
 
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
-};
-use parquet::arrow::{ArrowWriter, ProjectionMask};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Compression, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData};
@@ -29,12 +29,14 @@ use serde_json::{Value, json};
 
 pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
-use crate::cli::{PendingFile, publish_file, runs_within};
+use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::panics::caught;
+use ahead::Ahead;
 use readable::Readable;
+use rows::Rows;
 
 pub use batches::ParquetBatches;
 
@@ -127,7 +129,21 @@ impl ParquetFile {
         columns: Option<&[String]>,
         text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
-        caught(|| self.read_unguarded(runs, columns, text)).map_err(ParquetError::General)?
+        self.read_on(NonZeroUsize::MIN, runs, columns, text)
+    }
+
+    /// The same, with row groups decoded on so many threads, where they are not large. The batches are
+    /// the same; after an error the rows before it may be missing.
+    pub fn read_on(
+        &self,
+        threads: NonZeroUsize,
+        runs: &[Range<u64>],
+        columns: Option<&[String]>,
+        text: Text,
+    ) -> Result<ParquetBatches, ParquetError> {
+        let read = caught(|| self.read_unguarded(runs, columns, text));
+        let (batches, rows) = read.map_err(ParquetError::General)??;
+        Ok(batches.ahead(Ahead::of(rows, threads)))
     }
 
     fn read_unguarded(
@@ -135,58 +151,11 @@ impl ParquetFile {
         runs: &[Range<u64>],
         columns: Option<&[String]>,
         text: Text,
-    ) -> Result<ParquetBatches, ParquetError> {
-        let metadata = self.metadata.metadata();
-        let mut row_groups = Vec::new();
-        // The runs, counted in the rows of these row groups alone.
-        let mut inside: Vec<Range<usize>> = Vec::new();
-        let (mut start, mut bytes, mut rows) = (0u64, 0u64, 0u64);
-        for (index, group) in metadata.row_groups().iter().enumerate() {
-            let end = start.saturating_add(group.num_rows() as u64);
-            let own = runs_within(runs, &(start..end));
-            if !own.is_empty() {
-                row_groups.push(index);
-                inside
-                    .extend(own.iter().map(|r| (rows + r.start) as usize..(rows + r.end) as usize));
-                rows += end - start;
-                bytes = group
-                    .columns()
-                    .iter()
-                    .filter(|column| {
-                        let root = column.column_path().parts().first();
-                        columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))
-                    })
-                    .map(|column| column.uncompressed_size().max(0) as u64)
-                    .fold(bytes, u64::saturating_add);
-            }
-            start = end;
-        }
-        let wanted = inside.iter().map(|run| run.len() as u64).sum::<u64>();
-        let row_bytes = (bytes / wanted.max(1)).max(1);
-        let batch_rows = (BATCH_BYTES / row_bytes).clamp(1, BATCH_ROWS);
-        let file = self.file.clone();
-        let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.decoded_as(text)?)
-                .with_batch_size(batch_rows.min(text.decoded_rows()) as usize)
-                .with_row_groups(row_groups);
-        builder = match inside.as_slice() {
-            [] => builder.with_limit(0),
-            [_] => {
-                let first = inside.first().map_or(0, |run| run.start);
-                builder.with_offset(first).with_limit(wanted as usize)
-            }
-            _ => {
-                let chosen =
-                    RowSelection::from_consecutive_ranges(inside.into_iter(), rows as usize);
-                builder.with_row_selection(chosen)
-            }
-        };
-        if let Some(names) = columns {
-            let schema = self.metadata.parquet_schema();
-            let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));
-            builder = builder.with_projection(mask);
-        }
-        let decoder = builder.build()?;
+    ) -> Result<(ParquetBatches, Rows), ParquetError> {
+        let rows = Rows::of(self.file.clone(), self.decoded_as(text)?, runs, columns);
+        let batch_rows = (BATCH_BYTES / rows.row_bytes()).clamp(1, BATCH_ROWS);
+        let step = batch_rows.min(text.decoded_rows());
+        let decoder = rows.decoder(&rows.groups, step)?;
         let text_schema = match text {
             Text::Plain => decoder.schema(),
             Text::Bytes | Text::Short => {
@@ -197,7 +166,8 @@ impl ParquetFile {
                 SchemaRef::new(Schema::new(fields.collect::<Fields>()))
             }
         };
-        Ok(ParquetBatches::new(self.file.clone(), decoder, text_schema, batch_rows))
+        let file = self.file.clone();
+        Ok((ParquetBatches::new(file, decoder, text_schema, (batch_rows, step)), rows))
     }
 
     /// The footer, with text taken so.

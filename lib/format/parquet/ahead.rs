@@ -1,0 +1,106 @@
+//! Row groups decoded side by side, ahead of who reads them, and handed on in their order.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+use arrow_array::RecordBatch;
+
+use super::batches::size_of;
+use super::rows::{Group, Rows, next_of};
+use crate::cli::Flow;
+use crate::ordered::ordered_flat_map_of;
+use crate::panics::caught;
+
+/// Row groups with more bytes are decoded one after another: several are in memory at once.
+const MOST_BYTES: u64 = 16 << 20;
+/// The most rows that are decoded at once.
+const DECODED_ROWS: u64 = 512;
+
+type Chunk = Result<Vec<RecordBatch>, String>;
+
+/// The rows of row groups, decoded on threads of its own, which end with it.
+pub(super) struct Ahead {
+    /// `None` at the end.
+    chunks: Option<Receiver<Chunk>>,
+    thread: Option<JoinHandle<()>>,
+    ready: VecDeque<RecordBatch>,
+}
+
+impl Ahead {
+    /// `None` if it would not pay, would take much memory, or there are no threads.
+    pub fn of(rows: Rows, jobs: NonZeroUsize) -> Option<Ahead> {
+        let is_large = |group: &Group| group.bytes > MOST_BYTES;
+        let jobs = jobs.min(NonZeroUsize::new(rows.groups.len())?);
+        if jobs.get() < 2 || rows.groups.iter().any(is_large) {
+            return None;
+        }
+        let (send, chunks) = sync_channel(1);
+        let work = move || {
+            let worker = || {
+                |group: &Group, send: &mut dyn FnMut(Chunk) -> Flow| {
+                    if let Err(cause) = decode(&rows, group, send) {
+                        send(Err(cause));
+                    }
+                }
+            };
+            let sink = |chunk| match send.send(chunk) {
+                Ok(()) => Ok(Flow::Continue),
+                Err(_) => Ok(Flow::Stop),
+            };
+            let groups = rows.groups.iter().map(Ok::<_, Infallible>);
+            let Ok(()) = ordered_flat_map_of(jobs, jobs.get() - 1, groups, worker, sink);
+        };
+        let thread = Builder::new().spawn(work).ok()?;
+        Some(Ahead { chunks: Some(chunks), thread: Some(thread), ready: VecDeque::new() })
+    }
+
+    /// The next rows; `None` at the end. After an error it is at its end.
+    pub fn next(&mut self) -> Result<Option<RecordBatch>, String> {
+        while self.ready.is_empty() {
+            let Some(chunk) = self.chunks.as_ref().and_then(|chunks| chunks.recv().ok()) else {
+                return Ok(None);
+            };
+            match chunk {
+                Ok(batches) => self.ready.extend(batches),
+                Err(cause) => {
+                    self.chunks = None;
+                    return Err(cause);
+                }
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        // A worker whose results nobody takes stops.
+        self.chunks = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The rows of a row group in one chunk, or in several where it has more than its footer says.
+fn decode(rows: &Rows, group: &Group, send: &mut dyn FnMut(Chunk) -> Flow) -> Result<(), String> {
+    let groups = std::slice::from_ref(group);
+    let decoder = caught(|| rows.decoder(groups, DECODED_ROWS))?;
+    let mut decoder = decoder.map_err(|error| error.to_string())?;
+    let (mut chunk, mut bytes) = (Vec::new(), 0);
+    while let Some(batch) = next_of(&mut decoder)? {
+        bytes += size_of(&batch);
+        chunk.push(batch);
+        if bytes >= MOST_BYTES {
+            if let Flow::Stop = send(Ok(std::mem::take(&mut chunk))) {
+                return Ok(());
+            }
+            bytes = 0;
+        }
+    }
+    send(Ok(chunk));
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! Which rows of a file are read, and the decoders of them: one of all rows, or one of each row group.
+
+use std::ops::Range;
+
+use arrow_array::RecordBatch;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::RowGroupMetaData;
+
+use super::readable::Readable;
+use crate::cli::{records_in, runs_within};
+use crate::panics::caught;
+
+/// Ascending runs of the rows of a file, and some of its columns.
+#[derive(Debug, Clone)]
+pub(super) struct Rows {
+    pub file: Readable,
+    /// The footer, with text taken as is wanted.
+    pub metadata: ArrowReaderMetadata,
+    /// Top-level columns of the schema; `None` for all.
+    pub columns: Option<Vec<String>>,
+    /// The row groups that hold these rows.
+    pub groups: Vec<Group>,
+}
+
+/// What is read of a row group.
+#[derive(Debug, Clone)]
+pub(super) struct Group {
+    index: usize,
+    /// All rows that it has.
+    rows: u64,
+    /// The decoded bytes of the columns that are read, as the footer has them.
+    pub bytes: u64,
+    /// The rows that are read, counted from its first.
+    runs: Vec<Range<u64>>,
+}
+
+impl Rows {
+    pub fn of(
+        file: Readable,
+        metadata: ArrowReaderMetadata,
+        runs: &[Range<u64>],
+        columns: Option<&[String]>,
+    ) -> Rows {
+        let mut groups = Vec::new();
+        let mut start = 0u64;
+        for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
+            let rows = group.num_rows() as u64;
+            let own = runs_within(runs, &(start..start.saturating_add(rows)));
+            start = start.saturating_add(rows);
+            if !own.is_empty() {
+                groups.push(Group { index, rows, bytes: bytes_of(group, columns), runs: own });
+            }
+        }
+        Rows { file, metadata, columns: columns.map(<[String]>::to_vec), groups }
+    }
+
+    /// About how many bytes a row has.
+    pub fn row_bytes(&self) -> u64 {
+        let rows: u64 = self.groups.iter().map(|group| records_in(&group.runs)).sum();
+        let bytes = self.groups.iter().map(|group| group.bytes).fold(0, u64::saturating_add);
+        (bytes / rows.max(1)).max(1)
+    }
+
+    /// A decoder of the rows of some of the row groups, so many rows at once.
+    pub fn decoder(
+        &self,
+        groups: &[Group],
+        step: u64,
+    ) -> Result<ParquetRecordBatchReader, ParquetError> {
+        // The runs, counted in the rows of these row groups alone.
+        let mut inside: Vec<Range<usize>> = Vec::new();
+        let mut rows = 0;
+        for group in groups {
+            let run = |run: &Range<u64>| (rows + run.start) as usize..(rows + run.end) as usize;
+            inside.extend(group.runs.iter().map(run));
+            rows += group.rows;
+        }
+        let (file, metadata) = (self.file.clone(), self.metadata.clone());
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata)
+            .with_batch_size(step as usize)
+            .with_row_groups(groups.iter().map(|group| group.index).collect());
+        builder = match inside.as_slice() {
+            [] => builder.with_limit(0),
+            [run] => builder.with_offset(run.start).with_limit(run.len()),
+            _ => {
+                let chosen =
+                    RowSelection::from_consecutive_ranges(inside.into_iter(), rows as usize);
+                builder.with_row_selection(chosen)
+            }
+        };
+        if let Some(names) = &self.columns {
+            let schema = self.metadata.parquet_schema();
+            let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));
+            builder = builder.with_projection(mask);
+        }
+        builder.build()
+    }
+}
+
+/// The next rows of a decoder; `None` at its end. After an error it is not to be used.
+pub(super) fn next_of(
+    decoder: &mut ParquetRecordBatchReader,
+) -> Result<Option<RecordBatch>, String> {
+    let decoded = caught(|| decoder.next().transpose())?;
+    decoded.map_err(|error| error.to_string())
+}
+
+/// Decoded bytes of some columns of a row group.
+fn bytes_of(group: &RowGroupMetaData, columns: Option<&[String]>) -> u64 {
+    group
+        .columns()
+        .iter()
+        .filter(|column| {
+            let root = column.column_path().parts().first();
+            columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))
+        })
+        .map(|column| column.uncompressed_size().max(0) as u64)
+        .fold(0, u64::saturating_add)
+}
