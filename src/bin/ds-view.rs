@@ -93,7 +93,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
             let shown = viewer.show(&batch, row)?;
             let is_first = printed.is_none();
             let text = printed.get_or_insert_with(|| {
-                summary.masks = shown.has_masks().then_some(viewer.alignment());
+                summary.has_masks = shown.has_masks();
                 let lines = artist.finish(&head(&summary));
                 left = artist.fit_below(lines.len());
                 text(&lines)
