@@ -9,8 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 
 use common::{
-    Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_scripts, data, files_in,
-    installed, write_shard, write_shards,
+    Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_ds_plan, copy_scripts, data,
+    files_in, installed, write_shard, write_shards,
 };
 use gristmill::digest::{sha256_hex, sha256_of};
 use serde_json::Value;
@@ -33,7 +33,7 @@ impl Place {
     /// A script in the directory; KD is the pipeline.
     fn run(&self, script: &str) -> Outcome {
         let script = format!("cd {}; KD=scripts/synth-kd.sh; {script}", self.dir.path().display());
-        bash_with(&script, &self.variables)
+        bash_with(&script, &self.variables).without_shards()
     }
 
     fn plan(&self, arguments: &str) -> Vec<String> {
@@ -199,7 +199,6 @@ fn wrong_plans_exit_2_and_write_nothing() {
         place.run(&format!("bash $KD plan {arguments}")).fails(2, &[message]);
     }
     assert!(!place.dir.path().join("many").exists());
-    place.run("bash $KD in one --tasks 3").fails(2, &["--tasks is for: synth-kd.sh plan"]);
     place.run("bash $KD status in").fails(2, &["in: has no plan (tasks/plan.json)"]);
     place.finish("in").fails(2, &["in: has no plan"]);
     place.finish("").fails(2, &["ROOT and the task list are wanted"]);
@@ -208,18 +207,11 @@ fn wrong_plans_exit_2_and_write_nothing() {
 
 /// A ds-plan with a harmony-tok beside it that does `script` first.
 fn with_harmony_tok(place: &Place, script: &str) {
-    let bin = place.dir.path().join("bin");
-    fs::create_dir_all(&bin).unwrap();
-    let own = bin.join("ds-plan");
-    if !own.exists() {
-        let built = bin_dir().join("ds-plan");
-        fs::hard_link(&built, &own).or_else(|_| fs::copy(&built, &own).map(|_| ())).unwrap();
-    }
+    copy_ds_plan(&place.dir);
     let script =
         format!("#!/bin/bash\n{script}\nexec {}/harmony-tok \"$@\"\n", bin_dir().display());
-    place.dir.write("bin/harmony-tok", script);
-    let executable = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(bin.join("harmony-tok"), executable).unwrap();
+    let wrapper = place.dir.write("bin/harmony-tok", script);
+    fs::set_permissions(wrapper, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// The only task of a shard, by the ds-plan of [`with_harmony_tok`].
@@ -555,6 +547,56 @@ fn a_pack_in_tasks() {
         rm -r many/tasks/games.part-00001-of-00003; bash $MX finish many tasks.txt")
     .fails(1, &["1 of 3 tasks are not done: games.part-00001-of-00003 (missing)"]);
     assert!(!place.dir.path().join("many/manifest.json").exists());
+}
+
+/// Raw rows, to conversations and to a root: slices of shards of whole files, with rows that are left out
+/// in each, joined to the bytes of one machine. A shard of NDJSON is one task.
+#[test]
+fn raw_rows_in_tasks() {
+    let Some(data) = data("synth_raw") else { return };
+    let place = Place::new(&[]);
+    place.run(&format!("mkdir text; cp {}/raw.ndjson text/a.ndjson", data.display()));
+    symlink(data.join("raw_files"), place.dir.path().join("raw")).unwrap();
+    for (number, (script, options, size, count)) in [
+        ("synth-raw.sh raw", "--shards 2 --row-group-rows 50", "--rows-per-task 37", 13),
+        ("synth-raw.sh raw", "--shards 7 --omit-developer", "--tasks 9", 9),
+        ("synth-raw.sh raw", "--max-rows 30 --on-error skip", "--rows-per-task 7", 5),
+        ("synth-raw.sh text", "--max-rows 90", "--tasks 5", 1),
+        ("synth-kd.sh raw", "--raw --shards 2 --on-error skip", "--rows-per-task 37", 13),
+        ("synth-kd.sh raw", "--raw --shards 3 --on-error skip --max-rows 200", "--tasks 5", 5),
+        ("synth-kd.sh text", "--raw --on-error skip --max-rows-per-shard 40", "", 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (script, input) = script.split_once(' ').unwrap();
+        let run = |line: &str| place.run(&format!("S=scripts/{script}; {line}"));
+        run(&format!("bash $S {input} at/one{number} {options} -q")).ok();
+        run(&format!("bash $S plan {input} many{number} {options} {size} > tasks.txt")).silent();
+        assert_eq!(place.dir.text("tasks.txt").lines().count(), count, "{script} {options}");
+        run(&format!("bash tasks.txt && bash $S status many{number} tasks.txt")).silent();
+        run(&format!("bash $S finish many{number} tasks.txt --delete-parts -q")).ok();
+        place.run(&format!("mkdir to; mv many{number} to/one{number}")).silent();
+        let manifest = |place_of: &str| {
+            let mut json = place.dir.json(&format!("{place_of}/one{number}/manifest.json"));
+            for name in ["run", "created_unix_s", "dataset_dir"] {
+                json.as_object_mut().unwrap().remove(name);
+            }
+            json.to_string().replace(&format!("many{number}/"), &format!("at/one{number}/"))
+        };
+        assert_eq!(manifest("to"), manifest("at"));
+        place.run(&format!("rm {{at,to}}/one{number}/manifest.json")).silent();
+        if script == "synth-raw.sh" {
+            place.run(&format!("diff -r at/one{number} to/one{number}")).silent();
+        } else {
+            place.assert_same_roots(&format!("to/one{number}"), &format!("at/one{number}"));
+        }
+        place.run("rm -r to").silent();
+    }
+    place
+        .run("bash scripts/synth-kd.sh plan text none --raw --max-rows 40")
+        .fails(2, &["the rows of NDJSON are not counted", "a limit of rows of each shard"]);
+    assert!(!place.dir.path().join("none").exists());
 }
 
 /// What a Slurm array runs: its lines, and the exit code that says whether to try again.

@@ -3,6 +3,7 @@
 pub mod json_file;
 pub mod kd_root;
 mod kinds;
+mod made;
 pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;
@@ -18,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
+
+pub use made::{Build, Made};
 
 use crate::error::{Error, Result};
 

@@ -10,21 +10,29 @@ use super::{Plan, run};
 use crate::cli::{TargetLock, publish_file_locked};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
-use crate::format::json_file;
 use crate::format::kd_root::forget_slice;
-use crate::format::pack::{MANIFEST, PackManifest};
+use crate::format::pack::{self, MANIFEST, PackManifest};
+use crate::format::{Made, json_file};
 
 /// The option of npy-pack that its parts do not share with the whole.
 const SHARD_ROWS: &str = "--shard-rows";
 
 /// Merges the parts into the root, in place of an older pack.
-pub(super) fn join(plan: &Plan, root: &Path, parts: &[PathBuf]) -> Result<PackManifest> {
+pub(super) fn join(
+    plan: &Plan,
+    root: &Path,
+    parts: &[PathBuf],
+    (made, verify): (Made, bool),
+) -> Result<PackManifest> {
     let chain = chain(parts)?;
+    if let [only] = parts {
+        let whole = PackManifest::read(only)?;
+        let manifest = PackManifest { provenance: chain, made: Some(made), ..whole };
+        return pack::adopt(only, root, &manifest, verify).map(|()| manifest);
+    }
     let mut merge = Command::new("npy-pack");
     merge.args(parts).arg("-o").arg(root).args(["--overwrite", "--quiet", "--progress", "never"]);
-    if let Some(at) = plan.options.iter().position(|option| option == SHARD_ROWS) {
-        merge.args(plan.options.iter().skip(at).take(2));
-    }
+    merge.args(plan.option(SHARD_ROWS).iter().flat_map(|rows| [SHARD_ROWS, rows]));
     let status = merge.env("PATH", run::path_with_own_directory()).status();
     let status = status.map_err(|e| Error::io("npy-pack", &e))?;
     if !status.success() {
@@ -33,7 +41,8 @@ pub(super) fn join(plan: &Plan, root: &Path, parts: &[PathBuf]) -> Result<PackMa
         return Err(Error::passed_on(Failure { tool, exit_code, message }));
     }
     let lock = TargetLock::take(root)?;
-    let manifest = PackManifest { provenance: chain, ..PackManifest::read(root)? };
+    let manifest =
+        PackManifest { provenance: chain, made: Some(made), ..PackManifest::read(root)? };
     publish_file_locked(json_file::pending(&root.join(MANIFEST), &manifest)?, &lock)?;
     Ok(manifest)
 }

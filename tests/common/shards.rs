@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{TempDir, conversation, tool};
+use super::{TempDir, bin_dir, conversation, tool};
 
 /// Copies the scripts: beside the originals there may be a release build, which they would prefer.
 pub fn copy_scripts(dir: &TempDir) {
@@ -16,6 +16,15 @@ pub fn copy_scripts(dir: &TempDir) {
             let name = path.file_name().unwrap().to_str().unwrap();
             dir.write(&format!("scripts/{name}"), fs::read(&path).unwrap());
         }
+    }
+}
+
+/// Puts ds-plan into `bin`: its tasks prefer the filters beside it.
+pub fn copy_ds_plan(dir: &TempDir) {
+    let (built, own) = (bin_dir().join("ds-plan"), dir.path().join("bin/ds-plan"));
+    fs::create_dir_all(dir.path().join("bin")).unwrap();
+    if !own.exists() {
+        fs::hard_link(&built, &own).or_else(|_| fs::copy(&built, &own).map(|_| ())).unwrap();
     }
 }
 
