@@ -29,6 +29,7 @@
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
 //! | [`diff`] | whether two inputs hold the same records, and where not | `stream`, `check::repeats` |
 //! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
+//! | [`view`] | what a record looks like to a person, and its forms | `stream`, domain modules |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! Nothing imports upward. The library never exits, and prints only in `cli`.
@@ -65,4 +66,5 @@ pub mod stage;
 pub mod stat;
 pub mod stream;
 pub mod tokenizer;
+pub mod view;
 pub mod walk;

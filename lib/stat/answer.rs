@@ -171,10 +171,21 @@ pub fn merge(paths: &[impl AsRef<Path>], options: &StatOptions) -> Result<Answer
 
 /// Measures all records of a reader on some threads.
 pub fn measure(
+    reader: Reader,
+    options: &StatOptions,
+    jobs: NonZeroUsize,
+    progress: &mut Progress,
+) -> Result<Answer> {
+    measure_seen(reader, options, jobs, progress, |_| Ok(()))
+}
+
+/// The same; `see` is given each batch in its order, before it is measured.
+pub fn measure_seen(
     mut reader: Reader,
     options: &StatOptions,
     jobs: NonZeroUsize,
     progress: &mut Progress,
+    mut see: impl FnMut(&Batch) -> Result<()> + Send,
 ) -> Result<Answer> {
     let record = measured_type(&reader);
     let name = record.map_or("other", |record| record.name);
@@ -182,7 +193,8 @@ pub fn measure(
     let mut whole = Answer::of_type(name, options);
     let mut keys = Keys::default();
     let make_worker = || move |batch: Batch| measured(&batch, name, column, options);
-    ordered_map(jobs, &mut reader, make_worker, |measured: Result<(Answer, RecordKeys, u64)>| {
+    let seen = (&mut reader).map(|batch| batch.and_then(|batch| see(&batch).map(|()| batch)));
+    ordered_map(jobs, seen, make_worker, |measured: Result<(Answer, RecordKeys, u64)>| {
         let (part, own, bytes) = measured?;
         progress.add(part.all.records, bytes);
         whole.add(part)?;
