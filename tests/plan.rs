@@ -5,12 +5,12 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
 use common::{
-    Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_ds_plan, copy_scripts, data,
-    files_in, installed, write_shard, write_shards,
+    Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_scripts, data, files_in,
+    installed, wrap, write_shard, write_shards,
 };
 use gristmill::digest::{sha256_hex, sha256_of};
 use serde_json::Value;
@@ -207,11 +207,7 @@ fn wrong_plans_exit_2_and_write_nothing() {
 
 /// A ds-plan with a harmony-tok beside it that does `script` first.
 fn with_harmony_tok(place: &Place, script: &str) {
-    copy_ds_plan(&place.dir);
-    let script =
-        format!("#!/bin/bash\n{script}\nexec {}/harmony-tok \"$@\"\n", bin_dir().display());
-    let wrapper = place.dir.write("bin/harmony-tok", script);
-    fs::set_permissions(wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    wrap(&place.dir, "harmony-tok", script);
 }
 
 /// The only task of a shard, by the ds-plan of [`with_harmony_tok`].
@@ -597,6 +593,84 @@ fn raw_rows_in_tasks() {
         .run("bash scripts/synth-kd.sh plan text none --raw --max-rows 40")
         .fails(2, &["the rows of NDJSON are not counted", "a limit of rows of each shard"]);
     assert!(!place.dir.path().join("none").exists());
+}
+
+/// A part that another call has made, under the receipt of this one, and what is joined already.
+#[test]
+fn only_parts_of_the_plan_are_joined_and_once() {
+    let place = Place::new(&[5, 6]);
+    let tasks = place.plan("in many --valid-fraction 0.25 --tasks 4");
+    place.run("bash tasks.txt").silent();
+    let name = tasks[1].rsplit(' ').next().unwrap();
+    place.run(&format!("cp -r many/tasks/{name} saved")).silent();
+    let forge = |edit: &dyn Fn(&mut Value)| {
+        let at = format!("many/tasks/{name}");
+        let mut part = place.dir.json(&format!("{at}/part/parts/shard_00.json"));
+        edit(&mut part);
+        place.dir.write(&format!("{at}/part/parts/shard_00.json"), part.to_string());
+        let mut receipt = place.dir.json(&format!("{at}/done.json"));
+        receipt["manifest_sha256"] = sha256_hex(part.to_string().as_bytes()).into();
+        for file in receipt["files"].as_array_mut().unwrap() {
+            let path = place.dir.path().join(&at).join("part").join(file["path"].as_str().unwrap());
+            file["bytes"] = fs::metadata(path).unwrap().len().into();
+        }
+        place.dir.write(&format!("{at}/done.json"), receipt.to_string());
+    };
+    let restore = || place.run(&format!("rm -r many/tasks/{name}; cp -r saved many/tasks/{name}"));
+    let last = |part: &Value| part["provenance"].as_array().unwrap().len() - 1;
+    let cases: [(&dyn Fn(&mut Value), &str); 5] = [
+        (
+            &|part| {
+                let last = last(part);
+                part["provenance"][last]["arguments"] = serde_json::json!([]);
+            },
+            "was made with other options: not with --valid-fraction 0.25",
+        ),
+        (&|part| part["run"]["git_sha"] = "0123456789abcdef".into(), "was made by gristmill "),
+        (&|part| part["source"]["limits"]["slice"] = "0..1".into(), "is another slice"),
+        (&|part| part["source"]["inputs"][0]["rows"] = 7.into(), "is of another input"),
+        (&|part| part["config_hash"] = "00".into(), "its config is not that of"),
+    ];
+    for (edit, cause) in cases {
+        forge(edit);
+        let at = format!("tasks/{name}/part/parts/shard_00.json: ");
+        place.finish("many tasks.txt").fails(1, &[&at, cause]);
+        let files = files_in(&place.dir.path().join("many"));
+        assert!(files.iter().all(|name| name.starts_with("tasks/")), "{cause}: {files:?}");
+        restore().silent();
+    }
+    place.finish("many tasks.txt --no-check").silent();
+    place.run("bash $KD in one --valid-fraction 0.25").silent();
+    place.assert_same_roots("many", "one");
+    // What is joined stays; what was lost is joined again.
+    let inode = |name: &str| fs::metadata(place.dir.path().join(name)).unwrap().ino();
+    let of = |shard: &str| inode(&format!("many/parts/{shard}.json"));
+    let before = [of("shard_00"), of("shard_01")];
+    fs::remove_file(place.dir.path().join("many/train/shard_01_span.bin")).unwrap();
+    place.finish("many tasks.txt --no-check").silent();
+    assert!(of("shard_00") == before[0] && of("shard_01") != before[1]);
+    place.assert_same_roots("many", "one");
+}
+
+/// More packs than may be open at once are joined in steps.
+#[test]
+fn more_parts_than_open_files() {
+    let Some(data) = data("macroxue") else { return };
+    let place = Place::new(&[]);
+    let games = data.join("raw_small/nested").display().to_string();
+    // One game under many names.
+    let link = format!(
+        "rm -r in; mkdir in; m=$(find {games} -name '*.meta.json' | sort | head -1); \
+         for i in {{10..49}}; do ln -s $m in/g$i.meta.json; \
+         ln -s ${{m%.meta.json}}.jsonl.gz in/g$i.jsonl.gz; done"
+    );
+    place.run(&link).silent();
+    let mx = |script: &str| place.run(&format!("MX=scripts/macroxue.sh; {script}"));
+    mx("bash $MX in one --no-check -q").silent();
+    mx("bash $MX plan in many --games-per-task 1 > tasks.txt; xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
+    mx("ulimit -n 32; bash $MX finish many tasks.txt --no-check -q").silent();
+    place.run("rm -r many/tasks/games.part-*; ls many/tasks | grep -v plan.json").fails_with(1, "");
+    place.run("rm -r many/tasks; diff -r one many").silent();
 }
 
 /// What a Slurm array runs: its lines, and the exit code that says whether to try again.

@@ -13,8 +13,7 @@ use crate::cli::{Flow, TargetLock, ordered_map};
 use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::format::kd_root::{
-    BuildRun, KdPart, KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin,
-    manifest_in_root,
+    BuildRun, KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin,
 };
 use crate::format::pack::{self, PackManifest};
 use crate::format::synth_shards::{
@@ -99,6 +98,8 @@ impl Finish {
             false => plan.sources.iter().collect(),
         };
         let parts = parts_of(plan, root, &needed, (self.list.as_deref(), self.jobs))?;
+        // All parts are looked at before the first is joined.
+        super::parts::check(plan, &sources, root)?;
         let joining = Joining { plan, root, sources, options: self, start };
         match plan.product {
             Product::KdRoot => Ok(joining.shards()?.summary()),
@@ -121,8 +122,6 @@ impl Joining<'_> {
     fn shards(&self) -> Result<KdRootManifest> {
         let Joining { plan, root, .. } = self;
         plan.check_input_manifest()?;
-        // All parts are looked at before the first is joined.
-        self.sources.iter().try_for_each(|source| source.check_parts(plan, root))?;
         self.each(|source| source.join(plan, root, !self.options.here))?;
         let settings = RootSettings {
             dataset_dir: Some(plan.input.clone()),
@@ -184,22 +183,6 @@ impl Plan {
 impl PlanSource {
     fn parts(&self, plan: &Plan, root: &Path) -> Vec<PathBuf> {
         self.tasks(plan).map(|task| task.part(root)).collect()
-    }
-
-    /// The manifests of the parts say that they are those of the plan.
-    fn check_parts(&self, plan: &Plan, root: &Path) -> Result<()> {
-        for task in self.tasks(plan) {
-            let path = manifest_in_root(&task.part(root), &self.name);
-            let KdPart { source, .. } = KdPart::read(&path)?;
-            let cause = match () {
-                _ if source.inputs != self.inputs() => "is of another input",
-                _ if source.limits.slice != task.slice_text() => "is another slice",
-                _ if source.limits.rows != self.rows => "has another limit of rows",
-                _ => continue,
-            };
-            return Err(Error::data(cause).at(path.as_path()));
-        }
-        Ok(())
     }
 
     fn join_conversations(&self, plan: &Plan, root: &Path, verify: bool) -> Result<()> {

@@ -12,6 +12,7 @@ mod kept;
 mod list;
 mod make;
 mod packs;
+mod parts;
 mod products;
 mod run;
 mod state;

@@ -1,6 +1,7 @@
 //! Inputs of the pipelines, and the scripts that run them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::json;
@@ -26,6 +27,15 @@ pub fn copy_ds_plan(dir: &TempDir) {
     if !own.exists() {
         fs::hard_link(&built, &own).or_else(|_| fs::copy(&built, &own).map(|_| ())).unwrap();
     }
+}
+
+/// Puts ds-plan into `bin`, and beside it a filter that does `script` first.
+pub fn wrap(dir: &TempDir, filter: &str, script: &str) {
+    copy_ds_plan(dir);
+    let built = bin_dir().join(filter);
+    let script = format!("#!/bin/bash\n{script}\nexec {} \"$@\"\n", built.display());
+    let wrapper = dir.write(&format!("bin/{filter}"), script);
+    fs::set_permissions(wrapper, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Writes shards of so many rows into `in`, with a manifest beside them.

@@ -50,8 +50,10 @@ impl ConversationJoin<'_> {
         for part in self.parts {
             let bad = |error: Error| error.at(part.path.as_path());
             let file = part.open()?.file;
-            let rows = [0..file.rows()];
-            let batches = file.read(&rows, None, Text::Plain).map_err(|e| bad(read_error(&e)))?;
+            let rows = 0..file.rows();
+            let batches = file
+                .read(std::slice::from_ref(&rows), None, Text::Plain)
+                .map_err(|e| bad(read_error(&e)))?;
             for batch in batches {
                 sink.write(&batch.map_err(bad)?)?;
             }
