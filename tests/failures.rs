@@ -206,7 +206,8 @@ fn a_closed_pipe_ends_a_filter_silently() {
     let cd = format!("cd {}", dir.path().display());
     bash(&format!(
         "set -e; {cd}; harmony-tok in.ndjson --to arrow > tokens; span-mask tokens --to arrow > masked; \
-         mmidx-write masked --prefix p; ds-cat in.ndjson --to parquet -o in.parquet"
+         mmidx-write masked --prefix p; ds-cat in.ndjson --to parquet -o in.parquet; \
+         head -n 2000 in.ndjson > less.ndjson"
     ))
     .silent();
     for filter in [
@@ -219,6 +220,8 @@ fn a_closed_pipe_ends_a_filter_silently() {
         "ds-cat p",
         "ds-cat in.parquet",
         "ds-cat masked --to arrow",
+        "ds-stat --part in.ndjson -j 2",
+        "ds-diff in.ndjson less.ndjson --max-differences 4000 --format json",
         "synth-harmony raw.ndjson",
         "synth-harmony raw.ndjson --to arrow -j 2",
     ] {

@@ -8,6 +8,7 @@
 //! | `distribution.rs` | how often each length (score, tile) occurs |
 //! | `keys.rs` | ids and texts that occur more than once |
 //! | `answer.rs` | all of it of one dataset: made of batches, written, merged |
+//! | `written.rs` | reads an answer |
 //! | `sections.rs` | what is said of it, in its order |
 //! | `report.rs` | the same as text for people |
 //!
@@ -25,6 +26,7 @@ mod puzzles;
 mod report;
 mod sections;
 mod tokens;
+mod written;
 
 use std::collections::BTreeMap;
 
