@@ -124,7 +124,7 @@ may_build() {
 # make_all ROOT ds-plan make ... -- SCRIPT OPTIONS...: prints the plan, or makes all of it on this machine:
 # tasks side by side, and threads in each. With --resume, what was made in this way is kept.
 make_all() {
-    local root=$1 most=${jobs:-$(nproc)} again=()
+    local root=$1 most=${jobs:-$(nproc)} again=() began=$EPOCHREALTIME
     shift
     if [[ $mode == plan ]]; then
         exec "${@:1:3}" ${jobs:+--threads "$jobs"} ${overwrite:+--overwrite} "${@:4}"
@@ -136,7 +136,7 @@ make_all() {
     "${@:1:3}" --here "$most" --overwrite "${@:4}" >/dev/null || exit
     run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} ||
         die "a shard failed; finished ones are kept for --resume" $?
-    run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} || exit
+    run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" ${quiet:+"$quiet"} || exit
     rm -rf -- "$root/tasks"
     check_all "$root" "$input"
 }

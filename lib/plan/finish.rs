@@ -2,11 +2,12 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use serde_json::Value;
 
 use super::state::{State, states};
+use super::summary::Summary;
 use super::{Plan, PlanSource, Product, Task, TaskList, packs};
 use crate::batch::input_manifest;
 use crate::cli::{Flow, TargetLock, ordered_map};
@@ -71,6 +72,8 @@ pub struct Finish {
     pub here: bool,
     /// What the root holds already is joined again.
     pub again: bool,
+    /// When all of it began; `None`: with this.
+    pub since: Option<SystemTime>,
 }
 
 /// The sources that are to be joined, and where.
@@ -101,19 +104,16 @@ impl Finish {
         // All parts are looked at before the first is joined.
         super::parts::check(plan, &sources, root)?;
         let joining = Joining { plan, root, sources, options: self, start };
-        match plan.product {
-            Product::KdRoot => Ok(joining.shards()?.summary()),
-            Product::Conversations => Ok(joining.conversations()?.summary()),
-            Product::Pack => {
-                let made = match joining.sources.first() {
-                    Some(source) => {
-                        packs::join(plan, root, &parts, (source.made(plan), !self.here))?
-                    }
-                    None => PackManifest::read(root)?,
-                };
-                Ok(format!("{} games, {} rows\n", made.runs, made.rows))
-            }
-        }
+        let summary = match plan.product {
+            Product::KdRoot => Summary::from(&joining.shards()?),
+            Product::Conversations => Summary::from(&joining.conversations()?),
+            Product::Pack => Summary::from(&joining.pack(&parts)?),
+        };
+        let took = match self.since {
+            Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
+            None => start.elapsed(),
+        };
+        Ok(summary.told(root, took))
     }
 }
 
@@ -147,6 +147,17 @@ impl Joining<'_> {
         manifest.made = plan.sources.iter().map(made).collect();
         manifest.publish(root, &lock)?;
         Ok(manifest)
+    }
+
+    /// The same of a pack.
+    fn pack(&self, parts: &[PathBuf]) -> Result<PackManifest> {
+        match self.sources.first() {
+            Some(source) => {
+                let how = (source.made(self.plan), !self.options.here);
+                packs::join(self.plan, self.root, parts, how)
+            }
+            None => PackManifest::read(self.root),
+        }
     }
 
     fn each(&self, join: impl Fn(&PlanSource) -> Result<()> + Sync) -> Result<()> {

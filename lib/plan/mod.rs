@@ -16,6 +16,7 @@ mod parts;
 mod products;
 mod run;
 mod state;
+mod summary;
 mod work;
 
 use std::num::NonZeroUsize;

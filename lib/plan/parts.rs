@@ -15,6 +15,8 @@ use crate::format::parquet::{ParquetFile, read_error};
 
 /// Options that are for the script alone: no filter has them.
 const OF_SCRIPT: [&str; 1] = ["--raw"];
+/// The option of the filter that writes a root.
+const OF_LAST: &str = "--valid-fraction";
 
 /// The manifests of the parts say that they were made by this build, with these options, of these
 /// slices of these inputs, and are of one dataset.
@@ -89,7 +91,14 @@ impl Task<'_> {
             let value = options.get(at + 1).filter(|word| !is_flag(word));
             options.get(at..at + 1 + usize::from(value.is_some())).unwrap_or_default()
         });
-        let mut given = given.filter(|words| !OF_SCRIPT.iter().any(|flag| words[0] == *flag));
+        // NDJSON has no header: there the chain begins with the last filter.
+        let is_cut = self.plan.product == Product::KdRoot && chain.len() < 2;
+        let is_known = |words: &&[String]| match words.first() {
+            Some(flag) if is_cut => flag == OF_LAST,
+            Some(flag) => !OF_SCRIPT.iter().any(|own| flag == own),
+            None => false,
+        };
+        let mut given = given.filter(is_known);
         let lacking = given.find(|words| !chain.iter().any(|entry| has(entry, words)))?;
         Some(format!("was made with other options: not with {}", lacking.join(" ")))
     }

@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, UNIX_EPOCH};
 
 use clap::{Args as Arguments, Parser, Subcommand};
 
@@ -75,6 +76,9 @@ enum Command {
         /// Join again what the root holds already
         #[arg(long)]
         again: bool,
+        /// When all of it began, in seconds since 1970, for the summary [default: with this]
+        #[arg(long, value_name = "SECONDS")]
+        since: Option<f64>,
         /// Print no summary
         #[arg(short, long)]
         quiet: bool,
@@ -132,9 +136,11 @@ fn run(args: Args, _: &Tool) -> Result<()> {
             let parts = plan::parts(&plan, &of.root, of.tasks.as_deref(), of.jobs())?;
             cli::print(&parts.iter().map(|part| shown(part) + "\n").collect::<String>())
         }
-        Command::Finish { of, here, again, quiet } => {
+        Command::Finish { of, here, again, since, quiet } => {
             let plan = Plan::read(&of.root)?;
-            let finish = Finish { jobs: of.jobs(), list: of.tasks, here, again };
+            let since = since.and_then(|since| Duration::try_from_secs_f64(since).ok());
+            let since = since.map(|since| UNIX_EPOCH + since);
+            let finish = Finish { jobs: of.jobs(), list: of.tasks, here, again, since };
             let made = finish.run(&plan, &of.root)?;
             if quiet { Ok(()) } else { cli::print(&made) }
         }
