@@ -16,7 +16,7 @@
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
-//! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | |
+//! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
 //! | [`panics`] | panics of the crates that decode, caught at the readers' edge | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
 //! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs | `error` |

@@ -95,15 +95,23 @@ impl Picture {
         lines.join("\n")
     }
 
-    /// Tokens as numbers, in a square if they are one; those equal to `padding` are of that kind.
+    /// Tokens as numbers, in a square if they are one; those equal to `padding` are of that kind. Rows
+    /// at the end that hold one number only are left out.
     pub fn numbers(tokens: &[i32], padding: Option<(i32, CellKind)>) -> Picture {
         let side = tokens.len().isqrt();
         let columns = if side * side == tokens.len() { side } else { tokens.len().min(16) };
+        let last = tokens.last().copied().unwrap_or(0);
+        let used = tokens.iter().rposition(|&token| token != last).map_or(0, |at| at + 1);
+        let used = used.next_multiple_of(columns.max(1)).max(columns).min(tokens.len());
+        let rest = tokens.len() - used;
+        let tokens = &tokens[..used];
         let kind = |token| match padding {
             Some((value, kind)) if value == token => kind,
             _ => CellKind::Number,
         };
         let cell = |&token: &i32| Cell::new(token.to_string(), kind(token));
-        Picture::grid(columns, tokens.iter().map(cell).collect())
+        let cells = tokens.iter().map(cell).collect();
+        let note = (rest > 0).then(|| format!("and then {rest} times {last}"));
+        Picture::Grid(GridPicture { columns: columns.max(1), cells, boxes: None, note })
     }
 }

@@ -138,6 +138,14 @@ impl Trained {
     }
 }
 
+impl ShownConversation {
+    /// Whether it says what of it is trained on.
+    pub fn has_masks(&self) -> bool {
+        let mut pieces = self.messages.iter().flat_map(|message| &message.pieces);
+        pieces.any(|piece| piece.trained != Trained::Unknown)
+    }
+}
+
 impl ShownMessage {
     /// Role, channel, recipient and content type in one line; no more than that.
     pub fn title(&self) -> String {

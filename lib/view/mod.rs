@@ -10,6 +10,7 @@
 //! | `game.rs` | boards with their moves and values |
 //! | `puzzle.rs` | both sides of an example; `puzzle::picture` is drawn by the domains |
 //! | `fields.rs` | records of any other type: names and values |
+//! | `term` | all of it as lines of a terminal |
 //! | `page` | all of it on one HTML page |
 //! | `safe.rs` | characters that must not reach a terminal or a page as they are |
 //!
@@ -25,6 +26,7 @@ pub mod page;
 mod puzzle;
 mod safe;
 mod sequence;
+pub mod term;
 
 use serde::Serialize;
 
@@ -53,6 +55,13 @@ pub enum Shown {
     Game(Box<ShownGame>),
     Puzzle(ShownPuzzle),
     Fields(ShownFields),
+}
+
+impl Shown {
+    /// Whether it says what of it is trained on.
+    pub fn has_masks(&self) -> bool {
+        matches!(self, Shown::Conversation(shown) if shown.has_masks())
+    }
 }
 
 /// Makes records to be shown, of the batches of one reader.

@@ -43,13 +43,17 @@ pub fn of_tokens(
     let masks = rows.loss_mask(row).zip(rows.span_id(row));
     let trained = masks.map(|masks| by_token(masks, alignment, tokens.len()));
     let expected = expected(&places, spans, tokens.len());
+    let has_messages = places.iter().any(|place| place.role.is_some());
+    // Without messages nothing can be said of masks.
+    let expected = match &trained {
+        Some(trained) if !has_messages => trained,
+        _ => &expected,
+    };
     if let Some(trained) = &trained {
-        shown.fit = Some(match places.iter().any(|place| place.role.is_some()) {
-            true => MaskFit::of(trained, &expected),
-            false => MaskFit::Unknown,
-        });
+        let fit = if has_messages { MaskFit::of(trained, expected) } else { MaskFit::Unknown };
+        shown.fit = Some(fit);
     }
-    let sequence = Sequence { tokens, trained: trained.as_deref(), expected: &expected };
+    let sequence = Sequence { tokens, trained: trained.as_deref(), expected };
     let end = places.iter().rfind(|place| place.role.is_some()).map(|last| last.tokens.end);
     for place in &places {
         let message = sequence.message(place, end);
