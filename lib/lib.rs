@@ -16,7 +16,7 @@
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
-//! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | |
+//! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
 //! | [`panics`] | panics of the crates that decode, caught at the readers' edge | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
 //! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs | `error` |
@@ -29,6 +29,7 @@
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
 //! | [`diff`] | whether two inputs hold the same records, and where not | `stream`, `check::repeats` |
 //! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
+//! | [`view`] | what a record looks like to a person, and its forms | `stream`, domain modules |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! Nothing imports upward. The library never exits, and prints only in `cli`.
@@ -65,4 +66,5 @@ pub mod stage;
 pub mod stat;
 pub mod stream;
 pub mod tokenizer;
+pub mod view;
 pub mod walk;

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
+use crate::error::Error;
+
 /// What ends a walk.
 #[derive(Debug)]
 pub enum WalkError {
@@ -19,6 +21,15 @@ pub enum WalkError {
         link: PathBuf,
         ancestor: PathBuf,
     },
+}
+
+impl From<WalkError> for Error {
+    fn from(error: WalkError) -> Error {
+        match error {
+            WalkError::Io(path, error) => Error::io(path.as_path(), &error),
+            WalkError::Cycle { link, .. } => Error::data("is a cycle").at(link.as_path()),
+        }
+    }
 }
 
 /// The files below `root`. Entries whose names are not `wanted` are left out, with everything in

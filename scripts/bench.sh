@@ -5,7 +5,8 @@
 #
 # Builds the filters and the peers, makes the inputs under target/bench (kept for the next time),
 # and writes benches/results/DATE-MACHINE.md. --quick takes three minutes and prints its results, as
-# --only does. See --help.
+# --only does. The real texts are made of 500 MB of Debian's packages (benches/suite/real_texts.py);
+# where apt-get cannot download them that section says so. See --help.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

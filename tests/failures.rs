@@ -64,7 +64,9 @@ fn a_cut_stream_is_never_published() {
             "mmidx-write: stdin: the Arrow stream ends without its end marker \
              (the program before this one died?)",
         );
-        for filter in ["harmony-tok --decode", "ds-cat", "ds-cat --tail 1", "ds-stat"] {
+        for filter in
+            ["harmony-tok --decode", "ds-cat", "ds-cat --tail 1", "ds-stat", "ds-view --limit 99"]
+        {
             let mut words = filter.split(' ');
             let name = words.next().unwrap();
             let flags: Vec<&str> = words.collect();
@@ -132,6 +134,8 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat in.parquet --sample 9",
         "ds-stat in.parquet -j 2",
         "ds-stat whole --format json",
+        "ds-view whole",
+        "ds-view in.parquet --sample 3",
         "ds-diff whole whole",
         "synth-harmony raw.ndjson",
         "synth-harmony raw.ndjson --to arrow",
@@ -206,7 +210,8 @@ fn a_closed_pipe_ends_a_filter_silently() {
     let cd = format!("cd {}", dir.path().display());
     bash(&format!(
         "set -e; {cd}; harmony-tok in.ndjson --to arrow > tokens; span-mask tokens --to arrow > masked; \
-         mmidx-write masked --prefix p; ds-cat in.ndjson --to parquet -o in.parquet"
+         mmidx-write masked --prefix p; ds-cat in.ndjson --to parquet -o in.parquet; \
+         head -n 2000 in.ndjson > less.ndjson"
     ))
     .silent();
     for filter in [
@@ -219,6 +224,8 @@ fn a_closed_pipe_ends_a_filter_silently() {
         "ds-cat p",
         "ds-cat in.parquet",
         "ds-cat masked --to arrow",
+        "ds-stat --part in.ndjson -j 2",
+        "ds-diff in.ndjson less.ndjson --max-differences 4000 --format json",
         "synth-harmony raw.ndjson",
         "synth-harmony raw.ndjson --to arrow -j 2",
     ] {

@@ -235,6 +235,26 @@ fn what_a_kill_leaves_the_next_run_sweeps() {
     zombie.wait().unwrap();
 }
 
+/// A staging is removed with its lock last, but something may have come into it meanwhile.
+#[test]
+fn what_lost_its_lock_is_swept() {
+    let dir = TempDir::new();
+    for (name, file) in [("0", Some("metadata.db-journal")), ("1", None)] {
+        let staging = dir.path().join(format!("out/.gristmill-tmp.{name}"));
+        std::fs::create_dir_all(&staging).unwrap();
+        if let Some(file) = file {
+            std::fs::write(staging.join(file), "x").unwrap();
+        }
+    }
+    let prefix = dir.at("out/p");
+    tool("mmidx-write").args(&["--prefix", &prefix]).input(masked_line("a", &[1])).run().silent();
+    let left: Vec<_> = std::fs::read_dir(dir.path().join("out")).unwrap().flatten().collect();
+    assert!(
+        left.iter().all(|entry| !entry.file_name().to_str().unwrap().starts_with('.')),
+        "{left:?}"
+    );
+}
+
 /// Two containers with one host name: process ids say nothing there.
 #[test]
 fn a_writer_in_another_namespace_lives() {

@@ -196,6 +196,35 @@ fn what_is_not_chosen_is_not_read() {
     assert_ne!(cat("pack", &[]).code(), Some(0));
 }
 
+/// Whatever is chosen: a full disk, a closed pipe and an input that was cut end it as any filter.
+#[test]
+fn a_choice_ends_as_every_filter() {
+    let dir = TempDir::new();
+    let file = dir.write("a.ndjson", conversations(3000));
+    let cut = dir.write("cut.ndjson", &dir.read("a.ndjson")[..100_000]);
+    bash(&format!(
+        "cd {}; ds-cat a.ndjson -o a.parquet; ds-cat a.ndjson -o a.arrows",
+        dir.path().display()
+    ))
+    .silent();
+    let damaged = dir.read("a.parquet");
+    let damaged = dir.write("cut.parquet", &damaged[..damaged.len() - 1]);
+    for flags in ["--tail 2900", "--sample 2900", "--nth 1-2900", "--skip 2"] {
+        for input in [&file, &dir.at("a.parquet"), &dir.at("a.arrows")] {
+            let filter = format!("ds-cat {input} {flags}");
+            bash(&format!("{filter} > /dev/full"))
+                .says(75, "ds-cat: stdout: No space left on device");
+            let closed =
+                bash(&format!("{filter} | head -n 1 > /dev/null; echo ${{PIPESTATUS[0]}}"));
+            assert_eq!(closed.silent().text(), "141\n", "{filter}");
+        }
+        let filter = format!("ds-cat {flags}");
+        bash(&format!("{filter} {cut}")).fails(1, &["cut.ndjson", "the last line has no newline"]);
+        bash(&format!("{filter} < {cut}")).fails(75, &["the last line has no newline"]);
+        bash(&format!("{filter} {damaged}")).fails(1, &["cut.parquet"]);
+    }
+}
+
 #[test]
 fn what_does_not_go_together_is_refused() {
     for flags in [

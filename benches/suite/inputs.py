@@ -3,6 +3,7 @@ from generators of our own. Names say sizes, so that --quick and a full run shar
 
 import json
 import pathlib
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -92,6 +93,16 @@ class Inputs:
                 lines = "".join(json.dumps(text) + "\n" for text in dict.fromkeys(texts()))
                 file.write_text(lines)
             yield file.name, what
+
+    def real_texts(self):
+        """The directory of the real texts, and what is in it; made once, which takes minutes and
+        half a gigabyte of packages. A CalledProcessError where there is no network, or no Debian."""
+        directory = self.path("texts")
+        if not (directory / "made.json").exists():
+            print(f"making {directory.name}: downloads 500 MB", file=sys.stderr)
+            script = ROOT / "benches/suite/real_texts.py"
+            subprocess.run([sys.executable, script, directory], stdout=subprocess.DEVNULL, check=True)
+        return directory, json.loads((directory / "made.json").read_text())
 
     def synth_texts(self):
         import pyarrow.parquet

@@ -3,6 +3,26 @@
 import os
 import platform
 import subprocess
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Goal:
+    """One claim: what is asked and what was reached, in the same unit."""
+
+    what: str
+    asked: float
+    reached: float
+    unit: str
+    # Whether less is better, as of seconds.
+    less: bool = False
+
+
+@dataclass
+class Section:
+    title: str
+    text: str
+    goals: list = field(default_factory=list)
 
 
 def table(head, rows):

@@ -1,5 +1,6 @@
 """What is measured, a function for each row (or two) of the speed table. Each makes its inputs,
-compares what the contenders write, measures them in turn, and returns a `Section`."""
+compares what the contenders write, measures them in turn, and returns a `Section`. Those about
+encoding alone are in encoding.py."""
 
 import json
 import os
@@ -7,89 +8,16 @@ import pathlib
 import random
 import statistics
 import sys
-from dataclasses import dataclass, field
 
 import hard_texts as hard
+from encoding import encode, real_text
 from inputs import ROOT
 from measuring import pipe
-from report import commands, contenders, megabytes, number, spread, table
+from report import Goal, Section, commands, contenders, megabytes, number, spread, table
 
 PYTHON = sys.executable
 PEERS = f"{PYTHON} {ROOT}/benches/suite/peers.py"
 ORIGINAL = f"{PYTHON} {ROOT}/tests/oracle/synth_kd_original.py"
-
-
-@dataclass
-class Goal:
-    """One claim: what is asked and what was reached, in the same unit."""
-
-    what: str
-    asked: float
-    reached: float
-    unit: str
-    # Whether less is better, as of seconds.
-    less: bool = False
-
-
-@dataclass
-class Section:
-    title: str
-    text: str
-    goals: list = field(default_factory=list)
-
-
-def encode(bench, inputs, quick):
-    """Cold is the first pass of a new process, warm the median of those after it."""
-    ours = ["gristmill", "gristmill-portable"]
-    names = [*ours, "tiktoken-rs", "bpe-openai", "tiktoken", "fastokens"]
-    text, goals = "", []
-    for file, what in inputs.texts():
-        if quick and "synth" not in file:
-            continue
-        runs = {name: [] for name in names}
-        for _ in range(bench.runs):
-            for name in names:
-                runs[name].append(json.loads(bench.output(["encode", name, file, "4"])))
-        median = lambda name, value: statistics.median(map(value, runs[name]))
-        first = {name: median(name, lambda run: run["passes"][0]) for name in names}
-        later = {
-            name: median(name, lambda run: statistics.median(run["passes"][1:])) for name in names
-        }
-        facts = runs["tiktoken-rs"][0]
-        size = facts["bytes"]
-        rows = []
-        for name in names:
-            equal = runs[name][0]["hash"] == facts["hash"]
-            if name in ours and not equal:
-                raise SystemExit(f"{file}: {name} differs from the tokens of tiktoken-rs")
-            load = median(name, lambda run: run["load"])
-            rows.append(
-                [
-                    name,
-                    number(size / first[name] / 1e6),
-                    f"{first['tiktoken-rs'] / first[name]:.2f} x",
-                    number(size / later[name] / 1e6),
-                    f"{later['tiktoken-rs'] / later[name]:.2f} x",
-                    number(1e3 * load),
-                    number(1e3 * (load + first[name])),
-                    "yes" if equal else "no",
-                ]
-            )
-        head = ["", "cold MB/s", "ratio", "warm MB/s", "ratio"]
-        head += ["load ms", "load and cold ms", "tokens equal"]
-        text += f"{file}, {what}: {size:,} bytes, {facts['tokens']:,} tokens.\n\n"
-        text += table(head, rows) + "\n"
-        if "synth" in file:
-            cold = first["tiktoken-rs"] / first["gristmill"]
-            warm = later["tiktoken-rs"] / later["gristmill"]
-            goals = [
-                Goal("encode, cold, against tiktoken-rs", 4, cold, "x"),
-                Goal("encode, cold", 150, size / first["gristmill"] / 1e6, "MB/s"),
-                Goal("encode, warm, against tiktoken-rs", 15, warm, "x"),
-                Goal("encode, warm", 600, size / later["gristmill"] / 1e6, "MB/s"),
-            ]
-    text += "```\nencode ENCODER TEXTS.ndjson 4\n```\n"
-    return Section("Encoding text", text, goals)
 
 
 def hard_texts(bench, inputs, quick):
@@ -414,5 +342,5 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, hard_texts, starting, synth, raw_rows, macroxue, merging, writers, checking]
+ALL = [encode, real_text, hard_texts, starting, synth, raw_rows, macroxue, merging, writers, checking]
 ALL += [triples, threads, sizes]

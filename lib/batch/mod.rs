@@ -190,7 +190,7 @@ pub enum Entry {
 }
 
 /// The places of a batch's records.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Origin {
     /// Records of one source with consecutive numbers: the row of the first.
     runs: Vec<(usize, Place)>,

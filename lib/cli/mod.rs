@@ -9,6 +9,7 @@ mod rejects;
 mod rejects_file;
 mod select;
 mod signals;
+mod terminal;
 mod tool;
 
 use std::ffi::OsString;
@@ -36,6 +37,7 @@ pub use publish::{
 pub use rejects::{Rejected, Rejection, Rejects};
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use signals::{PassedSignals, heed_lost_pages, pass_signals_to, survive_closed_pipes};
+pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};
 pub use tool::{NoStream, Tool, WithoutEffect};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,

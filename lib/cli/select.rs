@@ -87,6 +87,26 @@ pub enum Choice {
 }
 
 impl SelectArgs {
+    /// Whether they choose records at all.
+    pub fn is_given(&self) -> bool {
+        !self.id.is_empty() || self.choice() != Choice::All
+    }
+
+    /// The numbers of the chosen records among all, from 0, as far as they are known beforehand.
+    pub fn numbers(&self, total: Option<u64>) -> Result<Box<dyn Iterator<Item = u64>>> {
+        if !self.id.is_empty() {
+            return Ok(Box::new(std::iter::empty()));
+        }
+        let runs = match (self.choice(), total) {
+            (Choice::All, _) => std::iter::once(0..u64::MAX).collect(),
+            (Choice::Within(range), _) => vec![range],
+            (Choice::Named(runs), _) => runs,
+            (choice, Some(total)) => choice.of(total)?,
+            (_, None) => Vec::new(),
+        };
+        Ok(Box::new(runs.into_iter().flatten()))
+    }
+
     /// What the arguments choose; ids choose among those of [`Choice::All`].
     pub fn choice(&self) -> Choice {
         if !self.nth.is_empty() {

@@ -236,7 +236,7 @@ impl PassedSignals {
 }
 
 /// Ends the process with the default action of a signal.
-fn die_of(signal: i32) {
+pub(super) fn die_of(signal: i32) {
     // SAFETY: SIG_DFL is valid for every signal, and kill takes the process's own id.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);

@@ -6,6 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use arrow_array::UInt64Array;
 use arrow_select::take::take_record_batch;
 
+use super::moved::Moved;
 use super::parts::{One, PARTS, names, shown};
 use super::side::Side;
 use super::waiting::{WINDOW, Waiter, Waiting};
@@ -64,6 +65,16 @@ pub fn compare(
     options: DiffOptions,
     progress: &mut Progress,
 ) -> Result<Found> {
+    compare_within(WINDOW, readers, options, progress)
+}
+
+/// The same where so many records of a side wait for their partners.
+pub(super) fn compare_within(
+    window: usize,
+    readers: [Reader; 2],
+    options: DiffOptions,
+    progress: &mut Progress,
+) -> Result<Found> {
     let mut sides = readers.map(Side::open);
     let [a, b] = [sides[0].record, sides[1].record];
     if a != b {
@@ -77,6 +88,7 @@ pub fn compare(
     let found = Found { record: a, by_id, is_strict: options.strict, ..Found::default() };
     let mut comparison = Comparison {
         most: options.most,
+        window,
         sides,
         waiting: <_>::default(),
         last: [-1, -1],
@@ -91,6 +103,7 @@ pub fn compare(
 
 struct Comparison {
     most: usize,
+    window: usize,
     sides: [Side; 2],
     waiting: [Waiting; 2],
     /// The numbers of the last two records that are partners in order.
@@ -132,7 +145,7 @@ impl Comparison {
             };
             self.take(side)?;
             progress.add(1, 0);
-            if self.waiting.iter().any(|waiting| waiting.len() > WINDOW) {
+            if self.waiting.iter().any(|waiting| waiting.len() > self.window) {
                 self.settle()?;
                 self.last = [0, 1].map(|side| self.sides[side].number as i64 - 1);
                 self.align();
@@ -144,6 +157,9 @@ impl Comparison {
     /// batches; gives their number.
     fn lockstep(&mut self) -> Result<u64> {
         let [a, b] = &self.sides;
+        if let Some(equal) = a.equal_games(b) {
+            return Ok(self.pass(equal));
+        }
         let rows = [Rows::of(a.record, &a.batch)?, Rows::of(b.record, &b.batch)?];
         let most = (a.batch.num_rows() - a.row).min(b.batch.num_rows() - b.row);
         let (mut passed, mut changed) = (0, None);
@@ -178,12 +194,16 @@ impl Comparison {
                 Some((&a, &b)),
             )?;
         }
-        let count = passed + usize::from(changed.is_some());
+        Ok(self.pass(passed + usize::from(changed.is_some())))
+    }
+
+    /// Passes over so many records that are partners.
+    fn pass(&mut self, count: usize) -> u64 {
         self.sides.iter_mut().for_each(|side| side.advance(count));
         if count > 0 {
             self.last = [0, 1].map(|side| self.sides[side].number as i64 - 1);
         }
-        Ok(count as u64)
+        count as u64
     }
 
     /// Takes the next record of a side: its partner waits, or it waits itself.
@@ -309,9 +329,21 @@ impl Comparison {
             self.spill()?;
         }
         if let Some(Spilled { ids, contents, counts }) = self.spilled.take() {
-            let (partners, equal) = (partners_in(ids)?, partners_in(contents)?);
-            let found = [counts[0] - partners, counts[1] - partners, partners - equal];
-            for (kind, count) in [ONLY[0], ONLY[1], "content"].into_iter().zip(found) {
+            // Their places, with those of A ahead in all of the leading bits that they need.
+            let mut places = Repeats::default();
+            let bits = u64::BITS - self.sides[0].number.leading_zeros();
+            let partners = partners_in(ids, |[a, b]| {
+                let place = u128::from(a).checked_shl(u128::BITS - bits).unwrap_or(0);
+                places.add(place | u128::from(b), 0, 0)
+            })?;
+            let mut moved = Moved::default();
+            places.each_hash(|place| {
+                moved.add(place as u64);
+                Ok(())
+            })?;
+            let changed = partners - partners_in(contents, |_| Ok(()))?;
+            let found = [counts[0] - partners, counts[1] - partners, changed, moved.finish()];
+            for (kind, count) in [ONLY[0], ONLY[1], "content", ORDER].into_iter().zip(found) {
                 if count > 0 {
                     *self.found.counts.entry(kind).or_default() += count;
                 }
@@ -334,15 +366,21 @@ impl Comparison {
     }
 }
 
-/// How many records of one side have a partner among those of the other.
-fn partners_in(repeats: Repeats) -> Result<u64> {
+/// How many records of one side have a partner among those of the other; calls `each` with the
+/// numbers of both (not where very many have one key).
+fn partners_in(repeats: Repeats, mut each: impl FnMut([u64; 2]) -> Result<()>) -> Result<u64> {
     let mut partners = 0;
     repeats.candidates(|earlier, places| {
-        let of = |side: usize| {
-            earlier.iter().chain(places).filter(|place| place.set == side).count() as u64
-        };
-        partners += of(0).min(of(1));
-        Ok(())
+        let [a, b] = [0, 1].map(|side| {
+            let all = earlier.iter().chain(places).filter(move |place| place.set == side);
+            all.map(|place| place.number)
+        });
+        let mut pairs = a.zip(b);
+        partners += pairs.clone().count() as u64;
+        match earlier.is_empty() {
+            true => pairs.try_for_each(|(a, b)| each([a, b])),
+            false => Ok(()),
+        }
     })?;
     Ok(partners)
 }

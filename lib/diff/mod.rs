@@ -5,6 +5,7 @@
 //! | `parts.rs` | the parts of a record that are compared, and what stands where they differ |
 //! | `side.rs` | one of the two inputs, record by record |
 //! | `waiting.rs` | records of one side whose partner has not come yet |
+//! | `moved.rs` | how many records have moved, of very many |
 //! | `compare.rs` | both sides, aligned: by ids where both have them, else by what they hold |
 //! | `report.rs` | what was found, as text and JSON |
 //!
@@ -13,9 +14,12 @@
 //! [`WINDOW`](waiting::WINDOW) of them only their hashes, on disk), else within that window.
 
 mod compare;
+mod moved;
 mod parts;
 mod report;
 mod side;
+#[cfg(test)]
+mod tests;
 mod waiting;
 
 pub use compare::{DiffOptions, Found, compare};

@@ -114,6 +114,29 @@ impl<'a> Str<'a> {
         result
     }
 
+    /// The number of characters of the string's value, without making it. A lone surrogate is an
+    /// error.
+    pub fn characters(&self) -> Result<u64, Error> {
+        let mut count = self.raw().chars().count();
+        if !self.escaped {
+            return Ok(count as u64);
+        }
+        let bytes = self.text.as_bytes();
+        let mut at = self.start;
+        loop {
+            // Escapes come in runs in text of other scripts.
+            if bytes.get(at) != Some(&b'\\') {
+                at = scan::special(bytes, at);
+            }
+            if at >= self.end {
+                return Ok(count as u64);
+            }
+            let (_, next) = self.escape(at)?;
+            count -= next - at - 1;
+            at = next;
+        }
+    }
+
     /// Whether the string's value is `other`.
     pub fn eq_str(&self, other: &str) -> bool {
         if !self.escaped {

@@ -245,10 +245,7 @@ fn listed(part: &Path) -> Result<Vec<ReceiptFile>> {
         path.components().any(|name| is_temporary(&name.as_os_str().to_string_lossy()))
     };
     for path in walk::files(part, |_| true) {
-        let path = path.map_err(|error| match error {
-            walk::WalkError::Io(path, error) => Error::io(path.as_path(), &error),
-            walk::WalkError::Cycle { link, .. } => Error::data("is a cycle").at(link.as_path()),
-        })?;
+        let path = path?;
         if is_temporary(&path) {
             continue;
         }

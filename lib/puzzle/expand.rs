@@ -158,6 +158,7 @@ fn run_lengths(tokens: &[i32], bytes: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::puzzle::picture::Picture;
     use crate::puzzle::{
         BrokenRule, BuildContext, Constants, Error, PuzzleSource, Result, Rule, SeqLen, Side,
     };
@@ -198,8 +199,8 @@ mod tests {
             Ok(Value::Null)
         }
 
-        fn draw(&self, _: Side, _: &[i32]) -> Result<String, String> {
-            Ok(String::new())
+        fn picture(&self, _: Side, _: &[i32], _: &[i32]) -> Option<Picture> {
+            None
         }
     }
 

@@ -16,6 +16,7 @@
 //! | `expand.rs` | a group and its augmentations, the same for all domains |
 //! | `batches.rs` | groups as batches of records, for threads to share |
 //! | `grid.rs` | records in their domain's own form |
+//! | `picture.rs` | what a side of an example looks like, for people |
 //! | `random.rs` | the generator of every draw |
 //! | `dihedral.rs` | the eight symmetries of a grid |
 
@@ -43,6 +44,7 @@ mod error;
 mod expand;
 mod grid;
 pub mod maze;
+pub mod picture;
 pub mod random;
 mod rows;
 mod source;
@@ -61,6 +63,7 @@ pub use source::{
 };
 
 use clap::{ArgMatches, Command};
+use picture::Picture;
 use random::Key;
 use serde_json::Value;
 
@@ -150,6 +153,12 @@ pub trait Domain: Sync {
         token != self.constants().pad_id
     }
 
+    /// Rows and columns of the grid that a side shows; `None` if it shows none.
+    fn grid_size(&self, tokens: &[i32]) -> Option<[usize; 2]> {
+        let side = tokens.len().isqrt();
+        (side * side == tokens.len()).then_some([side, side])
+    }
+
     /// Every rule [`Domain::check`] knows.
     fn rules(&self) -> &'static [&'static Rule];
 
@@ -161,8 +170,9 @@ pub trait Domain: Sync {
     /// `ds-cat --grid`.
     fn decode(&self, side: Side, tokens: &[i32]) -> Result<Value, String>;
 
-    /// The same for display, in lines that end with a newline.
-    fn draw(&self, side: Side, tokens: &[i32]) -> Result<String, String>;
+    /// One side as a person would draw it, whatever its tokens are; `None` if it has not the
+    /// domain's length (it is shown as numbers then). The other side tells what is given and what is filled in.
+    fn picture(&self, side: Side, inputs: &[i32], labels: &[i32]) -> Option<Picture>;
 }
 
 /// The name at `blank_identifier_id`.
@@ -331,7 +341,7 @@ mod tests {
                 }
                 for side in [Side::Inputs, Side::Labels] {
                     let _ = domain.decode(side, &inputs);
-                    let _ = domain.draw(side, &labels);
+                    let _ = domain.picture(side, &inputs, &labels);
                 }
             }
         }

@@ -112,3 +112,53 @@ impl DecodedBuilder {
         RecordBatch::try_new(DECODED.schema(), self.0.columns()?)
     }
 }
+
+/// A batch of decoded records, by column.
+#[derive(Debug)]
+pub struct Decoded<'a>(DecodedColumns<'a>);
+
+impl<'a> Decoded<'a> {
+    /// The view of a batch in the schema of [`DECODED`]. Other schemas are an error (the stream
+    /// readers conform every batch first).
+    pub fn of(batch: &'a RecordBatch) -> Result<Decoded<'a>, ArrowError> {
+        DecodedColumns::of_columns(batch.columns()).map(Decoded)
+    }
+
+    pub fn id(&self, row: usize) -> Option<&'a str> {
+        self.0.id.get(row)
+    }
+
+    /// The whole sequence, control tokens by their names.
+    pub fn text(&self, row: usize) -> &'a str {
+        self.0.text.value(row)
+    }
+
+    pub fn messages(&self, row: usize) -> Vec<Message> {
+        let columns = &self.0.messages.items;
+        let message = |index: usize| Message {
+            role: columns.role.value(index).to_string(),
+            channel: columns.channel.get(index).map(str::to_string),
+            recipient: columns.recipient.get(index).map(str::to_string),
+            content_type: columns.content_type.get(index).map(str::to_string),
+            text: columns.text.value(index).to_string(),
+        };
+        self.0.messages.range(row..row + 1).map(message).collect()
+    }
+
+    /// The spans of a row; `None` if its sequence has no masks.
+    pub fn spans(&self, row: usize) -> Option<Vec<Span>> {
+        let spans = &self.0.spans;
+        if spans.is_null(row) {
+            return None;
+        }
+        let SpanColumns { message, start, end, span_id } = spans.items;
+        let (start, end, span_id) = (start.values(), end.values(), span_id.values());
+        let span = |index: usize| Span {
+            message: message.get(index),
+            start: start[index],
+            end: end[index],
+            span_id: span_id[index],
+        };
+        Some(spans.range(row..row + 1).map(span).collect())
+    }
+}

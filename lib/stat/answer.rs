@@ -10,19 +10,21 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::Names;
-use super::keys::{Keys, RecordKeys, Repeated, WrittenKeys};
+use super::keys::{Keyed, Keys, RecordKeys, Repeated};
 use super::kind::Group;
+use super::written;
 use crate::batch::Batch;
 use crate::cli::{Flow, Progress, ordered_map};
 use crate::error::{Error, Result};
-use crate::files;
 use crate::record::{RecordType, Rows};
 use crate::stream::{Conform, Reader};
 
 /// The form of answers in JSON; raised when the meaning of a field changes.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// The member of an answer whose members stand in its place.
 const ALL: &str = "all";
+/// The kind of records that have no numbers of their own.
+const OTHER: &str = "other";
 /// An answer of more records has its keys only where they are asked for.
 const KEYED: u64 = 1 << 18;
 /// Groups that are no columns: each message is in the group of its role or channel.
@@ -42,7 +44,7 @@ pub struct StatOptions {
 }
 
 /// The numbers of a dataset or stream.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Answer {
     ds_stat: u64,
     pub kind: String,
@@ -55,7 +57,10 @@ pub struct Answer {
     pub repeated: Option<Repeated>,
     pub by: Option<GroupedBy>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    keys: Option<WrittenKeys>,
+    pub(super) keyed: Option<Keyed>,
+    /// If there are any, they are written too.
+    #[serde(skip)]
+    keys: Option<Keys>,
 }
 
 /// The numbers of the records with each value of a column.
@@ -78,6 +83,38 @@ impl Answer {
         }
     }
 
+    /// The numbers of this part and of the next one.
+    fn joined(mut self, part: Answer) -> Result<Answer> {
+        let mut inputs = std::mem::take(&mut self.inputs);
+        for input in &part.inputs {
+            if !inputs.contains(input) {
+                inputs.push(input.clone());
+            }
+        }
+        let of = |answer: &Answer| {
+            let by = answer.by.as_ref().map(|by| by.column.clone());
+            (answer.kind.clone(), answer.seq_length, by)
+        };
+        let whole = match (self.is_nothing(), part.is_nothing()) {
+            (_, true) => self,
+            (true, false) => Answer { keyed: None, repeated: None, ..part },
+            _ if of(&self) == of(&part) => {
+                self.add(part)?;
+                self
+            }
+            _ => {
+                let cause = "is of other records, or was asked for other numbers";
+                return Err(Error::usage(format!("{cause} than the first part")));
+            }
+        };
+        Ok(Answer { inputs, ..whole })
+    }
+
+    /// Whether there are no records, and so their type may not be known.
+    fn is_nothing(&self) -> bool {
+        self.all.records == 0 && self.kind == OTHER
+    }
+
     /// Adds the numbers of records that follow.
     fn add(&mut self, other: Answer) -> Result<()> {
         self.all.merge(other.all)?;
@@ -89,18 +126,19 @@ impl Answer {
         Ok(())
     }
 
-    fn close(&mut self, keys: Keys, options: &StatOptions) -> Result<()> {
+    fn close(&mut self, mut keys: Keys, options: &StatOptions) -> Result<()> {
         let groups = self.by.iter_mut().flat_map(|by| by.groups.values_mut());
         groups.chain([&mut self.all]).for_each(|group| group.numbers.close());
         if options.repeats {
-            let written = options.part || self.all.records <= KEYED;
-            let (repeated, keys) = keys.finish(written)?;
-            (self.repeated, self.keys) = (Some(repeated), keys);
+            (self.repeated, self.keyed) = (Some(keys.repeated()?), None);
+            if options.part || self.all.records <= KEYED {
+                (self.keyed, self.keys) = (Some(keys.keyed()), Some(keys));
+            }
         }
         Ok(())
     }
 
-    /// Its form in JSON.
+    /// Its form in JSON, without its keys.
     pub fn to_json(&self) -> Result<Value> {
         let Value::Object(members) = serde_json::to_value(self).map_err(Error::data)? else {
             return Ok(Value::Null);
@@ -115,17 +153,26 @@ impl Answer {
         Ok(Value::Object(flat))
     }
 
-    fn read(path: &Path) -> Result<Answer> {
-        let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
-        let bad = |e: serde_json::Error| Error::data(format!("is no answer of ds-stat: {e}"));
-        let mut value: Value = serde_json::from_slice(&text).map_err(|e| bad(e).at(path))?;
+    /// Writes its form in JSON, with its keys, in pieces: one line.
+    pub fn write_json(&mut self, mut out: impl FnMut(&str) -> Result<()>) -> Result<()> {
+        let text = self.to_json()?.to_string();
+        out(text.strip_suffix('}').unwrap_or(&text))?;
+        if let Some(keys) = &mut self.keys {
+            keys.write(&mut out)?;
+        }
+        out("}\n")
+    }
+
+    /// Reads an answer; its keys are added to those of other parts.
+    fn read(path: &Path, keys: Option<&mut Keys>) -> Result<Answer> {
+        let mut value = written::read(path, keys)?;
         if value["ds_stat"] != json!(VERSION) {
             let cause = format!("is no answer of ds-stat in version {VERSION}");
             return Err(Error::data(cause).at(path));
         }
         // The members of `all` are looked for among the others, which it leaves out.
         value[ALL] = value.clone();
-        serde_json::from_value(value).map_err(|e| bad(e).at(path))
+        serde_json::from_value(value).map_err(|e| written::bad(&e).at(path))
     }
 }
 
@@ -134,35 +181,18 @@ pub fn merge(paths: &[impl AsRef<Path>], options: &StatOptions) -> Result<Answer
     let mut whole: Option<Answer> = None;
     let mut keys = Keys::default();
     for path in paths.iter().map(AsRef::as_ref) {
-        let part = Answer::read(path)?;
+        let part = Answer::read(path, options.repeats.then_some(&mut keys))?;
         if options.repeats {
-            let Some(own) = &part.keys else {
+            let Some(keyed) = part.keyed else {
                 let cause = "has no keys, so what occurs in it and in another part is not known";
                 return Err(Error::usage(cause).at(path).hint("--part where it is made"));
             };
-            keys.merge(own).map_err(|e| e.at(path))?;
+            keys.count(keyed);
         }
-        match &mut whole {
-            None => whole = Some(Answer { keys: None, repeated: None, ..part }),
-            Some(whole) => {
-                let of = |answer: &Answer| {
-                    let by = answer.by.as_ref().map(|by| by.column.clone());
-                    (answer.kind.clone(), answer.seq_length, by)
-                };
-                if of(whole) != of(&part) {
-                    let cause = "is of other records, or was asked for other numbers";
-                    return Err(Error::usage(format!("{cause} than the first part")).at(path));
-                }
-                whole.inputs.extend(
-                    part.inputs
-                        .iter()
-                        .filter(|p| !whole.inputs.contains(p))
-                        .cloned()
-                        .collect::<Vec<_>>(),
-                );
-                whole.add(part).map_err(|e| e.at(path))?;
-            }
-        }
+        whole = Some(match whole {
+            None => Answer { keyed: None, repeated: None, ..part },
+            Some(whole) => whole.joined(part).map_err(|e| e.at(path))?,
+        });
     }
     let mut whole = whole.ok_or_else(|| Error::usage("--merge: no parts"))?;
     whole.close(keys, options)?;
@@ -171,18 +201,30 @@ pub fn merge(paths: &[impl AsRef<Path>], options: &StatOptions) -> Result<Answer
 
 /// Measures all records of a reader on some threads.
 pub fn measure(
-    mut reader: Reader,
+    reader: Reader,
     options: &StatOptions,
     jobs: NonZeroUsize,
     progress: &mut Progress,
 ) -> Result<Answer> {
+    measure_seen(reader, options, jobs, progress, |_| Ok(()))
+}
+
+/// The same; `see` is given each batch in its order, before it is measured.
+pub fn measure_seen(
+    mut reader: Reader,
+    options: &StatOptions,
+    jobs: NonZeroUsize,
+    progress: &mut Progress,
+    mut see: impl FnMut(&Batch) -> Result<()> + Send,
+) -> Result<Answer> {
     let record = measured_type(&reader);
-    let name = record.map_or("other", |record| record.name);
+    let name = record.map_or(OTHER, |record| record.name);
     let column = select(&mut reader, record, options)?;
     let mut whole = Answer::of_type(name, options);
     let mut keys = Keys::default();
     let make_worker = || move |batch: Batch| measured(&batch, name, column, options);
-    ordered_map(jobs, &mut reader, make_worker, |measured: Result<(Answer, RecordKeys, u64)>| {
+    let seen = (&mut reader).map(|batch| batch.and_then(|batch| see(&batch).map(|()| batch)));
+    ordered_map(jobs, seen, make_worker, |measured: Result<(Answer, RecordKeys, u64)>| {
         let (part, own, bytes) = measured?;
         progress.add(part.all.records, bytes);
         whole.add(part)?;
@@ -243,6 +285,10 @@ fn select(
     options: &StatOptions,
 ) -> Result<Option<usize>> {
     let there = reader.schema().clone();
+    if record.is_none() && there.fields().is_empty() {
+        // There are no records.
+        return Ok(None);
+    }
     let mut schema: SchemaRef = record.map_or_else(|| there.clone(), RecordType::schema);
     let by = options.by.as_deref().filter(|name| !OF_MESSAGES.contains(name));
     if let Some(by) = by.filter(|by| schema.column_with_name(by).is_none()) {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Messages, messages::Parts};
 use crate::error::Result;
-use crate::json::{self, Kind, Reader};
+use crate::json::{self, Kind, Reader, Str};
 use crate::record::conversation::Conversations;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -26,10 +26,13 @@ impl ConversationsStat {
         let (mut parts, mut length) = (Parts::default(), 0);
         match read(text) {
             Ok(messages) => {
+                let mut scratch = [String::new(), String::new()];
+                let [of_role, of_channel] = &mut scratch;
                 for Message { role, channel, characters } in &messages {
                     length += characters;
-                    let who = (role.as_str(), channel.as_deref());
-                    self.messages.add(who, *characters, &mut parts)?;
+                    let role = role.map_or("", |role| value(role, of_role));
+                    let channel = channel.map(|channel| value(channel, of_channel));
+                    self.messages.add((role, channel), *characters, &mut parts)?;
                 }
             }
             Err(_) => self.without_messages += 1,
@@ -51,37 +54,42 @@ impl ConversationsStat {
 }
 
 #[derive(Default)]
-struct Message {
-    role: String,
-    channel: Option<String>,
+struct Message<'a> {
+    role: Option<Str<'a>>,
+    channel: Option<Str<'a>>,
     characters: u64,
 }
 
+/// The value of a string that was read.
+fn value<'b, 'a: 'b>(string: Str<'a>, scratch: &'b mut String) -> &'b str {
+    string.decode(scratch).unwrap_or_default()
+}
+
 /// The messages of `{"messages": [...]}`.
-fn read(text: &str) -> Result<Vec<Message>, json::Error> {
+fn read(text: &str) -> Result<Vec<Message<'_>>, json::Error> {
     let mut reader = Reader::lenient(text);
-    let (mut messages, mut scratch) = (Vec::new(), String::new());
+    let mut messages = Vec::new();
     reader.object(|reader, key| {
         if !key.eq_str("messages") {
             return reader.skip();
         }
         reader.array(|reader| {
-            messages.push(message(reader, &mut scratch)?);
+            messages.push(message(reader)?);
             Ok::<_, json::Error>(())
         })
     })?;
     Ok(messages)
 }
 
-fn message(reader: &mut Reader<'_>, scratch: &mut String) -> Result<Message, json::Error> {
+fn message<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, json::Error> {
     let mut message = Message::default();
     reader.object(|reader, key| {
         if key.eq_str("role") && reader.peek()? == Kind::String {
-            message.role = reader.string()?.decode(scratch)?.to_string();
+            message.role = Some(name(reader)?);
         } else if key.eq_str("channel") && reader.peek()? == Kind::String {
-            message.channel = Some(reader.string()?.decode(scratch)?.to_string());
+            message.channel = Some(name(reader)?);
         } else if key.eq_str("content") {
-            message.characters = characters(reader, scratch)?;
+            message.characters = characters(reader)?;
         } else {
             reader.skip()?;
         }
@@ -90,18 +98,24 @@ fn message(reader: &mut Reader<'_>, scratch: &mut String) -> Result<Message, jso
     Ok(message)
 }
 
+/// A string whose value is text.
+fn name<'a>(reader: &mut Reader<'a>) -> Result<Str<'a>, json::Error> {
+    let string = reader.string()?;
+    string.characters().map(|_| string)
+}
+
 /// The characters of a content: a text, or parts with texts.
-fn characters(reader: &mut Reader<'_>, scratch: &mut String) -> Result<u64, json::Error> {
+fn characters(reader: &mut Reader<'_>) -> Result<u64, json::Error> {
     let mut count = 0;
     match reader.peek()? {
-        Kind::String => count = reader.string()?.decode(scratch)?.chars().count() as u64,
+        Kind::String => count = reader.string()?.characters()?,
         Kind::Array => reader.array(|reader| {
-            count += characters(reader, scratch)?;
+            count += characters(reader)?;
             Ok::<_, json::Error>(())
         })?,
         Kind::Object => reader.object(|reader, key| {
             match key.eq_str("text") {
-                true => count += characters(reader, scratch)?,
+                true => count += characters(reader)?,
                 false => reader.skip()?,
             }
             Ok::<_, json::Error>(())

@@ -6,6 +6,7 @@
 //! how they are divided into parts.
 
 use std::collections::BTreeMap;
+use std::iter::{once, successors};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -14,11 +15,19 @@ use serde_json::{Number, Value};
 const EXACT: usize = 1 << 16;
 /// The bits that are kept of a number when there are more.
 const KEPT_BITS: u32 = 11;
+/// Numbers below are counted in a table: lengths mostly are. A table is added to another for each
+/// batch, so it is small.
+const TABLE: u64 = 1 << 12;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(into = "Written", try_from = "Written")]
 pub struct Distribution {
+    /// How often each number below [`TABLE`] occurs, up to the last that does.
+    table: Vec<u64>,
+    /// How often each of the others does.
     counts: BTreeMap<u64, u64>,
+    /// How many different numbers there are.
+    different: usize,
     /// Whether the numbers are without their low bits.
     is_coarse: bool,
     count: u64,
@@ -62,14 +71,31 @@ impl Distribution {
 
     fn insert(&mut self, number: u64, times: u64) {
         let number = if self.is_coarse { coarse(number) } else { number };
-        let count = self.counts.entry(number).or_default();
-        *count = count.saturating_add(times);
-        if !self.is_coarse && self.counts.len() > EXACT {
-            self.is_coarse = true;
-            for (number, times) in std::mem::take(&mut self.counts) {
-                *self.counts.entry(coarse(number)).or_default() += times;
+        let count = match number < TABLE {
+            true => {
+                let place = number as usize;
+                if place >= self.table.len() {
+                    self.table.resize(place + 1, 0);
+                }
+                &mut self.table[place]
             }
+            false => self.counts.entry(number).or_default(),
+        };
+        self.different += usize::from(*count == 0);
+        *count = count.saturating_add(times);
+        self.bound();
+    }
+
+    /// Drops the low bits of all numbers, if too many are different.
+    fn bound(&mut self) {
+        if self.is_coarse || self.different <= EXACT {
+            return;
         }
+        let exact: Vec<(u64, u64)> = self.counts().collect();
+        (self.is_coarse, self.different) = (true, 0);
+        self.table.clear();
+        self.counts.clear();
+        exact.into_iter().for_each(|(number, times)| self.insert(number, times));
     }
 
     pub fn merge(&mut self, other: Distribution) {
@@ -84,7 +110,18 @@ impl Distribution {
         self.max = self.max.max(other.max);
         self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);
+        if self.is_coarse && !other.is_coarse {
+            return other.counts().for_each(|(number, times)| self.insert(number, times));
+        }
+        if self.table.len() < other.table.len() {
+            self.table.resize(other.table.len(), 0);
+        }
+        for (own, times) in self.table.iter_mut().zip(&other.table) {
+            self.different += usize::from(*own == 0 && *times > 0);
+            *own = own.saturating_add(*times);
+        }
         other.counts.into_iter().for_each(|(number, times)| self.insert(number, times));
+        self.bound();
     }
 
     pub fn count(&self) -> u64 {
@@ -109,7 +146,8 @@ impl Distribution {
 
     /// Each number and how often it occurs, ascending.
     pub fn counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.counts.iter().map(|(number, times)| (*number, *times))
+        let of_table = (0..).zip(self.table.iter().copied()).filter(|(_, times)| *times > 0);
+        of_table.chain(self.counts.iter().map(|(number, times)| (*number, *times)))
     }
 
     /// The quantile of so many hundredths, between two numbers as NumPy's default has it (linear).
@@ -117,14 +155,14 @@ impl Distribution {
         let last = u128::from(self.count.checked_sub(1)?);
         let place = last * u128::from(hundredths);
         let (below, part) = ((place / 100) as u64, (place % 100) as f64);
-        let mut numbers = self.counts.iter();
+        let mut numbers = self.counts();
         let mut passed = 0u64;
         let (low, high) = loop {
             let (number, times) = numbers.next()?;
-            passed = passed.saturating_add(*times);
+            passed = passed.saturating_add(times);
             if passed > below {
                 let after = numbers.next().filter(|_| passed == below + 1);
-                break (*number as f64, after.map_or(*number, |(next, _)| *next) as f64);
+                break (number as f64, after.map_or(number, |(next, _)| next) as f64);
             }
         };
         // From the nearer of the two, as NumPy does.
@@ -134,26 +172,70 @@ impl Distribution {
         })
     }
 
-    /// At most `most` bars of equal width between the least and the greatest: the first number of
-    /// each, the last, and how many there are.
+    /// At most `most` bars that hold all numbers (of equal width one more): the first number of each,
+    /// the last, and how many there are. They are of equal width, but for a long tail: if most numbers
+    /// would be in the first few bars, each bar is about twice as wide as the one before, or more.
     pub fn histogram(&self, most: u64) -> Vec<(u64, u64, u64)> {
         if self.count == 0 || most == 0 {
             return Vec::new();
         }
         let width = round((self.max - self.min) / most + 1);
-        let start = self.min / width * width;
-        let mut bars: Vec<(u64, u64, u64)> = Vec::new();
-        for (number, times) in self.counts() {
-            let index = ((number.max(start) - start) / width) as usize;
-            while bars.len() <= index {
-                let first = start + bars.len() as u64 * width;
-                bars.push((first, first.saturating_add(width - 1), 0));
+        let p90 = self.percentile(90).unwrap_or(0.0) as u64;
+        if p90.saturating_sub(self.min) / width < most / LONG_TAIL {
+            let mut series = SERIES.iter().map(|series| self.widening(series));
+            if let Some((firsts, last)) = series.find(|bars| bars.0.len() as u64 <= most) {
+                return self.bars(&firsts, last);
             }
-            bars[index].2 += times;
+        }
+        let start = self.min / width * width;
+        let firsts = (0..=most).map_while(|bar| start.checked_add(bar.checked_mul(width)?));
+        let firsts: Vec<u64> = firsts.take_while(|first| *first <= self.max).collect();
+        let last = firsts.last().map_or(0, |first| first.saturating_add(width - 1));
+        self.bars(&firsts, last)
+    }
+
+    /// Bars that begin with the numbers of a series (see [`SERIES`]): the first number of each, and
+    /// the last number of the last.
+    fn widening(&self, (factors, step): &(&[u64], u64)) -> (Vec<u64>, u64) {
+        let powers = successors(Some(1u64), |power| power.checked_mul(*step));
+        let series =
+            powers.flat_map(|power| factors.iter().map_while(move |f| power.checked_mul(*f)));
+        let mut firsts = vec![0];
+        for first in series {
+            if first > self.max {
+                return (firsts, first - 1);
+            }
+            if first <= self.min {
+                firsts.clear();
+            }
+            firsts.push(first);
+        }
+        (firsts, u64::MAX)
+    }
+
+    fn bars(&self, firsts: &[u64], last: u64) -> Vec<(u64, u64, u64)> {
+        let lasts = firsts.iter().skip(1).map(|first| first - 1).chain(once(last));
+        let mut bars: Vec<(u64, u64, u64)> =
+            firsts.iter().zip(lasts).map(|(first, last)| (*first, last, 0)).collect();
+        let mut bar = 0;
+        for (number, times) in self.counts() {
+            while bars.get(bar + 1).is_some_and(|next| next.0 <= number) {
+                bar += 1;
+            }
+            if let Some(bar) = bars.get_mut(bar) {
+                bar.2 += times;
+            }
         }
         bars
     }
 }
+
+/// The first numbers of bars that widen: 0, these numbers, and all their products with a power of the
+/// second one. The first series that has few enough bars is taken.
+const SERIES: [(&[u64], u64); 5] =
+    [(&[1, 2, 5], 10), (&[1, 3], 10), (&[1], 10), (&[1], 100), (&[1], 10_000)];
+/// The tail is long if nine numbers in ten are in the first of so many parts of the bars.
+const LONG_TAIL: u64 = 4;
 
 /// A number without its low bits.
 fn coarse(number: u64) -> u64 {
@@ -215,8 +297,9 @@ impl TryFrom<Written> for Distribution {
             return Err(format!("its counts are not of {count} numbers"));
         }
         let (min, max) = (min.unwrap_or(0), max.unwrap_or(0));
-        let counts = counts.into_iter().collect();
-        Ok(Distribution { counts, is_coarse: !exact, count, sum, min, max })
+        let mut read = Distribution { is_coarse: !exact, count, sum, min, max, ..<_>::default() };
+        counts.into_iter().for_each(|(number, times)| read.insert(number, times));
+        Ok(read)
     }
 }
 
@@ -251,7 +334,8 @@ mod tests {
                 assert_eq!(merged, whole);
             }
             assert_eq!(whole.is_coarse, count > EXACT as u64);
-            assert!(whole.counts.len() <= EXACT);
+            assert_eq!(whole.different, whole.counts().count());
+            assert!(whole.different <= EXACT);
             let text = serde_json::to_string(&whole).unwrap();
             assert_eq!(serde_json::from_str::<Distribution>(&text).unwrap(), whole);
             let median = whole.percentile(50).unwrap();
@@ -269,6 +353,28 @@ mod tests {
             let bars = of(numbers.iter().copied()).histogram(10);
             assert_eq!(bars.iter().map(|bar| bar.2).sum::<u64>(), numbers.len() as u64);
             assert!(bars.len() <= 11, "{bars:?}");
+            assert!(bars.windows(2).all(|pair| pair[0].1 + 1 == pair[1].0), "{bars:?}");
         }
+    }
+
+    /// A few numbers far away do not push all others into one bar.
+    #[test]
+    fn bars_fit_a_long_tail() {
+        let firsts = |numbers: &mut dyn Iterator<Item = u64>, most: u64| {
+            let all = of(numbers);
+            let bars = all.histogram(most);
+            assert_eq!(bars.iter().map(|bar| bar.2).sum::<u64>(), all.count());
+            assert!(bars.len() as u64 <= most + 1, "{bars:?}");
+            bars.iter().map(|bar| bar.0).collect::<Vec<u64>>()
+        };
+        assert_eq!(firsts(&mut (0..=1100), 12), (0..12).map(|n| n * 100).collect::<Vec<_>>());
+        let tail = firsts(&mut (60..=600).chain([30_000]), 12);
+        assert_eq!(tail, [50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000]);
+        assert_eq!(
+            firsts(&mut (0..9).chain([0, 0, 1_000_000]), 8),
+            [0, 1, 10, 100, 1000, 10_000, 100_000, 1_000_000]
+        );
+        let longest = of((0..99).chain([u64::MAX])).histogram(12);
+        assert_eq!((longest[0], longest.last().unwrap().1), ((0, 0, 1), u64::MAX));
     }
 }

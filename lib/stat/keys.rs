@@ -1,8 +1,9 @@
-//! Which ids and texts occur more than once: each is kept as 128 bits of its SHA-256, which two
-//! different ones will not share by chance. Many go to disk (see `check::repeats`).
+//! Which ids and texts occur more than once: each is kept as its XXH3 of 128 bits, which two different
+//! ones will not share by chance. Many go to disk (see `check::repeats`).
 
+use arrow_buffer::ToByteSlice;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use xxhash_rust::xxh3::xxh3_128;
 
 use crate::check::repeats::Repeats;
 use crate::digest::hex;
@@ -26,38 +27,36 @@ pub struct Repeated {
     pub texts: Option<u64>,
 }
 
-fn key(parts: &[&[u8]]) -> u128 {
-    let mut hash = Sha256::new();
-    parts.iter().for_each(|part| hash.update(part));
-    hash.finalize().iter().take(16).fold(0, |key, &byte| key << 8 | u128::from(byte))
-}
-
-fn little_endian(values: &[i32]) -> Vec<u8> {
-    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+/// The key of the values of an example, or of other numbers.
+fn key(values: &[i32]) -> u128 {
+    #[cfg(target_endian = "little")]
+    return xxh3_128(values.to_byte_slice());
+    #[cfg(target_endian = "big")]
+    xxh3_128(values.iter().map(|value| value.to_le()).collect::<Vec<i32>>().to_byte_slice())
 }
 
 impl RecordKeys {
     pub fn add(&mut self, rows: &Rows<'_>, row: usize) {
         let (id, text) = match rows {
-            Rows::Tokens(rows) => (rows.id(row), key(&[&little_endian(rows.tokens(row))])),
+            Rows::Tokens(rows) => (rows.id(row), key(rows.tokens(row))),
             Rows::Conversation(rows) => {
                 let text = rows.messages_json(row).unwrap_or_default();
-                (rows.id(row), key(&[text.as_bytes()]))
+                (rows.id(row), xxh3_128(text.as_bytes()))
             }
             Rows::Puzzle(rows) => {
                 let puzzle = rows.get(row);
-                let length = (puzzle.inputs.len() as u64).to_le_bytes();
-                let [inputs, labels] = [puzzle.inputs, puzzle.labels].map(little_endian);
-                (None, key(&[&length, &inputs, &labels]))
+                let sides = [puzzle.inputs, puzzle.labels].map(|side| key(side).to_le_bytes());
+                (None, xxh3_128(sides.as_flattened()))
             }
             Rows::Game(_) | Rows::Other(_) => return,
         };
-        self.ids.extend(id.map(|id| key(&[id.as_bytes()])));
+        self.ids.extend(id.map(|id| xxh3_128(id.as_bytes())));
         self.texts.push(text);
     }
 }
 
-/// The keys of all records so far.
+/// The keys of all records so far. In memory are at most two million of ids and two of texts, 32 bytes
+/// each; more of them are on disk.
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     ids: KeySet,
@@ -67,8 +66,23 @@ pub(super) struct Keys {
 #[derive(Debug, Default)]
 struct KeySet {
     repeats: Repeats,
+    /// How many there are, and how many of them are different.
     count: u64,
+    different: u64,
 }
+
+/// How many records have an id, and a text: of these are the keys of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Keyed {
+    ids: u64,
+    texts: u64,
+}
+
+/// The members of an answer that hold keys, each once, ascending: an array of texts in which each
+/// key has 32 hexadecimal digits. So parts can be merged, and read piece by piece.
+pub(super) const MEMBERS: [&str; 2] = ["id_keys", "text_keys"];
+/// Keys in one text.
+const PIECE: usize = 1024;
 
 impl KeySet {
     fn extend(&mut self, keys: impl IntoIterator<Item = u128>) -> Result<()> {
@@ -79,21 +93,33 @@ impl KeySet {
         Ok(())
     }
 
-    /// How many keys occurred before, and all keys in hexadecimal, ascending, if they are wanted.
-    fn finish(self, written: bool) -> Result<(Option<u64>, String)> {
-        let (mut repeated, mut last, mut text) = (0, None, String::new());
-        match written {
-            true => self.repeats.each_hash(|key| {
-                repeated += u64::from(last == Some(key));
-                last = Some(key);
-                text += &hex(&key.to_be_bytes());
-            })?,
-            false => self.repeats.candidates(|earlier, places| {
-                repeated += places.len() as u64 - u64::from(earlier.is_empty());
-                Ok(())
-            })?,
-        }
-        Ok(((self.count > 0).then_some(repeated), text))
+    /// How many keys occurred before.
+    fn repeated(&mut self) -> Result<Option<u64>> {
+        let mut different = 0;
+        self.repeats.each_hash(|_| {
+            different += 1;
+            Ok(())
+        })?;
+        self.different = different;
+        Ok((self.count > 0).then_some(self.count.saturating_sub(different)))
+    }
+
+    /// Writes them as the content of an array.
+    fn write(&mut self, out: &mut impl FnMut(&str) -> Result<()>) -> Result<()> {
+        let (mut piece, mut left) = (String::new(), self.different);
+        let mut keys = 0;
+        self.repeats.each_hash(|key| {
+            piece += if keys == 0 { "\"" } else { "" };
+            piece += &hex(&key.to_be_bytes());
+            (keys, left) = (keys + 1, left.saturating_sub(1));
+            if keys == PIECE || left == 0 {
+                piece += if left == 0 { "\"" } else { "\"," };
+                out(&piece)?;
+                piece.clear();
+                keys = 0;
+            }
+            Ok(())
+        })
     }
 }
 
@@ -103,24 +129,37 @@ impl Keys {
         self.texts.extend(keys.texts)
     }
 
-    pub fn merge(&mut self, written: &WrittenKeys) -> Result<()> {
-        self.ids.extend(parsed(&written.ids)?)?;
-        self.texts.extend(parsed(&written.texts)?)
+    /// Adds keys as they are written in a member of an answer.
+    pub fn add_written(&mut self, member: &str, text: &str) -> Result<()> {
+        let keys = parsed(text)?;
+        let [ids, _] = MEMBERS;
+        let set = if member == ids { &mut self.ids } else { &mut self.texts };
+        keys.into_iter().try_for_each(|key| set.repeats.add(key, 0, 0))
     }
 
-    pub fn finish(self, written: bool) -> Result<(Repeated, Option<WrittenKeys>)> {
-        let (ids, id_keys) = self.ids.finish(written)?;
-        let (texts, text_keys) = self.texts.finish(written)?;
-        let keys = written.then_some(WrittenKeys { ids: id_keys, texts: text_keys });
-        Ok((Repeated { ids, texts }, keys))
+    /// Adds how many records the keys that were added so are of.
+    pub fn count(&mut self, keyed: Keyed) {
+        self.ids.count = self.ids.count.saturating_add(keyed.ids);
+        self.texts.count = self.texts.count.saturating_add(keyed.texts);
     }
-}
 
-/// All keys of an answer, ascending, each in 32 hexadecimal digits: so parts can be merged.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WrittenKeys {
-    ids: String,
-    texts: String,
+    pub fn keyed(&self) -> Keyed {
+        Keyed { ids: self.ids.count, texts: self.texts.count }
+    }
+
+    pub fn repeated(&mut self) -> Result<Repeated> {
+        Ok(Repeated { ids: self.ids.repeated()?, texts: self.texts.repeated()? })
+    }
+
+    /// Writes the members after others. Before it the repeated must have been counted.
+    pub fn write(&mut self, out: &mut impl FnMut(&str) -> Result<()>) -> Result<()> {
+        for (member, set) in MEMBERS.into_iter().zip([&mut self.ids, &mut self.texts]) {
+            out(&format!(",\"{member}\":["))?;
+            set.write(out)?;
+            out("]")?;
+        }
+        Ok(())
+    }
 }
 
 fn parsed(text: &str) -> Result<Vec<u128>> {

@@ -8,6 +8,8 @@
 //! | `distribution.rs` | how often each length (score, tile) occurs |
 //! | `keys.rs` | ids and texts that occur more than once |
 //! | `answer.rs` | all of it of one dataset: made of batches, written, merged |
+//! | `written.rs` | reads an answer |
+//! | `sections.rs` | what is said of it, in its order |
 //! | `report.rs` | the same as text for people |
 //!
 //! The numbers of parts add up to those of the whole, and depend on the records alone, not on their
@@ -22,13 +24,15 @@ mod kind;
 mod messages;
 mod puzzles;
 mod report;
+mod sections;
 mod tokens;
+mod written;
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-pub use answer::{Answer, StatOptions, measure, merge};
+pub use answer::{Answer, StatOptions, measure, measure_seen, merge};
 pub use conversations::ConversationsStat;
 pub use distribution::Distribution;
 pub use games::GamesStat;
@@ -36,6 +40,7 @@ pub use kind::{Group, KindStat};
 pub use messages::Messages;
 pub use puzzles::PuzzlesStat;
 pub use report::report;
+pub use sections::{Line, NamedLengths, QUANTILES, Section, quantiles};
 pub use tokens::TokensStat;
 
 /// The most different names of one sort.

@@ -8,6 +8,9 @@ use super::{Distribution, Messages, StatOptions, messages::Parts};
 use crate::error::Result;
 use crate::record::tokens::Tokens;
 
+/// Span ids that are counted many positions at once: none, reasoning, final.
+const FEW: usize = 3;
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TokensStat {
     pub tokens: u64,
@@ -47,7 +50,7 @@ impl TokensStat {
             None => {
                 self.without_messages += 1;
                 self.outside += length;
-                let has = |id: usize| spans.is_some_and(|spans| spans[id] > 0);
+                let has = |id: usize| spans.is_some_and(|spans| spans[id]);
                 parts = Parts { reasoning: has(1), answer: has(2) };
             }
             Some(segments) => {
@@ -65,19 +68,26 @@ impl TokensStat {
         Ok(())
     }
 
-    /// Counts the masks of a sequence; gives its positions by span id.
-    fn add_masks(&mut self, rows: &Tokens<'_>, row: usize) -> Option<[u64; 256]> {
+    /// Counts the masks of a sequence; says which of the first span ids it has.
+    fn add_masks(&mut self, rows: &Tokens<'_>, row: usize) -> Option<[bool; FEW]> {
         let (mask, span) = (rows.loss_mask(row)?, rows.span_id(row)?);
-        let supervised = mask.iter().filter(|&&mask| mask != 0).count() as u64;
+        let supervised = mask.len() as u64 - occurrences(mask, 0);
         self.masked += 1;
         self.supervised += supervised;
         self.nothing_supervised += u64::from(supervised == 0);
-        let mut spans = [0u64; 256];
-        span.iter().for_each(|&id| spans[usize::from(id)] += 1);
-        for (id, count) in (1..=u8::MAX).zip(&spans[1..]).filter(|(_, count)| **count > 0) {
-            *self.spans.entry(id).or_default() += count;
+        let few: [u64; FEW] = std::array::from_fn(|id| occurrences(span, id as u8));
+        let ids = (1..).zip(&few[1..]);
+        ids.filter(|(_, times)| **times > 0).for_each(|(id, times)| self.add_span(id, *times));
+        // Almost always there are no others.
+        if few.iter().sum::<u64>() < span.len() as u64 {
+            let others = span.iter().filter(|id| usize::from(**id) >= FEW);
+            others.for_each(|id| self.add_span(*id, 1));
         }
-        Some(spans)
+        Some(few.map(|times| times > 0))
+    }
+
+    fn add_span(&mut self, id: u8, times: u64) {
+        *self.spans.entry(id).or_default() += times;
     }
 
     pub fn merge(&mut self, other: TokensStat) -> Result<()> {
@@ -99,4 +109,11 @@ impl TokensStat {
         self.longer = self.longer.saturating_add(other.longer);
         Ok(())
     }
+}
+
+/// How often a value occurs.
+fn occurrences(values: &[u8], wanted: u8) -> u64 {
+    // A byte counts up to 255: so the compiler compares and adds many values at once.
+    let of = |part: &[u8]| part.iter().map(|&value| u8::from(value == wanted)).sum::<u8>();
+    values.chunks(255).map(|part| u64::from(of(part))).sum()
 }

@@ -6,15 +6,51 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 
 use arrow_array::{RecordBatch, UInt64Array};
+use arrow_schema::Schema;
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 
+use super::ids::IdFilter;
 use crate::batch::{Batch, Entry, Origin};
-use crate::cli::{Choice, Rejection, all_there, draw};
+use crate::cli::{Choice, Rejection, SelectArgs, all_there, draw};
 use crate::error::{Place, Result};
 
 /// A batch of sampled records has no more rows.
 const SAMPLED_ROWS: usize = 1024;
+
+/// Chooses among the batches of a stream that is read for something else, as
+/// [`Reader::choose`](super::Reader::choose) does.
+pub struct Choosing {
+    ids: Option<IdFilter>,
+    chooser: Chooser,
+}
+
+impl Choosing {
+    /// Among records of a schema.
+    pub fn new(args: &SelectArgs, schema: &Schema) -> Result<Choosing> {
+        let filter = || IdFilter::new(&args.id, schema);
+        let ids = (!args.id.is_empty()).then(filter).transpose()?;
+        Ok(Choosing { ids, chooser: Chooser::new(args.choice()) })
+    }
+
+    /// What is chosen of a batch at once, if anything is.
+    pub fn take(&mut self, batch: &Batch) -> Result<Option<Batch>> {
+        if self.chooser.is_done() {
+            return Ok(None);
+        }
+        let mut batch = Batch::of_records(batch.records.clone(), batch.origin.clone());
+        if let Some(ids) = &mut self.ids {
+            ids.apply(&mut batch)?;
+        }
+        self.chooser.take(batch)
+    }
+
+    /// What is left after the last batch; call it until there is nothing.
+    pub fn finish(&mut self) -> Result<Option<Batch>> {
+        self.ids.iter().try_for_each(IdFilter::finish)?;
+        self.chooser.finish()
+    }
+}
 
 pub(super) struct Chooser {
     how: How,
@@ -222,7 +258,7 @@ fn next_sampled(sorted: &mut VecDeque<Drawn>) -> Result<Option<Batch>> {
     let records = match rows.first() {
         Some(first) => concat_batches(&first.schema(), &rows)?,
         None if rejected.is_empty() => return Ok(None),
-        None => RecordBatch::new_empty(arrow_schema::Schema::empty().into()),
+        None => RecordBatch::new_empty(Schema::empty().into()),
     };
     Ok(Some(Batch { rejected, ..Batch::of_records(records, origin) }))
 }

@@ -28,6 +28,7 @@ mod writer;
 
 use std::fs::File;
 
+pub use choose::Choosing;
 pub use conform::Conform;
 pub use input::open_bytes;
 pub use ndjson_reader::project;

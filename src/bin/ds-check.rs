@@ -1,6 +1,6 @@
 //! ds-check: datasets in, findings out.
 
-use std::io::{BufWriter, IsTerminal};
+use std::io::BufWriter;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use clap::Parser;
 use gristmill::check::{
     self, BytesRead, CheckContext, CheckOptions, Report, ReportFormat, ReportStyle, Selection,
 };
-use gristmill::cli::{self, CommonArgs, Error, JobsArgs, Result, Tool};
+use gristmill::cli::{self, ColorWhen, CommonArgs, Error, JobsArgs, Result, Tool};
 use gristmill::dataset;
 
 /// Find the defects of datasets that a trainer would not notice
@@ -87,7 +87,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let catalogue = check::catalogue(&dataset::families());
     let selection = Selection::new(catalogue, args.only, args.skip, args.structure)?;
     let stdout = std::io::stdout().lock();
-    let colour = stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+    let colour = ColorWhen::Auto.on_stdout();
     let (format, quiet, strict) = (args.format, args.common.quiet, args.strict);
     let style = ReportStyle { format, colour, quiet, strict };
     let mut report = Report::new(BufWriter::new(stdout), style);

@@ -83,15 +83,14 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
         repeats: !args.no_repeats,
         part: args.part,
     };
-    let answer = match args.merge {
+    let mut answer = match args.merge {
         true => stat::merge(&args.input.files, &options)?,
         false => measure(args, tool, &options)?,
     };
-    let text = match args.part || args.format == ReportFormat::Json {
-        true => format!("{}\n", answer.to_json()?),
-        false => stat::report(&answer, args.by.as_deref()),
-    };
-    cli::print(&text)
+    match args.part || args.format == ReportFormat::Json {
+        true => answer.write_json(cli::print),
+        false => cli::print(&stat::report(&answer, args.by.as_deref())),
+    }
 }
 
 fn measure(args: &Args, tool: &Tool, options: &StatOptions) -> Result<Answer> {

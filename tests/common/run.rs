@@ -6,8 +6,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// Variables that change what the binaries do; a test sets what it wants itself.
-const VARIABLES: [&str; 5] =
-    ["GRISTMILL_TO", "TIKTOKEN_ENCODINGS_BASE", "O200K_HARMONY_VOCAB_PATH", "NO_COLOR", "CDPATH"];
+const VARIABLES: [&str; 8] = [
+    "GRISTMILL_TO",
+    "TIKTOKEN_ENCODINGS_BASE",
+    "O200K_HARMONY_VOCAB_PATH",
+    "NO_COLOR",
+    "CLICOLOR_FORCE",
+    "COLUMNS",
+    "LINES",
+    "CDPATH",
+];
 
 /// A command of a test: one of our binaries, a shell, or an oracle.
 pub struct Tool {

@@ -52,6 +52,14 @@ pub fn readers() -> Vec<Case> {
             &format!("ds-stat -q $IN/{path}"),
         ));
     }
+    for (name, flags) in [
+        ("root", "--limit 3 $IN/root"),
+        ("pack", "--sample 2 $IN/pack"),
+        ("stream", "--tail 3 $IN/masked.arrows"),
+    ] {
+        let command = format!("ds-view {flags}");
+        cases.push(Case::reader(&format!("ds-view {name}"), "ds-view", &command));
+    }
     for (name, a, b) in [("roots", "root", "root"), ("packs", "pack", "sharded")] {
         let command = format!("ds-diff $IN/{a} $IN/{b}");
         cases.push(Case::reader(&format!("ds-diff {name}"), "ds-diff", &command));

@@ -78,21 +78,14 @@ impl Repeats {
         self.write(hash, place)
     }
 
-    /// Calls `each` with every hash, ascending.
-    pub fn each_hash(mut self, mut each: impl FnMut(u128)) -> Result<()> {
+    /// Calls `each` with every hash, ascending, once.
+    pub fn each_hash(&mut self, mut each: impl FnMut(u128) -> Result<()>) -> Result<()> {
         self.entries.sort_unstable();
-        self.entries.iter().for_each(|(hash, _)| each(*hash));
+        let different = self.entries.chunk_by(|a, b| a.0 == b.0).filter_map(<[_]>::first);
+        different.into_iter().try_for_each(|(hash, _)| each(*hash))?;
         // Partitions are divided by the leading bits.
-        for mut partition in self.partitions {
-            let mut hashes = Vec::with_capacity(partition.entries);
-            partition.each(|hash, _| {
-                hashes.push(hash);
-                Ok(())
-            })?;
-            hashes.sort_unstable();
-            hashes.into_iter().for_each(&mut each);
-        }
-        Ok(())
+        let mut partitions = self.partitions.iter_mut();
+        partitions.try_for_each(|partition| partition.hashes()?.into_iter().try_for_each(&mut each))
     }
 
     /// Calls `each` with the places, ascending, of all records that share a hash. If all hashes are
@@ -186,11 +179,32 @@ impl Partition {
         Ok(())
     }
 
+    /// The different hashes, ascending.
+    fn hashes(&mut self) -> Result<Vec<u128>> {
+        let mut hashes = Vec::new();
+        self.each(|hash, _| {
+            // Equal ones go before more memory is taken.
+            if hashes.len() == hashes.capacity() {
+                sort_different(&mut hashes);
+                hashes.reserve(hashes.len().max(1));
+            }
+            hashes.push(hash);
+            Ok(())
+        })?;
+        sort_different(&mut hashes);
+        Ok(hashes)
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         self.file.write_all(&self.buffer)?;
         self.buffer.clear();
         Ok(())
     }
+}
+
+fn sort_different(hashes: &mut Vec<u128>) {
+    hashes.sort_unstable();
+    hashes.dedup();
 }
 
 /// The places of entries that share a hash, in the order of the first.
@@ -256,6 +270,20 @@ mod tests {
             disk.add(hash, 3, place).unwrap();
         }
         let expected: Vec<Vec<u64>> = (0..1000).map(|place| vec![place, place + 9000]).collect();
+        let hashes = |repeats: &mut Repeats| {
+            let mut hashes = Vec::new();
+            let mut take = |hash| {
+                hashes.push(hash);
+                Ok(())
+            };
+            repeats.each_hash(&mut take).unwrap();
+            assert!(hashes.is_sorted_by(|a, b| a < b));
+            hashes
+        };
+        let all = hashes(&mut memory);
+        assert_eq!(all.len(), 9000);
+        // And again.
+        assert_eq!([hashes(&mut disk), hashes(&mut disk)], [all.clone(), all]);
         assert_eq!(found(memory), expected);
         assert_eq!(found(disk), expected);
     }

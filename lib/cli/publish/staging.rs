@@ -187,31 +187,44 @@ fn sweep(directory: &Path) {
         if !is_staging || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        match open_lock(&entry.path(), false) {
-            // One that was taken away while this waited has no name any more.
-            Ok(lock)
-                if lock.try_lock().is_ok()
-                    && lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0) =>
-            {
-                remove(&entry.path());
-            }
-            // Its maker, or who swept it, has ended before the lock was there. If the maker is about
-            // to make the lock, it fails and begins anew.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let _ = fs::remove_dir(entry.path());
-            }
-            _ => {}
+        let lock = match open_lock(&entry.path(), false) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => open_lost(&entry.path()),
+            opened => opened,
+        };
+        // One that was taken away while this waited has no name any more.
+        if let Ok(lock) = lock
+            && lock.try_lock().is_ok()
+            && lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
+        {
+            remove(&entry.path());
         }
     }
 }
 
-/// Removes a staging, its lock last.
+/// Takes a staging without a lock, whose owner ended before the lock was there, or after it had
+/// removed it. If its maker is about to make the lock, the staging is empty, and goes: the maker
+/// fails and begins anew.
+fn open_lost(staging: &Path) -> io::Result<File> {
+    fs::remove_dir(staging).or_else(|error| match error.kind() {
+        io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        _ => Err(error),
+    })?;
+    open_lock(staging, true)
+}
+
+/// Removes a staging, its lock last. SQLite may make a journal in it meanwhile, in a thread that a
+/// signal has not stopped yet.
 pub(in crate::cli) fn remove(staging: &Path) {
-    for entry in fs::read_dir(staging).into_iter().flatten().flatten() {
-        if entry.file_name() != LOCK {
-            let _ = fs::remove_file(entry.path());
+    for _ in 0..ATTEMPTS {
+        for entry in fs::read_dir(staging).into_iter().flatten().flatten() {
+            if entry.file_name() != LOCK {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        let _ = fs::remove_file(staging.join(LOCK));
+        match fs::remove_dir(staging) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
+            _ => return,
         }
     }
-    let _ = fs::remove_file(staging.join(LOCK));
-    let _ = fs::remove_dir(staging);
 }

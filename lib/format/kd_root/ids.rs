@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
-use arrow_array::{Array, RecordBatch};
+use arrow_array::{Array, BinaryViewArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 
@@ -157,32 +157,49 @@ impl IdsFile {
     pub fn read(&self, runs: &[Range<u64>]) -> Result<IdRows> {
         let names: Vec<String> =
             schema().fields().iter().map(|field| field.name().clone()).collect();
-        let batches = self.batches(runs, &names)?;
+        let batches = self.batches(runs, &names, Text::Plain)?;
         let batch = RecordBatch::new_empty(SchemaRef::new(schema()));
         let numbers = runs.iter().cloned().collect();
         Ok(IdRows { path: self.path.clone(), batches, batch, row: 0, numbers })
     }
 
-    /// The rows of a range that have one of these ids, with the id.
+    /// The rows of a range that have one of these ids, with the id. Texts are compared where the
+    /// decoder leaves them.
     pub fn find(&self, ids: &HashSet<&str>, rows: Range<u64>) -> Result<Vec<(u64, String)>> {
         let mut found = Vec::new();
         let mut first = rows.start;
-        for batch in self.batches(&[rows], &["id".to_string()])? {
+        for batch in self.batches(&[rows], &["id".to_string()], Text::Short)? {
             let batch = batch.map_err(|e| e.at(self.path()))?;
-            let column = batch.columns().first().and_then(|column| column.as_string_opt::<i32>());
+            let column = batch.columns().first().and_then(|column| column.as_binary_view_opt());
             let column = column.ok_or_else(|| Error::data("has no ids").at(self.path()))?;
-            for (row, id) in (first..).zip(column) {
-                found.extend(id.filter(|id| ids.contains(id)).map(|id| (row, id.to_string())));
+            for id in ids {
+                found.extend(rows_with(id, column).map(|row| (first + row as u64, id.to_string())));
             }
             first += column.len() as u64;
         }
+        found.sort_unstable();
         Ok(found)
     }
 
-    fn batches(&self, runs: &[Range<u64>], columns: &[String]) -> Result<ParquetBatches> {
-        let batches = self.file.read(runs, Some(columns), Text::Plain);
+    fn batches(
+        &self,
+        runs: &[Range<u64>],
+        columns: &[String],
+        text: Text,
+    ) -> Result<ParquetBatches> {
+        let batches = self.file.read(runs, Some(columns), text);
         batches.map_err(|e| read_error(&e).at(self.path()))
     }
+}
+
+/// The rows of a column that hold an id.
+fn rows_with(id: &str, column: &BinaryViewArray) -> impl Iterator<Item = usize> {
+    // Length and first bytes stand in the view; ids of one dataset differ at their end.
+    let end = id.as_bytes().last_chunk::<8>();
+    column.iter().enumerate().filter_map(move |(row, other)| {
+        let other = other.filter(|other| other.len() == id.len())?;
+        (other.last_chunk::<8>() == end && other == id.as_bytes()).then_some(row)
+    })
 }
 
 /// The rows of an ids file, one after another.

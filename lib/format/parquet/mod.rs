@@ -167,7 +167,7 @@ impl ParquetFile {
         let file = self.file.clone();
         let mut builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.decoded_as(text)?)
-                .with_batch_size(batch_rows.min(batches::DECODED_ROWS) as usize)
+                .with_batch_size(batch_rows.min(text.decoded_rows()) as usize)
                 .with_row_groups(row_groups);
         builder = match inside.as_slice() {
             [] => builder.with_limit(0),
@@ -189,7 +189,7 @@ impl ParquetFile {
         let decoder = builder.build()?;
         let text_schema = match text {
             Text::Plain => decoder.schema(),
-            Text::Bytes => {
+            Text::Bytes | Text::Short => {
                 let schema = self.schema();
                 let is_read = |field: &&FieldRef| decoder.schema().index_of(field.name()).is_ok();
                 let fields = schema.fields().iter().filter(is_read);
@@ -263,6 +263,17 @@ pub enum Text {
     /// As views into the decoded pages (a text that many rows share is in memory once), of bytes
     /// that may be no text.
     Bytes,
+    /// The same of columns whose texts are short, as ids are: many are decoded at once.
+    Short,
+}
+
+impl Text {
+    fn decoded_rows(self) -> u64 {
+        match self {
+            Text::Short => BATCH_ROWS,
+            Text::Plain | Text::Bytes => batches::DECODED_ROWS,
+        }
+    }
 }
 
 /// A field whose text and bytes, also those in lists and structs, are views: those of text are `text`.

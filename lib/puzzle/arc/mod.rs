@@ -6,6 +6,7 @@ mod unique;
 
 use self::tasks::Task;
 use crate::puzzle::dihedral;
+use crate::puzzle::picture::{Cell, CellKind, GridPicture, Picture};
 use crate::puzzle::random::Key;
 use crate::puzzle::{
     Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
@@ -176,6 +177,10 @@ impl Domain for Arc {
         token >= COLOURS
     }
 
+    fn grid_size(&self, tokens: &[i32]) -> Option<[usize; 2]> {
+        Grid::decode(tokens).ok().map(|(grid, _)| [grid.rows, grid.columns])
+    }
+
     fn rules(&self) -> &'static [&'static Rule] {
         RULES
     }
@@ -211,14 +216,53 @@ impl Domain for Arc {
         Ok(json!({"offset": offset, "grid": rows}))
     }
 
-    fn draw(&self, _side: Side, tokens: &[i32]) -> Result<String, String> {
-        let (grid, _) = Grid::decode(tokens)?;
-        let mut lines = String::new();
-        for row in grid.cells.chunks(grid.columns) {
-            lines.extend(row.iter().map(|&colour| char::from(b'0' + colour)));
-            lines.push('\n');
+    /// The part of the canvas that is no padding.
+    fn picture(&self, side: Side, inputs: &[i32], labels: &[i32]) -> Option<Picture> {
+        let tokens = [inputs, labels][side as usize];
+        if tokens.len() != CELLS {
+            return None;
         }
-        Ok(lines)
+        let used = (0..CELLS).filter(|&cell| tokens[cell] != 0);
+        let bounds =
+            used.map(|cell| [cell / SIDE, cell % SIDE]).fold(None, |bounds, [row, column]| {
+                let [top, bottom, left, right] = bounds.unwrap_or([row, row, column, column]);
+                Some([top.min(row), bottom.max(row), left.min(column), right.max(column)])
+            });
+        let [top, bottom, left, right] = bounds.unwrap_or_default();
+        let rows = tokens.chunks(SIDE).skip(top).take(bottom - top + 1);
+        let cells = rows.flat_map(|row| &row[left..=right]).map(|&token| cell(side, token));
+        let note = match Grid::decode(tokens) {
+            Ok((grid, [row, column])) => format!(
+                "{} x {} at row {row} column {column} of {SIDE} x {SIDE}",
+                grid.rows, grid.columns
+            ),
+            Err(cause) => cause,
+        };
+        Some(Picture::Grid(GridPicture {
+            columns: right - left + 1,
+            cells: cells.collect(),
+            boxes: None,
+            note: Some(note),
+        }))
+    }
+}
+
+fn cell(side: Side, token: i32) -> Cell {
+    let colour = token
+        .checked_sub(COLOURS)
+        .and_then(|colour| u8::try_from(colour).ok())
+        .filter(|&colour| colour < 10);
+    match (token, side, colour) {
+        (_, Side::Inputs, Some(_)) => {
+            Cell { colour, ..Cell::new((token - COLOURS).to_string(), CellKind::Given) }
+        }
+        (_, Side::Labels, Some(_)) => {
+            Cell { colour, ..Cell::new((token - COLOURS).to_string(), CellKind::Filled) }
+        }
+        (EOS, ..) => Cell::new("·", CellKind::End),
+        (0, Side::Inputs, _) => Cell::new("_", CellKind::Padding),
+        (0, Side::Labels, _) => Cell::new("_", CellKind::Ignored),
+        _ => Cell::wrong(token),
     }
 }
 

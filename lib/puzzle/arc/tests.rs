@@ -82,7 +82,20 @@ fn decodes_and_draws() {
         Arc.decode(Side::Inputs, &canvas),
         Ok(json!({"offset": [4, 5], "grid": [[1, 0], [3, 9]]}))
     );
-    assert_eq!(Arc.draw(Side::Inputs, &canvas).unwrap(), "10\n39\n");
+    let picture = Arc.picture(Side::Inputs, &canvas, &canvas).unwrap();
+    assert_eq!(picture.text(), "1 0 ·\n3 9 ·\n· · _");
+    let Picture::Grid(drawn) = picture else { panic!("no grid") };
+    assert_eq!(drawn.cells[4].colour, Some(9));
+    assert_eq!(drawn.note.unwrap(), "2 x 2 at row 4 column 5 of 30 x 30");
+    // What is no grid is drawn as it is.
+    let mut broken = canvas.clone();
+    broken[0] = 77;
+    let Picture::Grid(drawn) = Arc.picture(Side::Inputs, &broken, &broken).unwrap() else {
+        panic!()
+    };
+    assert_eq!((drawn.columns, drawn.cells.len()), (8, 7 * 8));
+    assert_eq!(drawn.cells[0], Cell::wrong(77));
+    assert!(Arc.picture(Side::Inputs, &[2; 4], &canvas).is_none());
 }
 
 #[test]

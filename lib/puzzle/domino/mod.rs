@@ -6,6 +6,7 @@ mod game;
 
 use self::game::play;
 pub use self::game::{DominoState, HAND, PIPS, TILES, TablePlace, Tile, fits};
+use crate::puzzle::picture::{Cell, CellKind, Picture, PictureLine};
 use crate::puzzle::random::Key;
 use crate::puzzle::{
     Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
@@ -149,19 +150,57 @@ impl Domain for Domino {
         })
     }
 
-    fn draw(&self, side: Side, tokens: &[i32]) -> Result<String, String> {
-        check_tokens(tokens)?;
-        Ok(match side {
+    fn picture(&self, side: Side, inputs: &[i32], labels: &[i32]) -> Option<Picture> {
+        let tokens = [inputs, labels][side as usize];
+        if tokens.len() != TOKENS {
+            return None;
+        }
+        let line = |name, cells| PictureLine { name, cells };
+        Some(Picture::Lines(match side {
             Side::Inputs => {
-                let DominoInputs { state, ends, .. } = DominoInputs::read(tokens);
-                let (table, hand) = (tiles(&state.table), tiles(&state.hand));
-                format!("table {table}\nhand  {hand}\nends  {}\n", shown_ends(ends))
+                let ends = tokens[ENDS_START..].iter().map(|&token| half(token));
+                let end = |symbol: String| Cell::new(symbol, CellKind::Given);
+                let chain = drawn_tiles(&tokens[..HAND_START], CellKind::Given);
+                let hand = drawn_tiles(&tokens[HAND_START..ENDS_START], CellKind::Given);
+                let ends = line("ends", ends.map(end).collect());
+                vec![line("chain", chain), ends, line("hand", hand)]
             }
-            Side::Labels => match (pips(tokens[0]), pips(tokens[1]), place_name(tokens[2])) {
-                (Some(a), Some(b), Some(place)) => format!("play  {a}|{b} {place}\n"),
-                _ => "play  nothing\n".to_string(),
-            },
-        })
+            Side::Labels => {
+                let rest = tokens[3..].iter().filter(|&&label| label != 0);
+                let mut play = drawn_tiles(&tokens[..2], CellKind::Target);
+                match tokens[2] {
+                    0 if tokens[..2] == [0, 0] => play.push(Cell::new("no move", CellKind::Target)),
+                    place => play.push(match place_name(place) {
+                        Some(name) => Cell::new(name, CellKind::Filled),
+                        None => Cell::wrong(place),
+                    }),
+                }
+                play.extend(rest.map(|&label| Cell::wrong(label)));
+                let ignored = tokens[3..].iter().filter(|&&label| label == 0).count();
+                let ignored = Cell::new(format!("{ignored} labels"), CellKind::Ignored);
+                vec![line("play", play), line("ignored", vec![ignored])]
+            }
+        }))
+    }
+}
+
+/// Tiles as drawn, places without one at the end left out.
+fn drawn_tiles(tokens: &[i32], kind: CellKind) -> Vec<Cell> {
+    let used = tokens.iter().rposition(|&token| token != 0).map_or(0, |last| last / 2 + 1);
+    let tile = |pair: &[i32]| {
+        let is_valid = pair.iter().all(|&token| pips(token).is_some());
+        let symbol: Vec<String> = pair.iter().map(|&token| half(token)).collect();
+        Cell::new(symbol.join("|"), if is_valid { kind } else { CellKind::Wrong })
+    };
+    tokens.chunks(2).take(used).map(tile).collect()
+}
+
+/// The pips of one half; a token that has none as it is.
+fn half(token: i32) -> String {
+    match (token, pips(token)) {
+        (_, Some(pips)) => pips.to_string(),
+        (0, _) => "-".to_string(),
+        _ => format!("?{token}"),
     }
 }
 

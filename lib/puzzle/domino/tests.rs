@@ -28,13 +28,16 @@ fn encodes_and_decodes() {
         }))
     );
     assert_eq!(Domino.decode(Side::Labels, &labels), Ok(json!({"tile": [5, 6], "where": "right"})));
-    assert_eq!(
-        Domino.draw(Side::Inputs, &inputs).unwrap(),
-        "table 1|2 2|2 2|6\nhand  0|1 5|6 3|3\nends  1 6\n"
-    );
-    assert_eq!(Domino.draw(Side::Labels, &labels).unwrap(), "play  5|6 right\n");
-    assert_eq!(Domino.draw(Side::Labels, &[0; TOKENS]).unwrap(), "play  nothing\n");
-    assert_eq!(Domino.draw(Side::Labels, &[0; 3]).unwrap_err(), "3 tokens, expected 72");
+    let drawn = |inputs: &[i32], labels: &[i32]| {
+        [Side::Inputs, Side::Labels].map(|s| Domino.picture(s, inputs, labels).unwrap().text())
+    };
+    let [state, answer] = drawn(&inputs, &labels);
+    assert_eq!(state, "chain: 1|2 2|2 2|6\nends: 1 6\nhand: 0|1 5|6 3|3");
+    assert_eq!(answer, "play: 5|6 right\nignored: 69 labels");
+    assert_eq!(drawn(&inputs, &[0; TOKENS])[1], "play: no move\nignored: 69 labels");
+    labels[..5].copy_from_slice(&[9, 1, 4, 0, 2]);
+    assert_eq!(drawn(&inputs, &labels)[1], "play: ?9|0 4 2\nignored: 68 labels");
+    assert!(Domino.picture(Side::Labels, &inputs, &[0; 3]).is_none());
     assert_eq!(
         Domino.decode(Side::Inputs, &[8; TOKENS]).unwrap_err(),
         "token 8 is not a number of pips"

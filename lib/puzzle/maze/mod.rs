@@ -2,6 +2,7 @@
 //! of a CSV file, one maze a group; augmented by the seven symmetries other than the identity.
 
 use crate::puzzle::dihedral;
+use crate::puzzle::picture::{Cell, CellKind, Picture};
 use crate::puzzle::random::Key;
 use crate::puzzle::rows::{RowOptions, Sides, SplitFiles, encode_cells};
 use crate::puzzle::{
@@ -144,8 +145,25 @@ impl Domain for Maze {
         Ok(json!(lines(tokens)?))
     }
 
-    fn draw(&self, _side: Side, tokens: &[i32]) -> Result<String, String> {
-        Ok(lines(tokens)?.iter().map(|line| format!("{line}\n")).collect())
+    fn picture(&self, side: Side, inputs: &[i32], labels: &[i32]) -> Option<Picture> {
+        let tokens = [inputs, labels][side as usize];
+        if !SeqLen::Square.allows(tokens.len()) {
+            return None;
+        }
+        let cell = |&token: &i32| {
+            let kind = match (token, side) {
+                (WALL, _) => CellKind::Wall,
+                (START | GOAL, _) => CellKind::Target,
+                (PATH, _) => CellKind::Path,
+                (0, Side::Inputs) => CellKind::Padding,
+                (0, Side::Labels) => CellKind::Ignored,
+                (2, _) => CellKind::Blank,
+                _ => return Cell::wrong(token),
+            };
+            let symbol = if token == 0 { '_' } else { character(token) };
+            Cell::new(symbol, kind)
+        };
+        Some(Picture::grid(tokens.len().isqrt(), tokens.iter().map(cell).collect()))
     }
 }
 

@@ -18,7 +18,9 @@ fn encodes_and_decodes() {
     assert_eq!(inputs, [3, 2, 1, 2, 2, 1, 2, 4, 2]);
     assert_eq!(labels, [3, 5, 1, 5, 5, 1, 5, 4, 2]);
     assert_eq!(Maze.decode(Side::Inputs, &inputs), Ok(json!(["S #", "  #", " G "])));
-    assert_eq!(Maze.draw(Side::Labels, &labels).unwrap(), "So#\noo#\noG \n");
+    let drawn = Maze.picture(Side::Labels, &inputs, &labels).unwrap();
+    assert_eq!(drawn.text(), "S o #\no o #\no G  ");
+    assert!(Maze.picture(Side::Labels, &inputs, &labels[1..]).is_none());
     assert_eq!(Maze.decode(Side::Inputs, &[1, 2]).unwrap_err(), "2 cells are not a square");
     assert_eq!(Maze.decode(Side::Inputs, &[6]).unwrap_err(), "token 6 is not a cell value");
 }

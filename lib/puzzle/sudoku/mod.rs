@@ -5,6 +5,7 @@ mod solver;
 
 pub use self::solver::solutions;
 use crate::puzzle::csv::excerpt;
+use crate::puzzle::picture::{Cell, CellKind, GridPicture, Picture};
 use crate::puzzle::random::{Key, Random};
 use crate::puzzle::rows::{RowOptions, Sides, SplitFiles, encode_cells};
 use crate::puzzle::{
@@ -150,21 +151,31 @@ impl Domain for Sudoku {
         Ok(json!(digits(tokens)?))
     }
 
-    fn draw(&self, _side: Side, tokens: &[i32]) -> Result<String, String> {
-        let digits = digits(tokens)?;
-        let mut lines = String::new();
-        for (cell, digit) in digits.chars().enumerate() {
-            if cell % 27 == 0 && cell > 0 {
-                lines.push_str("------+-------+------\n");
-            }
-            lines.push(digit);
-            lines.push_str(match cell % 9 {
-                8 => "\n",
-                2 | 5 => " | ",
-                _ => " ",
-            });
+    fn picture(&self, side: Side, inputs: &[i32], labels: &[i32]) -> Option<Picture> {
+        let tokens = [inputs, labels][side as usize];
+        if tokens.len() != CELLS {
+            return None;
         }
-        Ok(lines)
+        let cell = |(cell, &token): (usize, &i32)| {
+            let given = inputs.get(cell).copied().filter(|given| (2..=10).contains(given));
+            match (side, token) {
+                (Side::Inputs, 2..=10) => Cell::new((token - 1).to_string(), CellKind::Given),
+                (Side::Inputs, 1) => Cell::new("·", CellKind::Blank),
+                (Side::Labels, 2..=10) => {
+                    let kind = match given {
+                        None => CellKind::Filled,
+                        Some(given) if given == token => CellKind::Given,
+                        Some(_) => CellKind::Wrong,
+                    };
+                    Cell::new((token - 1).to_string(), kind)
+                }
+                (Side::Inputs, 0) => Cell::new("_", CellKind::Padding),
+                (Side::Labels, 0) => Cell::new("_", CellKind::Ignored),
+                _ => Cell::wrong(token),
+            }
+        };
+        let cells = tokens.iter().enumerate().map(cell).collect();
+        Some(Picture::Grid(GridPicture { columns: 9, cells, boxes: Some(3), note: None }))
     }
 }
 

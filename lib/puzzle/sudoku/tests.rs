@@ -42,7 +42,7 @@ fn error(text: &str) -> String {
 
 #[test]
 fn encodes_and_decodes() {
-    let (inputs, labels) = encode(QUESTION.as_bytes(), ANSWER.as_bytes()).unwrap();
+    let (inputs, mut labels) = encode(QUESTION.as_bytes(), ANSWER.as_bytes()).unwrap();
     assert_eq!(&inputs[..5], [6, 4, 1, 1, 8]);
     assert_eq!(&labels[..5], [6, 4, 5, 7, 8]);
     assert_eq!(Sudoku.check(&inputs, &labels, None), []);
@@ -50,11 +50,16 @@ fn encodes_and_decodes() {
     assert_eq!(Sudoku.decode(Side::Labels, &labels), Ok(json!(ANSWER)));
     let zeros = QUESTION.replace('.', "0");
     assert_eq!(encode_side("question", zeros.as_bytes(), true).unwrap(), inputs);
-    let drawn = Sudoku.draw(Side::Inputs, &inputs).unwrap();
-    assert!(drawn.starts_with("5 3 . | . 7 . | . . .\n6 . . | 1 9 5 | . . .\n"), "{drawn}");
-    assert_eq!(drawn.lines().count(), 11);
+    let drawn = Sudoku.picture(Side::Inputs, &inputs, &labels).unwrap().text();
+    assert!(drawn.starts_with("5 3 · · 7 · · · ·\n6 · · 1 9 5 · · ·\n"), "{drawn}");
+    labels[..3].copy_from_slice(&[7, 4, 0]);
+    let Picture::Grid(answer) = Sudoku.picture(Side::Labels, &inputs, &labels).unwrap() else {
+        panic!("no grid");
+    };
+    let kinds: Vec<CellKind> = answer.cells[..4].iter().map(|cell| cell.kind).collect();
+    assert_eq!(kinds, [CellKind::Wrong, CellKind::Given, CellKind::Ignored, CellKind::Filled]);
     assert_eq!(Sudoku.decode(Side::Inputs, &[1]).unwrap_err(), "1 cells, expected 81");
-    assert_eq!(Sudoku.draw(Side::Inputs, &[11; 81]).unwrap_err(), "token 11 is not a cell value");
+    assert!(Sudoku.picture(Side::Inputs, &[1], &labels).is_none());
 }
 
 #[test]

@@ -1,23 +1,27 @@
 //! Encodes texts with one encoder in a process of its own, several passes over the same texts.
 //!
-//!     encode ENCODER TEXTS.ndjson PASSES
+//!     encode ENCODER TEXTS.ndjson PASSES [DIGESTS]
 //!     encode vocabulary > o200k_base.tiktoken
 //!
 //! ENCODER is gristmill, gristmill-portable (without the instructions that only some processors
 //! have), tiktoken-rs, bpe-openai, tiktoken or fastokens. Prints a line of JSON: seconds to load
-//! the vocabulary, CPU seconds of each pass (in the first one all caches are empty), bytes, tokens,
-//! and a hash of all tokens and text ends, by which encoders are compared.
+//! the vocabulary, CPU seconds of each pass (in the first one all caches are empty), those of the
+//! last fifth of the first pass and its bytes, peak memory over that of the texts, bytes, tokens,
+//! and a hash of all tokens and text ends, by which encoders are compared. DIGESTS, a file, gets
+//! eight bytes for each text: the beginning of the SHA-256 of its tokens as 32-bit integers.
 
 use std::error::Error;
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::hint::black_box;
+use std::io::{BufWriter, Write as _};
 use std::time::Instant;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use fastokens::{TiktokenConfig, Tokenizer};
 use gristmill::tokenizer::{Encoder, token_bytes};
+use sha2::{Digest, Sha256};
 
 /// Appends the tokens of a text.
 type Encode = Box<dyn FnMut(&str, &mut Vec<u32>)>;
@@ -28,8 +32,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         print!("{}", vocabulary()?);
         return Ok(());
     }
-    let [name, file, passes] = &arguments[..] else {
-        return Err("encode ENCODER TEXTS.ndjson PASSES".into());
+    let ([name, file, passes], digests) = match &arguments[..] {
+        [name, file, passes] => ([name, file, passes], None),
+        [name, file, passes, digests] => ([name, file, passes], Some(digests)),
+        _ => return Err("encode ENCODER TEXTS.ndjson PASSES [DIGESTS]".into()),
     };
     let texts: Vec<String> =
         fs::read_to_string(file)?.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
@@ -37,23 +43,37 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The input of an encoder's vocabulary is made before its clock starts.
     let vocabulary = if name == "fastokens" { vocabulary()? } else { String::new() };
+    let before = memory("VmRSS:")?;
+    // From here on the peak is counted anew: reading the texts took more than they do.
+    fs::write("/proc/self/clear_refs", "5")?;
     let start = Instant::now();
     let mut encode = encoder(name, vocabulary)?;
     encode("a", &mut Vec::new());
     let load = start.elapsed().as_secs_f64();
 
-    let mut seconds = Vec::new();
+    let rest = texts.len() - texts.len() / 5;
+    let steady_bytes: usize = texts[rest..].iter().map(String::len).sum();
+    let (mut seconds, mut steady) = (Vec::new(), 0.0);
     let mut tokens = Vec::new();
-    for _ in 0..passes.parse()? {
+    for pass in 0..passes.parse()? {
         let start = cpu_seconds();
-        for text in &texts {
+        for (at, text) in texts.iter().enumerate() {
+            if pass == 0 && at == rest {
+                steady = cpu_seconds();
+            }
             tokens.clear();
             encode(text, &mut tokens);
             black_box(&tokens);
         }
-        seconds.push(cpu_seconds() - start);
+        let end = cpu_seconds();
+        seconds.push(end - start);
+        if pass == 0 {
+            steady = end - steady;
+        }
     }
+    let memory = memory("VmHWM:")?.saturating_sub(before);
 
+    let mut digests = digests.map(File::create).transpose()?.map(BufWriter::new);
     let (mut count, mut hash) = (0, DefaultHasher::new());
     for text in &texts {
         tokens.clear();
@@ -61,10 +81,16 @@ fn main() -> Result<(), Box<dyn Error>> {
         count += tokens.len();
         tokens.iter().for_each(|&token| hash.write_u32(token));
         hash.write_u8(0);
+        if let Some(file) = &mut digests {
+            let bytes: Vec<u8> = tokens.iter().flat_map(|token| token.to_le_bytes()).collect();
+            file.write_all(&Sha256::digest(bytes)[..8])?;
+        }
     }
+    digests.map(|mut file| file.flush()).transpose()?;
     println!(
-        "{{\"load\": {load}, \"passes\": {seconds:?}, \"bytes\": {bytes}, \"tokens\": {count}, \
-         \"hash\": \"{:016x}\"}}",
+        "{{\"load\": {load}, \"passes\": {seconds:?}, \"steady\": {steady}, \
+         \"steady_bytes\": {steady_bytes}, \"memory\": {memory}, \"bytes\": {bytes}, \
+         \"tokens\": {count}, \"hash\": \"{:016x}\"}}",
         hash.finish()
     );
     Ok(())
@@ -114,6 +140,14 @@ fn vocabulary() -> Result<String, Box<dyn Error>> {
         writeln!(text, "{} {rank}", STANDARD.encode(bytes))?;
     }
     Ok(text)
+}
+
+/// Bytes of memory that this process has, by a line of its status.
+fn memory(line: &str) -> Result<u64, Box<dyn Error>> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let value = status.lines().find_map(|found| found.strip_prefix(line)).ok_or("no such line")?;
+    let kilobytes: u64 = value.trim().trim_end_matches(" kB").parse()?;
+    Ok(kilobytes * 1024)
 }
 
 /// CPU seconds that this process has used.

@@ -1,0 +1,203 @@
+//! What a person looks at: how wide it is, whether it has colours, and its keys.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Read, Write};
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, unbounded};
+use libc::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};
+use rustix::process::{Signal, kill_process};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+
+use super::signals::die_of;
+use super::tool::WithoutEffect;
+use crate::error::{Error, Result};
+
+/// When results have colours.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct ColorArgs {
+    /// Colours: on a terminal (unless NO_COLOR or TERM=dumb is set, or where CLICOLOR_FORCE is),
+    /// always, or never
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", alias = "colour")]
+    #[arg(add = WithoutEffect)]
+    pub color: ColorWhen,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorWhen {
+    /// Whether stdout gets colours.
+    pub fn on_stdout(self) -> bool {
+        match self {
+            ColorWhen::Always => true,
+            ColorWhen::Never => false,
+            ColorWhen::Auto => {
+                let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+                let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+                let is_forced = std::env::var_os("CLICOLOR_FORCE")
+                    .is_some_and(|value| !value.is_empty() && value != "0");
+                let is_coloured = io::stdout().is_terminal() && !is_dumb;
+                !is_set("NO_COLOR") && (is_forced || is_coloured)
+            }
+        }
+    }
+}
+
+/// Columns and lines of what stdout is shown on: of the terminal; else `COLUMNS` and `LINES`; else,
+/// in a pipe to a pager, of the terminal that stderr is; else 80 and 24.
+pub fn screen_size() -> (usize, usize) {
+    let of = |size: rustix::termios::Winsize| {
+        let (columns, lines) = (usize::from(size.ws_col), usize::from(size.ws_row));
+        (columns > 0 && lines > 0).then_some((columns, lines))
+    };
+    if let Some(size) = tcgetwinsize(io::stdout()).ok().and_then(of) {
+        return size;
+    }
+    let number = |name| std::env::var(name).ok()?.parse().ok().filter(|&number: &usize| number > 0);
+    let (columns, lines) = tcgetwinsize(io::stderr()).ok().and_then(of).unwrap_or((80, 24));
+    (number("COLUMNS").unwrap_or(columns), number("LINES").unwrap_or(lines))
+}
+
+/// What happens while a terminal is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TerminalEvent {
+    /// A byte of what was typed.
+    Key(u8),
+    /// Its size has changed, or what was drawn is gone.
+    Redraw,
+}
+
+enum Raw {
+    Key(u8),
+    Signal(i32),
+    Closed,
+}
+
+/// A terminal on which pictures follow one another: another screen, no cursor, keys at once. All of
+/// it is taken back when this is dropped, and before a signal ends the process.
+pub struct Screen {
+    keyboard: File,
+    before: Termios,
+    events: Receiver<Raw>,
+    is_held: bool,
+}
+
+/// Another screen, no cursor; and back.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l";
+const LEAVE: &str = "\x1b[0m\x1b[?25h\x1b[?1049l";
+
+impl Screen {
+    /// Takes the terminal that stdout is; keys come from it too, not from stdin.
+    pub fn take() -> Result<Screen> {
+        let failed = |e: io::Error| Error::io("/dev/tty", &e);
+        let keyboard = File::options().read(true).write(true).open("/dev/tty").map_err(failed)?;
+        let before = tcgetattr(&keyboard).map_err(|e| failed(e.into()))?;
+        let (sender, events) = unbounded();
+        watch_signals(sender.clone()).map_err(failed)?;
+        let keys = keyboard.try_clone().map_err(failed)?;
+        std::thread::Builder::new().spawn(move || send_keys(keys, &sender)).map_err(failed)?;
+        let mut screen = Screen { keyboard, before, events, is_held: false };
+        screen.hold().map_err(failed)?;
+        Ok(screen)
+    }
+
+    fn hold(&mut self) -> io::Result<()> {
+        let mut modes = self.before.clone();
+        modes.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
+        tcsetattr(&self.keyboard, OptionalActions::Now, &modes)?;
+        self.is_held = true;
+        write_all(ENTER)
+    }
+
+    fn release(&mut self) {
+        if std::mem::take(&mut self.is_held) {
+            let _ = write_all(LEAVE);
+            let _ = tcsetattr(&self.keyboard, OptionalActions::Now, &self.before);
+        }
+    }
+
+    /// Draws lines from the top, and nothing below them.
+    pub fn draw(&self, lines: &[String]) -> Result<()> {
+        let lines: Vec<String> = lines.iter().map(|line| format!("{line}\x1b[K")).collect();
+        let frame = format!("\x1b[H{}\x1b[J", lines.join("\r\n"));
+        write_all(&frame).map_err(|e| Error::write("stdout", &e))
+    }
+
+    /// Waits for a key; `None` if the time is over before. A signal that ends the process does so
+    /// here.
+    pub fn wait(&mut self, time: Option<Duration>) -> Option<TerminalEvent> {
+        let event = match time {
+            Some(time) => match self.events.recv_timeout(time) {
+                Err(RecvTimeoutError::Timeout) => return None,
+                other => other.unwrap_or(Raw::Closed),
+            },
+            None => self.events.recv().unwrap_or(Raw::Closed),
+        };
+        match event {
+            Raw::Key(key) => return Some(TerminalEvent::Key(key)),
+            Raw::Signal(SIGWINCH) => {}
+            Raw::Signal(SIGTSTP) => {
+                self.release();
+                // A stop that cannot be caught: the shell goes on until the process is continued.
+                let _ = kill_process(rustix::process::getpid(), Signal::STOP);
+                let _ = self.hold();
+            }
+            Raw::Signal(signal) => {
+                self.release();
+                die_of(signal);
+            }
+            Raw::Closed => {
+                self.release();
+                die_of(SIGHUP);
+            }
+        }
+        Some(TerminalEvent::Redraw)
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+fn write_all(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+fn send_keys(mut keys: File, events: &Sender<Raw>) {
+    let mut byte = [0];
+    loop {
+        let event = match keys.read(&mut byte) {
+            Ok(1..) => Raw::Key(byte[0]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Ok(0) | Err(_) => Raw::Closed,
+        };
+        let is_last = matches!(event, Raw::Closed);
+        if events.send(event).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn watch_signals(events: Sender<Raw>) -> io::Result<()> {
+    let heeded = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH];
+    let mut signals = signal_hook::iterator::Signals::new(heeded)?;
+    std::thread::Builder::new().spawn(move || {
+        for signal in signals.forever() {
+            if events.send(Raw::Signal(signal)).is_err() {
+                die_of(signal);
+            }
+        }
+    })?;
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! How many records have moved, of very many: all but the most that stand in one order on both sides.
+
+use std::collections::BTreeMap;
+
+/// The most ends of runs that are kept. There are few where few runs have moved, and few where the
+/// order is random; if there are more, too many records may count as moved.
+const ENDS: usize = 1 << 18;
+
+/// Takes the numbers in B of the records that both sides have, in the order of A.
+#[derive(Default)]
+pub(super) struct Moved {
+    records: u64,
+    /// Numbers that follow one another, not yet among the ends: the first and the last.
+    run: Option<(u64, u64)>,
+    /// With which number an ascending choice of runs may end, and how many records it has at most:
+    /// both ascend.
+    ends: BTreeMap<u64, u64>,
+}
+
+impl Moved {
+    pub fn add(&mut self, number: u64) {
+        self.records += 1;
+        self.run = match self.run {
+            Some((first, last)) if last.checked_add(1) == Some(number) => Some((first, number)),
+            before => {
+                self.end(before);
+                Some((number, number))
+            }
+        };
+    }
+
+    fn end(&mut self, run: Option<(u64, u64)>) {
+        let Some((first, last)) = run else { return };
+        let before = self.ends.range(..first).next_back().map_or(0, |(_, records)| *records);
+        let records = before + (last - first + 1);
+        // Those that end later and have no more are no better.
+        while let Some((&other, _)) = self.ends.range(last..).next().filter(|end| *end.1 <= records)
+        {
+            self.ends.remove(&other);
+        }
+        self.ends.insert(last, records);
+        if self.ends.len() > ENDS {
+            self.ends.pop_first();
+        }
+    }
+
+    /// How many of them are not where the others are.
+    pub fn finish(mut self) -> u64 {
+        let run = self.run.take();
+        self.end(run);
+        self.records - self.ends.last_key_value().map_or(0, |(_, records)| *records)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(numbers: impl IntoIterator<Item = u64>) -> u64 {
+        let mut moved = Moved::default();
+        numbers.into_iter().for_each(|number| moved.add(number));
+        moved.finish()
+    }
+
+    #[test]
+    fn the_fewest_have_moved() {
+        assert_eq!(moved([]), 0);
+        assert_eq!(moved(0..1000), 0);
+        assert_eq!(moved((0..1000).map(|n| 3 * n)), 0);
+        assert_eq!(moved((400..1000).chain(0..400)), 400);
+        assert_eq!(moved((1..1000).chain([0])), 1);
+        assert_eq!(moved([999].into_iter().chain(0..999)), 1);
+        assert_eq!(moved((0..1000).rev()), 999);
+        // The same as by the definition, of all orders of seven.
+        let mut order = [0, 1, 2, 3, 4, 5, 6];
+        loop {
+            let ascends = |choice: &u32| {
+                let chosen = (0..7).filter(|at| choice >> at & 1 == 1).map(|at| order[at as usize]);
+                chosen.is_sorted()
+            };
+            let most = (0..128u32).filter(ascends).map(u32::count_ones).max().unwrap();
+            assert_eq!(moved(order), 7 - u64::from(most), "{order:?}");
+            // The next order.
+            let Some(at) = (0..6).rev().find(|&at| order[at] < order[at + 1]) else { break };
+            let other = (at..7).rev().find(|&other| order[other] > order[at]).unwrap();
+            order.swap(at, other);
+            order[at + 1..].reverse();
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! How one side of an example looks: cells and what each of them is, free of colours and markup.
+//! `view` draws them in a terminal and on a page.
+
+use serde::Serialize;
+
+/// One side of an example.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Picture {
+    Grid(GridPicture),
+    /// Lines of pieces, each with its name: `hand 6|6 3|0`.
+    Lines(Vec<PictureLine>),
+}
+
+/// Cells in rows of `columns`; the last row may be shorter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GridPicture {
+    pub columns: usize,
+    pub cells: Vec<Cell>,
+    /// The side of boxes of cells that are ruled off, as in a Sudoku.
+    pub boxes: Option<usize>,
+    /// What is not drawn, as a person would say it.
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PictureLine {
+    pub name: &'static str,
+    pub cells: Vec<Cell>,
+}
+
+/// One cell, or one piece.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Cell {
+    /// A few characters that say what it is without any colour; no control characters.
+    pub symbol: String,
+    pub kind: CellKind,
+    /// A colour of ARC, 0 to 9, in the order of its own viewer: black, blue, red, green, yellow,
+    /// grey, pink, orange, light blue, maroon.
+    pub colour: Option<u8>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CellKind {
+    /// Stands in the question.
+    Given,
+    /// Only in the answer.
+    Filled,
+    /// To be filled in, or free to pass.
+    Blank,
+    Wall,
+    Path,
+    /// Start or goal; the tile to play.
+    Target,
+    /// Belongs to the encoding: the end of a row or of a grid.
+    End,
+    Padding,
+    /// A label on which nothing is trained.
+    Ignored,
+    /// A token that cannot stand here, or contradicts the question.
+    Wrong,
+    /// A number whose meaning is not known.
+    Number,
+}
+
+impl Cell {
+    pub fn new(symbol: impl Into<String>, kind: CellKind) -> Cell {
+        Cell { symbol: symbol.into(), kind, colour: None }
+    }
+
+    /// A token that cannot stand here.
+    pub fn wrong(token: i32) -> Cell {
+        Cell::new(token.to_string(), CellKind::Wrong)
+    }
+}
+
+impl Picture {
+    pub fn grid(columns: usize, cells: Vec<Cell>) -> Picture {
+        Picture::Grid(GridPicture { columns: columns.max(1), cells, boxes: None, note: None })
+    }
+
+    /// The symbols alone, for a form that has no pictures.
+    pub fn text(&self) -> String {
+        let joined = |cells: &[Cell]| {
+            let symbols: Vec<&str> = cells.iter().map(|cell| cell.symbol.as_str()).collect();
+            symbols.join(" ")
+        };
+        let lines: Vec<String> = match self {
+            Picture::Grid(grid) => grid.cells.chunks(grid.columns.max(1)).map(joined).collect(),
+            Picture::Lines(lines) => {
+                lines.iter().map(|line| format!("{}: {}", line.name, joined(&line.cells))).collect()
+            }
+        };
+        lines.join("\n")
+    }
+
+    /// Tokens as numbers, in a square if they are one; those equal to `padding` are of that kind. Rows
+    /// at the end that hold one number only are left out.
+    pub fn numbers(tokens: &[i32], padding: Option<(i32, CellKind)>) -> Picture {
+        let side = tokens.len().isqrt();
+        let columns = if side * side == tokens.len() { side } else { tokens.len().min(16) };
+        let last = tokens.last().copied().unwrap_or(0);
+        let used = tokens.iter().rposition(|&token| token != last).map_or(0, |at| at + 1);
+        let used = used.next_multiple_of(columns.max(1)).max(columns).min(tokens.len());
+        let rest = tokens.len() - used;
+        let tokens = &tokens[..used];
+        let kind = |token| match padding {
+            Some((value, kind)) if value == token => kind,
+            _ => CellKind::Number,
+        };
+        let cell = |&token: &i32| Cell::new(token.to_string(), kind(token));
+        let cells = tokens.iter().map(cell).collect();
+        let note = (rest > 0).then(|| format!("and then {rest} times {last}"));
+        Picture::Grid(GridPicture { columns: columns.max(1), cells, boxes: None, note })
+    }
+}

@@ -1,0 +1,277 @@
+//! What is said of an answer, in its order: the same as text (`report.rs`) and on a page (`lib/view`).
+
+use std::collections::BTreeMap;
+
+use super::answer::{Answer, OF_MESSAGES};
+use super::kind::{Group, KindStat};
+use super::{ConversationsStat, Distribution, GamesStat, Messages, PuzzlesStat, TokensStat};
+use crate::cli::{grouped, size};
+
+/// Names in a list.
+const ROWS: usize = 40;
+
+/// What is said under one head; the first has none.
+#[derive(Debug, Default)]
+pub struct Section<'a> {
+    pub head: String,
+    pub lines: Vec<Line<'a>>,
+}
+
+#[derive(Debug)]
+pub enum Line<'a> {
+    /// A number, with its unit.
+    Fact { name: String, value: String },
+    /// A number of so many.
+    Share { name: String, count: u64, all: u64 },
+    /// So many names were left out.
+    More(usize),
+    /// How often each length (score, tile) occurs.
+    Distribution(&'a Distribution),
+    /// For each name how many there are, and their lengths if they have one.
+    Names { column: String, what: &'static str, rows: Vec<NamedLengths<'a>> },
+}
+
+#[derive(Debug)]
+pub struct NamedLengths<'a> {
+    pub name: &'a str,
+    pub count: u64,
+    pub lengths: Option<&'a Distribution>,
+}
+
+impl Answer {
+    /// What was measured: its inputs and the type of its records.
+    pub fn title(&self) -> (String, &str) {
+        let inputs = match self.inputs.as_slice() {
+            [only] => only.clone(),
+            [first, others @ ..] => format!("{first} and {} more", others.len()),
+            [] => "stdin".to_string(),
+        };
+        (inputs, if self.kind == "other" { "" } else { self.kind.as_str() })
+    }
+
+    /// All that is said; `by` as in the options.
+    pub fn sections(&self, by: Option<&str>) -> Vec<Section<'_>> {
+        let mut out = Sections(vec![Section::default()]);
+        out.number("records", self.all.records);
+        out.fact("bytes of values", size(self.all.bytes as f64));
+        match &self.all.numbers {
+            KindStat::Tokens(stat) => tokens(&mut out, self, stat),
+            KindStat::Conversation(stat) => conversations(&mut out, self, stat),
+            KindStat::Game(stat) => games(&mut out, stat),
+            KindStat::Puzzle(stat) => puzzles(&mut out, self, stat),
+            KindStat::Other => {}
+        }
+        if let Some(by) = &self.by {
+            groups(&mut out, &by.column, &by.groups);
+        }
+        let messages = match &self.all.numbers {
+            KindStat::Tokens(stat) => Some((&stat.messages, "tokens")),
+            KindStat::Conversation(stat) => Some((&stat.messages, "characters")),
+            _ => None,
+        };
+        let by = by.filter(|by| OF_MESSAGES.contains(by));
+        if let (Some((messages, unit)), Some(by)) = (messages, by) {
+            let named = if by == "role" { &messages.roles } else { &messages.channels };
+            let rows = named.iter().map(|(name, of)| {
+                let count = of.count();
+                NamedLengths { name, count, lengths: Some(of) }
+            });
+            out.names((by, "messages", unit), rows.collect());
+        }
+        out.0
+    }
+}
+
+struct Sections<'a>(Vec<Section<'a>>);
+
+impl<'a> Sections<'a> {
+    fn head(&mut self, head: &str) {
+        self.0.push(Section { head: head.to_string(), lines: Vec::new() });
+    }
+
+    /// Adds a line under the last head.
+    fn line(&mut self, line: Line<'a>) {
+        if let Some(last) = self.0.last_mut() {
+            last.lines.push(line);
+        }
+    }
+
+    fn fact(&mut self, name: &str, value: String) {
+        self.line(Line::Fact { name: name.to_string(), value });
+    }
+
+    fn number(&mut self, name: &str, value: u64) {
+        self.fact(name, grouped(value));
+    }
+
+    fn share(&mut self, name: &str, count: u64, all: u64) {
+        self.line(Line::Share { name: name.to_string(), count, all });
+    }
+
+    fn distribution(&mut self, head: &str, of: &'a Distribution) {
+        if of.count() > 0 {
+            self.head(head);
+            self.line(Line::Distribution(of));
+        }
+    }
+
+    fn names(
+        &mut self,
+        (column, what, unit): (&str, &'static str, &str),
+        rows: Vec<NamedLengths<'a>>,
+    ) {
+        match unit {
+            "" => self.head(&format!("{what} by {column}")),
+            unit => self.head(&format!("{what} by {column}, and their {unit}")),
+        }
+        self.line(Line::Names { column: column.to_string(), what, rows });
+    }
+
+    fn shares(&mut self, head: &str, all: u64, shares: impl Iterator<Item = (String, u64)>) {
+        let mut shares: Vec<(String, u64)> = shares.collect();
+        if shares.is_empty() {
+            return;
+        }
+        // The most frequent first.
+        shares.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        self.head(head);
+        for (name, count) in shares.iter().take(ROWS) {
+            self.share(if name.is_empty() { "(none)" } else { name }, *count, all);
+        }
+        if shares.len() > ROWS {
+            self.line(Line::More(shares.len() - ROWS));
+        }
+    }
+}
+
+/// A quantile: whole if it is, else with one digit.
+fn plain(value: Option<f64>) -> String {
+    match value {
+        None => "-".to_string(),
+        Some(value) if value.fract() == 0.0 => grouped(value as u64),
+        Some(value) => {
+            let tenths = (value * 10.0).round() as u64;
+            format!("{}.{}", grouped(tenths / 10), tenths % 10)
+        }
+    }
+}
+
+/// Names of [`quantiles`].
+pub const QUANTILES: [&str; 6] = ["min", "median", "mean", "p90", "p99", "max"];
+
+/// The quantiles of a distribution, for people.
+pub fn quantiles(of: &Distribution) -> [String; 6] {
+    let [min, max] = [of.min(), of.max()].map(|value| value.map_or("-".to_string(), grouped));
+    let [median, p90, p99] = [50, 90, 99].map(|p| plain(of.percentile(p)));
+    [min, median, plain(of.mean()), p90, p99, max]
+}
+
+fn messages(out: &mut Sections<'_>, messages: &Messages, unit: &str, all: u64) {
+    let Messages { roles, channels } = messages;
+    for (head, named) in [("role", roles), ("channel", channels)] {
+        let head = format!("{unit} by {head}");
+        out.shares(&head, all, named.iter().map(|(name, of)| (name.clone(), of.sum())));
+    }
+}
+
+fn repeated(out: &mut Sections<'_>, answer: &Answer, what: &str) {
+    let Some(repeated) = answer.repeated else { return };
+    for (name, count) in [("repeated ids", repeated.ids), (what, repeated.texts)] {
+        if let Some(count) = count {
+            out.share(name, count, answer.all.records);
+        }
+    }
+}
+
+fn tokens<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a TokensStat) {
+    out.number("tokens", stat.tokens);
+    out.head("sequences");
+    let all = answer.all.records;
+    out.share("no reasoning", stat.no_reasoning, all);
+    out.share("no final", stat.no_final, all);
+    if stat.masked > 0 {
+        out.share("nothing supervised", stat.nothing_supervised, all);
+    }
+    if stat.masked < all {
+        out.share("without masks", all - stat.masked, all);
+    }
+    if stat.without_messages > 0 {
+        out.share("messages not known", stat.without_messages, all);
+    }
+    if let Some(most) = answer.seq_length {
+        out.share(&format!("longer than {most}"), stat.longer, all);
+    }
+    repeated(out, answer, "repeated texts");
+    out.distribution("tokens of a sequence", &stat.lengths);
+    if stat.masked > 0 {
+        let spans = stat.spans.iter().map(|(id, count)| (span_name(*id), *count));
+        let loss = ("loss mask".to_string(), stat.supervised);
+        out.shares("positions by span", stat.tokens, spans.chain([loss]));
+    }
+    messages(out, &stat.messages, "tokens", stat.tokens);
+    if stat.outside > 0 {
+        out.share("(in no message)", stat.outside, stat.tokens);
+    }
+}
+
+fn span_name(id: u8) -> String {
+    match id {
+        1 => "1 reasoning".to_string(),
+        2 => "2 final".to_string(),
+        other => other.to_string(),
+    }
+}
+
+fn conversations<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a ConversationsStat) {
+    let all = answer.all.records;
+    out.number("characters", stat.lengths.sum());
+    out.head("conversations");
+    out.share("no reasoning", stat.no_reasoning, all);
+    out.share("no final", stat.no_final, all);
+    if stat.without_messages > 0 {
+        out.share("unreadable messages", stat.without_messages, all);
+    }
+    repeated(out, answer, "repeated texts");
+    out.distribution("characters of a conversation", &stat.lengths);
+    messages(out, &stat.messages, "characters", stat.lengths.sum());
+}
+
+fn games<'a>(out: &mut Sections<'a>, stat: &'a GamesStat) {
+    out.number("steps", stat.steps.sum());
+    if let Some(share) = stat.legality() {
+        out.fact("legal branches", format!("{:.2} %", share * 100.0));
+    }
+    out.distribution("steps of a game", &stat.steps);
+    out.distribution("scores", &stat.scores);
+    let tiles = stat.tiles.counts().map(|(tile, count)| (grouped(tile), count));
+    out.shares("games by largest tile", stat.tiles.count(), tiles);
+    let valuations = stat.valuations.iter().map(|(name, count)| (name.clone(), *count));
+    out.shares("steps by valuation", stat.steps.sum(), valuations);
+}
+
+fn puzzles<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a PuzzlesStat) {
+    out.number("puzzles", stat.puzzles.count);
+    out.number("groups", stat.groups.count);
+    repeated(out, answer, "repeated examples");
+    let all = answer.all.records;
+    let of = |named: &BTreeMap<String, u64>| named.clone().into_iter();
+    out.shares("examples by domain", all, of(&stat.domains));
+    out.shares("examples by split", all, of(&stat.splits));
+    if stat.sets.len() > 1 {
+        out.shares("examples by set", all, of(&stat.sets));
+    }
+    out.distribution("given cells of an example", &stat.given);
+    for (head, counts) in [("tokens of inputs", &stat.inputs), ("tokens of labels", &stat.labels)] {
+        let cells = counts.values().sum();
+        out.shares(head, cells, counts.iter().map(|(token, n)| (token.to_string(), *n)));
+    }
+}
+
+fn groups<'a>(out: &mut Sections<'a>, column: &str, groups: &'a BTreeMap<String, Group>) {
+    let unit = groups.values().find_map(|group| group.numbers.lengths()).map_or("", |l| l.0);
+    let rows = groups.iter().map(|(name, group)| {
+        let lengths = group.numbers.lengths().map(|(_, of)| of);
+        NamedLengths { name, count: group.records, lengths }
+    });
+    out.names((column, "records", unit), rows.collect());
+}

@@ -1,0 +1,64 @@
+//! Whether the masks of a sequence fit its messages.
+
+use serde::Serialize;
+
+use super::conversation::Trained;
+
+/// How masks relate to the messages of their sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MaskFit {
+    Fits,
+    /// The masks are those of the messages, `by` tokens later (or earlier, below 0).
+    Shifted {
+        by: i32,
+    },
+    /// They differ in so many tokens, from this one on.
+    Differs {
+        tokens: usize,
+        first: usize,
+    },
+    /// The messages are not known, so nothing can be said.
+    Unknown,
+}
+
+/// Shifts that are looked for: by one in either direction, and by both at once.
+const SHIFTS: [i32; 4] = [1, -1, 2, -2];
+
+impl MaskFit {
+    /// Compares what each token is trained on as with what it should be.
+    pub fn of(found: &[Trained], expected: &[Trained]) -> MaskFit {
+        let differs = |(found, expected): (&Trained, &Trained)| found != expected;
+        let mut pairs = found.iter().zip(expected);
+        let Some(first) = pairs.clone().position(differs) else { return MaskFit::Fits };
+        let fits = |by: &i32| {
+            let length = found.len() as i32;
+            // At the ends nothing was there to be shifted in; the position before the first token
+            // does not exist for label-aligned masks.
+            let inside = (1..length).filter(|at| (1..length).contains(&(at - by)));
+            let mut pairs = inside.map(|at| (found[at as usize], expected[(at - by) as usize]));
+            pairs.all(|(found, expected)| found == expected)
+        };
+        match SHIFTS.iter().find(|by| fits(by)) {
+            Some(&by) => MaskFit::Shifted { by },
+            None => {
+                MaskFit::Differs { tokens: pairs.by_ref().filter(|&p| differs(p)).count(), first }
+            }
+        }
+    }
+
+    /// In words; `None` if there is nothing to say.
+    pub fn message(self) -> Option<String> {
+        match self {
+            MaskFit::Fits | MaskFit::Unknown => None,
+            MaskFit::Shifted { by } => {
+                let (tokens, where_to) = (by.unsigned_abs(), if by > 0 { "late" } else { "early" });
+                let plural = if tokens == 1 { "" } else { "s" };
+                Some(format!("the masks are shifted: {tokens} token{plural} too {where_to}"))
+            }
+            MaskFit::Differs { tokens, first } => Some(format!(
+                "the masks do not fit the messages in {tokens} tokens, first in token {first}"
+            )),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A game: its boards, the move made in each, and what each move was worth.
+
+use serde::Serialize;
+
+use crate::game2048::{CELLS, Direction, Game};
+
+/// A game, whose steps are made one by one.
+#[derive(Debug, Clone)]
+pub struct ShownGame {
+    pub game: Game,
+    /// The score before each step, as long as the moves lead from each board to the next.
+    scores: Vec<Option<u64>>,
+}
+
+/// A position, and the move made in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShownStep {
+    /// Its place in the game, from 0.
+    pub place: usize,
+    /// Its number, as in the data.
+    pub step_index: u32,
+    /// Exponents, row by row; 0 is an empty cell.
+    pub board: [u8; CELLS],
+    /// The score before the move, if it can be known.
+    pub score: Option<u64>,
+    /// The direction of the move, 0 to 3: up, down, left, right.
+    pub chosen: Option<u8>,
+    /// Up, down, left, right.
+    pub branches: [ShownBranch; 4],
+    /// The name of the valuation.
+    pub valuation: Option<String>,
+    /// The value of the move.
+    pub value: Option<f64>,
+    pub board_eval: Option<i32>,
+}
+
+/// One direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct ShownBranch {
+    pub value: Option<f32>,
+    /// As the data say it, or else as the board allows it.
+    pub legal: bool,
+    /// The value among those of the legal directions, 0 the least and 1 the greatest; `None` without
+    /// a value, or if it is not legal.
+    pub share: Option<f32>,
+}
+
+impl ShownGame {
+    pub fn new(game: Game) -> ShownGame {
+        let mut scores = Vec::with_capacity(game.steps.len());
+        let mut score = (game.steps.step_index.first() == Some(&0)).then_some(0u64);
+        for (at, board) in game.steps.board.iter().enumerate() {
+            scores.push(score);
+            let next = game.steps.board.get(at + 1);
+            let direction = game.steps.move_dir.get(at).and_then(Direction::from_index);
+            score = score.zip(direction).zip(next).and_then(|((score, direction), next)| {
+                let slide = board.slide(direction);
+                next.follows_slide(board, &slide).then_some(score + u64::from(slide.gained))
+            });
+        }
+        ShownGame { game, scores }
+    }
+
+    pub fn len(&self) -> usize {
+        self.game.steps.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The step at a place from 0.
+    pub fn step(&self, place: usize) -> Option<ShownStep> {
+        let step = self.game.steps.get(place)?;
+        let legal = step.ev_legal.unwrap_or_else(|| step.board.legal());
+        let mut branches = [ShownBranch::default(); 4];
+        for (index, branch) in branches.iter_mut().enumerate() {
+            branch.value = step.branch_evs[index];
+            branch.legal = legal >> index & 1 == 1;
+        }
+        let legal_values = branches.iter().filter(|branch| branch.legal);
+        let values: Vec<f32> = legal_values.filter_map(|branch| branch.value).collect();
+        let least = values.iter().copied().fold(f32::INFINITY, f32::min);
+        let range = values.iter().copied().fold(f32::NEG_INFINITY, f32::max) - least;
+        for branch in branches.iter_mut().filter(|branch| branch.legal) {
+            let share = |value: f32| if range > 0.0 { (value - least) / range } else { 1.0 };
+            branch.share = branch.value.map(share);
+        }
+        Some(ShownStep {
+            place,
+            step_index: step.step_index,
+            board: *step.board.cells(),
+            score: self.scores.get(place).copied().flatten(),
+            chosen: step.move_dir,
+            branches,
+            valuation: self.game.valuation_name(place).map(str::to_string),
+            value: step.valuation,
+            board_eval: step.board_eval,
+        })
+    }
+}
+
+/// The tile of an exponent: 2048 of 11, 0 of an empty cell.
+pub fn tile(exponent: u8) -> u64 {
+    if exponent == 0 { 0 } else { 1u64.checked_shl(u32::from(exponent)).unwrap_or(u64::MAX) }
+}

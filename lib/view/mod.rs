@@ -1,0 +1,176 @@
+//! What a record looks like to a person: conversations, games and puzzles as plain data that a
+//! terminal and a page draw, each in its way. Nothing here knows of colours, widths or markup.
+//!
+//! | file | what |
+//! |---|---|
+//! | `conversation.rs` | messages in pieces of text, each with what its tokens are trained on |
+//! | `sequence.rs` | the same from tokens and masks |
+//! | `messages.rs` | the same from messages in JSON, and from decoded sequences |
+//! | `fit.rs` | whether masks fit the messages, or how they are shifted |
+//! | `game.rs` | boards with their moves and values |
+//! | `puzzle.rs` | both sides of an example; `puzzle::picture` is drawn by the domains |
+//! | `fields.rs` | records of any other type: names and values |
+//! | `term` | all of it as lines of a terminal |
+//! | `page` | all of it on one HTML page |
+//! | `safe.rs` | characters that must not reach a terminal or a page as they are |
+//!
+//! A [`Viewer`] makes them of the batches of a [`Reader`]; texts in them are as in the data: whoever
+//! writes them out uses [`visible`] or escapes them.
+
+mod conversation;
+mod fields;
+mod fit;
+mod game;
+mod messages;
+pub mod page;
+mod puzzle;
+mod safe;
+mod sequence;
+pub mod term;
+
+use serde::Serialize;
+
+use crate::batch::{Batch, Header};
+use crate::error::Result;
+use crate::game2048::Game;
+use crate::harmony::{Alignment, Spans};
+use crate::puzzle::picture::CellKind;
+use crate::record::tokens::Tokens;
+use crate::record::{RecordType, Rows};
+use crate::stream::{Conform, Reader};
+
+pub use conversation::{
+    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
+};
+pub use fields::{ShownField, ShownFields};
+pub use fit::MaskFit;
+pub use game::{ShownBranch, ShownGame, ShownStep, tile};
+pub use puzzle::ShownPuzzle;
+pub use safe::visible;
+
+/// A record as it is shown.
+#[derive(Debug, Clone)]
+pub enum Shown {
+    Conversation(ShownConversation),
+    Game(Box<ShownGame>),
+    Puzzle(ShownPuzzle),
+    Fields(ShownFields),
+}
+
+impl Shown {
+    /// Whether it says what of it is trained on.
+    pub fn has_masks(&self) -> bool {
+        matches!(self, Shown::Conversation(shown) if shown.has_masks())
+    }
+}
+
+/// Makes records to be shown, of the batches of one reader.
+pub struct Viewer {
+    record: Option<&'static RecordType>,
+    alignment: Alignment,
+    spans: Spans,
+    /// What the set says of its padding and its ignored labels.
+    padding: [Option<(i32, CellKind)>; 2],
+}
+
+impl Viewer {
+    /// Of a reader that was asked for records of any type; their columns are selected here.
+    pub fn of(reader: &mut Reader) -> Viewer {
+        let viewer = Viewer::new(reader);
+        viewer.select(reader);
+        viewer
+    }
+
+    /// Of such a reader, whose batches begin with the columns of the record type.
+    pub fn new(reader: &Reader) -> Viewer {
+        let record = reader
+            .known_type()
+            .filter(|record| Conform::new(reader.schema(), &record.schema()).is_ok());
+        let header = reader.header();
+        // A stream that does not say it (NDJSON) has labels, as span-mask writes them.
+        let is_token = header.text("alignment") == Some(Alignment::Token.name());
+        let spans = header.parameters.get("spans");
+        Viewer {
+            record,
+            alignment: if is_token { Alignment::Token } else { Alignment::Label },
+            spans: spans.map_or_else(|| Spans::synth_kd_v1(&[]), Spans::from_json),
+            padding: [
+                named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),
+                named_token(header, "ignore_label_id").map(|token| (token, CellKind::Ignored)),
+            ],
+        }
+    }
+
+    /// Selects the columns that are shown.
+    pub fn select(&self, reader: &mut Reader) {
+        if let Some(record) = self.record {
+            reader.select(record.schema());
+        }
+    }
+
+    /// The name of the record type; `None` for records of any other.
+    pub fn kind(&self) -> Option<&'static str> {
+        self.record.map(|record| record.name)
+    }
+
+    pub fn alignment(&self) -> Alignment {
+        self.alignment
+    }
+
+    /// A record of a batch.
+    pub fn show(&self, batch: &Batch, row: usize) -> Result<Shown> {
+        let failed = |cause: String| crate::error::Error::data(cause).at(batch.origin.place(row));
+        let name = self.kind().unwrap_or_default();
+        Ok(match Rows::of(name, &batch.records)? {
+            Rows::Tokens(rows) => Shown::Conversation(self.sequence(&rows, row)),
+            Rows::Conversation(rows) => {
+                let json = rows.messages_json(row).unwrap_or("null");
+                Shown::Conversation(messages::of_json(rows.id(row), json))
+            }
+            Rows::Game(rows) => {
+                let mut game = Game::default();
+                rows.read(row, &mut game).map_err(failed)?;
+                Shown::Game(Box::new(ShownGame::new(game)))
+            }
+            Rows::Puzzle(rows) => Shown::Puzzle(ShownPuzzle::of(&rows.get(row), self.padding)),
+            Rows::Other(records) if name == "decoded" => {
+                Shown::Conversation(messages::of_decoded(records, row)?)
+            }
+            Rows::Other(records) => Shown::Fields(ShownFields::of(records, row)?),
+        })
+    }
+
+    fn sequence(&self, rows: &Tokens<'_>, row: usize) -> ShownConversation {
+        sequence::of_tokens(rows, row, self.alignment, &self.spans)
+    }
+}
+
+/// A token that the header of a puzzle set names.
+fn named_token(header: &Header, name: &str) -> Option<i32> {
+    header.parameters.get(name)?.as_i64().and_then(|token| token.try_into().ok())
+}
+
+/// What a span id means, in one word.
+pub fn span_name(id: u8) -> String {
+    match id {
+        1 => "reasoning".to_string(),
+        2 => "final".to_string(),
+        other => format!("span {other}"),
+    }
+}
+
+/// Numbers of tokens by what they are trained on, in the order in which they first occur.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct TrainedCounts(pub Vec<(Trained, usize)>);
+
+impl TrainedCounts {
+    fn add(&mut self, trained: Trained, tokens: usize) {
+        match self.0.iter_mut().find(|(known, _)| *known == trained) {
+            Some((_, count)) => *count += tokens,
+            None => self.0.push((trained, tokens)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! The arguments of `ds-view` that make a page, and what they do.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{PageOptions, gather, write};
+use crate::check::{BytesRead, CheckContext, CheckOptions, Outcome, Selection, catalogue};
+use crate::cli::{
+    self, CommonArgs, InputArgs, JobsArgs, PendingFile, SelectArgs, Tool, WithoutEffect,
+    publish_file, refuse_existing_file,
+};
+use crate::dataset;
+use crate::error::{Error, Result, shown};
+
+/// Findings of each check on the page.
+const FINDINGS: usize = 10;
+
+/// What makes a page of a dataset.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Page")]
+pub struct PageArgs {
+    /// Write one HTML page instead (`-`: to stdout): numbers with plots, where the records come
+    /// from, and a sample of them to step through; it loads nothing and has at most 2 MB
+    #[arg(long, value_name = "FILE", add = WithoutEffect)]
+    pub html: Option<PathBuf>,
+
+    /// Check the datasets, and say on the page what ds-check finds
+    #[arg(long, requires = "html")]
+    pub check: bool,
+
+    /// Replace the page if it exists
+    #[arg(long, requires = "html", add = WithoutEffect)]
+    pub overwrite: bool,
+
+    #[command(flatten)]
+    pub jobs: JobsArgs,
+}
+
+impl PageArgs {
+    /// Writes the page to `path`.
+    pub fn run(
+        &self,
+        path: &Path,
+        (input, select): (&InputArgs, &SelectArgs),
+        common: &CommonArgs,
+        tool: &Tool,
+    ) -> Result<()> {
+        let to_stdout = path.as_os_str() == "-";
+        if !to_stdout {
+            refuse_existing_file(path, self.overwrite)?;
+        }
+        let findings = match self.check {
+            true => Some(self.findings(input, common, tool)?),
+            false => None,
+        };
+        let mut progress = common.progress(tool, "records", None, to_stdout);
+        let options = PageOptions { input, select, jobs: self.jobs.jobs };
+        let tell = |note: &str| {
+            if !common.quiet {
+                tool.tell(note);
+            }
+        };
+        let mut gathered = gather(&options, &mut progress, tell)?;
+        progress.finish();
+        let page = write(&mut gathered, findings.as_deref());
+        if to_stdout {
+            return cli::print(&page);
+        }
+        let mut file = PendingFile::create(path)?;
+        file.write_all(page.as_bytes()).map_err(|e| Error::write(shown(path), &e))?;
+        publish_file(file, self.overwrite)
+    }
+
+    fn findings(
+        &self,
+        input: &InputArgs,
+        common: &CommonArgs,
+        tool: &Tool,
+    ) -> Result<Vec<Outcome>> {
+        if input.files.is_empty() || input.files.iter().any(|path| path.as_os_str() == "-") {
+            let cause = "--check: a stream is read only once";
+            return Err(Error::usage(cause).hint("a file, or ds-check beside it"));
+        }
+        let selection =
+            Selection::new(catalogue(&dataset::families()), Vec::new(), Vec::new(), false)?;
+        let mut progress = common.progress(tool, "records checked", None, false);
+        let check_options = CheckOptions::default();
+        let mut outcomes = Vec::new();
+        for path in &input.files {
+            let mut context = CheckContext {
+                selection: &selection,
+                options: &check_options,
+                jobs: self.jobs.jobs,
+                max_findings: FINDINGS,
+                progress: &mut progress,
+                read: BytesRead::default(),
+            };
+            outcomes.push(dataset::check(path, &mut context)?);
+        }
+        progress.finish();
+        Ok(outcomes)
+    }
+}

@@ -1,0 +1,201 @@
+//! One pass over the records for everything that a page says. Of datasets and files the sample is
+//! read for itself, by index where there is one; of a stream it is chosen as the records come.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use arrow_schema::DataType;
+use serde_json::Value;
+
+use super::extra::Extra;
+use super::sample::Sampled;
+use crate::batch::{Batch, Header};
+use crate::cli::{Choice, InputArgs, Progress, SelectArgs};
+use crate::dataset;
+use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::stat::{self, Answer, StatOptions};
+use crate::stream::{Choosing, Reader, Request};
+use crate::view::Viewer;
+
+/// The most records of a sample.
+const MOST_RECORDS: usize = 200;
+/// Columns that say a language, the first that is there.
+const LANGUAGES: [&str; 3] = ["language", "lang", "query_language"];
+/// What a directory says of itself.
+const MANIFESTS: [&str; 2] = ["manifest.json", "build.json"];
+/// The most bytes of a manifest that is shown.
+const MANIFEST: u64 = 1 << 26;
+
+/// Of what a page is made.
+#[derive(Debug, Clone)]
+pub struct PageOptions<'a> {
+    pub input: &'a InputArgs,
+    pub select: &'a SelectArgs,
+    pub jobs: NonZeroUsize,
+}
+
+/// What was read for a page.
+#[derive(Debug)]
+pub struct Gathered {
+    pub answer: Answer,
+    pub(super) by: Option<String>,
+    pub(super) extra: Extra,
+    pub(super) header: Header,
+    pub(super) sample: Vec<Sampled>,
+    /// How the sample was chosen, in words.
+    pub(super) how: String,
+    /// Paths and contents.
+    pub(super) manifests: Vec<(String, Value)>,
+}
+
+/// Reads the records; `tell` is given the notes of the reader.
+pub fn gather(
+    options: &PageOptions<'_>,
+    progress: &mut Progress,
+    tell: impl Fn(&str),
+) -> Result<Gathered> {
+    let PageOptions { input, select, jobs } = *options;
+    let reader = dataset::open(input, Request::Any)?;
+    reader.notes().iter().for_each(|note| tell(note));
+    let header = reader.header().clone();
+    let by = language_column(&reader);
+    let viewer = Viewer::new(&reader);
+    let (select, how) = bounded(select, viewer.kind());
+    let mut taking = Taking { inputs: &input.files, viewer, sample: Vec::new() };
+    let mut choosing = match is_stream(input)? {
+        true => Some(Choosing::new(&select, reader.schema())?),
+        false => None,
+    };
+    let kind = taking.viewer.kind().unwrap_or_default();
+    let mut extra = Extra::default();
+    let stat_options = StatOptions { by: by.clone(), repeats: true, ..StatOptions::default() };
+    let see = |batch: &Batch| {
+        extra.add(kind, &batch.records)?;
+        let chosen = choosing.as_mut().map(|choosing| choosing.take(batch)).transpose()?;
+        chosen.flatten().map_or(Ok(()), |batch| taking.take(&batch))
+    };
+    let mut answer = stat::measure_seen(reader, &stat_options, jobs, progress, see)?;
+    answer.inputs = input.files.iter().map(|path| shown(path)).collect();
+    match &mut choosing {
+        Some(choosing) => {
+            while let Some(batch) = choosing.finish()? {
+                taking.take(&batch)?;
+            }
+        }
+        None => {
+            let mut reader = dataset::open(input, Request::Any)?.choose(&select)?;
+            taking.viewer.select(&mut reader);
+            while taking.sample.len() < MOST_RECORDS
+                && let Some(batch) = reader.next_batch()?
+            {
+                taking.take(&batch)?;
+            }
+        }
+    }
+    let manifests = manifests(input)?;
+    Ok(Gathered { answer, by, extra, header, sample: taking.sample, how, manifests })
+}
+
+/// Makes the sample of what was chosen.
+struct Taking<'a> {
+    inputs: &'a [PathBuf],
+    viewer: Viewer,
+    sample: Vec<Sampled>,
+}
+
+impl Taking<'_> {
+    fn take(&mut self, batch: &Batch) -> Result<()> {
+        if let Some(rejection) = batch.rejected.first() {
+            return Err(rejection.to_error());
+        }
+        for row in 0..batch.len().min(MOST_RECORDS - self.sample.len()) {
+            let shown = self.viewer.show(batch, row)?;
+            let place = batch.origin.place(row).to_string();
+            self.sample.push(Sampled { place: below(self.inputs, place), shown });
+        }
+        Ok(())
+    }
+}
+
+/// A place without the one input that it is in.
+fn below(inputs: &[PathBuf], place: String) -> String {
+    let [only] = inputs else { return place };
+    let rest = place.strip_prefix(&shown(only)).unwrap_or(&place);
+    rest.trim_start_matches(['/', ':', ' ']).to_string()
+}
+
+/// What is chosen, no more than fits a page, and how in words.
+fn bounded(select: &SelectArgs, kind: Option<&str>) -> (SelectArgs, String) {
+    let mut select = select.clone();
+    if !select.id.is_empty() {
+        return (select, "those with the ids asked for".to_string());
+    }
+    let most = MOST_RECORDS as u64;
+    let how = match select.choice() {
+        Choice::All => {
+            // So many that a typical one is shown whole.
+            let count = if kind == Some("game") { 12 } else { 50 };
+            select.sample = Some(count);
+            format!("drawn at random (seed {})", select.seed)
+        }
+        Choice::Sample { count, seed } => {
+            select.sample = Some(count.min(most));
+            format!("drawn at random (seed {seed})")
+        }
+        Choice::Last(count) => {
+            select.tail = Some(count.min(most));
+            "the last".to_string()
+        }
+        Choice::Named(_) => "those asked for".to_string(),
+        Choice::Within(_) => "the first of those asked for".to_string(),
+    };
+    (select, how)
+}
+
+/// Whether the records come only once.
+fn is_stream(input: &InputArgs) -> Result<bool> {
+    let once = |path: &Path| {
+        if path.as_os_str() == "-" {
+            return Ok(true);
+        }
+        // What is not there is the prefix of files.
+        let metadata = files::metadata(path)?;
+        Ok(metadata.is_some_and(|metadata| !metadata.is_file() && !metadata.is_dir()))
+    };
+    match input.files.as_slice() {
+        [] => Ok(true),
+        paths => Ok(files::find(paths, |path| once(path))?.is_some()),
+    }
+}
+
+fn language_column(reader: &Reader) -> Option<String> {
+    let text = |name: &&str| {
+        let field = reader.schema().field_with_name(name);
+        field.is_ok_and(|field| matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8))
+    };
+    LANGUAGES.iter().find(|name| text(name)).map(|name| name.to_string())
+}
+
+/// The manifests of the directories among the inputs.
+fn manifests(input: &InputArgs) -> Result<Vec<(String, Value)>> {
+    let mut manifests = Vec::new();
+    for directory in &input.files {
+        for name in MANIFESTS {
+            let path = directory.join(name);
+            if !files::is_file(&path)? {
+                continue;
+            }
+            let size = files::metadata(&path)?.map_or(0, |metadata| metadata.len());
+            if size > MANIFEST {
+                continue;
+            }
+            let text = files::read_member(&path).map_err(|e| Error::io(path.as_path(), &e))?;
+            // One that cannot be parsed is for ds-check.
+            if let Ok(value) = serde_json::from_slice(&text) {
+                manifests.push((shown(&path), value));
+            }
+        }
+    }
+    Ok(manifests)
+}

@@ -1,0 +1,143 @@
+//! One self-contained HTML page of a dataset: what ds-stat says, with plots; what ds-check found, if
+//! that is asked for; where it comes from; and a sample of its records to step through. The page
+//! loads nothing, and needs at most [`MOST_BYTES`] whatever the dataset's size.
+//!
+//! | file | what |
+//! |---|---|
+//! | `args.rs` | the arguments that make a page, and the page in its file |
+//! | `gather.rs` | one pass over the records: numbers, and the sample |
+//! | `extra.rs` | what the page has beyond the numbers of ds-stat |
+//! | `numbers.rs`, `plots.rs` | numbers as tables and SVG |
+//! | `told.rs` | findings and provenance |
+//! | `sample.rs` and `sample_*.rs` | the records as JSON for the script |
+//! | `room.rs` | what is cut so that all fits |
+//! | `escape.rs` | text of the data, which is never markup |
+//! | `page.css`, `draw.js`, `page.js` | the style, and the script in two parts |
+
+mod args;
+mod escape;
+mod extra;
+mod gather;
+mod numbers;
+mod plots;
+mod room;
+mod sample;
+mod sample_game;
+mod sample_puzzle;
+mod sample_text;
+mod told;
+
+use std::fmt::Write as _;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+pub use args::PageArgs;
+pub use gather::{Gathered, PageOptions, gather};
+
+use self::escape::{cut, escaped, script_json};
+use crate::check::Outcome;
+use crate::cli::grouped;
+
+/// The most bytes of a page.
+pub const MOST_BYTES: usize = 2_000_000;
+/// What is kept free of them.
+const SPARE: usize = 10_000;
+/// The least that the sample has, also where the numbers need much.
+const SAMPLE_BYTES: usize = 500_000;
+/// The most of each part beside it.
+const PART_BYTES: usize = 400_000;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = concat!(include_str!("draw.js"), "\n", include_str!("page.js"));
+
+/// The page.
+pub fn write(gathered: &mut Gathered, findings: Option<&[Outcome]>) -> String {
+    let mut numbers = String::new();
+    numbers::cards(&mut numbers, &gathered.answer.sections(gathered.by.as_deref()));
+    gathered.extra.write(&mut numbers);
+    let mut told = String::new();
+    if let Some(findings) = findings {
+        told::findings(&mut told, findings, PART_BYTES);
+    }
+    told::provenance(&mut told, gathered, PART_BYTES);
+    let head = head(gathered, findings.is_some());
+    let fixed = head.len() + numbers.len() + told.len() + STYLE.len() + SCRIPT.len() + SPARE;
+    let room = MOST_BYTES.saturating_sub(fixed).max(SAMPLE_BYTES);
+    let records = sample::to_json(&gathered.sample, room);
+    let mut out = head;
+    sample_part(&mut out, gathered, records.len());
+    let _ = write!(
+        out,
+        "<section id=\"numbers\" aria-labelledby=\"numbers-head\">\
+         <h2 id=\"numbers-head\">Numbers</h2><div class=\"cards\">{numbers}</div></section>\n{told}\
+         </main>\n<script type=\"application/json\" id=\"data\">{}</script>\n\
+         <script>{SCRIPT}</script>\n</body>\n</html>\n",
+        script_json(&Value::Array(records))
+    );
+    out
+}
+
+/// What a policy of the page calls the content of an element of ours.
+fn hash(content: &str) -> String {
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
+}
+
+/// Everything before the sample. The page may run its own script and style and load nothing at all.
+fn head(gathered: &Gathered, is_checked: bool) -> String {
+    let (inputs, kind) = gathered.answer.title();
+    let (style, script) = (hash(STYLE), hash(SCRIPT));
+    let inputs = cut(&inputs, 200);
+    let what = match kind {
+        "" => "records".to_string(),
+        kind => format!("{} records", escaped(kind)),
+    };
+    let count = grouped(gathered.answer.all.records);
+    let findings = if is_checked { "<a href=\"#findings\">Findings</a>" } else { "" };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src {style}; script-src {script}; img-src data:; base-uri 'none'; \
+         form-action 'none'\">\n\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{inputs} · {what}</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n\
+         <header><h1>{inputs}</h1><p class=\"soft\">{count} {what}</p>\
+         <nav aria-label=\"Parts of the page\"><a href=\"#sample\">Sample</a>\
+         <a href=\"#numbers\">Numbers</a>{findings}<a href=\"#provenance\">Provenance</a></nav>\
+         </header>\n<main>\n"
+    )
+}
+
+fn sample_part(out: &mut String, gathered: &Gathered, shown: usize) {
+    out.push_str(
+        "<section id=\"sample\" aria-labelledby=\"sample-head\"><h2 id=\"sample-head\">Sample</h2>",
+    );
+    let left = gathered.sample.len() - shown;
+    let mut told = match shown as u64 == gathered.answer.all.records {
+        true => "All records.".to_string(),
+        false => format!("{} of the records: {}.", grouped(shown as u64), gathered.how),
+    };
+    if left > 0 {
+        told += &format!(" {} more do not fit the page.", grouped(left as u64));
+    }
+    let _ = write!(out, "<p class=\"soft\">{}</p>", escaped(&told));
+    if shown > 0 {
+        out.push_str(
+            "<noscript><p>Stepping through the sample needs JavaScript; nothing is loaded from \
+             elsewhere.</p></noscript><div class=\"tools\">\
+             <button type=\"button\" id=\"previous\">← Previous</button>\
+             <button type=\"button\" id=\"next\">Next →</button>\
+             <select id=\"which\" aria-label=\"Record\"></select>\
+             <input type=\"search\" id=\"search\" placeholder=\"Search in the sample\" \
+             aria-label=\"Search in the sample\"></div>\
+             <p id=\"status\" role=\"status\"></p><div id=\"record\"></div>\
+             <details><summary>Keys</summary><p>← and → step, Home and End go to the first and the \
+             last record, / searches, Enter goes to the next record found; t shows the borders of \
+             tokens; , and . step through a game, p plays it.</p></details>",
+        );
+    }
+    out.push_str("</section>\n");
+}

@@ -1,0 +1,177 @@
+//! Plots as SVG in the page. Bars are placed in percent of the width, and their labels are text
+//! beside the picture: so all of it can be read on a narrow screen.
+
+use std::fmt::Write as _;
+
+use super::escape::{cut, escaped};
+use crate::cli::grouped;
+use crate::stat::{Distribution, QUANTILES, quantiles};
+
+/// Bars of a histogram.
+const BARS: u64 = 40;
+/// Characters of a name, and rows of a table.
+const NAME: usize = 60;
+const ROWS: usize = 40;
+
+/// One bar over a range: `(first, last, count)`.
+type Bar = (u64, u64, u64);
+
+fn range(first: u64, last: u64) -> String {
+    match first == last {
+        true => grouped(first),
+        false => format!("{} – {}", grouped(first), grouped(last)),
+    }
+}
+
+/// A share in percent, as bars and text have it.
+fn percent(count: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { count as f64 / all as f64 * 100.0 }
+}
+
+/// A distribution: its bars, its quantiles, and the same numbers as a table.
+pub fn distribution(out: &mut String, head: &str, of: &Distribution) {
+    let bars = of.histogram(BARS);
+    let told: Vec<String> = QUANTILES
+        .iter()
+        .zip(quantiles(of))
+        .map(|(name, value)| format!("{name} {value}"))
+        .collect();
+    let head = escaped(head);
+    let _ = write!(
+        out,
+        "<figure class=\"plot\"><figcaption>{head}</figcaption>\
+         <svg role=\"img\" class=\"bars\" aria-label=\"{head}: {}\"><title>{head}</title>",
+        told.join(", ")
+    );
+    let most = bars.iter().map(|bar| bar.2).max().unwrap_or(0);
+    let width = 100.0 / bars.len().max(1) as f64;
+    for (place, (first, last, count)) in bars.iter().enumerate().filter(|(_, bar)| bar.2 > 0) {
+        // Something is always seen.
+        let height = percent(*count, most).max(1.0);
+        let _ = write!(
+            out,
+            "<rect x=\"{:.3}%\" y=\"{:.2}%\" width=\"{:.3}%\" height=\"{height:.2}%\">\
+             <title>{}: {}</title></rect>",
+            place as f64 * width,
+            100.0 - height,
+            width * 0.9,
+            range(*first, *last),
+            grouped(*count)
+        );
+    }
+    out.push_str("</svg>");
+    if let (Some(first), Some(last)) = (bars.first(), bars.last()) {
+        let (low, high) = (grouped(first.0), grouped(last.1));
+        let _ = write!(out, "<div class=\"axis\"><span>{low}</span><span>{high}</span></div>");
+    }
+    out.push_str("<dl class=\"facts\">");
+    for (name, value) in QUANTILES.iter().zip(quantiles(of)) {
+        let _ = write!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>");
+    }
+    out.push_str("</dl>");
+    bars_as_table(out, &bars);
+    out.push_str("</figure>");
+}
+
+fn bars_as_table(out: &mut String, bars: &[Bar]) {
+    out.push_str("<details><summary>The bars as a table</summary><table>");
+    for (first, last, count) in bars.iter().filter(|bar| bar.2 > 0) {
+        let _ = write!(
+            out,
+            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
+            range(*first, *last),
+            grouped(*count)
+        );
+    }
+    out.push_str("</table></details>");
+}
+
+/// Names with their share of all, the first rows of them.
+pub fn shares(out: &mut String, head: &str, shares: &[(String, u64)]) {
+    let all = shares.iter().map(|(_, count)| count).sum();
+    let head = escaped(head);
+    let _ = write!(out, "<section class=\"card\"><h3>{head}</h3>");
+    let _ = write!(out, "<table class=\"shares\" aria-label=\"{head}\">");
+    shares.iter().take(ROWS).for_each(|(name, count)| share(out, name, *count, all));
+    out.push_str("</table>");
+    if shares.len() > ROWS {
+        let _ = write!(out, "<p>… and {} more</p>", grouped((shares.len() - ROWS) as u64));
+    }
+    out.push_str("</section>");
+}
+
+/// One number of so many: a row of a table with a bar.
+pub fn share(out: &mut String, name: &str, count: u64, all: u64) {
+    let percent = percent(count, all);
+    // Something is always seen of what there is.
+    let width = if count > 0 { percent.max(0.5) } else { 0.0 };
+    let _ = write!(
+        out,
+        "<tr><th scope=\"row\">{}</th><td>{}</td><td>{percent:.2} %</td><td class=\"share\">\
+         <svg aria-hidden=\"true\"><rect width=\"{:.2}%\" height=\"100%\"/></svg></td></tr>",
+        cut(name, NAME),
+        grouped(count),
+        width.min(100.0)
+    );
+}
+
+/// A point of a line: how far along, the mean there, and the range around it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    pub x: u64,
+    pub mean: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+/// Lines through the points that are no further apart than `width`, with the ranges around them.
+pub fn line(out: &mut String, head: &str, unit: &str, width: u64, points: &[Point]) {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return };
+    let low = points.iter().map(|point| point.min).fold(f64::INFINITY, f64::min);
+    let high = points.iter().map(|point| point.max).fold(f64::NEG_INFINITY, f64::max);
+    let x = |point: &Point| (point.x - first.x) as f64 / (last.x - first.x).max(1) as f64 * 100.0;
+    let y = |value: f64| match high > low {
+        true => (high - value) / (high - low) * 100.0,
+        false => 50.0,
+    };
+    let place = |point: &Point, value: f64| format!("{:.2},{:.2} ", x(point), y(value));
+    let (mut bands, mut path) = (String::new(), String::new());
+    for run in points.chunk_by(|a, b| b.x - a.x <= width) {
+        let upper = run.iter().map(|point| place(point, point.max));
+        let lower = run.iter().rev().map(|point| place(point, point.min));
+        let band: String = upper.chain(lower).collect();
+        let _ = write!(bands, "<polygon points=\"{}\"/>", band.trim_end());
+        let mean: String = run.iter().map(|point| place(point, point.mean)).collect();
+        // A line of no length: a point by itself is seen too.
+        let _ = write!(path, "M{}h0", mean.trim_end().replacen(' ', "L", 1));
+    }
+    let head = cut(head, NAME);
+    let (low, high) = (short(low), short(high));
+    let (start, end) = (grouped(first.x), grouped(last.x));
+    let _ = write!(
+        out,
+        "<figure class=\"plot\"><figcaption>{head}</figcaption>\
+         <div class=\"axis\"><span>{high}</span></div>\
+         <svg role=\"img\" class=\"line\" viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" \
+         aria-label=\"{head}: from {low} to {high} over {unit} {start} to {end}\">\
+         <title>{head}</title>{bands}<path d=\"{path}\"/></svg>\
+         <div class=\"axis\"><span>{low}</span></div>\
+         <div class=\"axis\"><span>{unit} {start}</span><span>{end}</span></div>\
+         <p>The line is the mean of {}, the area from the least to the greatest.</p></figure>",
+        match width {
+            1 => format!("each {unit}"),
+            _ => format!("{width} {unit}s"),
+        }
+    );
+}
+
+/// A number of an axis.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".to_string(),
+        size if size >= 1e6 => format!("{value:.3e}"),
+        size if size >= 100.0 => format!("{value:.0}"),
+        size if size >= 0.01 => format!("{value:.3}"),
+        _ => format!("{value:.2e}"),
+    }
+}

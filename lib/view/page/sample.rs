@@ -1,0 +1,126 @@
+//! The records that a page steps through, as JSON for its script. Each has `kind`, `title`, `facts`
+//! (names with values) and `notes` (what is wrong with it), and what its kind has:
+//!
+//! | kind | members |
+//! |---|---|
+//! | `conversation` | `messages`: `{title, counts, pieces}`, see `sample_text.rs` |
+//! | `game` | columns with a value for each step, see `sample_game.rs` |
+//! | `puzzle` | `sides`: grids of cells, or lines of them, see `sample_puzzle.rs` |
+//! | `fields` | `fields`: `{name, text}` |
+//!
+//! What does not fit the room is cut, and `left` says what.
+
+use serde_json::{Value, json};
+
+use super::escape::{script_json, visible};
+use super::room;
+use super::{sample_game, sample_puzzle, sample_text};
+use crate::cli::grouped;
+use crate::view::{Shown, ShownFields};
+
+/// Characters of a title, a name or a value beside the texts.
+const SHORT: usize = 200;
+
+/// A record, and its place in the data.
+#[derive(Debug)]
+pub struct Sampled {
+    pub place: String,
+    pub shown: Shown,
+}
+
+/// The most bytes of one record, even if it is the only one.
+const MOST: usize = 400_000;
+/// How often a record is cut again, if its text needs more bytes in JSON than was thought.
+const CUTS: usize = 6;
+
+/// The sample in at most `bytes` of JSON: the large records are cut to the same size. What cannot be
+/// cut any further is left out.
+pub fn to_json(sample: &[Sampled], bytes: usize) -> Vec<Value> {
+    let sizes: Vec<usize> = sample.iter().map(|record| size(&json_of(record, MOST))).collect();
+    let limit = room::limit(&sizes, bytes).min(MOST);
+    let mut left = bytes;
+    let fits = |value: &Value| {
+        let size = size(value);
+        let fits = size <= left;
+        left = left.saturating_sub(size);
+        fits
+    };
+    sample.iter().map(|record| json_in(record, limit)).take_while(fits).collect()
+}
+
+/// Its bytes on the page, with the comma after it.
+fn size(value: &Value) -> usize {
+    script_json(value).len() + 1
+}
+
+/// A record in about so many bytes.
+fn json_in(record: &Sampled, limit: usize) -> Value {
+    let mut bytes = limit;
+    let mut json = json_of(record, bytes);
+    for _ in 0..CUTS {
+        let size = size(&json);
+        if size <= limit {
+            break;
+        }
+        bytes = bytes / 2 * limit / size + bytes / 4;
+        json = json_of(record, bytes);
+    }
+    json
+}
+
+fn json_of(Sampled { place, shown }: &Sampled, bytes: usize) -> Value {
+    let (title, facts, notes, mut members) = match shown {
+        Shown::Conversation(of) => sample_text::parts(of, bytes),
+        Shown::Game(of) => sample_game::parts(of, bytes),
+        Shown::Puzzle(of) => sample_puzzle::parts(of, bytes),
+        Shown::Fields(of) => fields(of, bytes),
+    };
+    let title = title.map_or(place.clone(), |title| format!("{title} · {place}"));
+    let facts: Vec<[String; 2]> =
+        facts.into_iter().map(|(name, value)| [short(name), short(&value)]).collect();
+    let notes: Vec<String> = notes.iter().take(20).map(|note| short(note)).collect();
+    members["title"] = json!(short(&title));
+    members["facts"] = json!(facts);
+    members["notes"] = json!(notes);
+    members
+}
+
+/// Title, facts, notes, and the members of a kind.
+pub type Parts = (Option<String>, Vec<(&'static str, String)>, Vec<String>, Value);
+
+/// A text without what cannot be seen, cut.
+pub fn short(text: &str) -> String {
+    match text.char_indices().nth(SHORT) {
+        Some((end, _)) => visible(&text[..end]) + "…",
+        None => visible(text),
+    }
+}
+
+/// The beginning of a text, and how much is left out, in words.
+pub fn beginning(text: &str, bytes: usize) -> (&str, Option<String>) {
+    let mut ends = (0..=bytes.min(text.len())).rev();
+    let end = ends.find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let rest = &text[end..];
+    let left = (!rest.is_empty()).then(|| {
+        format!("{} more characters are not on this page", grouped(rest.chars().count() as u64))
+    });
+    (&text[..end], left)
+}
+
+fn fields(of: &ShownFields, bytes: usize) -> Parts {
+    let sizes: Vec<usize> =
+        of.fields.iter().map(|field| field.value.as_ref().map_or(0, String::len)).collect();
+    let limit = room::limit(&sizes, bytes);
+    let field = |field: &crate::view::ShownField| {
+        let (text, left) = match &field.value {
+            Some(text) => {
+                let (text, left) = beginning(text, limit);
+                (Some(visible(text)), left)
+            }
+            None => (None, None),
+        };
+        json!({"name": short(&field.name), "text": text, "left": left})
+    };
+    let fields: Vec<Value> = of.fields.iter().take(1000).map(field).collect();
+    (None, Vec::new(), Vec::new(), json!({"kind": "fields", "fields": fields}))
+}

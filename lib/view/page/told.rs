@@ -1,0 +1,142 @@
+//! What ds-check found, and where the records come from, as parts of the page.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::escape::{cut, escaped};
+use super::gather::Gathered;
+use crate::check::{FindingGroup, Outcome};
+use crate::cli::grouped;
+use crate::error::{Severity, shown};
+
+/// Characters of a message and of a value; rows of a table.
+const MESSAGE: usize = 300;
+const ROWS: usize = 100;
+
+/// The findings, as many as fit so many bytes.
+pub fn findings(out: &mut String, outcomes: &[Outcome], bytes: usize) {
+    out.push_str(
+        "<section id=\"findings\" aria-labelledby=\"findings-head\">\
+         <h2 id=\"findings-head\">Findings of ds-check</h2>",
+    );
+    let end = out.len() + bytes;
+    for outcome in outcomes {
+        let (unit, records) = outcome.records;
+        let verdict = if outcome.groups.is_empty() { ": nothing found" } else { "" };
+        let _ = write!(
+            out,
+            "<p><strong>{}</strong> ({}, {} {unit}){verdict}</p>",
+            cut(&shown(&outcome.path), MESSAGE),
+            escaped(&outcome.what),
+            grouped(records)
+        );
+        for (place, group) in outcome.groups.iter().enumerate() {
+            if out.len() > end {
+                let more = outcome.groups.len() - place;
+                let _ = write!(out, "<p class=\"cut\">… and {more} more checks</p>");
+                break;
+            }
+            finding_group(out, group);
+        }
+    }
+    out.push_str("</section>\n");
+}
+
+fn finding_group(out: &mut String, group: &FindingGroup) {
+    let class = match group.severity {
+        Severity::Error => "bad",
+        Severity::Warning => "warn",
+    };
+    let _ = write!(
+        out,
+        "<h3><span class=\"{class}\">{}</span> {} × {}</h3><p>{}</p><ul class=\"found\">",
+        group.severity.name(),
+        escaped(&group.check.id),
+        grouped(group.count),
+        escaped(group.check.meaning)
+    );
+    for finding in &group.first {
+        let mut place = shown(&finding.file);
+        if let Some((unit, number)) = finding.record {
+            place += &format!(", {unit} {number}");
+        }
+        if let Some(id) = &finding.id {
+            place += &format!(" ({id})");
+        }
+        let (place, message) = (cut(&place, MESSAGE), cut(&finding.message, MESSAGE));
+        let _ = write!(out, "<li>{place}: {message}</li>");
+    }
+    let more = group.count - group.first.len() as u64;
+    if more > 0 {
+        let _ = write!(out, "<li>… and {} more</li>", grouped(more));
+    }
+    out.push_str("</ul>");
+    if let Some(hint) = group.check.hint {
+        let _ = write!(out, "<p>Hint: {}</p>", escaped(hint));
+    }
+}
+
+/// The filters that the records came through, what the dataset states, and its manifests.
+pub fn provenance(out: &mut String, gathered: &Gathered, bytes: usize) {
+    out.push_str(
+        "<section id=\"provenance\" aria-labelledby=\"provenance-head\">\
+         <h2 id=\"provenance-head\">Provenance</h2>",
+    );
+    let header = &gathered.header;
+    let is_unknown = header.provenance.is_empty()
+        && header.parameters.is_empty()
+        && gathered.manifests.is_empty();
+    if is_unknown {
+        out.push_str("<p>The dataset does not say where it comes from.</p>");
+    }
+    let chain = header.provenance.iter().map(|entry| {
+        let text = |name: &str| entry[name].as_str().unwrap_or_default();
+        let words = entry["arguments"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        (format!("{} {}", text("name"), text("version")), words.join(" "))
+    });
+    table(out, "Filters, the first first", chain);
+    let mut stated = Vec::new();
+    header.parameters.iter().for_each(|(name, value)| flatten(&mut stated, name, value, 1));
+    table(out, "What the dataset states", stated.into_iter());
+    let end = out.len() + bytes;
+    for (path, manifest) in &gathered.manifests {
+        if out.len() < end {
+            let mut rows = Vec::new();
+            let members = manifest.as_object().into_iter().flatten();
+            members.for_each(|(name, value)| flatten(&mut rows, name, value, 2));
+            table(out, path, rows.into_iter());
+        }
+    }
+    out.push_str("</section>\n");
+}
+
+/// The members of objects to a depth, each a row; lists as their JSON.
+fn flatten(rows: &mut Vec<(String, String)>, name: &str, value: &Value, depth: usize) {
+    match value {
+        Value::Object(members) if depth > 0 && !members.is_empty() => {
+            for (member, value) in members {
+                flatten(rows, &format!("{name}.{member}"), value, depth - 1);
+            }
+        }
+        Value::String(text) => rows.push((name.to_string(), text.clone())),
+        other => rows.push((name.to_string(), other.to_string())),
+    }
+}
+
+fn table(out: &mut String, head: &str, rows: impl Iterator<Item = (String, String)>) {
+    let rows: Vec<(String, String)> = rows.collect();
+    if rows.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<h3>{}</h3><table class=\"told\">", cut(head, MESSAGE));
+    for (name, value) in rows.iter().take(ROWS) {
+        let (name, value) = (cut(name, MESSAGE), cut(value, MESSAGE));
+        let _ = write!(out, "<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>");
+    }
+    out.push_str("</table>");
+    if rows.len() > ROWS {
+        let _ = write!(out, "<p>… and {} more</p>", grouped((rows.len() - ROWS) as u64));
+    }
+}

@@ -1,0 +1,67 @@
+//! Characters that a terminal, or a reader, would take for something else than text.
+
+use std::borrow::Cow;
+
+/// A character as it may be written out: control characters as their pictures (`␛`), what changes
+/// the direction of text or cannot be seen by its number (`<U+202E>`). Line feeds and tabs are not
+/// treated apart: who lays out text has taken them out before.
+pub fn visible(character: char) -> Cow<'static, str> {
+    match character {
+        '\0'..='\x1f' => {
+            let picture = char::from_u32(0x2400 + character as u32);
+            picture.unwrap_or(char::REPLACEMENT_CHARACTER).to_string().into()
+        }
+        '\x7f' => "␡".into(),
+        _ if is_unseen(character) => format!("<U+{:04X}>", character as u32).into(),
+        _ => {
+            let mut buffer = [0; 4];
+            character.encode_utf8(&mut buffer).to_string().into()
+        }
+    }
+}
+
+/// C1 controls, line and paragraph separators, controls of direction, and what has no glyph. (Zero
+/// width joiners stay: scripts and emoji need them.)
+pub fn is_unseen(character: char) -> bool {
+    matches!(
+        character,
+        '\u{80}'..='\u{9f}'
+            | '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'
+            | '\u{200e}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{fffe}'..='\u{ffff}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_a_terminal_obeys_is_left() {
+        assert_eq!(visible('\x1b'), "␛");
+        assert_eq!(visible('\x7f'), "␡");
+        assert_eq!(visible('\u{9b}'), "<U+009B>");
+        assert_eq!(visible('\u{202e}'), "<U+202E>");
+        assert_eq!(visible('\u{e0041}'), "<U+E0041>");
+        for same in ['a', 'ß', '漢', '\u{301}', '\u{200d}', '😀', '\u{fe0f}', '\u{fffd}'] {
+            assert_eq!(visible(same), same.to_string());
+        }
+        for character in '\0'..=char::MAX {
+            assert!(!visible(character).contains(char::is_control), "{character:?}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! A token sequence as a conversation: text in pieces, with what its masks say of each.
+
+use std::ops::Range;
+
+use super::conversation::{
+    Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
+};
+use super::fit::MaskFit;
+use crate::harmony::{Alignment, Spans};
+use crate::record::tokens::{Segment, Tokens};
+use crate::tokenizer::{
+    CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, START, is_produced, special_name,
+    token_bytes,
+};
+
+/// A message's place and what its header says.
+struct Place {
+    role: Option<String>,
+    channel: Option<String>,
+    tokens: Range<usize>,
+}
+
+/// A record, whatever its tokens, masks and segments are.
+pub fn of_tokens(
+    rows: &Tokens<'_>,
+    row: usize,
+    alignment: Alignment,
+    spans: &Spans,
+) -> ShownConversation {
+    let tokens = rows.tokens(row);
+    let mut shown = ShownConversation {
+        id: rows.id(row).map(str::to_string),
+        tokens: Some(tokens.len()),
+        ..ShownConversation::default()
+    };
+    let stated = rows.segments(row).map(|segments| stated(segments.collect(), tokens.len()));
+    let is_invalid = matches!(stated, Some(None));
+    if is_invalid {
+        shown.notes.push("its segments are not messages one after another".to_string());
+    }
+    let places = stated.flatten().filter(|places| !places.is_empty() || tokens.is_empty());
+    let places = places.unwrap_or_else(|| found(tokens));
+    let masks = rows.loss_mask(row).zip(rows.span_id(row));
+    let trained = masks.map(|masks| by_token(masks, alignment, tokens.len()));
+    let expected = expected(&places, spans, tokens.len());
+    let has_messages = places.iter().any(|place| place.role.is_some());
+    // Without messages nothing can be said of masks.
+    let expected = match &trained {
+        Some(trained) if !has_messages => trained,
+        _ => &expected,
+    };
+    if let Some(trained) = &trained {
+        let fit = if has_messages { MaskFit::of(trained, expected) } else { MaskFit::Unknown };
+        shown.fit = Some(fit);
+    }
+    let sequence = Sequence { tokens, trained: trained.as_deref(), expected };
+    let end = places.iter().rfind(|place| place.role.is_some()).map(|last| last.tokens.end);
+    for place in &places {
+        let message = sequence.message(place, end);
+        for (trained, count) in &message.counts.0 {
+            shown.counts.add(*trained, *count);
+        }
+        shown.messages.push(message);
+    }
+    shown
+}
+
+/// The segments of a record and what is between them; `None` if they do not follow one another.
+fn stated(segments: Vec<Segment<'_>>, length: usize) -> Option<Vec<Place>> {
+    let (mut places, mut end) = (Vec::new(), 0);
+    for segment in segments {
+        let from = usize::try_from(segment.start).ok().filter(|from| *from >= end)?;
+        let to = usize::try_from(segment.end).ok().filter(|to| (from..=length).contains(to))?;
+        if end < from {
+            places.push(Place { role: None, channel: None, tokens: end..from });
+        }
+        let (role, channel) = (Some(segment.role.to_string()), segment.channel.map(str::to_string));
+        places.push(Place { role, channel, tokens: from..to });
+        end = to;
+    }
+    if end < length {
+        places.push(Place { role: None, channel: None, tokens: end..length });
+    }
+    Some(places)
+}
+
+/// The messages among tokens of any kind: each from `<|start|>` to its end.
+fn found(tokens: &[i32]) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    let mut at = 0;
+    while at < tokens.len() {
+        let rest = &tokens[at + 1..];
+        let is_message = tokens[at] == START;
+        let ends = |id: &i32| is_message && [END, RETURN, CALL].contains(id);
+        let next = rest.iter().position(|id| [START, EOD].contains(id)).unwrap_or(rest.len());
+        let end = rest[..next].iter().position(ends).map_or(next, |end| end + 1);
+        let range = at..at + 1 + end;
+        let role = is_message.then(|| text_of(tokens, at + 1));
+        let channel = tokens[range.clone()].iter().position(|id| *id == CHANNEL);
+        let channel = channel.filter(|_| is_message).map(|place| text_of(tokens, at + place + 1));
+        at = range.end;
+        places.push(Place { role, channel, tokens: range });
+    }
+    places
+}
+
+/// The first word of the text that begins at a token, up to the next control token.
+fn text_of(tokens: &[i32], start: usize) -> String {
+    let is_header = |id: &&i32| ![CHANNEL, CONSTRAIN, MESSAGE].contains(*id);
+    let ids = tokens.iter().skip(start).take_while(is_header).take(64);
+    let bytes: Vec<u8> = ids.filter_map(|id| token_bytes(*id)).flatten().copied().collect();
+    let text = String::from_utf8_lossy(&bytes);
+    text.split_whitespace().next().unwrap_or_default().to_string()
+}
+
+/// What each token is trained on as.
+fn by_token((mask, span): (&[u8], &[u8]), alignment: Alignment, length: usize) -> Vec<Trained> {
+    let shift = usize::from(alignment == Alignment::Label);
+    let of = |token: usize| {
+        let position = token.checked_sub(shift)?;
+        Some(Trained::of(*mask.get(position)?, *span.get(position)?))
+    };
+    (0..length).map(|token| of(token).unwrap_or(Trained::Not)).collect()
+}
+
+/// What each token ought to be trained on as: what span-mask makes of the messages.
+fn expected(places: &[Place], spans: &Spans, length: usize) -> Vec<Trained> {
+    let mut expected = vec![Trained::Not; length];
+    for place in places {
+        let role = place.role.as_deref().filter(|role| *role == "assistant");
+        let channel = place.channel.as_deref().filter(|_| role.is_some());
+        let id = spans.channels().iter().find(|span| Some(span.channel.as_str()) == channel);
+        if let Some(id) = id.map(|span| span.id).filter(|id| *id > 0) {
+            expected[place.tokens.clone()].fill(Trained::As(id));
+        }
+    }
+    expected
+}
+
+struct Sequence<'a> {
+    tokens: &'a [i32],
+    trained: Option<&'a [Trained]>,
+    expected: &'a [Trained],
+}
+
+impl Sequence<'_> {
+    /// The message at a place; the last one ends at `end`.
+    fn message(&self, place: &Place, end: Option<usize>) -> ShownMessage {
+        let mut message = ShownMessage {
+            role: place.role.clone(),
+            channel: place.channel.clone(),
+            ..ShownMessage::default()
+        };
+        let mut pieces = Pieces::default();
+        for at in place.tokens.clone() {
+            let id = self.tokens[at];
+            let trained = self.trained.map_or(Trained::Unknown, |trained| trained[at]);
+            let kind = kind_of(id);
+            let expected = self.expected_unless(at);
+            pieces.add(id, Piece { kind, trained, expected, ..Piece::plain("") });
+            message.counts.add(trained, 1);
+        }
+        message.pieces = pieces.finish();
+        let next = place.tokens.end;
+        if let (Some(trained), Some(last)) = (self.trained, message.pieces.last_mut())
+            && place.role.is_some()
+        {
+            let border = if Some(next) == end { Border::Last } else { Border::Before };
+            let expected = self.expected_unless(next);
+            let next = trained.get(next).copied().unwrap_or(Trained::Not);
+            last.mark = Some(Mark { border, next, expected });
+        }
+        message
+    }
+
+    /// What a token ought to be trained on as, if it is not.
+    fn expected_unless(&self, at: usize) -> Option<Trained> {
+        let (found, expected) = (self.trained?.get(at)?, self.expected.get(at)?);
+        (found != expected).then_some(*expected)
+    }
+}
+
+fn kind_of(id: i32) -> PieceKind {
+    match id {
+        EOD => PieceKind::Eod,
+        _ if !is_produced(id) => PieceKind::Unknown,
+        _ if special_name(id).is_some() => PieceKind::Control,
+        _ => PieceKind::Text,
+    }
+}
+
+/// Collects tokens into pieces.
+#[derive(Default)]
+struct Pieces {
+    list: Vec<Piece>,
+    /// The bytes of a character that is not complete yet.
+    open: Vec<u8>,
+}
+
+impl Pieces {
+    /// Adds a token; `like` is a piece as it would begin with it.
+    fn add(&mut self, id: i32, like: Piece) {
+        let goes_on = self.list.last().is_some_and(|last| {
+            let same = (last.kind, last.trained, last.expected);
+            like.kind == PieceKind::Text && same == (like.kind, like.trained, like.expected)
+        });
+        if !goes_on {
+            self.close();
+            self.list.push(like);
+        }
+        match token_bytes(id) {
+            Some(bytes) => self.open.extend_from_slice(bytes),
+            None => self.open.extend_from_slice(format!("<|unknown {id}|>").as_bytes()),
+        }
+        let Some(piece) = self.list.last_mut() else { return };
+        // What is complete; a sequence that can never become a character is replaced.
+        loop {
+            match str::from_utf8(&self.open) {
+                Ok(text) => {
+                    piece.text += text;
+                    self.open.clear();
+                    break;
+                }
+                Err(error) => {
+                    let valid = error.valid_up_to();
+                    piece.text += str::from_utf8(&self.open[..valid]).unwrap_or_default();
+                    let Some(bad) = error.error_len() else {
+                        self.open.drain(..valid);
+                        break;
+                    };
+                    piece.text.push(char::REPLACEMENT_CHARACTER);
+                    self.open.drain(..valid + bad);
+                }
+            }
+        }
+        piece.tokens.push(TokenBorder { id, end: piece.text.len() });
+    }
+
+    /// Ends the last piece: a character that is not complete is replaced.
+    fn close(&mut self) {
+        let Some(piece) = self.list.last_mut() else { return };
+        if !std::mem::take(&mut self.open).is_empty() {
+            piece.text.push(char::REPLACEMENT_CHARACTER);
+            if let Some(last) = piece.tokens.last_mut() {
+                last.end = piece.text.len();
+            }
+        }
+    }
+
+    fn finish(mut self) -> Vec<Piece> {
+        self.close();
+        self.list
+    }
+}

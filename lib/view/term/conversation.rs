@@ -1,0 +1,227 @@
+//! A conversation in lines: messages under their roles, and before each line what it is trained on as.
+
+use super::Drawing;
+use super::line::{Line, Style, counted, facts};
+use super::text::{Row, piece_style, rows, style_of};
+use crate::tokenizer::token_bytes;
+use crate::view::{
+    MaskFit, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
+    TrainedCounts, visible,
+};
+
+/// Columns before a line of a message, with masks and without.
+const GUTTER: usize = 4;
+const INDENT: usize = 2;
+
+/// The most lines of a message on which nothing is trained, and of one that is trained on, from the
+/// most to the fewest: the first that fit the screen are taken.
+const LINES: [(usize, usize); 7] = [(4, 4), (2, 4), (1, 3), (0, 3), (0, 2), (0, 1), (0, 0)];
+
+pub fn lines(shown: &ShownConversation, number: &str, drawing: &Drawing) -> Vec<Line> {
+    let drawn = |(context, trained): (usize, usize)| {
+        lines_of(shown, number, drawing, (Some(context), Some(trained)))
+    };
+    let Some(height) = drawing.height else {
+        return lines_of(shown, number, drawing, (drawing.lines, drawing.lines));
+    };
+    let fitting = LINES.into_iter().map(drawn).find(|lines| lines.len() <= height);
+    let mut lines = fitting.unwrap_or_else(|| drawn(LINES[LINES.len() - 1]));
+    if lines.len() > height.max(8) {
+        let more = lines.len() - (height.max(8) - 1);
+        lines.truncate(height.max(8) - 1);
+        let text = format!("… {} (all of them: --lines 0)", counted(more as u64, "more line"));
+        lines.push(Line::new().add(Style::DIM, &text));
+    }
+    lines
+}
+
+/// `most`: of a message on which nothing is trained, and of one that is trained on.
+fn lines_of(
+    shown: &ShownConversation,
+    number: &str,
+    drawing: &Drawing,
+    most: (Option<usize>, Option<usize>),
+) -> Vec<Line> {
+    let has_masks = shown.has_masks();
+    let mut lines = vec![head(shown, number, has_masks)];
+    let wrong = shown.fit.and_then(MaskFit::message);
+    for note in shown.notes.iter().cloned().chain(wrong) {
+        lines.push(Line::new().add(Style::BAD, &format!("! {note}")));
+    }
+    for message in &shown.messages {
+        let is_end = message.pieces.iter().all(|piece| piece.kind == PieceKind::Eod);
+        if message.role.is_some() || !is_end {
+            lines.push(title(message, has_masks));
+        }
+        let is_context = |piece: &Piece| piece.trained == Trained::Not && piece.expected.is_none();
+        let most = if message.pieces.iter().all(is_context) { most.0 } else { most.1 };
+        let has_tokens = message.pieces.iter().any(|piece| !piece.tokens.is_empty());
+        lines.extend(match drawing.tokens && has_tokens {
+            true => token_lines(message, has_masks, most, drawing.width),
+            false => text_lines(message, has_masks, most, drawing.width),
+        });
+    }
+    lines
+}
+
+/// The id, and how much of the sequence is trained on.
+fn head(shown: &ShownConversation, number: &str, has_masks: bool) -> Line {
+    let kind = if shown.tokens.is_some() { "sequence" } else { "conversation" };
+    let id = shown.id.as_deref().unwrap_or(kind);
+    let size = shown.tokens.map(|tokens| counted(tokens as u64, "token")).unwrap_or_default();
+    let is_counted = has_masks && shown.tokens.is_some();
+    let counts = if is_counted { in_words(&shown.counts) } else { String::new() };
+    let size = facts(&[size, counts]);
+    let line = Line::new().add(Style::BOLD, &format!("{number}{id}"));
+    if size.is_empty() { line } else { line.add(Style::PLAIN, &format!("  {size}")) }
+}
+
+/// "300 reasoning, 100 final", without what is not trained on.
+fn in_words(counts: &TrainedCounts) -> String {
+    let trained = counts.0.iter().filter(|(trained, _)| *trained != Trained::Not);
+    let words: Vec<String> = trained
+        .map(|(trained, count)| {
+            format!("{} {}", crate::cli::grouped(*count as u64), trained.name())
+        })
+        .collect();
+    if words.is_empty() { "nothing trained on".to_string() } else { words.join(", ") }
+}
+
+fn title(message: &ShownMessage, has_masks: bool) -> Line {
+    let style = match (message.role.as_deref(), message.channel.as_deref()) {
+        (None, _) => Style::DIM,
+        (Some("assistant"), Some("analysis")) => Style::REASONING_TITLE,
+        (Some("assistant"), Some("final") | None) => Style::FINAL_TITLE,
+        (Some("user"), _) => Style::USER_TITLE,
+        _ => Style::OTHER_TITLE,
+    };
+    let line = Line::new().add(style, &message.title());
+    let all: usize = message.counts.0.iter().map(|(_, count)| count).sum();
+    let size = match (&message.counts.0[..], has_masks) {
+        ([], _) => return line,
+        (_, false) => counted(all as u64, "token"),
+        ([(Trained::Not, _)], _) => counted(all as u64, "token"),
+        ([(only, _)], _) => format!("{}, all {}", counted(all as u64, "token"), only.name()),
+        (_, true) => {
+            let of = |count: &(Trained, usize)| format!("{} {}", count.1, count.0.name());
+            let parts: Vec<String> = message.counts.0.iter().map(of).collect();
+            format!("{}: {}", counted(all as u64, "token"), parts.join(", "))
+        }
+    };
+    line.add(Style::DIM, &format!("  {size}"))
+}
+
+/// What stands before a line.
+fn gutter(trained: Trained, is_bad: bool, has_masks: bool) -> Line {
+    if !has_masks {
+        return Line::new().add(Style::PLAIN, "  ");
+    }
+    let style = if is_bad { Style::BAD } else { style_of(trained) };
+    let sign = if is_bad { '!' } else { ' ' };
+    Line::new().add(style, &format!("{sign}{}│ ", trained.letter()))
+}
+
+fn text_lines(
+    message: &ShownMessage,
+    has_masks: bool,
+    most: Option<usize>,
+    width: usize,
+) -> Vec<Line> {
+    let before = if has_masks { GUTTER } else { INDENT };
+    let rows = rows(message, width.saturating_sub(before), most);
+    let line = |row: Row| gutter(row.trained, row.is_bad, has_masks).join(row.line);
+    rows.into_iter().map(line).collect()
+}
+
+/// A token, and its id below it.
+struct Column {
+    text: String,
+    id: String,
+    style: Style,
+    trained: Trained,
+    is_bad: bool,
+    width: usize,
+}
+
+/// Tokens between borders, with their ids in a second line.
+fn token_lines(
+    message: &ShownMessage,
+    has_masks: bool,
+    most: Option<usize>,
+    width: usize,
+) -> Vec<Line> {
+    let before = if has_masks { GUTTER } else { INDENT };
+    let width = width.saturating_sub(before).max(16);
+    let columns: Vec<Column> = message.pieces.iter().flat_map(columns).collect();
+    let lines_of = |runs: &[&[Column]]| -> Vec<Line> {
+        runs.iter().flat_map(|run| pair(run, has_masks)).collect()
+    };
+    let runs = runs(&columns, width);
+    let Some(most) = most.map(|most| most.max(1)).filter(|most| runs.len() > most + 2) else {
+        return lines_of(&runs);
+    };
+    // The first of them, those where masks are wrong, and the last.
+    let hidden = &runs[most..runs.len() - 1];
+    let is_wrong = |run: &&&[Column]| run.iter().any(|column| column.is_bad);
+    let wrong: Vec<&[Column]> = hidden.iter().filter(is_wrong).take(1).copied().collect();
+    let left_out: usize = hidden.iter().map(|run| run.len()).sum();
+    let left_out = left_out - wrong.iter().map(|run| run.len()).sum::<usize>();
+    let text = format!("… {} …", counted(left_out as u64, "token"));
+    let mut lines = lines_of(&runs[..most]);
+    lines.push(Line::new().pad(before).add(Style::DIM, &text));
+    lines.extend(lines_of(&wrong));
+    lines.extend(lines_of(&runs[runs.len() - 1..]));
+    lines
+}
+
+/// Tokens that stand in one line: as many as fit and are trained on in one way.
+fn runs(columns: &[Column], width: usize) -> Vec<&[Column]> {
+    let (mut runs, mut start, mut used) = (Vec::new(), 0, 0);
+    for (at, column) in columns.iter().enumerate() {
+        let is_same = columns
+            .get(start)
+            .is_none_or(|first| (first.trained, first.is_bad) == (column.trained, column.is_bad));
+        if at > start && (used + column.width + 1 > width || !is_same) {
+            runs.push(&columns[start..at]);
+            (start, used) = (at, 0);
+        }
+        used += column.width + 1;
+    }
+    runs.push(&columns[start..]);
+    runs
+}
+
+fn columns(piece: &Piece) -> impl Iterator<Item = Column> {
+    let mut start = 0;
+    piece.tokens.iter().enumerate().map(move |(at, &TokenBorder { id, end })| {
+        let known = token_bytes(id).and_then(|bytes| str::from_utf8(bytes).ok());
+        let mut text: String = match (known, token_bytes(id)) {
+            (Some(text), _) => text.chars().map(visible).collect(),
+            // A part of a character.
+            (None, Some(bytes)) => bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect(),
+            (None, None) => piece.text.get(start..end).unwrap_or_default().to_string(),
+        };
+        start = end;
+        if let Some(mark) = piece.mark.filter(|_| at + 1 == piece.tokens.len()) {
+            text += &format!("→{}", mark.next.letter());
+        }
+        let id = id.to_string();
+        let width = super::line::width_of(&text).max(id.len());
+        let (style, trained, is_bad) =
+            (piece_style(piece), piece.trained, piece.expected.is_some());
+        Column { text, id, style, trained, is_bad, width }
+    })
+}
+
+/// The two lines of some tokens.
+fn pair(columns: &[Column], has_masks: bool) -> Vec<Line> {
+    let Some(first) = columns.first() else { return Vec::new() };
+    let mut texts = gutter(first.trained, first.is_bad, has_masks);
+    let mut ids = Line::new().pad(texts.width());
+    for column in columns {
+        let end = texts.width() + column.width;
+        texts = texts.add(column.style, &column.text).pad(end).add(Style::DIM, "│");
+        ids = ids.add(Style::DIM, &column.id).pad(end + 1);
+    }
+    vec![texts, ids]
+}

@@ -1,0 +1,143 @@
+//! What all of it is, and how large.
+
+use std::path::{Path, PathBuf};
+
+use super::line::{Line, Style, counted, facts};
+use crate::cli::size;
+use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::harmony::Alignment;
+use crate::stream::Reader;
+use crate::view::Viewer;
+use crate::walk;
+
+/// What is known of the inputs.
+#[derive(Debug, Clone)]
+pub struct Head {
+    pub inputs: Vec<PathBuf>,
+    /// What they are, for people.
+    pub what: String,
+    pub records: Option<u64>,
+    /// In the singular, as records of the type are called.
+    pub record: &'static str,
+    pub bytes: Option<u64>,
+    pub encoding: String,
+    /// How the masks are aligned, if there are any; of the first record.
+    pub masks: Option<Alignment>,
+}
+
+impl Head {
+    /// Of a reader from which nothing was chosen yet; nothing is known of masks.
+    pub fn of(reader: &Reader, viewer: &Viewer, inputs: &[PathBuf]) -> Result<Head> {
+        let domain = reader.header().text("domain").map(|name| format!(" of {name}"));
+        let form = if reader.is_dataset() { Form::Dataset } else { Form::Records };
+        let (what, record) = match (viewer.kind(), form) {
+            (Some("tokens"), _) => {
+                let dataset = if form == Form::Dataset { "Megatron dataset: " } else { "" };
+                (format!("{dataset}token sequences"), "sequence")
+            }
+            (Some("conversation"), _) => ("conversations".to_string(), "conversation"),
+            (Some("decoded"), _) => ("decoded sequences".to_string(), "sequence"),
+            (Some("game"), Form::Dataset) => ("pool of games of 2048".to_string(), "game"),
+            (Some("game"), Form::Records) => ("games of 2048".to_string(), "game"),
+            (Some("puzzle"), Form::Dataset) => {
+                (format!("puzzle set{}", domain.unwrap_or_default()), "example")
+            }
+            (Some("puzzle"), Form::Records) => ("puzzles".to_string(), "example"),
+            _ => ("records".to_string(), "record"),
+        };
+        let mut bytes = Some(0u64);
+        for path in inputs {
+            bytes = bytes.zip(bytes_of(path)?).map(|(sum, more)| sum.saturating_add(more));
+        }
+        Ok(Head {
+            inputs: inputs.to_vec(),
+            what,
+            records: reader.total(),
+            record,
+            bytes: bytes.filter(|_| !inputs.is_empty()),
+            encoding: reader.encoding().to_string(),
+            masks: None,
+        })
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Dataset,
+    Records,
+}
+
+/// The bytes of a file, of all files below a directory, or of those with a prefix; `None` of a pipe.
+fn bytes_of(path: &Path) -> Result<Option<u64>> {
+    let Some(metadata) = files::metadata(path)? else {
+        return Ok(Some(sum_of(with_prefix(path)?)?));
+    };
+    if metadata.is_dir() {
+        let found = walk::files(path, |_| true).map(|found| found.map_err(Error::from));
+        return Ok(Some(sum_of(found.collect::<Result<Vec<_>>>()?)?));
+    }
+    Ok(metadata.is_file().then_some(metadata.len()))
+}
+
+/// The files beside a prefix whose names begin with it: `shard_00_tokens.bin`, `shard_00.bin`.
+fn with_prefix(prefix: &Path) -> Result<Vec<PathBuf>> {
+    let Some(name) = prefix.file_name() else { return Ok(Vec::new()) };
+    let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let mut found = Vec::new();
+    let failed = |e: std::io::Error| Error::io(parent, &e);
+    for entry in parent.read_dir().map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let own = path.file_name().unwrap_or_default().as_encoded_bytes();
+        let rest = own.strip_prefix(name.as_encoded_bytes());
+        if rest.is_some_and(|rest| rest.starts_with(b"_") || rest.starts_with(b".")) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
+
+fn sum_of(paths: Vec<PathBuf>) -> Result<u64> {
+    let mut sum = 0;
+    for path in paths {
+        sum += files::metadata(&path)?.map_or(0, |metadata| metadata.len());
+    }
+    Ok(sum)
+}
+
+/// The lines of it.
+pub fn head(head: &Head) -> Vec<Line> {
+    let inputs: Vec<String> = head.inputs.iter().map(|path| shown(path)).collect();
+    let inputs = if inputs.is_empty() { "stdin".to_string() } else { inputs.join(" ") };
+    let facts = facts(&[
+        match head.records {
+            Some(records) => counted(records, head.record),
+            None => format!("{}s as they come", head.record),
+        },
+        head.bytes.map(|bytes| size(bytes as f64)).unwrap_or_default(),
+        head.encoding.clone(),
+    ]);
+    let masks = match head.masks {
+        None => "",
+        Some(Alignment::Label) => " with label-aligned masks",
+        Some(Alignment::Token) => " with token-aligned masks",
+    };
+    let mut lines = vec![
+        Line::new().add(Style::BOLD, &inputs),
+        Line::new().add(Style::PLAIN, &format!("{}{masks}", head.what)),
+        Line::new().add(Style::PLAIN, &facts),
+    ];
+    if head.masks.is_some() {
+        lines.push(
+            Line::new()
+                .add(Style::PLAIN, "trained on as ")
+                .add(Style::REASONING, "R│ reasoning")
+                .add(Style::PLAIN, ", ")
+                .add(Style::FINAL, "F│ final")
+                .add(Style::PLAIN, ", ·│ not")
+                .add(Style::DIM, "; →R: so is the next token"),
+        );
+    }
+    lines
+}

@@ -1,0 +1,256 @@
+//! Text of messages in lines of a width. A line holds only tokens that are trained on in one way, so
+//! that the column before it says of every character what it is trained on as.
+
+use std::borrow::Cow;
+
+use super::line::{Line, Style, counted, shown};
+use crate::view::{Piece, PieceKind, ShownMessage, Trained};
+
+/// A line of a message.
+pub struct Row {
+    pub trained: Trained,
+    /// Whether the masks ought to say something else.
+    pub is_bad: bool,
+    pub line: Line,
+}
+
+/// A character, or a mark, as it is written out.
+struct Glyph {
+    text: Cow<'static, str>,
+    width: usize,
+    style: Style,
+    trained: Trained,
+    is_bad: bool,
+    kind: GlyphKind,
+}
+
+#[derive(PartialEq, Eq, Clone, Copy)]
+enum GlyphKind {
+    Ink,
+    Space,
+    LineFeed,
+    /// No character of the text.
+    Mark,
+}
+
+/// Spaces for a tab.
+const TAB: &str = "    ";
+
+/// The style of text that is trained on in a way.
+pub fn style_of(trained: Trained) -> Style {
+    match trained {
+        Trained::Unknown | Trained::Not => Style::PLAIN,
+        Trained::As(1) => Style::REASONING,
+        Trained::As(2) => Style::FINAL,
+        Trained::As(_) => Style::OTHER,
+        Trained::Odd { .. } => Style::BAD,
+    }
+}
+
+/// The style of a piece.
+pub fn piece_style(piece: &Piece) -> Style {
+    match (piece.kind, style_of(piece.trained)) {
+        (PieceKind::Unknown, _) => Style::BAD,
+        (PieceKind::Control | PieceKind::Eod, Style::PLAIN) => Style::DIM,
+        (_, style) => style,
+    }
+}
+
+fn glyphs(message: &ShownMessage) -> impl DoubleEndedIterator<Item = Glyph> {
+    message.pieces.iter().flat_map(|piece| {
+        let style = piece_style(piece);
+        let (trained, is_bad) = (piece.trained, piece.expected.is_some());
+        let glyph = move |character: char| {
+            let ((text, width), kind) = match character {
+                '\n' => (("".into(), 0), GlyphKind::LineFeed),
+                '\t' => ((TAB.into(), TAB.len()), GlyphKind::Space),
+                ' ' => ((" ".into(), 1), GlyphKind::Space),
+                other => (shown(other), GlyphKind::Ink),
+            };
+            Glyph { text, width, style, trained, is_bad, kind }
+        };
+        let mark = piece.mark.map(|mark| {
+            let style = if mark.expected.is_some() { Style::BAD } else { Style::BOLD };
+            let text = format!("→{}", mark.next.letter()).into();
+            Glyph { text, width: 2, style, trained, is_bad, kind: GlyphKind::Mark }
+        });
+        piece.text.chars().map(glyph).chain(mark)
+    })
+}
+
+/// The lines of a message, each no wider than `width`. Of more than `most` and a few the first are
+/// shown, and the end of the text after what is left out; if `most` is 0, in one line.
+pub fn rows(message: &ShownMessage, width: usize, most: Option<usize>) -> Vec<Row> {
+    let width = width.max(8);
+    let (whole, _) = layout(glyphs(message), width, most.map_or(usize::MAX, |most| most + 4));
+    let Some(most) = most.filter(|most| whole.len() > most + 1) else { return whole };
+    let all: usize = message.pieces.iter().map(|piece| piece.text.chars().count()).sum();
+    let room = width.saturating_sub(left_out(all).chars().count());
+    let (mut rows, taken) = match most {
+        0 => beginning(message, room / 2),
+        _ => layout(glyphs(message), width, most),
+    };
+    let used = if most == 0 { rows.iter().map(|row| row.line.width()).sum() } else { 0 };
+    let tail = ending(message, room.saturating_sub(used));
+    let mut shown = tail.iter().filter(|glyph| glyph.kind != GlyphKind::Mark).count();
+    let (tail, _) = layout(tail.into_iter(), width, usize::MAX);
+    // Where masks are wrong is shown in any case.
+    if !rows.iter().chain(&tail).any(|row| row.is_bad) {
+        let wrong = glyphs(message).skip_while(|glyph| !glyph.is_bad);
+        let (wrong, taken) = layout(wrong.take_while(|glyph| glyph.is_bad), width - 2, 1);
+        shown += taken;
+        let dots = Line::new().add(Style::DIM, "… ");
+        rows.extend(wrong.into_iter().map(|row| Row { line: dots.clone().join(row.line), ..row }));
+    }
+    let mut tail = tail.into_iter();
+    if let Some(first) = tail.next() {
+        let hidden = all.saturating_sub(taken + shown);
+        // To say so would take more than to show it.
+        if hidden < 24 && whole.len() < most + 4 {
+            return whole;
+        }
+        let text = left_out(hidden);
+        let last = rows.last_mut().filter(|row| most == 0 && !row.is_bad);
+        let line = last.as_ref().map(|row| row.line.clone()).unwrap_or_default();
+        let line = line.add(Style::DIM, &text).join(first.line);
+        match last {
+            Some(row) if (row.trained, row.is_bad) == (first.trained, first.is_bad) => {
+                row.line = line;
+            }
+            _ => rows.push(Row { line, ..first }),
+        }
+    }
+    rows.extend(tail);
+    rows
+}
+
+fn left_out(characters: usize) -> String {
+    format!("… {} …", counted(characters as u64, "character"))
+}
+
+/// The first line of a message in fewer columns, line feeds as spaces.
+fn beginning(message: &ShownMessage, width: usize) -> (Vec<Row>, usize) {
+    let mut glyphs = glyphs(message).peekable();
+    let first = glyphs.peek().map(|first| (first.trained, first.is_bad));
+    let mut columns = 0;
+    let fits = |glyph: &Glyph| {
+        columns += glyph.width.max(usize::from(glyph.kind == GlyphKind::LineFeed));
+        columns <= width && Some((glyph.trained, glyph.is_bad)) == first
+    };
+    let spaced = |glyph: Glyph| match glyph.kind {
+        GlyphKind::LineFeed => {
+            Glyph { text: " ".into(), width: 1, kind: GlyphKind::Space, ..glyph }
+        }
+        _ => glyph,
+    };
+    let found: Vec<Glyph> = glyphs.take_while(fits).map(spaced).collect();
+    let taken = found.len();
+    (row(found).into_iter().collect(), taken)
+}
+
+/// The last characters of a message that fit, of its last line.
+fn ending(message: &ShownMessage, width: usize) -> Vec<Glyph> {
+    let (mut tail, mut columns) = (Vec::new(), 0);
+    for glyph in glyphs(message).rev() {
+        columns += glyph.width;
+        if columns > width || (glyph.kind == GlyphKind::LineFeed && !tail.is_empty()) {
+            break;
+        }
+        tail.push(glyph);
+    }
+    tail.reverse();
+    tail
+}
+
+/// At most so many lines, and how many characters are in them.
+fn layout(glyphs: impl Iterator<Item = Glyph>, width: usize, most: usize) -> (Vec<Row>, usize) {
+    let mut rows: Vec<Row> = Vec::new();
+    // The line that is being filled, and after which glyph it may be broken.
+    let (mut open, mut columns, mut space) = (Vec::<Glyph>::new(), 0, 0);
+    let mut taken = 0;
+    let mut close = |open: &mut Vec<Glyph>, count: usize| {
+        let rest = open.split_off(count);
+        let line = std::mem::replace(open, rest);
+        taken += line.iter().filter(|glyph| glyph.kind != GlyphKind::Mark).count();
+        rows.extend(row(line));
+        rows.len() < most
+    };
+    for glyph in glyphs {
+        let before = open.last().map(|last| (last.trained, last.is_bad));
+        if before.is_some_and(|before| before != (glyph.trained, glyph.is_bad)) {
+            let count = open.len();
+            (columns, space) = (0, 0);
+            if !close(&mut open, count) {
+                return (rows, taken);
+            }
+        }
+        if columns + glyph.width > width && !open.is_empty() {
+            // After a space, unless that would leave much of the line empty.
+            let count = if space > open.len() / 2 { space } else { open.len() };
+            let goes_on = close(&mut open, count);
+            columns = open.iter().map(|glyph| glyph.width).sum();
+            space = 0;
+            if !goes_on {
+                return (rows, taken);
+            }
+        }
+        columns += glyph.width;
+        let kind = glyph.kind;
+        open.push(glyph);
+        match kind {
+            GlyphKind::Space => space = open.len(),
+            GlyphKind::LineFeed => {
+                let count = open.len();
+                (columns, space) = (0, 0);
+                if !close(&mut open, count) {
+                    return (rows, taken);
+                }
+            }
+            _ => {}
+        }
+    }
+    let count = open.len();
+    if count > 0 {
+        close(&mut open, count);
+    }
+    (rows, taken)
+}
+
+fn row(glyphs: Vec<Glyph>) -> Option<Row> {
+    let (trained, is_bad) = glyphs.first().map(|first| (first.trained, first.is_bad))?;
+    let mut line = Line::new();
+    glyphs.iter().for_each(|glyph| line.push(glyph.style, &glyph.text, glyph.width));
+    Some(Row { trained, is_bad, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> ShownMessage {
+        ShownMessage { pieces: vec![Piece::plain(text)], ..ShownMessage::default() }
+    }
+
+    fn lines(rows: &[Row]) -> Vec<String> {
+        rows.iter().map(|row| row.line.finish(80, false)).collect()
+    }
+
+    #[test]
+    fn words_are_kept_and_long_ones_cut() {
+        let text = "one two three\n\nabcdefghijklmn 漢字漢字漢字";
+        let expected = ["one two", "three", "", "abcdefghij", "klmn", "漢字漢字漢", "字"];
+        assert_eq!(lines(&rows(&message(text), 10, None)), expected);
+        let hostile = message("a\x1b[2Jb\tc\u{202e}");
+        assert_eq!(lines(&rows(&hostile, 20, None)), ["a␛[2Jb    c<U+202E>"]);
+    }
+
+    #[test]
+    fn a_long_text_shows_its_beginning_and_its_end() {
+        let text: String = (0..100).map(|n| format!("line {n}\n")).collect();
+        let shown = |most| lines(&rows(&message(&text), 60, Some(most)));
+        assert_eq!(shown(2), ["line 0", "line 1", "… 768 characters …line 99"]);
+        assert_eq!(shown(0), ["line 0 line 1 line 2 … 761 characters …line 99"]);
+        // What fits in a line more is shown.
+        assert_eq!(lines(&rows(&message("a\nb\nc"), 20, Some(2))), ["a", "b", "c"]);
+    }
+}

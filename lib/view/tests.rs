@@ -1,0 +1,240 @@
+//! What is shown of sequences with masks of every kind, of decoded ones, and of games.
+
+use super::*;
+use crate::game2048::{Board, Direction, Step};
+use crate::harmony::{Policy, Rendered, Renderer, loss_mask};
+use crate::record::decoded::DecodedBuilder;
+use crate::record::tokens::{Identity, TokensBuilder};
+use crate::tokenizer::Encoder;
+
+const MESSAGES: &str = r#"{"messages": [{"role": "user", "content": "How, é😀?"},
+    {"role": "assistant", "channel": "analysis", "content": "So."},
+    {"role": "assistant", "channel": "final", "content": "Thus."}]}"#;
+
+/// A sequence, and the span id of each of its tokens.
+fn rendered() -> (Vec<i32>, Vec<u8>) {
+    let mut renderer = Renderer::new(Policy::SynthKdV1);
+    let mut rendered = Rendered::default();
+    renderer.render(MESSAGES, &mut rendered).unwrap();
+    let Rendered { tokens, segments } = rendered;
+    let mut spans = vec![0; tokens.len()];
+    for segment in &segments.list {
+        let span = match segments.channel(segment) {
+            Some("analysis") => 1,
+            Some("final") => 2,
+            _ => 0,
+        };
+        spans[segment.start as usize..segment.end as usize].fill(span);
+    }
+    (tokens, spans)
+}
+
+fn shown(tokens: &[i32], masks: Option<(&[u8], &[u8])>) -> ShownConversation {
+    let mut builder = TokensBuilder::masked();
+    if masks.is_none() {
+        builder = TokensBuilder::default();
+    }
+    builder.tokens.extend_from_slice(tokens);
+    let (mask, span) = masks.unwrap_or_default();
+    builder.loss_mask.extend_from_slice(mask);
+    builder.span_id.extend_from_slice(span);
+    builder.finish_record_without_segments(Identity::default()).unwrap();
+    let batch = builder.finish().unwrap();
+    let rows = Tokens::of(&batch).unwrap();
+    sequence::of_tokens(&rows, 0, Alignment::Label, &Spans::synth_kd_v1(&[]))
+}
+
+/// Masks by label, `by` tokens later than they should be.
+fn masked(by: usize) -> ShownConversation {
+    let (tokens, spans) = rendered();
+    let late: Vec<u8> =
+        spans.iter().copied().cycle().skip(spans.len() + 1 - by).take(spans.len()).collect();
+    shown(&tokens, Some((&loss_mask(&late), &late)))
+}
+
+#[test]
+fn a_shift_of_the_masks_is_seen() {
+    let whole = masked(0);
+    assert_eq!(whole.fit, Some(MaskFit::Fits));
+    let of = |message: &ShownMessage| {
+        message
+            .pieces
+            .iter()
+            .map(|p| (p.text.as_str(), p.trained.letter()))
+            .collect::<Vec<_>>()
+            .concat_pairs()
+    };
+    assert_eq!(
+        of(&whole.messages[1]),
+        "<|start|>R assistantR <|channel|>R analysisR <|message|>R So.R <|end|>R"
+    );
+    let late = masked(1);
+    assert_eq!(late.fit, Some(MaskFit::Shifted { by: 1 }));
+    assert_eq!(
+        of(&late.messages[1]),
+        "<|start|>· assistantR <|channel|>R analysisR <|message|>R So.R <|end|>R"
+    );
+    assert_eq!(of(&late.messages[2])[..12], *"<|start|>R a");
+    assert_eq!(of(&late.messages[3]), "<|endoftext|>F");
+    let mark = late.messages[0].pieces.last().unwrap().mark.unwrap();
+    let expected =
+        Mark { border: Border::Before, next: Trained::Not, expected: Some(Trained::As(1)) };
+    assert_eq!(mark, expected);
+    let counts: Vec<(Trained, usize)> = whole.counts.0.clone();
+    assert_eq!(counts[1..].iter().map(|(trained, _)| trained.letter()).collect::<String>(), "RF");
+    assert_eq!(counts.iter().map(|(_, count)| count).sum::<usize>(), whole.tokens.unwrap());
+}
+
+/// Texts and letters with spaces between.
+trait Concat {
+    fn concat_pairs(&self) -> String;
+}
+
+impl Concat for Vec<(&str, char)> {
+    fn concat_pairs(&self) -> String {
+        let pairs: Vec<String> =
+            self.iter().map(|(text, letter)| format!("{text}{letter}")).collect();
+        pairs.join(" ")
+    }
+}
+
+#[test]
+fn fits_are_told_apart() {
+    use Trained::{As, Not};
+    let expected = [Not, Not, As(1), As(1), As(2), As(2), Not];
+    let fit = |found: [Trained; 7]| MaskFit::of(&found, &expected);
+    assert_eq!(fit(expected), MaskFit::Fits);
+    assert_eq!(fit([Not, Not, Not, As(1), As(1), As(2), As(2)]), MaskFit::Shifted { by: 1 });
+    assert_eq!(fit([Not, As(1), As(1), As(2), As(2), Not, Not]), MaskFit::Shifted { by: -1 });
+    let swapped = [Not, Not, As(2), As(2), As(1), As(1), Not];
+    assert_eq!(fit(swapped), MaskFit::Differs { tokens: 4, first: 2 });
+    assert_eq!(fit([Not; 7]), MaskFit::Differs { tokens: 4, first: 2 });
+    let message = fit([Not, As(1), As(1), As(2), As(2), Not, Not]).message();
+    assert_eq!(message.unwrap(), "the masks are shifted: 1 token too early");
+}
+
+#[test]
+fn whatever_the_tokens_are_their_text_is_whole() {
+    let (tokens, _) = rendered();
+    let whole = shown(&tokens, None);
+    let text = |shown: &ShownConversation| {
+        shown
+            .messages
+            .iter()
+            .flat_map(|m| &m.pieces)
+            .map(|piece| piece.text.as_str())
+            .collect::<String>()
+    };
+    assert!(
+        text(&whole).contains("How, é😀?") && text(&whole).ends_with("<|return|><|endoftext|>")
+    );
+    assert_eq!(whole.fit, None);
+    for cut in 0..tokens.len() {
+        // Every end, and every beginning: no message is whole, some characters are not either.
+        for part in [&tokens[..cut], &tokens[cut..]] {
+            let shown = shown(part, None);
+            let found: usize =
+                shown.messages.iter().flat_map(|m| &m.pieces).map(|p| p.tokens.len()).sum();
+            assert_eq!(found, part.len());
+        }
+    }
+    let odd = shown(&[-1, i32::MAX, 201_088, 200_500, 7], None);
+    assert_eq!(
+        text(&odd),
+        "<|unknown -1|><|unknown 2147483647|><|unknown 201088|><|reserved_200500|>("
+    );
+    assert_eq!((odd.messages.len(), odd.messages[0].pieces.len()), (1, 5));
+    assert!(shown(&[], None).messages.is_empty());
+}
+
+#[test]
+fn a_character_may_be_cut_by_its_masks() {
+    let mut tokens = Vec::new();
+    Encoder::new().encode("\u{1f9ff}", &mut tokens);
+    assert!(tokens.len() > 1, "the character is one token");
+    let mask: Vec<u8> = (0..tokens.len()).map(|at| u8::from(at == 0)).collect();
+    let shown = shown(&tokens, Some((&mask, &mask)));
+    let pieces = &shown.messages[0].pieces;
+    assert!(pieces.len() > 1 && pieces.iter().all(|piece| piece.text.contains('\u{fffd}')));
+}
+
+#[test]
+fn decoded_sequences_keep_their_spans() {
+    let (tokens, spans) = rendered();
+    let decoded = crate::harmony::decode(&tokens).unwrap();
+    let masks = (loss_mask(&spans), spans);
+    let found =
+        crate::harmony::text_spans(&decoded, &tokens, (&masks.0, &masks.1), Alignment::Token);
+    let mut builder = DecodedBuilder::default();
+    let messages = decoded.messages.iter().map(|message| crate::record::decoded::Message {
+        role: message.role.as_str().to_string(),
+        channel: message.channel.clone(),
+        text: message.text.clone(),
+        ..Default::default()
+    });
+    builder.push(Some("a"), decoded.text.clone(), messages.collect(), Some(&found.unwrap()));
+    let batch = builder.finish().unwrap();
+    let shown = messages::of_decoded(&batch, 0).unwrap();
+    let letters = |message: &ShownMessage| -> String {
+        message.pieces.iter().map(|piece| piece.trained.letter()).collect()
+    };
+    assert_eq!(shown.messages.iter().map(letters).collect::<Vec<_>>(), ["···", "RRR", "FFF", "·"]);
+    assert_eq!(shown.messages[0].pieces[1].text, "How, é😀?");
+    assert!(shown.notes.is_empty());
+}
+
+#[test]
+fn messages_of_any_json_are_shown() {
+    let text = |json: &str| {
+        let shown = messages::of_json(None, json);
+        let lines = shown.messages.iter().map(|message| {
+            let text: String = message.pieces.iter().map(|piece| piece.text.as_str()).collect();
+            format!("{}: {text}", message.title())
+        });
+        (lines.collect::<Vec<_>>().join(" / "), shown.notes.join(";"))
+    };
+    let (lines, notes) = text(MESSAGES);
+    assert_eq!(lines, "user: How, é😀? / assistant analysis: So. / assistant final: Thus.");
+    assert_eq!(notes, "");
+    let parts = r#"{"messages": [{"role": "tool", "name": "f", "content": [{"type": "text", "text": "a"},
+        {"type": "system_content", "model_identity": "M"}], "tool_calls": [1]}, 5]}"#;
+    assert_eq!(text(parts).0, "tool:f: a\nmodel_identity: M\ntool_calls: [1] / in no message: 5");
+    assert_eq!(
+        text("[1").1,
+        "its messages cannot be read: EOF while parsing a list at line 1 column 2"
+    );
+    assert_eq!(
+        text("{}"),
+        ("in no message: {}".to_string(), "it has no list of messages".to_string())
+    );
+}
+
+#[test]
+fn a_game_tells_its_score_as_long_as_it_goes_on() {
+    let mut game = Game::default();
+    let mut cells = [0u8; 16];
+    (cells[0], cells[1]) = (1, 1);
+    let first = Board::new(cells).unwrap();
+    let mut after = first.slide(Direction::Left).cells;
+    after[15] = 1;
+    let second = Board::new(after).unwrap();
+    let evs = [None, Some(10.0), Some(30.0), Some(20.0)];
+    for (index, board) in [first, second, first].into_iter().enumerate() {
+        game.steps.push(Step {
+            step_index: index as u32,
+            board,
+            move_dir: Some(2),
+            branch_evs: evs,
+            ev_legal: Some(0b1110),
+            ..Step::default()
+        });
+    }
+    let shown = ShownGame::new(game);
+    let scores: Vec<Option<u64>> = (0..3).map(|at| shown.step(at).unwrap().score).collect();
+    assert_eq!(scores, [Some(0), Some(4), None]);
+    let step = shown.step(0).unwrap();
+    assert_eq!(step.branches.map(|branch| branch.share), [None, Some(0.0), Some(1.0), Some(0.5)]);
+    assert_eq!(step.branches.map(|branch| branch.legal), [false, true, true, true]);
+    assert!(shown.step(3).is_none());
+    assert_eq!((tile(0), tile(11), tile(17)), (0, 2048, 131_072));
+}

@@ -1,0 +1,169 @@
+//! ds-view: any dataset or stream in, its records as a person wants to see them.
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use gristmill::cli::{
+    self, Choice, ColorArgs, CommonArgs, InputArgs, RecordRange, SelectArgs, Tool, screen_size,
+};
+use gristmill::dataset;
+use gristmill::error::{Error, Result};
+use gristmill::stream::{Reader, Request};
+use gristmill::view::term::{Artist, Drawing, Head, film, head};
+use gristmill::view::{Shown, Viewer};
+
+/// Look at the records of a dataset or stream
+///
+/// FILEs are anything that holds records, as ds-cat reads it. What they are, how large, and the
+/// first few records: conversations and tokens with what is trained on, games of 2048 with the
+/// values of the moves, puzzles as they are drawn on paper. Without a choice of records as many are
+/// shown as fit on the screen, long texts cut; with --id and --nth everything of them.
+#[derive(Parser)]
+#[command(name = "ds-view", version, after_long_help = HELP)]
+struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    #[command(flatten)]
+    select: SelectArgs,
+
+    /// The borders of tokens and their ids
+    #[arg(long, help_heading = "View")]
+    tokens: bool,
+
+    /// The most lines of a message or value; 0: all of them (else 4, and all with --id and --nth)
+    #[arg(long, value_name = "N", help_heading = "View")]
+    lines: Option<usize>,
+
+    /// The steps of games, counted from 0: 17,500-510 (else the first, the middle and the last)
+    #[arg(long, value_name = "N,N-N", value_delimiter = ',', help_heading = "View")]
+    step: Vec<RecordRange>,
+
+    /// Play the first game that is chosen in place (space, arrows, + and -, q)
+    #[arg(long, help_heading = "View")]
+    film: bool,
+
+    /// Steps of --film in a second
+    #[arg(long, value_name = "N", default_value_t = 4.0, value_parser = speed)]
+    #[arg(help_heading = "View", hide_short_help = true)]
+    fps: f64,
+
+    #[command(flatten)]
+    color: ColorArgs,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  ds-view out --nth 17
+  ds-view out --sample 5 --seed 1 --tokens | less -R
+  mx-decode raw | ds-view --step 100-105
+  ds-view pack --nth 3 --film
+  ds-view arc/train --limit 4
+
+In: anything that holds records. Out: text for people, cut to the terminal's width (else COLUMNS).
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+
+fn main() -> ExitCode {
+    cli::main(|args: Args, tool| run(&args, tool))
+}
+
+fn run(args: &Args, tool: &Tool) -> Result<()> {
+    if args.film && !std::io::stdout().is_terminal() {
+        return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
+    }
+    let mut reader = dataset::open(&args.input, Request::Any)?;
+    for note in reader.notes().iter().filter(|_| !args.common.quiet) {
+        tool.tell(note);
+    }
+    let viewer = Viewer::of(&mut reader);
+    let mut summary = Head::of(&reader, &viewer, &args.input.files)?;
+    let mut numbers = args.select.numbers(reader.total())?;
+    let mut reader = reader.choose(&args.select)?;
+    if args.film {
+        return play(args, reader, &viewer);
+    }
+    let mut artist = Artist::new(drawing(args));
+    // The head is printed with the first record, which tells whether there are masks.
+    let (mut printed, mut left) = (None, None);
+    while let Some(batch) = reader.next_batch()? {
+        for row in 0..batch.len() {
+            let shown = viewer.show(&batch, row)?;
+            let is_first = printed.is_none();
+            let text = printed.get_or_insert_with(|| {
+                summary.masks = shown.has_masks().then_some(viewer.alignment());
+                let lines = artist.finish(&head(&summary));
+                left = artist.fit_below(lines.len());
+                text(&lines)
+            });
+            let drawn = artist.draw(shown, numbers.next());
+            // Records that were not chosen end with the screen.
+            if let Some(left) = &mut left {
+                match left.checked_sub(drawn.len() + 1) {
+                    Some(fewer) => *left = fewer,
+                    None if is_first => *left = 0,
+                    None => return Ok(()),
+                }
+            }
+            *text += &format!("\n{}", self::text(&drawn));
+            cli::print(&std::mem::take(text))?;
+        }
+        if let Some(rejection) = batch.rejected.first() {
+            return Err(rejection.to_error());
+        }
+    }
+    match printed {
+        Some(_) => Ok(()),
+        None => cli::print(&text(&artist.finish(&head(&summary)))),
+    }
+}
+
+fn drawing(args: &Args) -> Drawing {
+    let (width, height) = screen_size();
+    let is_named = !args.select.id.is_empty() || matches!(args.select.choice(), Choice::Named(_));
+    let is_chosen = args.select.is_given() || args.lines.is_some() || !args.step.is_empty();
+    let lines = match args.lines {
+        Some(0) => None,
+        None if is_named => None,
+        given => Some(given.unwrap_or(4)),
+    };
+    Drawing {
+        width,
+        colour: args.color.color.on_stdout(),
+        height: (!is_chosen).then_some(height),
+        lines,
+        tokens: args.tokens,
+        steps: args.step.clone(),
+    }
+}
+
+fn text(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Plays the first game.
+fn play(args: &Args, mut reader: Reader, viewer: &Viewer) -> Result<()> {
+    while let Some(batch) = reader.next_batch()? {
+        if let Some(rejection) = batch.rejected.first() {
+            return Err(rejection.to_error());
+        }
+        if batch.is_empty() {
+            continue;
+        }
+        let Shown::Game(game) = viewer.show(&batch, 0)? else {
+            return Err(Error::usage("--film: these are no games"));
+        };
+        drop((reader, batch));
+        let first = args.step.first().map_or(0, |range| range.first);
+        let step = usize::try_from(first).unwrap_or(usize::MAX);
+        return film(&game, step, args.fps, args.color.color.on_stdout());
+    }
+    Err(Error::data("--film: there is no game"))
+}
+
+fn speed(text: &str) -> std::result::Result<f64, String> {
+    let number = text.parse().ok().filter(|fps| (0.1..=60.0).contains(fps));
+    number.ok_or_else(|| "expected a number from 0.1 to 60".to_string())
+}
