@@ -20,6 +20,9 @@ echo
 echo "$out/dataset:"
 (cd "$out/dataset" && find . -type f | sort)
 echo
-echo "The first training sequence, as text:"
-ds-cat "$out/dataset/train/shard_00" --limit 1 | harmony-tok --decode |
-    sed 's/^{"id":null,"text":"//; s/","messages":.*//; s/\\n/\n/g'
+echo "The first training sequence:"
+ds-view "$out/dataset/train/shard_00" --nth 0
+
+ds-view --quiet "$out/dataset" --check --html "$out/page.html"
+echo
+echo "All of it, to look at in a browser: $out/page.html"

@@ -11,6 +11,7 @@ use gristmill::cli::{
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::stream::{Reader, Request};
+use gristmill::view::page::PageArgs;
 use gristmill::view::term::{Artist, Drawing, Head, film, head};
 use gristmill::view::{Shown, Viewer};
 
@@ -52,6 +53,8 @@ struct Args {
     #[command(flatten)]
     color: ColorArgs,
     #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
     common: CommonArgs,
 }
 
@@ -61,9 +64,10 @@ Examples:
   ds-view out --sample 5 --seed 1 --tokens | less -R
   mx-decode raw | ds-view --step 100-105
   ds-view pack --nth 3 --film
-  ds-view arc/train --limit 4
+  ds-view out --html out.html --check
 
-In: anything that holds records. Out: text for people, cut to the terminal's width (else COLUMNS).
+In: anything that holds records. Out: text for people, cut to the terminal's width (else COLUMNS);
+with --html one page that loads nothing and has at most 2 MB, whatever the dataset's size.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 fn main() -> ExitCode {
@@ -71,6 +75,9 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args, tool: &Tool) -> Result<()> {
+    if let Some(path) = &args.page.html {
+        return args.page.run(path, (&args.input, &args.select), &args.common, tool);
+    }
     if args.film && !std::io::stdout().is_terminal() {
         return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
     }

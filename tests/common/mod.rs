@@ -4,6 +4,7 @@
 #![allow(dead_code, unused_imports)] // every test file uses a part of it
 
 pub mod arrays;
+pub mod browser;
 pub mod run;
 pub mod samples;
 pub mod shards;
@@ -58,7 +59,7 @@ pub fn torch_python() -> Option<PathBuf> {
 pub fn installed(program: &str) -> bool {
     let there = bash(&format!("command -v {program} >/dev/null")).code() == Some(0);
     if !there {
-        skip(&format!("{program} is not installed"));
+        skip(&format!("{program} is not installed (try: apt-get install {program})"));
     }
     there
 }

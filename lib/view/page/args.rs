@@ -1,6 +1,7 @@
 //! The arguments of `ds-view` that make a page, and what they do.
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -8,8 +9,8 @@ use clap::Args;
 use super::{PageOptions, gather, write};
 use crate::check::{BytesRead, CheckContext, CheckOptions, Outcome, Selection, catalogue};
 use crate::cli::{
-    self, CommonArgs, InputArgs, JobsArgs, PendingFile, SelectArgs, Tool, WithoutEffect,
-    publish_file, refuse_existing_file,
+    self, CommonArgs, InputArgs, PendingFile, SelectArgs, Tool, WithoutEffect, publish_file,
+    refuse_existing_file,
 };
 use crate::dataset;
 use crate::error::{Error, Result, shown};
@@ -21,21 +22,24 @@ const FINDINGS: usize = 10;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Page")]
 pub struct PageArgs {
-    /// Write one HTML page instead (`-`: to stdout): numbers with plots, where the records come
-    /// from, and a sample of them to step through; it loads nothing and has at most 2 MB
+    /// Write one HTML page instead (`-`: to stdout): numbers with plots, and a sample of the records
+    /// to step through; it loads nothing and has at most 2 MB
     #[arg(long, value_name = "FILE", add = WithoutEffect)]
+    #[arg(conflicts_with_all = ["tokens", "lines", "step", "film", "fps", "color"])]
     pub html: Option<PathBuf>,
 
     /// Check the datasets, and say on the page what ds-check finds
-    #[arg(long, requires = "html")]
+    #[arg(long, requires = "html", hide_short_help = true)]
     pub check: bool,
 
     /// Replace the page if it exists
-    #[arg(long, requires = "html", add = WithoutEffect)]
+    #[arg(long, requires = "html", hide_short_help = true, add = WithoutEffect)]
     pub overwrite: bool,
 
-    #[command(flatten)]
-    pub jobs: JobsArgs,
+    /// Threads that make the page; it is the same for every number [default: 1]
+    #[arg(short, long, alias = "workers", value_name = "N", requires = "html")]
+    #[arg(hide_short_help = true, add = WithoutEffect)]
+    pub jobs: Option<NonZeroUsize>,
 }
 
 impl PageArgs {
@@ -56,7 +60,7 @@ impl PageArgs {
             false => None,
         };
         let mut progress = common.progress(tool, "records", None, to_stdout);
-        let options = PageOptions { input, select, jobs: self.jobs.jobs };
+        let options = PageOptions { input, select, jobs: self.jobs() };
         let tell = |note: &str| {
             if !common.quiet {
                 tool.tell(note);
@@ -71,6 +75,10 @@ impl PageArgs {
         let mut file = PendingFile::create(path)?;
         file.write_all(page.as_bytes()).map_err(|e| Error::write(shown(path), &e))?;
         publish_file(file, self.overwrite)
+    }
+
+    fn jobs(&self) -> NonZeroUsize {
+        self.jobs.unwrap_or(NonZeroUsize::MIN)
     }
 
     fn findings(
@@ -92,7 +100,7 @@ impl PageArgs {
             let mut context = CheckContext {
                 selection: &selection,
                 options: &check_options,
-                jobs: self.jobs.jobs,
+                jobs: self.jobs(),
                 max_findings: FINDINGS,
                 progress: &mut progress,
                 read: BytesRead::default(),

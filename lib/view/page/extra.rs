@@ -2,10 +2,11 @@
 //! moves along the steps, sizes of grids, examples of a puzzle. Its memory does not grow.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use arrow_array::RecordBatch;
 
-use super::plots::{self, Point};
+use super::plots::{self, Point, Share};
 use crate::error::Result;
 use crate::puzzle;
 use crate::record::Rows;
@@ -95,14 +96,22 @@ impl Extra {
             plots::distribution(out, "examples of a puzzle", &self.examples);
         }
         if !self.sizes.is_empty() {
-            let mut sizes: Vec<(String, u64)> = self
-                .sizes
-                .iter()
-                .map(|([rows, columns], count)| (format!("{rows} × {columns}"), *count))
-                .collect();
-            sizes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-            plots::shares(out, "examples by size of the grid (rows × columns)", &sizes);
+            self.write_sizes(out);
         }
+    }
+
+    fn write_sizes(&self, out: &mut String) {
+        let all = self.sizes.values().sum();
+        let sizes =
+            self.sizes.iter().map(|([rows, columns], n)| (format!("{rows} × {columns}"), *n));
+        let mut sizes: Vec<(String, u64)> = sizes.collect();
+        sizes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let shares: Vec<Share<'_>> =
+            sizes.iter().map(|(name, count)| (name.as_str(), *count, all)).collect();
+        let head = "examples by size of the grid (rows × columns)";
+        let _ = write!(out, "<section class=\"card\"><h3>{head}</h3>");
+        plots::shares(out, head, &shares);
+        out.push_str("</section>");
     }
 }
 

@@ -118,11 +118,17 @@ impl Taking<'_> {
     }
 }
 
-/// A place without the one input that it is in.
+/// A place as it is seen from the input that it is in.
 fn below(inputs: &[PathBuf], place: String) -> String {
-    let [only] = inputs else { return place };
-    let rest = place.strip_prefix(&shown(only)).unwrap_or(&place);
-    rest.trim_start_matches(['/', ':', ' ']).to_string()
+    for input in inputs {
+        let rest = place.strip_prefix(&shown(input)).filter(|rest| rest.starts_with(['/', ':']));
+        match (rest, inputs, input.file_name()) {
+            (Some(rest), [_, _, ..], Some(name)) => return shown(name.as_ref()) + rest,
+            (Some(rest), ..) => return rest.trim_start_matches(['/', ':', ' ']).to_string(),
+            (None, ..) => {}
+        }
+    }
+    place
 }
 
 /// What is chosen, no more than fits a page, and how in words.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::escape::{cut, escaped};
-use super::plots;
+use super::plots::{self, Share};
 use crate::cli::grouped;
 use crate::stat::{Distribution, Line, NamedLengths, Section, quantiles};
 
@@ -25,7 +25,14 @@ pub fn cards(out: &mut String, sections: &[Section<'_>]) {
             _ => None,
         });
         facts_list(out, facts);
-        shares_table(out, head, lines);
+        let shares: Vec<Share<'_>> = lines
+            .iter()
+            .filter_map(|line| match line {
+                Line::Share { name, count, all } => Some((name.as_str(), *count, *all)),
+                _ => None,
+            })
+            .collect();
+        plots::shares(out, head, &shares);
         for line in lines {
             match line {
                 Line::More(names) => {
@@ -52,22 +59,6 @@ pub fn facts_list<'a>(out: &mut String, facts: impl Iterator<Item = (&'a str, &'
         let _ = write!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>");
     }
     out.push_str("</dl>");
-}
-
-fn shares_table(out: &mut String, head: &str, lines: &[Line<'_>]) {
-    let shares: Vec<(&str, u64, u64)> = lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Share { name, count, all } => Some((name.as_str(), *count, *all)),
-            _ => None,
-        })
-        .collect();
-    if shares.is_empty() {
-        return;
-    }
-    let _ = write!(out, "<table class=\"shares\" aria-label=\"{}\">", escaped(head));
-    shares.iter().for_each(|(name, count, all)| plots::share(out, name, *count, *all));
-    out.push_str("</table>");
 }
 
 /// One row for each name: how many, and how long.

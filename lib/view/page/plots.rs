@@ -11,7 +11,8 @@ use crate::stat::{Distribution, QUANTILES, quantiles};
 const BARS: u64 = 40;
 /// Characters of a name, and rows of a table.
 const NAME: usize = 60;
-const ROWS: usize = 40;
+const ROWS: usize = 200;
+const FIRST_ROWS: usize = 10;
 
 /// One bar over a range: `(first, last, count)`.
 type Bar = (u64, u64, u64);
@@ -86,22 +87,30 @@ fn bars_as_table(out: &mut String, bars: &[Bar]) {
     out.push_str("</table></details>");
 }
 
-/// Names with their share of all, the first rows of them.
-pub fn shares(out: &mut String, head: &str, shares: &[(String, u64)]) {
-    let all = shares.iter().map(|(_, count)| count).sum();
+/// A name, how many, and of how many.
+pub type Share<'a> = (&'a str, u64, u64);
+
+/// Names with their shares: the first rows of them at once, the others to be opened.
+pub fn shares(out: &mut String, head: &str, shares: &[Share<'_>]) {
+    let table = |out: &mut String, label: &str, rows: &[Share<'_>]| {
+        let _ = write!(out, "<table class=\"shares\" aria-label=\"{label}\">");
+        rows.iter().for_each(|row| share(out, *row));
+        out.push_str("</table>");
+    };
     let head = escaped(head);
-    let _ = write!(out, "<section class=\"card\"><h3>{head}</h3>");
-    let _ = write!(out, "<table class=\"shares\" aria-label=\"{head}\">");
-    shares.iter().take(ROWS).for_each(|(name, count)| share(out, name, *count, all));
-    out.push_str("</table>");
-    if shares.len() > ROWS {
-        let _ = write!(out, "<p>… and {} more</p>", grouped((shares.len() - ROWS) as u64));
+    let (first, others) = shares.split_at(shares.len().min(FIRST_ROWS));
+    if !first.is_empty() {
+        table(out, &head, first);
     }
-    out.push_str("</section>");
+    if !others.is_empty() {
+        let _ = write!(out, "<details><summary>{} more</summary>", grouped(others.len() as u64));
+        table(out, &format!("{head}, more"), &others[..others.len().min(ROWS)]);
+        out.push_str("</details>");
+    }
 }
 
 /// One number of so many: a row of a table with a bar.
-pub fn share(out: &mut String, name: &str, count: u64, all: u64) {
+fn share(out: &mut String, (name, count, all): Share<'_>) {
     let percent = percent(count, all);
     // Something is always seen of what there is.
     let width = if count > 0 { percent.max(0.5) } else { 0.0 };
