@@ -112,6 +112,8 @@ fn forty_tasks(run: &str) {
     // Again, as a scheduler may: all is done.
     place.finish("many tasks.txt --delete-parts").silent();
     assert_eq!(place.states("many").1, 0);
+    let todo = place.run("bash $KD status many tasks.txt --todo").silent();
+    assert_eq!(todo.text(), "", "nothing is to be run again");
 }
 
 /// The shell that runs the list is killed, and the filters of its task run on beside the retry.
@@ -522,11 +524,15 @@ fn a_pack_in_tasks() {
     let Some(data) = data("macroxue") else { return };
     let place = Place::new(&[]);
     fs::remove_dir_all(place.dir.path().join("in")).unwrap();
-    symlink(data.join("raw_small"), place.dir.path().join("in")).unwrap();
+    fs::create_dir(place.dir.path().join("in")).unwrap();
+    for copy in 0..5 {
+        symlink(data.join("raw_small"), place.dir.path().join(format!("in/{copy}"))).unwrap();
+    }
     let mx = |script: &str| place.run(&format!("MX=scripts/macroxue.sh; {script}"));
-    for options in ["", "--shard-rows 1000 --legality values"] {
+    for (tasks, options) in [(40, ""), (5, "--shard-rows 1000 --legality values")] {
         assert_eq!(mx(&format!("bash $MX in one --overwrite {options} -q")).ok().text(), "");
-        mx(&format!("bash $MX plan in many {options} --tasks 5 > tasks.txt")).silent();
+        mx(&format!("bash $MX plan in many {options} --tasks {tasks} > tasks.txt")).silent();
+        assert_eq!(place.dir.text("tasks.txt").lines().count(), tasks);
         mx("xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
         let said =
             mx("bash $MX status many tasks.txt && bash $MX finish many tasks.txt --delete-parts");
@@ -539,7 +545,7 @@ fn a_pack_in_tasks() {
         }
         fs::remove_dir_all(place.dir.path().join("many")).unwrap();
     }
-    mx("bash $MX plan in many --games-per-task 3 > tasks.txt; bash tasks.txt; \
+    mx("bash $MX plan in many --games-per-task 15 > tasks.txt; bash tasks.txt; \
         rm -r many/tasks/games.part-00001-of-00003; bash $MX finish many tasks.txt")
     .fails(1, &["1 of 3 tasks are not done: games.part-00001-of-00003 (missing)"]);
     assert!(!place.dir.path().join("many/manifest.json").exists());
@@ -684,10 +690,20 @@ fn lines_of_a_slurm_array() {
         place.run(&format!("SLURM_ARRAY_TASK_ID={index} PER=3 bash {script} tasks.txt")).silent();
     }
     assert_eq!(place.states("many").1, 0);
-    for (lines, code) in [("exit 75;true", 75), ("exit 75;exit 1", 1), ("exit 2;exit 75", 2)] {
+    for (lines, restarts, code, message) in [
+        ("exit 75;true", 0, 75, "exit 75: exit 75\n"),
+        ("exit 75;exit 1", 0, 1, "exit 1: exit 1\n"),
+        ("exit 2;exit 75", 0, 2, "exit 2: exit 2\n"),
+        ("kill -TERM $$;true", 0, 75, "exit 143: kill -TERM $$\n"),
+        ("true;exit 75", 9, 75, "exit 75: exit 75\n"),
+        ("true;exit 75", 10, 1, " given up after 10 restarts\n"),
+        ("true;true", 10, 0, ""),
+    ] {
         place.dir.write("some.txt", lines.replace(';', "\n") + "\n");
-        let run = place.run(&format!("SLURM_ARRAY_TASK_ID=0 PER=9 bash {script} some.txt"));
+        let run = place.run(&format!(
+            "SLURM_RESTART_COUNT={restarts} SLURM_ARRAY_TASK_ID=0 PER=9 bash {script} some.txt"
+        ));
         assert_eq!(run.code(), Some(code), "{run:?}");
-        assert!(run.stderr.contains(&format!("exit {code}: exit {code}")), "{run:?}");
+        assert!(run.stderr.contains(message), "{run:?}");
     }
 }

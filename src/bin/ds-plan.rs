@@ -158,7 +158,7 @@ fn plan(args: PlanArgs) -> Result<()> {
 }
 
 fn status(of: &TasksArgs, todo: bool) -> Result<()> {
-    let Some(plan) = Plan::find(&of.root)? else { return finished(of) };
+    let Some(plan) = Plan::find(&of.root)? else { return finished(of, todo) };
     let read = |path| -> Result<(&Path, TaskList)> { Ok((path, TaskList::read(path, &plan)?)) };
     let list = of.tasks.as_deref().map(read).transpose()?;
     let program = program()?;
@@ -187,11 +187,14 @@ fn status(of: &TasksArgs, todo: bool) -> Result<()> {
 }
 
 /// The status of a root whose plan was deleted with its parts, after it was joined and checked.
-fn finished(of: &TasksArgs) -> Result<()> {
+fn finished(of: &TasksArgs, todo: bool) -> Result<()> {
     if !plan::is_finished(&of.root)? {
         return Plan::read(&of.root).map(|_| ());
     }
     let names = of.tasks.as_deref().map(TaskList::names_in).transpose()?.unwrap_or_default();
+    if todo {
+        return Ok(());
+    }
     cli::print(&names.iter().map(|name| format!("{name} done\n")).collect::<String>())
 }
 
