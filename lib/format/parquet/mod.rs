@@ -10,6 +10,7 @@ mod sink;
 
 use std::fs::File;
 use std::io;
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
