@@ -1,8 +1,10 @@
 //! The formats on disk, one folder each, with its page beside it.
 
+pub mod hashed_file;
 pub mod json_file;
 pub mod kd_root;
 mod kinds;
+mod made;
 pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;
@@ -18,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
+
+pub use made::{Build, Made};
 
 use crate::error::{Error, Result};
 
