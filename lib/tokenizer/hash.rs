@@ -123,13 +123,6 @@ pub fn bucket_bit(hash: u64, seed: u64) -> u32 {
     256 << ((hash.wrapping_mul(seed) >> 43 & 31) * 24 / 32)
 }
 
-/// The slot where a key is if it is in the table. Slot 0 for most keys that are not.
-#[inline(always)]
-pub fn likely_slot(hash: u64, seed: u64, bucket: u32) -> usize {
-    let has_bit = bucket & bucket_bit(hash, seed) != 0;
-    slot(hash, seed, bucket as u8) & 0usize.wrapping_sub(usize::from(has_bit))
-}
-
 /// Bits of the table of neighbours.
 pub const NEIGHBOUR_BITS: usize = 1 << 19;
 

@@ -56,11 +56,14 @@ pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
     BLOB.0.get(u32::from_le_bytes(*start) as usize..u32::from_le_bytes(*end) as usize)
 }
 
-/// The slot of a key with this hash, which says itself whether it is that key's.
+/// The slot of a key with this hash if it is in the table, and slot 0 for most keys that are
+/// not. The slot says itself whose it is.
 #[inline(always)]
 fn place(buckets: &[u8; 4 * hash::BUCKETS], h: u64, seed: u64) -> usize {
     let (buckets, _) = buckets.as_chunks::<4>();
-    hash::likely_slot(h, seed, u32::from_le_bytes(buckets[hash::bucket(h, seed)]))
+    let bucket = u32::from_le_bytes(buckets[hash::bucket(h, seed)]);
+    let has_bit = bucket & hash::bucket_bit(h, seed) != 0;
+    hash::slot(h, seed, bucket as u8) & 0usize.wrapping_sub(usize::from(has_bit))
 }
 
 #[inline(always)]

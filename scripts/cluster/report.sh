@@ -27,7 +27,7 @@ report_machine() {
         done
         echo
         echo '```'
-        echo "scripts/cluster-test.sh${shown:+ $shown}"
+        echo "${GRISTMILL_DATA:+GRISTMILL_DATA=DIR }scripts/cluster-test.sh${shown:+ $shown}" | sed 's| /[^ ]*| PATH|g'
         echo '```'
     } >"$result"
 }
