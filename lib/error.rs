@@ -128,6 +128,7 @@ struct Details {
     cause: String,
     hint: Option<String>,
     is_truncation: bool,
+    is_misstated: bool,
     failure: Option<Failure>,
 }
 
@@ -135,8 +136,16 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
     fn new(kind: Kind, cause: String) -> Error {
-        let (place, id, hint, failure) = (None, None, None, None);
-        Error(Box::new(Details { kind, place, id, cause, hint, is_truncation: false, failure }))
+        Error(Box::new(Details {
+            kind,
+            place: None,
+            id: None,
+            cause,
+            hint: None,
+            is_truncation: false,
+            is_misstated: false,
+            failure: None,
+        }))
     }
 
     pub fn data(cause: impl fmt::Display) -> Error {
@@ -230,6 +239,13 @@ impl Error {
         self
     }
 
+    /// The same error, for a dataset that is not what it states, which was taken as true: reading it
+    /// with everything counted finds what it is.
+    pub fn misstated(mut self) -> Error {
+        self.0.is_misstated = true;
+        self
+    }
+
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
@@ -250,6 +266,11 @@ impl Error {
     /// The exit code of the run that ends with this error.
     pub fn exit_code(&self) -> u8 {
         self.failure().map_or(self.kind().exit_code(), |failure| failure.exit_code)
+    }
+
+    /// Whether a dataset is not what it states.
+    pub fn is_misstated(&self) -> bool {
+        self.0.is_misstated
     }
 
     /// Whether an input ended too early.

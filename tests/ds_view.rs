@@ -189,7 +189,7 @@ fn shifted_masks_are_seen_at_once() {
         ("mask_double_shift", "! the masks are shifted: 1 token too early"),
         ("mask_span_swapped", "! the masks do not fit the messages"),
         ("mask1_span0", "! the masks do not fit the messages"),
-        ("mask_value_255", "! the masks do not fit the messages"),
+        ("mask_value_255", "! the masks do not fit the messages in token 501"),
     ] {
         let shown = first(name);
         assert!(shown.contains(said), "{name}: {shown}");
@@ -197,6 +197,9 @@ fn shifted_masks_are_seen_at_once() {
         assert!(shown.lines().any(marked), "{name}: {shown}");
     }
     assert!(!first("ok").contains('!'), "{}", first("ok"));
+    let prefix = folder.join("last_position_supervised/shard_00");
+    let all = tool("ds-view").args(&["--limit", "99", prefix.to_str().unwrap()]).run().ok().text();
+    assert!(all.contains("\n! the last position is trained on, and no token follows it\n"));
 }
 
 #[test]
@@ -247,6 +250,11 @@ fn films_need_a_terminal_and_games() {
     for step in ["step 0 of 5", "step 4 of 5", "step 3 of 5"] {
         assert!(played.contains(step), "{step}: {played:?}");
     }
+    // A signal gives it back too.
+    let stop =
+        format!("timeout --foreground -s TERM 1 ds-view --film {}; echo =$?", file.display());
+    let stopped = bash(&format!("script -qec '{stop}' /dev/null < <(sleep 2)")).text();
+    assert!(stopped.trim_end().ends_with("\x1b[?25h\x1b[?1049l=124"), "{stopped:?}");
     let other = folder().join("puzzles.ndjson");
     assert!(film(&other.display().to_string(), "").text().contains("--film: these are no games"));
 }

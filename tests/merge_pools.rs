@@ -110,6 +110,39 @@ fn what_the_pipe_refuses_is_refused() {
     assert_no_temporaries(directory.path());
 }
 
+/// Rows are copied from pack to pack; what a writer would have made otherwise is made so.
+#[test]
+fn rows_of_other_writers_become_what_the_pipe_makes_of_them() {
+    let Some(directory) = pools() else { return };
+    // Of the last row: padding, and values of branches that are not legal.
+    let values = [-0.0f32, f32::NAN, 7.5, f32::INFINITY].map(f32::to_le_bytes).concat();
+    patch(&directory, "aligned/steps.npy", 24, &[0b0101]);
+    patch(&directory, "aligned/steps.npy", 22, &[1, 2]);
+    patch(&directory, "aligned/steps.npy", 16, &values);
+    let row = |name: &str| {
+        let rows = directory.read(&format!("{name}/steps.npy"));
+        rows[rows.len() - 48..].to_vec()
+    };
+    both(&directory, "made", "packed aligned", "", "");
+    let expected = [-0.0f32, 0.0, 7.5, 0.0].map(f32::to_le_bytes).concat();
+    assert_eq!(row("made-direct")[24..28], [0b0101, row("aligned")[25], 0, 0]);
+    assert_eq!(row("made-direct")[32..], expected);
+    both(&directory, "without-padding", "packed aligned", "", "--layout macroxue-packed");
+    // The same names under other numbers.
+    let names = r#"{"tuple11": 0, "tuple10": 1, "other": 2, "search": 3}"#;
+    directory.write("aligned/valuation_types.json", names);
+    patch(&directory, "aligned/steps.npy", 25, &[2]);
+    both(&directory, "renamed", "packed aligned", "", "");
+    assert_eq!(row("renamed-direct")[23], 3);
+    // Rows that are not where metadata.db says: two runs have changed places.
+    let sound = directory.read("aligned/steps.npy");
+    let mut rows = sound[384..].chunks(48).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    rows.rotate_left(3);
+    directory.write("aligned/steps.npy", [sound[..384].to_vec(), rows.concat()].concat());
+    both(&directory, "moved", "packed aligned", "", "");
+    assert_no_temporaries(directory.path());
+}
+
 #[test]
 fn inputs_that_do_not_go_together_are_refused() {
     let Some(directory) = pools() else { return };

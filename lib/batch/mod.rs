@@ -17,7 +17,7 @@ use arrow_select::take::take_record_batch;
 
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
-use crate::game2048::{ALIGNED_ROW, Game};
+use crate::game2048::{ALIGNED_ROW, StoredGame};
 use crate::record::{RecordType, record_type_with};
 
 pub use header::{Header, file_metadata, input_manifest};
@@ -34,7 +34,7 @@ pub struct Batch {
     pub records: RecordBatch,
     /// The records as games, if they are from a pool and [`Wanted::games`] asks for that: then
     /// `records` is empty.
-    pub games: Option<Vec<Game>>,
+    pub games: Option<Vec<StoredGame>>,
     pub origin: Origin,
     /// Lines that are not records of the type, in their order.
     pub rejected: Vec<Rejection>,
@@ -70,8 +70,8 @@ impl Batch {
         }
     }
 
-    pub fn of_games(games: Vec<Game>, origin: Origin) -> Batch {
-        let bytes = games.iter().map(|game| (game.steps.len() * ALIGNED_ROW) as u64).sum();
+    pub fn of_games(games: Vec<StoredGame>, origin: Origin) -> Batch {
+        let bytes = games.iter().map(|game| (game.steps() * ALIGNED_ROW) as u64).sum();
         let records = RecordBatch::new_empty(SchemaRef::new(Schema::empty()));
         Batch { games: Some(games), origin, bytes, ..Batch::empty(records) }
     }
@@ -277,6 +277,17 @@ impl Origin {
     }
 }
 
+/// How the games of a pool may be given to who can take them as such.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GameForm {
+    /// Columns of steps.
+    Columns,
+    /// The rows of a pack where the pool has them, else columns. Which rows are whose is counted
+    /// before, or taken as `metadata.db` states it: then it is compared as the rows are read, and an
+    /// error that [is misstated](Error::is_misstated) ends the reading where it is not so.
+    Rows { counted: bool },
+}
+
 /// What a filter wants to read.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -285,8 +296,8 @@ pub struct Wanted {
     pub schema: SchemaRef,
     /// Whether Parquet files hold such records.
     pub parquet: bool,
-    /// Whether the games of a pool may be given as [`Batch::games`], without columns.
-    pub games: bool,
+    /// Whether the games of a pool may be given as [`Batch::games`], without columns of records.
+    pub games: Option<GameForm>,
     /// Whether the schema only names the columns: their types are those of the first input, and
     /// later inputs are cast to them.
     pub any_types: bool,
@@ -294,7 +305,7 @@ pub struct Wanted {
 
 impl Wanted {
     pub fn records(record: &'static RecordType) -> Wanted {
-        Wanted { record, schema: record.schema(), parquet: false, games: false, any_types: false }
+        Wanted { record, schema: record.schema(), parquet: false, games: None, any_types: false }
     }
 
     /// Columns of any types that are clearly those of another record type are a wrong pipe.
@@ -352,6 +363,11 @@ pub trait RecordSource: Send {
         0
     }
 
+    /// See [`DatasetReader::steps`].
+    fn steps(&self) -> Option<u64> {
+        None
+    }
+
     /// Records that earlier filters have left out, as far as known by now.
     fn skipped(&self) -> Skipped {
         Skipped::default()
@@ -391,9 +407,14 @@ pub trait DatasetReader: Send {
     /// Records that have not been read yet.
     fn records(&self) -> u64;
 
+    /// Steps of all games that have not been read yet, if they are known and all games are read.
+    fn steps(&self) -> Option<u64> {
+        None
+    }
+
     /// The next records; no more than `most` of them are used. With `games` they may be given as
     /// games.
-    fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>>;
+    fn next_batch(&mut self, most: u64, games: Option<GameForm>) -> Result<Option<Batch>>;
 
     /// See [`RecordSource::select`].
     fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {

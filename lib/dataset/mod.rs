@@ -209,7 +209,7 @@ impl RecordSource for DatasetSource {
         schema: &SchemaRef,
         most: u64,
     ) -> Result<Option<Batch>> {
-        let games = wanted.is_some_and(|wanted| wanted.games);
+        let games = wanted.and_then(|wanted| wanted.games);
         let Some(mut batch) = self.reader.next_batch(most, games)? else { return Ok(None) };
         if batch.games.is_none() {
             let conform = match &self.conform {
@@ -231,6 +231,10 @@ impl RecordSource for DatasetSource {
 
     fn encoding(&self) -> String {
         self.reader.encoding()
+    }
+
+    fn steps(&self) -> Option<u64> {
+        self.reader.steps()
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {

@@ -1,5 +1,6 @@
 //! The formats on disk, one folder each, with its page beside it.
 
+pub mod hashed_file;
 pub mod json_file;
 pub mod kd_root;
 mod kinds;

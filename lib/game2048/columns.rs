@@ -297,21 +297,23 @@ impl ItemColumn for BranchColumn {
     }
 }
 
+/// For each set of branches, the bits of the values in it.
+pub(super) const BRANCH_MASKS: [[u32; 4]; 16] = {
+    let mut masks = [[0; 4]; 16];
+    let mut place = 0;
+    while place < 64 {
+        if (place / 4) >> (place % 4) & 1 == 1 {
+            masks[place / 4][place % 4] = u32::MAX;
+        }
+        place += 1;
+    }
+    masks
+};
+
 /// The values of the branches whose bit is set, and 0.0 for the others.
 #[inline]
 pub fn known_values(values: &[f32; 4], known: u8) -> [f32; 4] {
-    const MASKS: [[u32; 4]; 16] = {
-        let mut masks = [[0; 4]; 16];
-        let mut place = 0;
-        while place < 64 {
-            if (place / 4) >> (place % 4) & 1 == 1 {
-                masks[place / 4][place % 4] = u32::MAX;
-            }
-            place += 1;
-        }
-        masks
-    };
-    let masks = &MASKS[usize::from(known & ALL_BRANCHES)];
+    let masks = &BRANCH_MASKS[usize::from(known & ALL_BRANCHES)];
     std::array::from_fn(|i| f32::from_bits(values[i].to_bits() & masks[i]))
 }
 

@@ -9,6 +9,7 @@ mod eval;
 mod game;
 mod lines;
 mod rows;
+mod step_rows;
 
 pub use board::{
     Board, CELLS, Direction, MAX_EXPONENT, Packed, Slide, unpack, unpack_is_ambiguous,
@@ -20,3 +21,4 @@ pub use rows::{
     ALIGNED_ROW, KNOWN_VALUATIONS, PACKED_ROW, RowError, SELFPLAY_ROW, SelfplayRow, StepRow,
     remove_padding,
 };
+pub use step_rows::{StepRows, StoredGame};

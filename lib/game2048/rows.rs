@@ -17,7 +17,7 @@ pub const SELFPLAY_ROW: usize = 28;
 
 /// Where `seed` starts in the two layouts; before it they are equal.
 const ALIGNED_SEED: usize = 28;
-const PACKED_SEED: usize = 26;
+pub(super) const PACKED_SEED: usize = 26;
 
 /// The valuation names that every pack numbers 0, 1, 2.
 pub const KNOWN_VALUATIONS: [&str; 3] = ["search", "tuple10", "tuple11"];
@@ -81,6 +81,9 @@ pub enum RowError {
 }
 
 impl StepRow {
+    /// Where `valuation_type` is in a row.
+    pub(super) const VALUATION_TYPE: usize = 23;
+
     /// The row of the step at `position` of `game`. `valuation_ids` gives the pack's number
     /// of each of [`Game::valuation_names`]. The seed is the step's, else the game's;
     /// a null `max_rank` or `board_eval` is an error, nothing is recomputed here.

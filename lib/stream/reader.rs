@@ -325,6 +325,12 @@ impl Reader {
         self.total
     }
 
+    /// Steps of all games, if that is known beforehand (pools that are read as a whole).
+    pub fn steps(&self) -> Option<u64> {
+        let is_whole = self.left == u64::MAX && self.ids.is_none() && self.chooser.is_none();
+        self.current.as_ref().filter(|_| is_whole).and_then(|current| current.steps())
+    }
+
     /// What identifies the Parquet files among the inputs: name, size, rows, footer hash.
     pub fn sources(&self) -> &[Value] {
         &self.sources

@@ -133,7 +133,7 @@ impl Trained {
             Trained::Unknown => "not known".to_string(),
             Trained::Not => "not trained on".to_string(),
             Trained::As(span) => super::span_name(span),
-            Trained::Odd { mask, span } => format!("mask {mask} with span {span}"),
+            Trained::Odd { mask, span } => format!("odd (mask {mask}, span {span})"),
         }
     }
 }

@@ -56,9 +56,13 @@ impl MaskFit {
                 let plural = if tokens == 1 { "" } else { "s" };
                 Some(format!("the masks are shifted: {tokens} token{plural} too {where_to}"))
             }
-            MaskFit::Differs { tokens, first } => Some(format!(
-                "the masks do not fit the messages in {tokens} tokens, first in token {first}"
-            )),
+            MaskFit::Differs { tokens, first } => {
+                let tokens = match tokens {
+                    1 => format!("token {first}"),
+                    _ => format!("{tokens} tokens, first in token {first}"),
+                };
+                Some(format!("the masks do not fit the messages in {tokens}"))
+            }
         }
     }
 }

@@ -41,6 +41,7 @@ pub fn of_tokens(
     let places = stated.flatten().filter(|places| !places.is_empty() || tokens.is_empty());
     let places = places.unwrap_or_else(|| found(tokens));
     let masks = rows.loss_mask(row).zip(rows.span_id(row));
+    shown.notes.extend(masks.and_then(|masks| wrong_masks(masks, alignment, tokens.len())));
     let trained = masks.map(|masks| by_token(masks, alignment, tokens.len()));
     let expected = expected(&places, spans, tokens.len());
     let has_messages = places.iter().any(|place| place.role.is_some());
@@ -111,6 +112,21 @@ fn text_of(tokens: &[i32], start: usize) -> String {
     let bytes: Vec<u8> = ids.filter_map(|id| token_bytes(*id)).flatten().copied().collect();
     let text = String::from_utf8_lossy(&bytes);
     text.split_whitespace().next().unwrap_or_default().to_string()
+}
+
+/// What is wrong with masks that is not seen at any token.
+fn wrong_masks(
+    (mask, span): (&[u8], &[u8]),
+    alignment: Alignment,
+    length: usize,
+) -> Option<String> {
+    if (mask.len(), span.len()) != (length, length) {
+        let (mask, span) = (mask.len(), span.len());
+        return Some(format!("loss_mask is {mask} long and span_id {span}, the tokens {length}"));
+    }
+    let last = mask.last().zip(span.last()).filter(|_| alignment == Alignment::Label)?;
+    let is_trained = (*last.0, *last.1) != (0, 0);
+    is_trained.then(|| "the last position is trained on, and no token follows it".to_string())
 }
 
 /// What each token is trained on as.

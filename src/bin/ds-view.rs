@@ -86,12 +86,23 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
         tool.tell(note);
     }
     let viewer = Viewer::of(&mut reader);
-    let mut summary = Head::of(&reader, &viewer, &args.input.files)?;
-    let mut numbers = args.select.numbers(reader.total())?;
-    let mut reader = reader.choose(&args.select)?;
-    if args.film {
-        return play(args, reader, &viewer);
+    let summary = Head::of(&reader, &viewer, &args.input.files)?;
+    let numbers = args.select.numbers(reader.total())?;
+    let reader = reader.choose(&args.select)?;
+    match args.film {
+        true => play(args, reader, &viewer),
+        false => print(args, reader, &viewer, summary, numbers),
     }
+}
+
+/// Prints what all of it is, and the records; `numbers` count those.
+fn print(
+    args: &Args,
+    mut reader: Reader,
+    viewer: &Viewer,
+    mut summary: Head,
+    mut numbers: impl Iterator<Item = u64>,
+) -> Result<()> {
     let mut artist = Artist::new(drawing(args));
     // The head is printed with the first record, which tells whether there are masks.
     let (mut printed, mut left) = (None, None);
@@ -100,7 +111,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
             let shown = viewer.show(&batch, row)?;
             let is_first = printed.is_none();
             let text = printed.get_or_insert_with(|| {
-                summary.masks = shown.has_masks().then_some(viewer.alignment());
+                summary.has_masks = shown.has_masks();
                 let lines = artist.finish(&head(&summary));
                 left = artist.fit_below(lines.len());
                 text(&lines)

@@ -79,9 +79,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     if let Some(input) = files::find(&args.input.files, |input| is_same(input, &args.output))? {
         return Err(Error::usage("is an input and the output").at(shown(input)));
     }
-    let games = Wanted { games: true, ..Wanted::records(&GAME) };
-    let request = Request::OneOf(vec![games, Wanted::records(&PUZZLE)]);
-    let reader = dataset::open(&args.input, request)?;
+    let reader = open(&args, false)?;
     let (for_games, for_puzzles) = (args.games.first_given(), args.puzzles.first_given());
     let are_puzzles = match reader.record() {
         Some(record) => record.name == PUZZLE.name,
@@ -95,13 +93,26 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         (true, Some(flag), _) => Err(Error::usage(format!("{flag} is for games; puzzles came"))),
         (false, _, Some(flag)) => Err(Error::usage(format!("{flag} is for puzzles; games came"))),
         (true, ..) => write_puzzles(args, reader, tool),
-        (false, ..) => write_games(args, reader, tool),
+        (false, ..) => match write_games(&args, reader, tool) {
+            // Nothing is published yet.
+            Err(error) if error.is_misstated() => write_games(&args, open(&args, true)?, tool),
+            done => done,
+        },
     }
 }
 
-fn write_games(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
+/// Opens the input; `counted`: whether games are found by a look at all rows before the first is
+/// read, or where pools state them.
+fn open(args: &Args, counted: bool) -> Result<Reader> {
+    let form = args.games.game_form(counted);
+    let games = Wanted { games: Some(form), ..Wanted::records(&GAME) };
+    dataset::open(&args.input, Request::OneOf(vec![games, Wanted::records(&PUZZLE)]))
+}
+
+fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {
     let header = reader.header().through(&GAME, Some(tool.entry()));
-    let sink = PackSink::create(&args.output, &args.games, args.sink.overwrite, header)?;
+    let overwrite = args.sink.overwrite;
+    let sink = PackSink::create(&args.output, &args.games, overwrite, header, reader.steps())?;
     let runner = Runner::new(tool, &args.common, "games")
         .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)

@@ -102,6 +102,11 @@ impl PendingFile {
         self.file.as_ref()
     }
 
+    /// The open file once more, for another thread; both share its position.
+    pub fn handle(&mut self) -> io::Result<File> {
+        self.open_file()?.try_clone()
+    }
+
     fn open_file(&mut self) -> io::Result<&mut File> {
         self.file.as_mut().ok_or_else(|| io::Error::other("the file is closed"))
     }

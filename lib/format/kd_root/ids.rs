@@ -16,7 +16,8 @@ use parquet::arrow::ArrowWriter;
 use super::SPLITS;
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::mmidx::{FinishedFile, HashedFile, with_suffix};
+use crate::format::hashed_file::{FinishedFile, HashedFile};
+use crate::format::mmidx::with_suffix;
 use crate::format::parquet::{
     ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, read_error, write_error, writer_properties,
 };

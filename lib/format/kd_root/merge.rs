@@ -14,9 +14,10 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::RecordCounts;
+use crate::format::hashed_file::FinishedFile;
 use crate::format::mmidx::{
-    Appended, Concatenation, DatasetFiles, FinishedFile, FinishedSplit, LayoutMember, MmidxDataset,
-    MmidxDtype, PrefixLayout, check_aligned, with_suffix,
+    Appended, Concatenation, DatasetFiles, FinishedSplit, LayoutMember, MmidxDataset, MmidxDtype,
+    PrefixLayout, check_aligned, with_suffix,
 };
 use crate::format::unchanged::Unchanged;
 use crate::record::tokens::Identity;

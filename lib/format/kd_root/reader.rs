@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::part::{KdPart, find_manifest};
 use super::{IdRows, IdsFile, SPLITS, find_ids};
-use crate::batch::{Batch, DatasetReader, Header, Origin, Selected};
+use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin, Selected};
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files::{self, changed};
@@ -182,7 +182,7 @@ impl DatasetReader for KdReader {
         self.rows
     }
 
-    fn next_batch(&mut self, _most: u64, _games: bool) -> Result<Option<Batch>> {
+    fn next_batch(&mut self, _most: u64, _games: Option<GameForm>) -> Result<Option<Batch>> {
         loop {
             if let Some(open) = &mut self.current
                 && open.begin_run(self.selected)?

@@ -13,8 +13,9 @@ use super::manifest::is_root_manifest;
 use super::{ALL, IDS, IdsWriter, KdSplit, MANIFEST, ValidFraction, ids_beside, ids_in_root};
 use crate::cli::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::error::{Error, Result};
+use crate::format::hashed_file::FinishedFile;
 use crate::format::kinds::{DatasetKind, refuse_other_kinds};
-use crate::format::mmidx::{FinishedFile, FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
+use crate::format::mmidx::{FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
 use crate::record::tokens::Tokens;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
 

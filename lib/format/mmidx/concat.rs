@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::writer::{FinishedFile, HashedFile, header};
+use super::writer::header;
 use super::{MmidxDataset, MmidxDtype};
 use crate::digest::hex;
 use crate::error::{Error, Result, shown};
+use crate::format::hashed_file::{FinishedFile, HashedFile};
 
 /// What one dataset contributed.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::files;
 
 pub use concat::{Appended, Concatenation};
 pub use reader::{IndexError, MmidxDataset, MmidxIndex, check_aligned};
-pub use writer::{DatasetFiles, FinishedFile, FinishedSplit, HashedFile, SplitWriter};
+pub use writer::{DatasetFiles, FinishedSplit, SplitWriter};
 
 /// `MMIDIDX`, two zero bytes.
 const MAGIC: [u8; 9] = *b"MMIDIDX\0\0";

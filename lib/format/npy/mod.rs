@@ -22,7 +22,7 @@ pub use header::ArrayHeader;
 pub use integers::Integers;
 pub use npyz::{AutoSerialize, DType, Field, TypeChar};
 pub use read::Mapped;
-pub use write::Writer;
+pub use write::{Ended, Writer};
 
 /// Why a `.npy` file could not be read or written.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use super::{ArrayHeader, Error};
 /// patched in place at the end, so that the file is what `numpy.save` would have written.
 ///
 /// The bytes go to `out` as they come: `out` should be buffered. Until [`Writer::finish`]
-/// the file says that it has no rows.
+/// the file says that it has no rows, or as many as are expected.
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
@@ -21,16 +21,28 @@ pub struct Writer<W> {
     rows: u64,
 }
 
-impl<W: Write + Seek> Writer<W> {
-    /// Starts a file at the position of `out`: rows of `dtype`, or of arrays of `row_shape`
-    /// of it.
-    pub fn new(mut out: W, dtype: DType, row_shape: &[u64]) -> Result<Self, Error> {
-        let header = ArrayHeader::of_rows(dtype, 0, row_shape);
+/// A file to which no more rows are written.
+#[derive(Debug)]
+pub struct Ended<W> {
+    pub out: W,
+    /// What its beginning must be, if it is something else.
+    pub header: Option<Vec<u8>>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a file that will probably have `expected` rows: rows of `dtype`, or of arrays of
+    /// `row_shape` of it.
+    pub fn expecting(
+        expected: u64,
+        mut out: W,
+        dtype: DType,
+        row_shape: &[u64],
+    ) -> Result<Self, Error> {
+        let header = ArrayHeader::of_rows(dtype, expected, row_shape);
         let bytes = header.to_bytes()?;
         let row_bytes = header.row_bytes()?;
-        let start = out.stream_position().map_err(Error::Write)?;
         out.write_all(&bytes).map_err(Error::Write)?;
-        Ok(Writer { out, start, header, header_bytes: bytes.len(), row_bytes, rows: 0 })
+        Ok(Writer { out, start: 0, header, header_bytes: bytes.len(), row_bytes, rows: 0 })
     }
 
     /// Writes rows given as their bytes.
@@ -59,23 +71,40 @@ impl<W: Write + Seek> Writer<W> {
         self.rows * self.row_bytes as u64
     }
 
-    /// Puts the number of rows into the header, flushes, and returns `out`, at its end.
-    pub fn finish(mut self) -> Result<W, Error> {
-        if let Some(rows) = self.header.shape.first_mut() {
-            *rows = self.rows;
+    /// Flushes, and says whether the header was right.
+    pub fn end(mut self) -> Result<Ended<W>, Error> {
+        self.out.flush().map_err(Error::Write)?;
+        match self.header.shape.first_mut() {
+            Some(rows) if *rows != self.rows => *rows = self.rows,
+            _ => return Ok(Ended { out: self.out, header: None }),
         }
-        let bytes = self.header.to_bytes()?;
+        let header = self.header.to_bytes()?;
         // The room reserved is for 20 digits, all that a count of rows can have.
-        if bytes.len() != self.header_bytes {
+        if header.len() != self.header_bytes {
             return Err(Error::Overflow);
         }
-        let mut patch = || {
-            self.out.seek(SeekFrom::Start(self.start))?;
-            self.out.write_all(&bytes)?;
-            self.out.seek(SeekFrom::End(0))?;
-            self.out.flush()
+        Ok(Ended { out: self.out, header: Some(header) })
+    }
+}
+
+impl<W: Write + Seek> Writer<W> {
+    /// Starts a file at the position of `out`.
+    pub fn new(mut out: W, dtype: DType, row_shape: &[u64]) -> Result<Self, Error> {
+        let start = out.stream_position().map_err(Error::Write)?;
+        Ok(Writer { start, ..Writer::expecting(0, out, dtype, row_shape)? })
+    }
+
+    /// Puts the number of rows into the header, flushes, and returns `out`, at its end.
+    pub fn finish(self) -> Result<W, Error> {
+        let start = self.start;
+        let Ended { mut out, header } = self.end()?;
+        let mut patch = |header: Vec<u8>| {
+            out.seek(SeekFrom::Start(start))?;
+            out.write_all(&header)?;
+            out.seek(SeekFrom::End(0))?;
+            out.flush()
         };
-        patch().map_err(Error::Write)?;
-        Ok(self.out)
+        header.map_or(Ok(()), &mut patch).map_err(Error::Write)?;
+        Ok(out)
     }
 }

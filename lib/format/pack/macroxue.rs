@@ -9,7 +9,7 @@ use super::{PackLayout, RowMaker, VALUATION_TYPES};
 use crate::cli::PendingFile;
 use crate::error::{Error, Result};
 use crate::format::{json_file, npy};
-use crate::game2048::{Game, KNOWN_VALUATIONS, RowError, StepRow, remove_padding};
+use crate::game2048::{Game, KNOWN_VALUATIONS, RowError, StepRow, StepRows, remove_padding};
 
 /// Readers sort the shards by name, which is their order as long as all numbers have five digits.
 const MAX_SHARDS: u64 = 100_000;
@@ -31,8 +31,12 @@ impl Macroxue {
         Macroxue { is_packed, names, game_names: Vec::new() }
     }
 
+    fn run_id(run_id: u64) -> Result<u32> {
+        u32::try_from(run_id).map_err(|_| Error::data("more runs than a row's run_id can number"))
+    }
+
     /// The pack's numbers of a game's names, new ones in the order in which its rows have them.
-    fn number(&mut self, game: &Game) -> Result<Vec<u8>> {
+    fn number_names(&mut self, game: &Game) -> Result<Vec<u8>> {
         self.game_names.clear();
         let mut ids = Vec::with_capacity(game.valuation_names.len());
         for name in &game.valuation_names {
@@ -66,9 +70,8 @@ impl RowMaker for Macroxue {
     }
 
     fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>> {
-        let run_id = u32::try_from(run_id)
-            .map_err(|_| Error::data("more runs than a row's run_id can number"))?;
-        let ids = self.number(game)?;
+        let run_id = Macroxue::run_id(run_id)?;
+        let ids = self.number_names(game)?;
         match StepRow::append_all(game, run_id, &ids, rows) {
             Ok(()) => {
                 if self.is_packed {
@@ -81,6 +84,17 @@ impl RowMaker for Macroxue {
             }
             Err(cause) => Ok(Err(cause.to_string())),
         }
+    }
+
+    fn number(&mut self, game: &Game, run_id: u64, rows: StepRows) -> Result<Vec<u8>> {
+        let run_id = Macroxue::run_id(run_id)?;
+        let ids = self.number_names(game)?;
+        let numbered = rows.numbered(run_id, &ids);
+        let mut rows = numbered.ok_or_else(|| Error::data("a valuation_type has no number"))?;
+        if self.is_packed {
+            remove_padding(&mut rows);
+        }
+        Ok(rows)
     }
 
     fn taken(&mut self) {

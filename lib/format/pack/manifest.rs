@@ -2,9 +2,7 @@
 //! says nothing that differs from run to run.
 
 use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::thread::{self, JoinHandle};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +10,7 @@ use serde_json::Value;
 use crate::cli::PendingFile;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
+use crate::format::hashed_file::FinishedFile;
 use crate::format::raw_games::Legality;
 use crate::format::{RecordCounts, json_file};
 
@@ -52,30 +51,24 @@ pub struct PackFile {
     pub sha256: String,
 }
 
-/// A complete file that is being hashed, on a thread of its own: it can be forced to the disk, and
-/// the next can be written, meanwhile. It is read once more for that: the number of rows is at
-/// its beginning, and is known only when all of them are written.
-pub(super) struct Hashing {
-    path: PathBuf,
-    rows: Option<u64>,
-    thread: JoinHandle<io::Result<(u64, String)>>,
+impl PackFile {
+    /// A complete file without rows.
+    pub(super) fn of(file: &PendingFile) -> Result<PackFile> {
+        let content = File::open(file.temporary()).and_then(sha256_of);
+        let (bytes, sha256) = content.map_err(|e| Error::write(shown(file.path()), &e))?;
+        Ok(PackFile { path: name_of(file), rows: None, bytes, sha256 })
+    }
+
+    /// A complete file of rows.
+    pub(super) fn of_rows(file: &FinishedFile, rows: u64) -> PackFile {
+        let FinishedFile { file, bytes, sha256 } = file;
+        let (path, sha256) = (name_of(file), sha256.clone());
+        PackFile { path, rows: Some(rows), bytes: *bytes, sha256 }
+    }
 }
 
-impl Hashing {
-    pub(super) fn start(file: &PendingFile, rows: Option<u64>) -> Result<Hashing> {
-        let (path, temporary) = (file.path().to_path_buf(), file.temporary().to_path_buf());
-        let hash = move || File::open(temporary).and_then(sha256_of);
-        let thread = thread::Builder::new().spawn(hash).map_err(|e| Error::io(shown(&path), &e))?;
-        Ok(Hashing { path, rows, thread })
-    }
-
-    pub(super) fn finish(self) -> Result<PackFile> {
-        let ended = |_| Err(io::Error::other("the thread that hashes has ended"));
-        let hashed = self.thread.join().unwrap_or_else(ended);
-        let (bytes, sha256) = hashed.map_err(|e| Error::write(shown(&self.path), &e))?;
-        let path = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        Ok(PackFile { path, rows: self.rows, bytes, sha256 })
-    }
+fn name_of(file: &PendingFile) -> String {
+    file.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 impl PackManifest {

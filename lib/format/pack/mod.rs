@@ -20,14 +20,14 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 
 use self::database::PackDatabase;
-use self::manifest::Hashing;
 use self::shards::RowShards;
 use super::kinds::{DatasetKind, refuse_other_kinds};
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
+use crate::batch::GameForm;
 use crate::cli::{PendingFile, Standing, Target, WithoutEffect, publish, refuse_existing};
 use crate::error::{Error, Result};
-use crate::game2048::Game;
+use crate::game2048::{Game, StepRows};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
 pub use self::sink::PackSink;
@@ -95,6 +95,11 @@ trait RowMaker {
     /// error is about the pack as a whole.
     fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>>;
 
+    /// The rows of a game whose steps are rows of a pack already.
+    fn number(&mut self, _game: &Game, _run_id: u64, _rows: StepRows) -> Result<Vec<u8>> {
+        Err(Error::data("rows of a pack came, where columns are wanted"))
+    }
+
     /// The latest prepared game has been written to the pack.
     fn taken(&mut self) {}
 
@@ -108,6 +113,15 @@ trait RowMaker {
 }
 
 impl PackOptions {
+    /// In which form games are wanted: self-play v1 has only a part of what is in the rows of a pack.
+    /// `counted`: see [`GameForm::Rows`].
+    pub fn game_form(&self, counted: bool) -> GameForm {
+        match self.layout.unwrap_or_default() {
+            PackLayout::Macroxue | PackLayout::MacroxuePacked => GameForm::Rows { counted },
+            PackLayout::SelfplayV1 => GameForm::Columns,
+        }
+    }
+
     /// The first flag that is given, for the error that it is out of place.
     pub fn first_given(&self) -> Option<&'static str> {
         let given = [
@@ -138,7 +152,13 @@ pub struct PackWriter {
 
 impl PackWriter {
     /// Begins a pack in `directory`. An existing pack is refused unless it may be overwritten.
-    pub fn create(directory: &Path, options: &PackOptions, overwrite: bool) -> Result<PackWriter> {
+    /// `rows`: how many there will be, if that is expected; then they are hashed as they come.
+    pub fn create(
+        directory: &Path,
+        options: &PackOptions,
+        overwrite: bool,
+        rows: Option<u64>,
+    ) -> Result<PackWriter> {
         refuse_existing(&PackTarget(directory), overwrite)?;
         let layout = options.layout.unwrap_or_default();
         let shard_rows = options.shard_rows.map(NonZeroU64::get);
@@ -153,7 +173,7 @@ impl PackWriter {
         let database = PackDatabase::create(directory)?;
         Ok(PackWriter {
             directory: directory.to_path_buf(),
-            shards: RowShards::create(directory, maker.as_ref(), shard_rows)?,
+            shards: RowShards::create(directory, maker.as_ref(), shard_rows, rows)?,
             layout,
             maker,
             lossy: options.lossy,
@@ -175,11 +195,15 @@ impl PackWriter {
     }
 
     /// Makes the rows of a game, to be written by [`PackWriter::push`]; the cause if a step
-    /// cannot be a row. The outer error is about the pack as a whole: too many names, or a loss
-    /// without `--lossy`.
-    pub fn prepare(&mut self, game: &Game) -> Result<Result<(), String>> {
+    /// cannot be a row. `rows` are its steps if these are rows of a pack already. The outer error is
+    /// about the pack as a whole: too many names, or a loss without `--lossy`.
+    pub fn prepare(&mut self, game: &Game, rows: Option<StepRows>) -> Result<Result<(), String>> {
         self.left_out(&self.maker.lost(game));
         self.refuse_loss()?;
+        if let Some(rows) = rows {
+            self.game_rows = self.maker.number(game, self.runs, rows)?;
+            return Ok(Ok(()));
+        }
         self.game_rows.clear();
         self.maker.make(game, self.runs, &mut self.game_rows)
     }
@@ -243,7 +267,7 @@ impl PackWriter {
         let (mut files, mut described): (Vec<_>, Vec<_>) =
             self.shards.finish()?.into_iter().unzip();
         let mut add = |file: PendingFile| -> Result<()> {
-            described.push(Hashing::start(&file, None)?.finish()?);
+            described.push(PackFile::of(&file)?);
             files.push(file);
             Ok(())
         };

@@ -1,12 +1,12 @@
 //! The files of rows: one, or shards with a fixed number of rows.
 
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use super::manifest::{Hashing, PackFile};
+use super::manifest::PackFile;
 use super::{RowMaker, STEPS};
 use crate::cli::PendingFile;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result};
+use crate::format::hashed_file::HashedFile;
 use crate::format::npy;
 
 /// Writes rows into one file after another.
@@ -14,11 +14,11 @@ pub(super) struct RowShards {
     directory: PathBuf,
     shard_rows: Option<u64>,
     row_bytes: usize,
-    current: Option<npy::Writer<BufWriter<PendingFile>>>,
+    /// How many rows are expected in all.
+    expected: Option<u64>,
+    current: Option<npy::Writer<HashedFile>>,
     /// Shards that are full.
     full: Vec<(PendingFile, PackFile)>,
-    /// The last of them, as long as it is being hashed.
-    hashing: Option<(PendingFile, Hashing)>,
     rows: u64,
 }
 
@@ -28,14 +28,15 @@ impl RowShards {
         directory: &Path,
         layout: &dyn RowMaker,
         shard_rows: Option<u64>,
+        expected: Option<u64>,
     ) -> Result<RowShards> {
         let mut shards = RowShards {
             directory: directory.to_path_buf(),
             shard_rows,
             row_bytes: layout.dtype().num_bytes().unwrap_or(1).max(1),
+            expected,
             current: None,
             full: Vec::new(),
-            hashing: None,
             rows: 0,
         };
         shards.begin(layout)?;
@@ -68,31 +69,35 @@ impl RowShards {
             if let Some(shard) = &mut self.current {
                 shard.write_rows(now).map_err(|error| Error::from(error).at(&*self.directory))?;
             }
+            self.rows += (now.len() / self.row_bytes) as u64;
             left = later;
         }
-        let count = (rows.len() / self.row_bytes) as u64;
-        self.rows += count;
-        Ok(count)
+        Ok((rows.len() / self.row_bytes) as u64)
     }
 
     /// The files, complete but not published.
     pub(super) fn finish(mut self) -> Result<Vec<(PendingFile, PackFile)>> {
         self.end()?;
-        self.take_hashed()?;
         Ok(self.full)
     }
 
     fn begin(&mut self, layout: &dyn RowMaker) -> Result<()> {
-        let number = (self.full.len() + usize::from(self.hashing.is_some())) as u64;
+        let number = self.full.len() as u64;
         let name = match self.shard_rows {
             None => STEPS.to_string(),
             Some(_) => layout.shard_name(number).ok_or_else(|| {
                 Error::usage(format!("more than {number} shards")).hint("a larger --shard-rows")
             })?,
         };
-        let file = PendingFile::create(&self.directory.join(name))?;
-        let out = BufWriter::with_capacity(1 << 20, file);
-        let shard = npy::Writer::new(out, layout.dtype(), &[]);
+        let left = self.expected.map(|expected| expected.saturating_sub(self.rows));
+        let rows = left.into_iter().chain(self.shard_rows).min();
+        let path = self.directory.join(name);
+        // Without its number of rows the beginning of a file is not known yet.
+        let out = match rows {
+            Some(_) => HashedFile::create(&path)?,
+            None => HashedFile::create_unhashed(&path)?,
+        };
+        let shard = npy::Writer::expecting(rows.unwrap_or(0), out, layout.dtype(), &[]);
         self.current = Some(shard.map_err(|error| Error::from(error).at(&*self.directory))?);
         Ok(())
     }
@@ -100,20 +105,14 @@ impl RowShards {
     fn end(&mut self) -> Result<()> {
         let Some(shard) = self.current.take() else { return Ok(()) };
         let rows = shard.rows();
-        let out = shard.finish().map_err(|error| Error::from(error).at(&*self.directory))?;
-        let file = out.into_inner();
-        let mut file = file.map_err(|e| Error::write(shown(&self.directory), e.error()))?;
-        self.take_hashed()?;
-        let hashing = Hashing::start(&file, Some(rows))?;
-        file.close()?;
-        self.hashing = Some((file, hashing));
-        Ok(())
-    }
-
-    fn take_hashed(&mut self) -> Result<()> {
-        if let Some((file, hashing)) = self.hashing.take() {
-            self.full.push((file, hashing.finish()?));
-        }
+        let ended = shard.end().map_err(|error| Error::from(error).at(&*self.directory))?;
+        let mut finished = match ended.header {
+            None => ended.out.finish()?,
+            Some(header) => ended.out.finish_beginning_with(&header)?,
+        };
+        finished.file.close()?;
+        let described = PackFile::of_rows(&finished, rows);
+        self.full.push((finished.file, described));
         Ok(())
     }
 }

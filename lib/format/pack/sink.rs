@@ -10,7 +10,7 @@ use crate::cli::{Flow, Rejected, Rejects};
 use crate::error::{Error, Result};
 use crate::format::RecordCounts;
 use crate::format::raw_games::Legality;
-use crate::game2048::Game;
+use crate::game2048::{Game, StepRows, StoredGame};
 use crate::record::game::Games;
 
 /// Writes all games as one pack.
@@ -24,14 +24,16 @@ pub struct PackSink {
 }
 
 impl PackSink {
-    /// `header` is that of the games, with the provenance chain for the manifest.
+    /// `header` is that of the games, with the provenance chain for the manifest; `rows` is how many
+    /// are expected.
     pub fn create(
         directory: &Path,
         options: &PackOptions,
         overwrite: bool,
         header: Header,
+        rows: Option<u64>,
     ) -> Result<PackSink> {
-        let mut pack = PackWriter::create(directory, options, overwrite)?;
+        let mut pack = PackWriter::create(directory, options, overwrite, rows)?;
         let left_out = header.parameters.get("left_out").and_then(Value::as_array);
         let names: Vec<&str> = left_out.into_iter().flatten().filter_map(Value::as_str).collect();
         pack.left_out(&names);
@@ -43,8 +45,15 @@ impl PackSink {
     }
 
     /// Writes one game, or rejects it. What is wrong with the pack as a whole ends the run.
-    fn put(&mut self, row: usize, game: &Game, batch: &mut Batch) -> Result<()> {
-        match self.pack.prepare(game).map_err(|error| error.at(batch.origin.place(row)))? {
+    fn put(
+        &mut self,
+        row: usize,
+        game: &Game,
+        rows: Option<StepRows>,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let prepared = self.pack.prepare(game, rows);
+        match prepared.map_err(|error| error.at(batch.origin.place(row)))? {
             Ok(()) => {
                 self.written += 1;
                 self.pack.push(game)
@@ -69,7 +78,7 @@ impl PackSink {
         for row in 0..view.len() {
             self.put_session(view.session(row), row, batch)?;
             match view.read(row, &mut game) {
-                Ok(()) => self.put(row, &game, batch)?,
+                Ok(()) => self.put(row, &game, None, batch)?,
                 Err(reason) => {
                     let input = named(view.run_id.get(row), view.source(row));
                     batch.reject(row, view.source(row), reason, input);
@@ -91,9 +100,9 @@ impl Sink for PackSink {
     fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         match batch.games.take() {
             Some(games) => {
-                for (row, game) in games.iter().enumerate() {
+                for (row, StoredGame { game, rows }) in games.into_iter().enumerate() {
                     self.put_session(game.session.as_deref(), row, &batch)?;
-                    self.put(row, game, &mut batch)?;
+                    self.put(row, &game, rows, &mut batch)?;
                 }
             }
             None => self.put_columns(&mut batch)?,

@@ -2,7 +2,9 @@
 //! type, in any pool and at any offset. Fields of other names are ignored.
 
 use crate::format::npy::{DType, Field, Scalar, TypeChar, descr, elements, field, is_padding};
-use crate::game2048::{Board, CELLS, Direction, MAX_EXPONENT, Packed, Step, unpack};
+use crate::game2048::{
+    ALIGNED_ROW, Board, CELLS, Direction, MAX_EXPONENT, PACKED_ROW, Packed, Step, unpack,
+};
 
 /// Where the fields of a row are.
 #[derive(Debug)]
@@ -37,6 +39,9 @@ enum Move {
     /// `up`, `down`, `left`, `right` in a field of fixed width.
     Name(Number),
 }
+
+/// The type of `run_id` in a pack.
+const ROW_ID: Scalar = Scalar { kind: TypeChar::Uint, is_big_endian: false, bytes: 4 };
 
 /// A field of numbers: where it is, and how one is read.
 #[derive(Clone, Copy, Debug)]
@@ -308,6 +313,16 @@ impl Number {
         (self.scalar.kind != TypeChar::Int || value as i64 >= 0).then_some(value)
     }
 
+    /// Whether all of these rows have this value.
+    pub fn is_everywhere(&self, value: u64, rows: &[u8], row_bytes: usize) -> bool {
+        let as_in_packs = (self.offset, self.scalar) == (0, ROW_ID);
+        match (u32::try_from(value), row_bytes) {
+            (Ok(value), ALIGNED_ROW) if as_in_packs => all_begin::<ALIGNED_ROW>(rows, value),
+            (Ok(value), PACKED_ROW) if as_in_packs => all_begin::<PACKED_ROW>(rows, value),
+            _ => rows.chunks_exact(row_bytes.max(1)).all(|row| self.unsigned(row) == Some(value)),
+        }
+    }
+
     fn integer(&self, row: &[u8]) -> i64 {
         self.scalar.integer(self.bytes(row, 0))
     }
@@ -336,4 +351,15 @@ impl Number {
         text.truncate(text.trim_end_matches('\0').len());
         Some(text)
     }
+}
+
+/// Whether all rows begin with this number.
+fn all_begin<const N: usize>(rows: &[u8], value: u32) -> bool {
+    let mut different = 0;
+    for row in rows.as_chunks::<N>().0 {
+        if let Some(field) = row.first_chunk() {
+            different |= u32::from_le_bytes(*field) ^ value;
+        }
+    }
+    different == 0
 }

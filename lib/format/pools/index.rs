@@ -164,6 +164,19 @@ impl Run {
     }
 }
 
+/// Whether runs, which are stated to follow each other from the first row to the last, have the rows
+/// that they are stated to have: counting would then find the same.
+pub(super) fn are_there(rows: &Rows, run_id: Number, runs: &[Run]) -> bool {
+    let has_its_rows = |run: &Run| {
+        let Some(range) = run.range() else { return run.rows == 0 };
+        let mut parts = rows.parts(range.clone());
+        let all = parts.all(|part| run_id.is_everywhere(run.id, part, rows.row_bytes));
+        rows.release(*range.start()..range.end() + 1);
+        all
+    };
+    runs.iter().all(has_its_rows)
+}
+
 /// Counts the rows of each run; runs by ascending id.
 pub(super) fn count(rows: &Rows, run_id: Number) -> Result<Vec<Run>> {
     let mut runs: Vec<Run> = Vec::new();

@@ -6,18 +6,19 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::columns::Columns;
-use super::index::{Gather, Rows, Run, count};
+use super::index::{Gather, Rows, Run, are_there, count};
 use super::macroxue::Layout;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar};
+use crate::batch::GameForm;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
 };
 use crate::format::raw_games::Legality;
-use crate::game2048::Game;
+use crate::game2048::{Game, StepRows, StoredGame};
 use crate::record::game::LEFT_OUT;
 
 /// The name under which features of rows are listed as left out.
@@ -103,7 +104,9 @@ impl Pool {
 
     /// Counts the rows of the runs, if that was not done.
     pub fn count(&mut self) -> Result<()> {
-        if let (false, Some(run_id)) = (self.counted, self.columns.run_id) {
+        if let (false, Some(run_id)) = (self.counted, self.columns.run_id)
+            && !are_there(&self.rows, run_id, &self.runs)
+        {
             let known = known_runs(self.database.as_ref())?;
             self.runs = with_empty(count(&self.rows, run_id)?, known);
         }
@@ -133,6 +136,16 @@ impl Pool {
     /// Games, those without rows too.
     pub fn games(&self) -> u64 {
         self.runs.len() as u64
+    }
+
+    /// Whether its rows are those of a pack.
+    pub fn is_pack(&self) -> bool {
+        self.layout.is_some()
+    }
+
+    /// Rows of all games.
+    pub fn steps(&self) -> u64 {
+        self.rows.len()
     }
 
     /// What the pool has and games do not: fields of its rows, `embeddings-*.npy`.
@@ -168,9 +181,51 @@ impl Pool {
     pub fn read(&mut self, position: u64, game: &mut Game) -> Result<()> {
         game.clear();
         let position = usize::try_from(position).unwrap_or(usize::MAX);
-        if !self.counted && self.runs.get(position).is_some_and(|run| !self.is_there(run)) {
-            self.count()?;
+        self.prove(position)?;
+        self.describe(position, game)?;
+        self.fill_steps(position, game)
+    }
+
+    /// Reads the same game in one of the forms. If `is_trusting`, its rows must be where they are
+    /// stated to be, as those of all other games must: then the pool is what was stated. (Where a row
+    /// is not valid, that is not so either: reading it again says what is wrong.)
+    pub fn read_stored(
+        &mut self,
+        position: u64,
+        form: GameForm,
+        is_trusting: bool,
+    ) -> Result<StoredGame> {
+        let mut game = Game::default();
+        let position = usize::try_from(position).unwrap_or(usize::MAX);
+        if !is_trusting {
+            self.prove(position)?;
         }
+        self.describe(position, &mut game)?;
+        let rows = match form {
+            GameForm::Rows { .. } => self.rows_of(position, &mut game),
+            GameForm::Columns => None,
+        };
+        match rows {
+            Some(_) => {}
+            None if is_trusting && self.runs[position].rows > 0 => {
+                let cause = format!("metadata.db does not say where run {} is", game.run_id);
+                return Err(Error::data(cause).at(shown(&self.directory)).misstated());
+            }
+            None => self.fill_steps(position, &mut game)?,
+        }
+        Ok(StoredGame { game, rows })
+    }
+
+    /// Counts the rows if the run at a position is not where it is stated to be.
+    fn prove(&mut self, position: usize) -> Result<()> {
+        match self.runs.get(position) {
+            Some(run) if !self.counted && !self.is_there(run) => self.count(),
+            _ => Ok(()),
+        }
+    }
+
+    /// All of a game but its steps.
+    fn describe(&self, position: usize, game: &mut Game) -> Result<()> {
         let Some(run) = self.runs.get(position).copied() else {
             return Err(Error::data(format!("no game {position}")).at(shown(&self.directory)));
         };
@@ -179,7 +234,22 @@ impl Pool {
         if position == 0 {
             game.session = Some(self.session()?);
         }
-        self.fill_steps(position, game)
+        Ok(())
+    }
+
+    /// The rows of a run as they are, if they are valid rows of a pack, one after another; the game
+    /// gets their names. The seed of a run without one would be that of its first row.
+    fn rows_of(&self, position: usize, game: &mut Game) -> Option<StepRows> {
+        let run = self.runs[position];
+        let (layout, range, _) = (self.layout?, run.range()?, game.seed?);
+        let mut rows = StepRows::of_run(run.id.try_into().ok()?, run.rows as usize);
+        let name_of = |id: u8| self.valuation(game, id.into()).ok()??.try_into().ok();
+        let copied = layout.copy(self.rows.parts(range.clone()), &mut rows, name_of);
+        if copied.is_none() {
+            game.valuation_names.clear();
+        }
+        self.rows.release(*range.start()..range.end() + 1);
+        copied.map(|()| rows)
     }
 
     fn fill_sidecar(&self, game: &mut Game) -> Result<()> {

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Pool;
-use crate::batch::{Batch, DatasetReader, Header, Origin};
+use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin};
 use crate::cli::Slice;
 use crate::error::Result;
 use crate::format::raw_games::Legality;
@@ -27,6 +27,8 @@ pub struct PoolReader {
     /// Whether nothing stated has to be proved before the first game: the rows were counted, or
     /// only some games are read.
     counted: bool,
+    /// Whether what is stated is proved as the games are read.
+    is_trusting: bool,
     /// The pool being read, and the number of its first game among all.
     current: usize,
     start: u64,
@@ -46,8 +48,8 @@ impl PoolReader {
         let total = pools.iter().map(Pool::games).sum();
         let wanted = VecDeque::from([slice.map_or(0..total, |slice| slice.of(total))]);
         let (game, builder) = (Game::default(), GamesBuilder::default());
-        let counted = slice.is_some();
-        Ok(PoolReader { pools, counted, current: 0, start: 0, wanted, game, builder })
+        let (counted, is_trusting) = (slice.is_some(), false);
+        Ok(PoolReader { pools, counted, is_trusting, current: 0, start: 0, wanted, game, builder })
     }
 
     /// What any of the pools has and games do not, each once.
@@ -77,6 +79,14 @@ impl PoolReader {
             }
         }
         chains.concat()
+    }
+
+    /// Whether all games are read, and all rows with them: then those of other games, which is where
+    /// rows of a game might be too, are looked at as well.
+    fn may_trust(&self, games: Option<GameForm>) -> bool {
+        games == Some(GameForm::Rows { counted: false })
+            && self.steps().is_some()
+            && self.pools.iter().all(Pool::is_pack)
     }
 
     /// Moves on to the next game: the number of its pool, and its position there.
@@ -143,8 +153,17 @@ impl DatasetReader for PoolReader {
         Ok(())
     }
 
-    fn next_batch(&mut self, most: u64, games: bool) -> Result<Option<Batch>> {
-        self.count()?;
+    fn steps(&self) -> Option<u64> {
+        let games: u64 = self.pools.iter().map(Pool::games).sum();
+        let steps = self.pools.iter().map(Pool::steps);
+        (self.wanted.len() == 1 && self.records() == games).then(|| steps.sum())
+    }
+
+    fn next_batch(&mut self, most: u64, games: Option<GameForm>) -> Result<Option<Batch>> {
+        match self.counted {
+            false if self.may_trust(games) => (self.counted, self.is_trusting) = (true, true),
+            _ => self.count()?,
+        }
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
         let (mut list, mut origin) = (Vec::new(), Origin::default());
         let (mut count, mut steps) = (0, 0);
@@ -152,17 +171,24 @@ impl DatasetReader for PoolReader {
             let Some((pool, position)) = self.next_position() else { break };
             let pool = &mut self.pools[pool];
             origin.goes_on(count, pool.name(), position + 1);
-            pool.read(position, &mut self.game)?;
-            (count, steps) = (count + 1, steps + self.game.steps.len());
+            count += 1;
             match games {
-                true => list.push(std::mem::take(&mut self.game)),
-                false => self.builder.push(&self.game)?,
+                Some(form) => {
+                    let game = pool.read_stored(position, form, self.is_trusting)?;
+                    steps += game.steps();
+                    list.push(game);
+                }
+                None => {
+                    pool.read(position, &mut self.game)?;
+                    steps += self.game.steps.len();
+                    self.builder.push(&self.game)?;
+                }
             }
         }
         Ok(match (count, games) {
             (0, _) => None,
-            (_, true) => Some(Batch::of_games(list, origin)),
-            (_, false) => Some(Batch::of_records(self.builder.finish()?, origin)),
+            (_, Some(_)) => Some(Batch::of_games(list, origin)),
+            (_, None) => Some(Batch::of_records(self.builder.finish()?, origin)),
         })
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata};
-use crate::batch::{Batch, DatasetReader, Header, Origin};
+use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin};
 use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::format::npy::{Integers, descr};
@@ -126,7 +126,7 @@ impl DatasetReader for PuzzleReader {
         Ok(())
     }
 
-    fn next_batch(&mut self, most: u64, _games: bool) -> Result<Option<Batch>> {
+    fn next_batch(&mut self, most: u64, _games: Option<GameForm>) -> Result<Option<Batch>> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
         let mut origin = Origin::default();

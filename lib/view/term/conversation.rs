@@ -92,8 +92,11 @@ fn title(message: &ShownMessage, has_masks: bool) -> Line {
         (None, _) => Style::DIM,
         (Some("assistant"), Some("analysis")) => Style::REASONING_TITLE,
         (Some("assistant"), Some("final") | None) => Style::FINAL_TITLE,
+        (Some("assistant"), Some(_)) => Style::COMMENTARY_TITLE,
+        (Some("system"), _) => Style::SYSTEM_TITLE,
+        (Some("developer"), _) => Style::DEVELOPER_TITLE,
         (Some("user"), _) => Style::USER_TITLE,
-        _ => Style::OTHER_TITLE,
+        _ => Style::TOOL_TITLE,
     };
     let line = Line::new().add(style, &message.title());
     let all: usize = message.counts.0.iter().map(|(_, count)| count).sum();

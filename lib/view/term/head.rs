@@ -22,8 +22,10 @@ pub struct Head {
     pub record: &'static str,
     pub bytes: Option<u64>,
     pub encoding: String,
-    /// How the masks are aligned, if there are any; of the first record.
-    pub masks: Option<Alignment>,
+    /// Of tokens: how their masks are aligned, if they have any.
+    pub alignment: Option<Alignment>,
+    /// Whether the first record says what of it is trained on.
+    pub has_masks: bool,
 }
 
 impl Head {
@@ -57,7 +59,8 @@ impl Head {
             record,
             bytes: bytes.filter(|_| !inputs.is_empty()),
             encoding: reader.encoding().to_string(),
-            masks: None,
+            alignment: (viewer.kind() == Some("tokens")).then_some(viewer.alignment()),
+            has_masks: false,
         })
     }
 }
@@ -118,7 +121,7 @@ pub fn head(head: &Head) -> Vec<Line> {
         head.bytes.map(|bytes| size(bytes as f64)).unwrap_or_default(),
         head.encoding.clone(),
     ]);
-    let masks = match head.masks {
+    let masks = match head.alignment.filter(|_| head.has_masks) {
         None => "",
         Some(Alignment::Label) => " with label-aligned masks",
         Some(Alignment::Token) => " with token-aligned masks",
@@ -128,15 +131,13 @@ pub fn head(head: &Head) -> Vec<Line> {
         Line::new().add(Style::PLAIN, &format!("{}{masks}", head.what)),
         Line::new().add(Style::PLAIN, &facts),
     ];
-    if head.masks.is_some() {
+    if head.has_masks {
         lines.push(
             Line::new()
-                .add(Style::PLAIN, "trained on as ")
                 .add(Style::REASONING, "R│ reasoning")
-                .add(Style::PLAIN, ", ")
-                .add(Style::FINAL, "F│ final")
-                .add(Style::PLAIN, ", ·│ not")
-                .add(Style::DIM, "; →R: so is the next token"),
+                .add(Style::FINAL, "  F│ final")
+                .add(Style::PLAIN, "  ·│ not trained on")
+                .add(Style::DIM, "  →R: the next token is"),
         );
     }
     lines

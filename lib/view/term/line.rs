@@ -19,8 +19,11 @@ impl Style {
     pub const OTHER: Style = Style("36");
     pub const REASONING_TITLE: Style = Style("1;35");
     pub const FINAL_TITLE: Style = Style("1;32");
-    pub const OTHER_TITLE: Style = Style("1;36");
+    pub const SYSTEM_TITLE: Style = Style("1;36");
+    pub const DEVELOPER_TITLE: Style = Style("36");
     pub const USER_TITLE: Style = Style("1;34");
+    pub const COMMENTARY_TITLE: Style = Style("1;4;35");
+    pub const TOOL_TITLE: Style = Style("1;4;36");
 
     /// The colours of ARC, exactly: these numbers are the same in every theme.
     pub const ARC: [Style; 10] = [
@@ -113,7 +116,7 @@ impl Line {
 /// nothing fits any more.
 fn fitting<'a>(text: &'a str, left: &mut usize) -> &'a str {
     for (at, character) in text.char_indices() {
-        let width = character.width().unwrap_or(0);
+        let width = columns_of(character);
         if width > *left {
             *left = 0;
             return &text[..at];
@@ -123,10 +126,18 @@ fn fitting<'a>(text: &'a str, left: &mut usize) -> &'a str {
     text
 }
 
+/// How many columns a character takes, or more: a selector may make the symbol before it wide.
+fn columns_of(character: char) -> usize {
+    match character {
+        '\u{fe0f}' => 1,
+        _ => character.width().unwrap_or(0),
+    }
+}
+
 /// A character as it is written out, and how many columns it takes.
 pub fn shown(character: char) -> (std::borrow::Cow<'static, str>, usize) {
     let text = visible(character);
-    let width = text.chars().map(|character| character.width().unwrap_or(0)).sum();
+    let width = text.chars().map(columns_of).sum();
     (text, width)
 }
 
@@ -161,5 +172,10 @@ mod tests {
         assert_eq!(line.finish(5, false), "ab漢…");
         assert_eq!(line.finish(4, true), "\x1b[1mab\x1b[0m…");
         assert_eq!(Line::new().add(Style::PLAIN, "a").pad(4).finish(9, false), "a");
+        // A heart that some terminals draw in two columns.
+        assert_eq!(
+            Line::new().add(Style::PLAIN, "\u{2764}\u{fe0f}b").finish(2, false),
+            "\u{2764}…"
+        );
     }
 }
