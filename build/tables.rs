@@ -40,7 +40,8 @@ fn write(directory: &Path) {
         blob.extend_from_slice(token);
         offsets.push(blob.len() as u32);
     }
-    let words = place(&tokens.iter().map(|token| hash_word(token)).collect::<Vec<_>>());
+    let word_hashes: Vec<u64> = tokens.iter().map(|token| hash_word(token)).collect();
+    let words = place(&word_hashes);
     let mut slots = vec![0u64; hash::SLOTS];
     for (id, token) in tokens.iter().enumerate() {
         let (length, offset) = (token.len() as u32, offsets[id]);
@@ -50,7 +51,7 @@ fn write(directory: &Path) {
             | (length as u64) << 18
             | id as u64;
     }
-    put_placed(directory, "words", &words, &slots);
+    put_placed(directory, "words", &word_hashes, &words, &slots);
 
     for id in vocabulary::RANKS..vocabulary::PADDED_SIZE {
         blob.extend_from_slice(vocabulary::special_name(id).as_bytes());
@@ -72,7 +73,7 @@ fn write(directory: &Path) {
     for (&(left, right, merged), &slot) in made.iter().zip(&placed.slots) {
         slots[slot] = (left as u64) << 36 | (right as u64) << 18 | merged as u64;
     }
-    put_placed(directory, "pairs", &placed, &slots);
+    put_placed(directory, "pairs", &hashes, &placed, &slots);
 
     // Ids of the 256 bytes, then of the 65,536 pairs of bytes (0 where a pair makes nothing:
     // id 0 is a byte, never a pair).
@@ -84,12 +85,10 @@ fn write(directory: &Path) {
             _ => {}
         }
     }
-    for token in &tokens {
-        for (left, right) in cut_borders(token) {
-            short[256 + left as usize * 256 + right as usize] |= hash::CUT;
-        }
-    }
     put_u32(directory, "short", &short);
+    put_bits(directory, "cuts", 1 << 16, tokens.iter().flat_map(|token| cut_borders(token)));
+    let neighbours = tokens.iter().flat_map(|token| neighbours(token));
+    put_bits(directory, "neighbours", hash::NEIGHBOUR_BITS, neighbours);
     put(directory, "characters", &character_table(&tokens));
     put(directory, "classes", &unicode::class_table());
     put(directory, "unprintable", &unicode::unprintable());
@@ -107,19 +106,31 @@ fn write(directory: &Path) {
 /// The two bytes at each border between characters of which a token holds one in part only:
 /// behind the rest of a character that the token begins with, and in front of the beginning of
 /// one that it ends with.
-fn cut_borders(token: &[u8]) -> Vec<(u8, u8)> {
+/// As bits of a table of all pairs of bytes.
+fn cut_borders(token: &[u8]) -> Vec<usize> {
     let mut borders = Vec::new();
+    let pair = |at: usize| token[at - 1] as usize * 256 + token[at] as usize;
     let rest = token.iter().take_while(|&&byte| is_continuation(byte)).count();
     if rest > 0 && rest < token.len() {
-        borders.push((token[rest - 1], token[rest]));
+        borders.push(pair(rest));
     }
     if let Some(last) = token.iter().rposition(|&byte| !is_continuation(byte))
         && last > 0
         && std::str::from_utf8(&token[last..]).is_err()
     {
-        borders.push((token[last - 1], token[last]));
+        borders.push(pair(last));
     }
     borders
+}
+
+/// The bits of all two whole characters that are side by side in a token.
+fn neighbours(token: &[u8]) -> Vec<usize> {
+    let mut bits = Vec::new();
+    for part in token.utf8_chunks() {
+        let points: Vec<u32> = part.valid().chars().map(u32::from).collect();
+        bits.extend(points.windows(2).map(|pair| hash::neighbours_bit(pair[0], pair[1])));
+    }
+    bits
 }
 
 fn is_continuation(byte: u8) -> bool {
@@ -163,14 +174,26 @@ fn hash_word(word: &[u8]) -> u64 {
     hash::hash_key(hash::key_of_block(u128::from_le_bytes(block), word.len()))
 }
 
-fn put_placed(directory: &Path, name: &str, placement: &Placement, slots: &[u64]) {
-    put(directory, &format!("{name}.pilots"), &placement.pilots);
+fn put_placed(directory: &Path, name: &str, hashes: &[u64], placement: &Placement, slots: &[u64]) {
+    let mut buckets: Vec<u32> = placement.pilots.iter().map(|&pilot| pilot.into()).collect();
+    for &key in hashes {
+        buckets[hash::bucket(key, placement.seed)] |= hash::bucket_bit(key, placement.seed);
+    }
+    put_u32(directory, &format!("{name}.buckets"), &buckets);
     let bytes: Vec<u8> = slots.iter().flat_map(|slot| slot.to_le_bytes()).collect();
     put(directory, &format!("{name}.slots"), &bytes);
 }
 
 fn put_u32(directory: &Path, name: &str, numbers: &[u32]) {
     let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+    put(directory, name, &bytes);
+}
+
+fn put_bits(directory: &Path, name: &str, count: usize, set: impl Iterator<Item = usize>) {
+    let mut bytes = vec![0u8; count / 8];
+    for bit in set {
+        bytes[bit / 8] |= 1 << (bit % 8);
+    }
     put(directory, name, &bytes);
 }
 

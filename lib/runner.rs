@@ -3,6 +3,8 @@
 
 use std::num::NonZeroUsize;
 
+use arrow_array::cast::AsArray;
+
 use crate::batch::{Batch, Counts, Sink, Skipped};
 use crate::cli::{self, CommonArgs, Flow, OnErrorArgs, Rejects, Tool, ordered_flat_map};
 use crate::error::Result;
@@ -167,6 +169,10 @@ impl<S: Sink> State<S> {
         let progress = batch.progress.unwrap_or(records);
         self.read += records + batch.rejected.len() as u64 + batch.skipped.records();
         self.skipped.add(&batch.skipped);
+        if let Some((what, count)) = self.progress.is_reporting().then(|| inside(&batch)).flatten()
+        {
+            self.progress.add_inside(what, count);
+        }
         let flow = self.sink.write(batch, &mut self.rejects)?;
         self.progress.add(progress, bytes);
         Ok(flow)
@@ -195,4 +201,13 @@ impl<S: Sink> State<S> {
         }
         Ok(())
     }
+}
+
+/// What the records of a batch are lists of, and how much of it they have.
+fn inside(batch: &Batch) -> Option<(&'static str, u64)> {
+    ["tokens", "steps"].into_iter().find_map(|name| {
+        let list = batch.records.column_by_name(name)?.as_list_opt::<i32>()?;
+        let (first, last) = (list.value_offsets().first()?, list.value_offsets().last()?);
+        Some((name, u64::try_from(last - first).unwrap_or(0)))
+    })
 }

@@ -48,29 +48,6 @@ run() {
     return "$code"
 }
 
-# side_by_side JOBS COMMAND ARGUMENTS...: runs the command with each of the arguments, so many at a time,
-# until one fails. Into: failed, the code of the first that did, or 0. Each has `threads` processors.
-# shellcheck disable=SC2034
-side_by_side() {
-    local most=$1 command=$2 running=0 argument
-    shift 2
-    ((most < $#)) && threads=1 || threads=$(((most + $# - 1) / $#))
-    failed=0
-    for argument; do
-        ((running < most)) || reap
-        ((failed == 0)) || break
-        "$command" "$argument" &
-        running=$((running + 1))
-    done
-    while ((running)); do reap; done
-}
-reap() {
-    local code=0
-    wait -n || code=$?
-    ((code == 0 || failed)) || failed=$code
-    running=$((running - 1))
-}
-
 # first_cause CODES...: the first failure that is not the loss of a reader (SIGPIPE, 141) or writer (75).
 first_cause() {
     local code
@@ -89,7 +66,10 @@ closing_check() {
 
 # The arguments of `finish ROOT [TASKS] ...`, into: root, tasks, jobs, check, delete, quiet.
 finish_arguments() {
-    jobs=$(nproc) check=1 delete='' quiet='' tasks=()
+    local is_checked=1
+    # Conversations may lack ids, which a check would not let pass.
+    [[ $script != synth-raw.sh ]] || is_checked=''
+    jobs=$(nproc) check=$is_checked delete='' quiet='' tasks=()
     while (($#)); do
         case $1 in
         --delete-parts) delete=1 ;;
@@ -107,7 +87,7 @@ finish_arguments() {
     done
     ((${#tasks[@]} == 1 || ${#tasks[@]} == 2)) || die "ROOT and the task list are wanted; see --help"
     root=${tasks[0]} tasks=("${tasks[@]:1}")
-    [[ -z $delete || -n $check ]] || die "--delete-parts and --no-check exclude each other"
+    [[ -z $delete || $check == "$is_checked" ]] || die "--delete-parts and --no-check exclude each other"
 }
 
 # finish_plan ROOT [TASKS] ...: joins the parts of a plan.
@@ -119,14 +99,59 @@ finish_plan() {
         ds-plan status "$root" >/dev/null && return
         exit
     fi
-    local input manifest=()
+    local input
     input=$(ds-plan input "$root") || exit
-    [[ ! -f $input/manifest.json ]] || manifest=(--input-manifest "$input/manifest.json")
     run ds-plan finish "$root" "${tasks[@]}" --jobs "$jobs" ${quiet:+"$quiet"} || exit
-    [[ -z $check ]] || closing_check "$root" "${manifest[@]}" --jobs "$jobs" ||
-        die "$root has not passed ds-check; the parts are kept" $?
+    check_all "$root" "$input" "; the parts are kept"
     [[ -z $delete ]] || rm -rf -- "$root/tasks"
 }
+
+# check_all ROOT INPUT [MORE]: what is finished, unless --no-check is given.
+check_all() {
+    local manifest=()
+    [[ ! -f $2/manifest.json ]] || manifest=(--input-manifest "$2/manifest.json")
+    [[ -z $check ]] || closing_check "$1" "${manifest[@]}" --jobs "${jobs:-$(nproc)}" ||
+        die "$1 has not passed ds-check${3-}" $?
+}
+
+# may_build ROOT: fails if something is there, and nothing is said of it.
+may_build() {
+    [[ $mode == plan || -z $(ls -A "$1" 2>/dev/null) || -n $overwrite || -n $resume ]] ||
+        die "$1 is not empty; try: --resume, or --overwrite"
+    [[ $mode != plan || -z $resume ]] || die "plan --resume: a plan keeps what is done anyway"
+}
+
+# make_all ROOT ds-plan make ... -- SCRIPT OPTIONS...: prints the plan, or makes all of it on this machine:
+# tasks side by side, and threads in each. With --resume, what was made in this way is kept.
+make_all() {
+    local root=$1 most=${jobs:-$(nproc)} again=() began=$EPOCHREALTIME
+    shift
+    if [[ $mode == plan ]]; then
+        exec "${@:1:3}" ${jobs:+--threads "$jobs"} ${overwrite:+--overwrite} "${@:4}"
+    fi
+    if [[ -n $overwrite ]]; then
+        [[ ! -e $root/tasks/plan.json ]] || rm -rf -- "$root/tasks"
+        again=(--again)
+    fi
+    "${@:1:3}" --here "$most" --overwrite "${@:4}" >/dev/null || exit
+    run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} ||
+        die "a shard failed; finished ones are kept for --resume" $?
+    run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" ${quiet:+"$quiet"} || exit
+    rm -rf -- "$root/tasks"
+    check_all "$root" "$input"
+}
+
+# task_option FLAG VALUE: what ds-plan says of a task, into: name, shard, slice, report.
+task_option() {
+    case $1 in
+    --name) name=$2 ;;
+    --shard) shard=$2 ;;
+    --slice) slice=$2 ;;
+    --progress-to) report=("$1" "$2") ;;
+    esac
+}
+# shellcheck disable=SC2034
+name='' shard='' slice='' report=()
 
 # What the first word asks for (docs/cluster.md): sets `mode`, and does at once what builds nothing.
 choose_mode() {

@@ -18,6 +18,7 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
                             have a value, or all that have a value (board)
   --on-error fail|skip      what to do with a bad game (fail)
   --overwrite               replace the pack in PACK_DIR
+  --resume                  keep what is finished with the same settings, of the same games
   --no-check                do not run ds-check on PACK_DIR
   -q, --quiet               print no summary
   -h, --help
@@ -39,25 +40,23 @@ EOT
 choose_mode "$@"
 [[ $mode == build ]] || shift
 
-jobs='' check=1 decode=() pack=() overwrite='' slice=() size=() summary=1
+jobs='' check=1 overwrite='' resume='' quiet='' size=() decode=() pack=()
 positional=()
 while (($#)); do
     case $1 in
     -h | --help) usage && exit 0 ;;
-    --overwrite) overwrite=$1 && shift && continue ;;
-    -q | --quiet) summary='' && shift && continue ;;
+    --overwrite) overwrite=1 && shift && continue ;;
+    --resume) resume=1 && shift && continue ;;
+    -q | --quiet) quiet=-q && shift && continue ;;
     --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    --shard-rows | --jobs | --workers | --legality | --on-error | --tasks | --games-per-task | --name | --slice)
+    --shard-rows | --jobs | --workers | --legality | --on-error | --tasks | --games-per-task | \
+        --name | --slice | --progress-to)
         (($# > 1)) || die "$1 needs a value"
         ;;&
-    --tasks | --games-per-task)
-        [[ $mode == plan ]] || die "$1 is for: macroxue.sh plan"
-        number "$1" "$2" 1 && size=("${1/games/rows}" "$2")
-        ;;
-    --name) ;;
-    --slice) slice=(--slice "$2") ;;
-    --shard-rows) number "$1" "$2" 1 && pack+=(--shard-rows "$2") ;;
+    --tasks | --games-per-task) number "$1" "$2" 1 && size=("${1/games/rows}" "$2") ;;
+    --name | --slice | --progress-to) task_option "$1" "$2" ;;
+    --shard-rows) number "$1" "$2" 1 && pack=(--shard-rows "$2") ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
     --legality | --on-error) decode+=("$1" "$2") ;;
     -*) die "unknown option $1; see --help" ;;
@@ -66,28 +65,23 @@ while (($#)); do
     shift 2
 done
 ((${#positional[@]} == 2)) || die "RAW_DIR and PACK_DIR are required; see --help"
-raw=${positional[0]} out=${positional[1]}
+[[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
+input=${positional[0]} out=${positional[1]}
 
 need_filters mx-decode npy-pack ds-cat ds-plan ${check:+ds-check}
 
-if [[ $mode == plan ]]; then
-    exec ds-plan make "$out" --product pack --input "$raw" --source "games=$raw" "${size[@]}" \
-        ${overwrite:+"$overwrite"} -- "$here/macroxue.sh" "${decode[@]}" "${pack[@]}" \
-        ${jobs:+--jobs "$jobs"}
+# A task of a plan; ds-plan calls this. In Arrow the cause of a failure reaches npy-pack, which publishes
+# nothing and has its exit code.
+if [[ $mode == slice ]]; then
+    export GRISTMILL_TO=arrow
+    make_part() {
+        mx-decode "$input" ${slice:+--slice "$slice"} "${decode[@]}" --jobs "${jobs:-1}" -q "${report[@]}" |
+            npy-pack -o "$out" "${pack[@]}" ${overwrite:+--overwrite} --progress never
+    }
+    run make_part
+    exit
 fi
 
-quiet=()
-[[ $mode == build ]] || quiet=(-q) check='' jobs=${jobs:-1}
-jobs=${jobs:-$(nproc)}
-
-# In Arrow the cause of a failure reaches npy-pack, which publishes nothing and has its exit code.
-export GRISTMILL_TO=arrow
-pipeline() {
-    mx-decode "$raw" --jobs "$jobs" "${slice[@]}" "${decode[@]}" "${quiet[@]}" |
-        npy-pack -o "$out" "${pack[@]}" ${overwrite:+"$overwrite"} --progress never
-}
-run pipeline
-[[ $mode == build ]] || exit 0
-
-[[ -z $check ]] || closing_check "$out" --jobs "$jobs" || die "$out has not passed ds-check" $?
-[[ -z $summary ]] || echo "$out: $(ds-cat --count "$out") games"
+may_build "$out"
+make_all "$out" ds-plan make "$out" --product pack --input "$input" --source "games=$input" \
+    "${size[@]}" -- "$here/macroxue.sh" "${decode[@]}" "${pack[@]}"

@@ -138,10 +138,12 @@ fn the_script_is_the_pipeline() {
     // What ds-check warns of is told.
     let told = run(&format!("{raw} {to} --jobs 2 --legality values")).ok();
     assert!(told.stderr.contains("pool.step.ev_legal, 1,129 times"), "{told:?}");
-    assert_eq!(told.text(), format!("{to}: 8 games\n"));
+    let text = told.text();
+    let summary = text.strip_prefix("8 games, 11400 rows\n").unwrap();
+    assert!(summary.starts_with(&format!("{to}: 8 games read; 564.0 kB in ")), "{text}");
     let expected = fs::read(data.join("expected_small_values.npy")).unwrap();
     assert_same(&out.read("pack/steps.npy"), &expected);
-    run(&format!("{raw} {to}")).fails(2, &["pack/manifest.json: exists already; try: --overwrite"]);
+    run(&format!("{raw} {to}")).fails(2, &["pack is not empty; try: --resume, or --overwrite"]);
     run(&format!("{raw} {to} --overwrite --shard-rows=7000 --workers 2")).ok();
     assert_eq!(shard_rows(&out, "pack").0, 2);
     assert!(!out.files().contains(&"pack/steps.npy".to_string()));

@@ -5,12 +5,12 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
 use common::{
     Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_scripts, data, files_in,
-    installed, write_shard, write_shards,
+    installed, wrap, write_shard, write_shards,
 };
 use gristmill::digest::{sha256_hex, sha256_of};
 use serde_json::Value;
@@ -33,7 +33,7 @@ impl Place {
     /// A script in the directory; KD is the pipeline.
     fn run(&self, script: &str) -> Outcome {
         let script = format!("cd {}; KD=scripts/synth-kd.sh; {script}", self.dir.path().display());
-        bash_with(&script, &self.variables)
+        bash_with(&script, &self.variables).without_shards()
     }
 
     fn plan(&self, arguments: &str) -> Vec<String> {
@@ -112,6 +112,8 @@ fn forty_tasks(run: &str) {
     // Again, as a scheduler may: all is done.
     place.finish("many tasks.txt --delete-parts").silent();
     assert_eq!(place.states("many").1, 0);
+    let todo = place.run("bash $KD status many tasks.txt --todo").silent();
+    assert_eq!(todo.text(), "", "nothing is to be run again");
 }
 
 /// The shell that runs the list is killed, and the filters of its task run on beside the retry.
@@ -199,7 +201,6 @@ fn wrong_plans_exit_2_and_write_nothing() {
         place.run(&format!("bash $KD plan {arguments}")).fails(2, &[message]);
     }
     assert!(!place.dir.path().join("many").exists());
-    place.run("bash $KD in one --tasks 3").fails(2, &["--tasks is for: synth-kd.sh plan"]);
     place.run("bash $KD status in").fails(2, &["in: has no plan (tasks/plan.json)"]);
     place.finish("in").fails(2, &["in: has no plan"]);
     place.finish("").fails(2, &["ROOT and the task list are wanted"]);
@@ -208,18 +209,7 @@ fn wrong_plans_exit_2_and_write_nothing() {
 
 /// A ds-plan with a harmony-tok beside it that does `script` first.
 fn with_harmony_tok(place: &Place, script: &str) {
-    let bin = place.dir.path().join("bin");
-    fs::create_dir_all(&bin).unwrap();
-    let own = bin.join("ds-plan");
-    if !own.exists() {
-        let built = bin_dir().join("ds-plan");
-        fs::hard_link(&built, &own).or_else(|_| fs::copy(&built, &own).map(|_| ())).unwrap();
-    }
-    let script =
-        format!("#!/bin/bash\n{script}\nexec {}/harmony-tok \"$@\"\n", bin_dir().display());
-    place.dir.write("bin/harmony-tok", script);
-    let executable = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(bin.join("harmony-tok"), executable).unwrap();
+    wrap(&place.dir, "harmony-tok", script);
 }
 
 /// The only task of a shard, by the ds-plan of [`with_harmony_tok`].
@@ -534,15 +524,19 @@ fn a_pack_in_tasks() {
     let Some(data) = data("macroxue") else { return };
     let place = Place::new(&[]);
     fs::remove_dir_all(place.dir.path().join("in")).unwrap();
-    symlink(data.join("raw_small"), place.dir.path().join("in")).unwrap();
+    fs::create_dir(place.dir.path().join("in")).unwrap();
+    for copy in 0..5 {
+        symlink(data.join("raw_small"), place.dir.path().join(format!("in/{copy}"))).unwrap();
+    }
     let mx = |script: &str| place.run(&format!("MX=scripts/macroxue.sh; {script}"));
-    for options in ["", "--shard-rows 1000 --legality values"] {
+    for (tasks, options) in [(40, ""), (5, "--shard-rows 1000 --legality values")] {
         assert_eq!(mx(&format!("bash $MX in one --overwrite {options} -q")).ok().text(), "");
-        mx(&format!("bash $MX plan in many {options} --tasks 5 > tasks.txt")).silent();
+        mx(&format!("bash $MX plan in many {options} --tasks {tasks} > tasks.txt")).silent();
+        assert_eq!(place.dir.text("tasks.txt").lines().count(), tasks);
         mx("xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
         let said =
             mx("bash $MX status many tasks.txt && bash $MX finish many tasks.txt --delete-parts");
-        assert!(said.ok().text().ends_with(" rows\n"));
+        assert!(said.ok().text().contains(" rows\nmany: 8 games read; "));
         let files = files_in(&place.dir.path().join("one"));
         assert_eq!(files_in(&place.dir.path().join("many")), files);
         for name in files {
@@ -551,10 +545,139 @@ fn a_pack_in_tasks() {
         }
         fs::remove_dir_all(place.dir.path().join("many")).unwrap();
     }
-    mx("bash $MX plan in many --games-per-task 3 > tasks.txt; bash tasks.txt; \
+    mx("bash $MX plan in many --games-per-task 15 > tasks.txt; bash tasks.txt; \
         rm -r many/tasks/games.part-00001-of-00003; bash $MX finish many tasks.txt")
     .fails(1, &["1 of 3 tasks are not done: games.part-00001-of-00003 (missing)"]);
     assert!(!place.dir.path().join("many/manifest.json").exists());
+}
+
+/// Raw rows, to conversations and to a root: slices of shards of whole files, with rows that are left out
+/// in each, joined to the bytes of one machine. A shard of NDJSON is one task.
+#[test]
+fn raw_rows_in_tasks() {
+    let Some(data) = data("synth_raw") else { return };
+    let place = Place::new(&[]);
+    place.run(&format!("mkdir text; cp {}/raw.ndjson text/a.ndjson", data.display()));
+    symlink(data.join("raw_files"), place.dir.path().join("raw")).unwrap();
+    for (number, (script, options, size, count)) in [
+        ("synth-raw.sh raw", "--shards 2 --row-group-rows 50", "--rows-per-task 37", 13),
+        ("synth-raw.sh raw", "--shards 7 --omit-developer", "--tasks 9", 9),
+        ("synth-raw.sh raw", "--max-rows 30 --on-error skip", "--rows-per-task 7", 5),
+        ("synth-raw.sh text", "--max-rows 90", "--tasks 5", 1),
+        ("synth-kd.sh raw", "--raw --shards 2 --on-error skip", "--rows-per-task 37", 13),
+        ("synth-kd.sh raw", "--raw --shards 3 --on-error skip --max-rows 200", "--tasks 5", 5),
+        ("synth-kd.sh text", "--raw --on-error skip --max-rows-per-shard 40", "", 1),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (script, input) = script.split_once(' ').unwrap();
+        let run = |line: &str| place.run(&format!("S=scripts/{script}; {line}"));
+        run(&format!("bash $S {input} at/one{number} {options} -q")).ok();
+        run(&format!("bash $S plan {input} many{number} {options} {size} > tasks.txt")).silent();
+        assert_eq!(place.dir.text("tasks.txt").lines().count(), count, "{script} {options}");
+        run(&format!("bash tasks.txt && bash $S status many{number} tasks.txt")).silent();
+        run(&format!("bash $S finish many{number} tasks.txt --delete-parts -q")).ok();
+        place.run(&format!("mkdir to; mv many{number} to/one{number}")).silent();
+        let manifest = |place_of: &str| {
+            let mut json = place.dir.json(&format!("{place_of}/one{number}/manifest.json"));
+            for name in ["run", "created_unix_s", "dataset_dir"] {
+                json.as_object_mut().unwrap().remove(name);
+            }
+            json.to_string().replace(&format!("many{number}/"), &format!("at/one{number}/"))
+        };
+        assert_eq!(manifest("to"), manifest("at"));
+        place.run(&format!("rm {{at,to}}/one{number}/manifest.json")).silent();
+        if script == "synth-raw.sh" {
+            place.run(&format!("diff -r at/one{number} to/one{number}")).silent();
+        } else {
+            place.assert_same_roots(&format!("to/one{number}"), &format!("at/one{number}"));
+        }
+        place.run("rm -r to").silent();
+    }
+    place
+        .run("bash scripts/synth-kd.sh plan text none --raw --max-rows 40")
+        .fails(2, &["the rows of NDJSON are not counted", "a limit of rows of each shard"]);
+    assert!(!place.dir.path().join("none").exists());
+}
+
+/// A part that another call has made, under the receipt of this one, and what is joined already.
+#[test]
+fn only_parts_of_the_plan_are_joined_and_once() {
+    let place = Place::new(&[5, 6]);
+    let tasks = place.plan("in many --valid-fraction 0.25 --tasks 4");
+    place.run("bash tasks.txt").silent();
+    let name = tasks[1].rsplit(' ').next().unwrap();
+    place.run(&format!("cp -r many/tasks/{name} saved")).silent();
+    let forge = |edit: &dyn Fn(&mut Value)| {
+        let at = format!("many/tasks/{name}");
+        let mut part = place.dir.json(&format!("{at}/part/parts/shard_00.json"));
+        edit(&mut part);
+        place.dir.write(&format!("{at}/part/parts/shard_00.json"), part.to_string());
+        let mut receipt = place.dir.json(&format!("{at}/done.json"));
+        receipt["manifest_sha256"] = sha256_hex(part.to_string().as_bytes()).into();
+        for file in receipt["files"].as_array_mut().unwrap() {
+            let path = place.dir.path().join(&at).join("part").join(file["path"].as_str().unwrap());
+            file["bytes"] = fs::metadata(path).unwrap().len().into();
+        }
+        place.dir.write(&format!("{at}/done.json"), receipt.to_string());
+    };
+    let restore = || place.run(&format!("rm -r many/tasks/{name}; cp -r saved many/tasks/{name}"));
+    let last = |part: &Value| part["provenance"].as_array().unwrap().len() - 1;
+    type Edit<'a> = &'a dyn Fn(&mut Value);
+    let cases: [(Edit, &str); 5] = [
+        (
+            &|part| {
+                let last = last(part);
+                part["provenance"][last]["arguments"] = serde_json::json!([]);
+            },
+            "was made with other options: not with --valid-fraction 0.25",
+        ),
+        (&|part| part["run"]["git_sha"] = "0123456789abcdef".into(), "was made by gristmill "),
+        (&|part| part["source"]["limits"]["slice"] = "0..1".into(), "is another slice"),
+        (&|part| part["source"]["inputs"][0]["rows"] = 7.into(), "is of another input"),
+        (&|part| part["config_hash"] = "00".into(), "its config is not that of"),
+    ];
+    for (edit, cause) in cases {
+        forge(edit);
+        let at = format!("tasks/{name}/part/parts/shard_00.json: ");
+        place.finish("many tasks.txt").fails(1, &[&at, cause]);
+        let files = files_in(&place.dir.path().join("many"));
+        assert!(files.iter().all(|name| name.starts_with("tasks/")), "{cause}: {files:?}");
+        restore().silent();
+    }
+    place.finish("many tasks.txt --no-check").silent();
+    place.run("bash $KD in one --valid-fraction 0.25").silent();
+    place.assert_same_roots("many", "one");
+    // What is joined stays; what was lost is joined again.
+    let inode = |name: &str| fs::metadata(place.dir.path().join(name)).unwrap().ino();
+    let of = |shard: &str| inode(&format!("many/parts/{shard}.json"));
+    let before = [of("shard_00"), of("shard_01")];
+    fs::remove_file(place.dir.path().join("many/train/shard_01_span.bin")).unwrap();
+    place.finish("many tasks.txt --no-check").silent();
+    assert!(of("shard_00") == before[0] && of("shard_01") != before[1]);
+    place.assert_same_roots("many", "one");
+}
+
+/// More packs than may be open at once are joined in steps.
+#[test]
+fn more_parts_than_open_files() {
+    let Some(data) = data("macroxue") else { return };
+    let place = Place::new(&[]);
+    let games = data.join("raw_small/nested").display().to_string();
+    // One game under many names.
+    let link = format!(
+        "rm -r in; mkdir in; m=$(find {games} -name '*.meta.json' | sort | head -1); \
+         for i in {{10..49}}; do ln -s $m in/g$i.meta.json; \
+         ln -s ${{m%.meta.json}}.jsonl.gz in/g$i.jsonl.gz; done"
+    );
+    place.run(&link).silent();
+    let mx = |script: &str| place.run(&format!("MX=scripts/macroxue.sh; {script}"));
+    mx("bash $MX in one --no-check -q").silent();
+    mx("bash $MX plan in many --games-per-task 1 > tasks.txt; xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
+    mx("ulimit -n 32; bash $MX finish many tasks.txt --no-check -q").silent();
+    place.run("rm -r many/tasks/games.part-*; ls many/tasks | grep -v plan.json").fails_with(1, "");
+    place.run("rm -r many/tasks; diff -r one many").silent();
 }
 
 /// What a Slurm array runs: its lines, and the exit code that says whether to try again.
@@ -567,10 +690,20 @@ fn lines_of_a_slurm_array() {
         place.run(&format!("SLURM_ARRAY_TASK_ID={index} PER=3 bash {script} tasks.txt")).silent();
     }
     assert_eq!(place.states("many").1, 0);
-    for (lines, code) in [("exit 75;true", 75), ("exit 75;exit 1", 1), ("exit 2;exit 75", 2)] {
+    for (lines, restarts, code, message) in [
+        ("exit 75;true", 0, 75, "exit 75: exit 75\n"),
+        ("exit 75;exit 1", 0, 1, "exit 1: exit 1\n"),
+        ("exit 2;exit 75", 0, 2, "exit 2: exit 2\n"),
+        ("kill -TERM $$;true", 0, 75, "exit 143: kill -TERM $$\n"),
+        ("true;exit 75", 9, 75, "exit 75: exit 75\n"),
+        ("true;exit 75", 10, 1, " given up after 10 restarts\n"),
+        ("true;true", 10, 0, ""),
+    ] {
         place.dir.write("some.txt", lines.replace(';', "\n") + "\n");
-        let run = place.run(&format!("SLURM_ARRAY_TASK_ID=0 PER=9 bash {script} some.txt"));
+        let run = place.run(&format!(
+            "SLURM_RESTART_COUNT={restarts} SLURM_ARRAY_TASK_ID=0 PER=9 bash {script} some.txt"
+        ));
         assert_eq!(run.code(), Some(code), "{run:?}");
-        assert!(run.stderr.contains(&format!("exit {code}: exit {code}")), "{run:?}");
+        assert!(run.stderr.contains(message), "{run:?}");
     }
 }

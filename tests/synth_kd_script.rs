@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use common::run::Tool;
 use common::{
-    Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, copy_scripts,
-    data, datasets_in, files_in, oracle, python, write_shards,
+    Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, copy_ds_plan,
+    copy_scripts, data, datasets_in, files_in, oracle, python, write_shards,
 };
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ impl Bench {
         for (name, value) in variables {
             tool = tool.env(name, value);
         }
-        tool.run()
+        tool.run().without_shards()
     }
 
     /// What the filters give, shard by shard.
@@ -99,10 +99,13 @@ fn one_shard_gives_the_original_bytes() {
             if name == "valid_0.1" {
                 let hash = "faa2ee2ea0adc1b2dc2f171d31e4ab4d6b6a3a320d09a35776cceb34c006ecdc";
                 assert_eq!(manifest["config_hash"], hash);
-                assert_eq!(
-                    out.text(),
-                    "train 219 rows, 189817 tokens, 100901 in analysis, 56909 in final\n\
-                     valid 31 rows, 25876 tokens, 13088 in analysis, 8351 in final\n"
+                let text = out.text();
+                let made = "train 219 rows, 189817 tokens, 100901 in analysis, 56909 in final\n\
+                            valid 31 rows, 25876 tokens, 13088 in analysis, 8351 in final\n";
+                let summary = text.strip_prefix(made).unwrap();
+                assert!(
+                    summary.starts_with(&format!("{root}: 250 rows read; 1.3 MB in ")),
+                    "{text}"
                 );
             }
             assert_eq!(manifest["tokenizer"]["vocab_size"], 201_088);
@@ -305,7 +308,10 @@ fn a_bad_shard_fails_the_build() {
     let bench = Bench::new();
     let bad = bench.root("in/synth_harmony_shard_01.parquet");
     let good = fs::read(&bad).unwrap();
-    fs::write(&bad, &good[..good.len() - 9]).unwrap();
+    // What its footer does not tell.
+    let mut damaged = good.clone();
+    damaged[4..200].fill(0xff);
+    fs::write(&bad, &damaged).unwrap();
     let bare = TempDir::new();
     let plain = path_with(&bare);
     let all = std::env::var("PATH").unwrap();
@@ -321,7 +327,9 @@ fn a_bad_shard_fails_the_build() {
         assert_eq!(run.code(), Some(1), "{run:?}");
         assert!(run.stderr.contains("synth_harmony_shard_01.parquet: "), "{run:?}");
         assert!(run.stderr.contains("a shard failed"), "{run:?}");
-        let files = files_in(&bench.root(&root));
+        let mut files = files_in(&bench.root(&root));
+        assert!(files.iter().any(|name| name.ends_with("shard_00_tokens.bin")), "{files:?}");
+        files.retain(|name| !name.ends_with("/failed.json") && !name.ends_with("/lock"));
         assert!(!files.iter().any(|name| name.contains("shard_01")), "{files:?}");
         assert!(!files.contains(&"manifest.json".to_string()), "{files:?}");
         assert_no_temporaries(&bench.root(&root));
@@ -329,8 +337,13 @@ fn a_bad_shard_fails_the_build() {
         fs::write(&bad, &good).unwrap();
         bench.run_with(&format!("in {root} --resume"), &variables).silent();
         assert_eq!(files_in(&bench.root(&root).join("parts")).len(), 3);
-        fs::write(&bad, &good[..good.len() - 9]).unwrap();
+        assert!(!bench.root(&root).join("tasks").exists());
+        fs::write(&bad, &damaged).unwrap();
     }
+    // What a footer tells is known before any work.
+    fs::write(&bad, &good[..good.len() - 9]).unwrap();
+    bench.run("in none").fails(1, &["in/synth_harmony_shard_01.parquet: "]);
+    assert!(!bench.root("none").exists());
 }
 
 /// A signal for the script stops all that it has started; what is finished is kept for --resume.
@@ -343,6 +356,8 @@ fn a_signal_stops_every_shard() {
                     exec $FILTERS/harmony-tok \"$@\"\n";
         let wrapper = bench.dir.write("bin/harmony-tok", slow);
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        // Tasks find the filters beside their ds-plan.
+        copy_ds_plan(&bench.dir);
         let script = format!(
             "cd {}; export FILTERS={} PATH=$PWD/bin:{}:$PATH; set -m; \
              bash scripts/synth-kd.sh in out --jobs 2 & \

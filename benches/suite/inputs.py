@@ -71,6 +71,12 @@ class Inputs:
         script = f"mmidx-write -q --root $out --shard shard_00 < {tokens}; ds-manifest -q $out"
         return self.made(f"root_{rows}", script)
 
+    def short_root(self, rows):
+        """A root of short sequences, each with an id."""
+        make = f"{sys.executable} {ROOT}/benches/suite/make_short_rows.py {rows}"
+        script = f"{make} | harmony-tok -q | span-mask -q | mmidx-write -q --root $out --shard shard_00"
+        return self.made(f"short_{rows}", script)
+
     def sudoku(self, augmentations):
         raw = self.data / "hrm/raw/sudoku"
         script = f"puzzle-encode sudoku -q --train {raw}/train.csv --test {raw}/test.csv"

@@ -2,6 +2,7 @@
 compares what the contenders write, measures them in turn, and returns a `Section`. Those about
 encoding alone are in encoding.py."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -263,6 +264,44 @@ def checking(bench, inputs, quick):
     return Section("ds-check", text, goals)
 
 
+def looking(bench, inputs, quick):
+    """ds-stat and ds-diff beside reading alone (ds-cat), and
+    a record by its id among many."""
+    rows = 10_000 if quick else 100_000
+    sets = {
+        "root": inputs.root(rows),
+        "stream of tokens": inputs.tokens(rows),
+        "conversations": inputs.conversations(rows),
+        "pack": inputs.pack(4 if quick else 20),
+        "sudoku": inputs.sudoku(50 if quick else 200),
+    }
+    text, goals = "", []
+    for name, path in sets.items():
+        results = bench.compare(
+            {
+                "reading": pipe(f"ds-cat -q {path}"),
+                "ds-stat": pipe(f"ds-stat -q -j1 {path}"),
+                "ds-stat, no repeats": pipe(f"ds-stat -q -j1 --no-repeats {path}"),
+                "ds-diff with itself": pipe(f"ds-diff -q {path} {path}"),
+            }
+        )
+        records = int(bench.output(["ds-cat", "--count", path]))
+        text += f"{name}: {records:,} records.\n\n" + contenders(results, records, "records", "reading")
+        text += "\n"
+        seconds = {name: result.cpu_median for name, result in results.items()}
+        ratio = seconds["ds-stat"] / seconds["reading"]
+        goals.append(Goal(f"ds-stat beside reading: {name}", 1.5, ratio, "x", less=True))
+        ratio = seconds["ds-diff with itself"] / seconds["reading"] / 2
+        goals.append(Goal(f"ds-diff beside reading both: {name}", 1.2, ratio, "x", less=True))
+    rows = 100_000 if quick else 1_000_000
+    root = inputs.short_root(rows)
+    wanted = hashlib.md5(str(rows * 3 // 4).encode()).hexdigest()
+    results = bench.compare({"--id": pipe(f"ds-cat -q {root} --id short-{wanted}")})
+    text += f"A record by its id among {rows:,}.\n\n" + contenders(results, rows, "records", "--id")
+    goals.append(Goal("ds-cat --id", 50, 1e3 * results["--id"].wall_median, "ms", less=True))
+    return Section("Looking", text + "\n" + commands(results), goals)
+
+
 def triples(bench, inputs, quick):
     """Opening a triple in Python: the whole process, with all checks of its three indices."""
     program = f"{PYTHON} {ROOT}/benches/suite/open_triple.py"
@@ -354,4 +393,4 @@ def sizes(bench, inputs, quick):
 
 
 ALL = [encode, real_text, hard_texts, starting, synth, raw_rows, macroxue, merging, writers, checking]
-ALL += [triples, threads, sizes]
+ALL += [looking, triples, threads, sizes]

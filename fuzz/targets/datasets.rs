@@ -104,7 +104,7 @@ pub fn plan(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let root = place.files("plan", &["tasks/plan.json", "list"], bytes);
     let plan = Plan::read(&root)?;
     for task in plan.tasks().take(MOST_VALUES) {
-        one_line(&format!("{:?} {}", task.name(), task.slice()));
+        one_line(&format!("{:?} {:?}", task.name(), task.slice()));
     }
     let list = TaskList::read(&root.join("list"), &plan)?;
     list.check_whole(&root.join("list"), &plan).and(plan.check_build())

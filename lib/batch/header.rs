@@ -141,6 +141,17 @@ impl Counts {
         let counts = schema.metadata().get(COUNTS).map(|text| serde_json::from_str(text));
         counts.transpose().map_err(|e| Error::data(format!("schema metadata {COUNTS}: {e}")))
     }
+
+    /// The counts of two runs together; `None` if they are more than a number holds.
+    pub fn plus(&self, other: &Counts) -> Option<Counts> {
+        let mut skipped = self.skipped.clone();
+        skipped.add(&other.skipped);
+        Some(Counts {
+            read: self.read.checked_add(other.read)?,
+            rejected: self.rejected.checked_add(other.rejected)?,
+            skipped,
+        })
+    }
 }
 
 /// A header, and what became of the records, as the metadata of a file, sorted by their keys.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::progress::{Progress, When};
@@ -32,6 +32,11 @@ pub struct CommonArgs {
         add = WithoutEffect
     )]
     pub progress: When,
+
+    /// Append how far this is to FILE, a line of JSON a second: {tool, unit, done, of, bytes, inside, made}
+    #[arg(long, value_name = "FILE", help_heading = "Messages", hide_short_help = true)]
+    #[arg(add = WithoutEffect)]
+    pub progress_to: Option<PathBuf>,
 }
 
 impl CommonArgs {
@@ -47,7 +52,11 @@ impl CommonArgs {
             When::Auto if self.quiet => When::Never,
             when => when,
         };
-        Progress::new(tool.name(), when, (what, total), uses_stdout)
+        let progress = Progress::new(tool.name(), when, (what, total), uses_stdout);
+        match &self.progress_to {
+            Some(path) => progress.reporting_to(path),
+            None => progress,
+        }
     }
 }
 
@@ -194,7 +203,8 @@ pub struct JobsArgs {
 }
 
 /// A contiguous part of the units of an input: the I-th of N, or from one to another. Counted from 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Slice {
     /// `I/N`
     Part { index: u64, count: u64 },
@@ -233,6 +243,20 @@ impl FromStr for Slice {
             (_, Some(_)) => Err("A must not be more than B".to_string()),
             _ => Err("expected I/N, as in 0/8, or A..B, as in 0..1000".to_string()),
         }
+    }
+}
+
+impl TryFrom<String> for Slice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Slice, String> {
+        text.parse()
+    }
+}
+
+impl From<Slice> for String {
+    fn from(slice: Slice) -> String {
+        slice.to_string()
     }
 }
 

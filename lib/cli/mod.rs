@@ -28,7 +28,7 @@ pub use args::{
     OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice,
 };
 pub use memory::keep_freed_memory;
-pub use progress::{Progress, When, grouped, size};
+pub use progress::{Line, Progress, Report, When, grouped, size};
 pub use publish::{
     PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_temporary,
     is_there, manifest_of, marked, publish, publish_file, publish_file_locked, refuse_existing,
@@ -36,7 +36,7 @@ pub use publish::{
 };
 pub use rejects::{Rejected, Rejection, Rejects};
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
-pub use signals::{PassedSignals, heed_lost_pages, pass_signals_to, survive_closed_pipes};
+pub use signals::{PassedSignals, heed_lost_pages, survive_closed_pipes};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};
 pub use tool::{NoStream, Tool, WithoutEffect};
 

@@ -1,7 +1,10 @@
 //! The progress line on stderr: the tool, records, bytes, rate, and the time left if the total
 //! is known. indicatif cuts it to the terminal's width, draws it, and clears it.
 
+use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -9,6 +12,7 @@ use indicatif::{
     FormattedDuration, HumanCount, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle,
 };
 use rustix::fs::{FileType, fstat};
+use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
@@ -28,16 +32,43 @@ pub struct Progress {
     records: u64,
     bytes: u64,
     start: Instant,
-    /// When the line is drawn next, if a terminal shows it.
+    /// What is in the records, in the plural, and how much of it.
+    inside: (&'static str, u64),
+    /// When something is shown or reported next.
     due: Option<Instant>,
-    /// The line, once it was drawn.
-    bar: Option<ProgressBar>,
+    /// What a terminal shows.
+    line: Option<Line>,
+    /// Where reports go, and when the next is due.
+    reports: Option<(File, Instant)>,
     /// Stderr is a file or a pipe: the last state is a line of its own.
     is_logged: bool,
 }
 
+/// The line on the terminal, from the first second on, until this is dropped.
+#[derive(Debug)]
+pub struct Line {
+    start: Instant,
+    bar: Option<ProgressBar>,
+}
+
+/// A line of what `--progress-to` names.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    pub tool: String,
+    /// What is counted, in the plural.
+    pub unit: String,
+    pub done: u64,
+    /// How many there are, if that is known.
+    pub of: Option<u64>,
+    pub bytes: u64,
+    /// What is in them, in the plural, and how much of it was made.
+    pub inside: Option<String>,
+    pub made: u64,
+}
+
 const FIRST: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
+const REPORTS: Duration = Duration::from_secs(1);
 
 impl Progress {
     /// `what` is the plural of what is counted ("conversations"); `total` in the same unit.
@@ -64,11 +95,33 @@ impl Progress {
             total,
             records: 0,
             bytes: 0,
+            inside: ("", 0),
             start,
             due: (shown && is_terminal).then_some(start + FIRST),
-            bar: None,
+            line: (shown && is_terminal).then(Line::new),
+            reports: None,
             is_logged: shown && !is_terminal,
         }
+    }
+
+    /// The same, which also appends reports to a file, a line a second. (What cannot be reported is no
+    /// reason to fail.)
+    pub(super) fn reporting_to(mut self, path: &Path) -> Progress {
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).custom_flags(libc::O_NONBLOCK).open(path);
+        self.reports = file.ok().map(|file| (file, self.start));
+        self.due = self.due.or(self.reports.as_ref().map(|(_, due)| *due));
+        self
+    }
+
+    /// Whether [`Progress::add_inside`] is of any use.
+    pub fn is_reporting(&self) -> bool {
+        self.reports.is_some()
+    }
+
+    /// Counts what is in the records: `what` in the plural.
+    pub fn add_inside(&mut self, what: &'static str, count: u64) {
+        self.inside = (what, self.inside.1 + count);
     }
 
     /// Counts a batch; if a terminal shows the count, this reads the clock.
@@ -79,15 +132,35 @@ impl Progress {
         let now = Instant::now();
         if now >= due {
             self.due = Some(now + INTERVAL);
-            let line = self.line(now - self.start);
-            self.bar.get_or_insert_with(line_on_stderr).set_message(line);
+            let text = self.line(now - self.start);
+            self.line.iter_mut().for_each(|line| line.show(&text));
+            if self.reports.as_ref().is_some_and(|(_, due)| now >= *due) {
+                self.report(now);
+            }
         }
+    }
+
+    fn report(&mut self, now: Instant) {
+        let (inside, made) = self.inside;
+        let report = Report {
+            tool: self.tool.clone(),
+            unit: self.what.to_string(),
+            done: self.records,
+            of: self.total,
+            bytes: self.bytes,
+            inside: Some(inside.to_string()).filter(|inside| !inside.is_empty()),
+            made,
+        };
+        let Some((file, due)) = &mut self.reports else { return };
+        *due = now + REPORTS;
+        let text = serde_json::to_string(&report).unwrap_or_default() + "\n";
+        let _ = file.write_all(text.as_bytes());
     }
 
     /// Clears the line. Nothing more is counted.
     pub fn finish(&mut self) {
-        self.due = None;
-        self.bar = None;
+        self.report(Instant::now());
+        (self.due, self.line, self.reports) = (None, None, None);
         if std::mem::take(&mut self.is_logged) {
             let line = self.line(self.start.elapsed()) + "\n";
             let _ = std::io::stderr().write_all(line.as_bytes());
@@ -114,6 +187,33 @@ impl Progress {
             line += &format!(", {} left", FormattedDuration(left));
         }
         line
+    }
+}
+
+impl Line {
+    pub fn new() -> Line {
+        Line { start: Instant::now(), bar: None }
+    }
+
+    /// Shows a text in the place of the one before.
+    pub fn show(&mut self, text: &str) {
+        if self.start.elapsed() >= FIRST {
+            self.bar.get_or_insert_with(line_on_stderr).set_message(text.to_string());
+        }
+    }
+
+    /// Does something that prints.
+    pub fn apart<T>(&self, print: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+}
+
+impl Default for Line {
+    fn default() -> Line {
+        Line::new()
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use libc::{
     SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ,
@@ -201,38 +201,69 @@ extern "C" fn on_lost_page(signal: i32, info: *mut libc::siginfo_t, _context: *m
     }
 }
 
-/// Passes the signals that end this process on to a child, as long as this lives.
-pub fn pass_signals_to(child: u32) -> io::Result<PassedSignals> {
-    let wanted: Vec<i32> =
-        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
-    let mut signals = signal_hook::iterator::Signals::new(&wanted)?;
-    let handle = signals.handle();
-    let thread = std::thread::Builder::new().spawn(move || {
-        let mut came = None;
-        for signal in signals.forever() {
-            came = Some(signal);
-            // SAFETY: kill only takes numbers; the child is not waited for before this has ended.
-            unsafe { libc::kill(child as libc::pid_t, signal) };
-        }
-        came
-    })?;
-    Ok(PassedSignals { handle, thread })
-}
-
-/// Signals that are passed on.
+/// Passes the signals that would end this process on to its children.
 pub struct PassedSignals {
     handle: signal_hook::iterator::Handle,
-    thread: std::thread::JoinHandle<Option<i32>>,
+    thread: std::thread::JoinHandle<()>,
+    state: Arc<Mutex<Passing>>,
+}
+
+#[derive(Default)]
+struct Passing {
+    children: BTreeSet<u32>,
+    /// The last signal that came.
+    came: Option<i32>,
 }
 
 impl PassedSignals {
+    pub fn start() -> io::Result<PassedSignals> {
+        let wanted: Vec<i32> =
+            [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)).collect();
+        let mut signals = signal_hook::iterator::Signals::new(&wanted)?;
+        let handle = signals.handle();
+        let state = Arc::new(Mutex::new(Passing::default()));
+        let passing = state.clone();
+        let thread = std::thread::Builder::new().spawn(move || {
+            for signal in signals.forever() {
+                let mut passing = lock(&passing);
+                passing.came = Some(signal);
+                passing.children.iter().for_each(|&child| send(child, signal));
+            }
+        })?;
+        Ok(PassedSignals { handle, thread, state })
+    }
+
+    /// Passes on to this child, also what has come already.
+    pub fn to(&self, child: u32) {
+        let mut passing = lock(&self.state);
+        passing.came.iter().for_each(|&signal| send(child, signal));
+        passing.children.insert(child);
+    }
+
+    /// The child has ended.
+    pub fn not_to(&self, child: u32) {
+        lock(&self.state).children.remove(&child);
+    }
+
+    /// Whether a signal has come.
+    pub fn is_told_to_stop(&self) -> bool {
+        lock(&self.state).came.is_some()
+    }
+
     /// Passes on no more; if one came, this process ends of it too.
     pub fn end(self) {
         self.handle.close();
-        if let Ok(Some(signal)) = self.thread.join() {
+        let _ = self.thread.join();
+        let came = lock(&self.state).came;
+        if let Some(signal) = came {
             die_of(signal);
         }
     }
+}
+
+fn send(child: u32, signal: i32) {
+    // SAFETY: kill only takes numbers; a child is forgotten once it was waited for.
+    unsafe { libc::kill(child as libc::pid_t, signal) };
 }
 
 /// Ends the process with the default action of a signal.

@@ -4,6 +4,7 @@ pub mod hashed_file;
 pub mod json_file;
 pub mod kd_root;
 mod kinds;
+mod made;
 pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;
@@ -19,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
+
+pub use made::{Build, Made};
 
 use crate::error::{Error, Result};
 

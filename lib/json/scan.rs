@@ -124,8 +124,9 @@ static HEX: [u8; 256] = {
 /// The value of the four hexadecimal digits at `at`.
 #[inline]
 pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
-    let digits: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
-    let [a, b, c, d] = digits.map(|b| HEX[b as usize] as u32);
+    let &[a, b, c, d]: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
+    let value = |digit: u8| u32::from(HEX[usize::from(digit)]);
+    let (a, b, c, d) = (value(a), value(b), value(c), value(d));
     if (a | b | c | d) > 0xf {
         return None;
     }

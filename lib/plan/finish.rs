@@ -2,20 +2,24 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use serde_json::Value;
 
 use super::state::{State, states};
-use super::{Plan, PlanSource, Product, TaskList, packs};
+use super::summary::Summary;
+use super::{Plan, PlanSource, Product, Task, TaskList, packs};
 use crate::batch::input_manifest;
 use crate::cli::{Flow, TargetLock, ordered_map};
 use crate::error::{Error, Result};
+use crate::format::json_file;
 use crate::format::kd_root::{
-    BuildRun, KdPart, KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin,
-    manifest_in_root,
+    BuildRun, KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin,
 };
-use crate::format::{json_file, pack};
+use crate::format::pack::{self, PackManifest};
+use crate::format::synth_shards::{
+    self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
+};
 
 /// How many tasks that are not done an error names.
 const SHOWN: usize = 20;
@@ -28,10 +32,20 @@ pub fn parts(
     jobs: NonZeroUsize,
 ) -> Result<Vec<PathBuf>> {
     plan.check_build()?;
+    parts_of(plan, root, &plan.sources.iter().collect::<Vec<_>>(), (list, jobs))
+}
+
+fn parts_of(
+    plan: &Plan,
+    root: &Path,
+    sources: &[&PlanSource],
+    (list, jobs): (Option<&Path>, NonZeroUsize),
+) -> Result<Vec<PathBuf>> {
     if let Some(list) = list {
         TaskList::read(list, plan)?.check_whole(list, plan)?;
     }
-    let states = states(plan, root, jobs)?;
+    let mut states = states(plan, root, jobs)?;
+    states.retain(|(task, _)| sources.iter().any(|source| source.name == task.source.name));
     let open: Vec<String> = states
         .iter()
         .filter(|(_, state)| *state != State::Done)
@@ -48,50 +62,117 @@ pub fn parts(
     Err(Error::data(cause).at(root))
 }
 
-/// Joins the parts into the root. Returns what to say of it.
-pub fn finish(plan: &Plan, root: &Path, list: Option<&Path>, jobs: NonZeroUsize) -> Result<String> {
-    let start = Instant::now();
-    let parts = parts(plan, root, list, jobs)?;
-    match plan.product {
-        Product::KdRoot => Ok(join_shards(plan, root, jobs, start)?.summary()),
-        Product::Pack => {
-            let made = packs::join(plan, root, &parts)?;
-            Ok(format!("{} games, {} rows\n", made.runs, made.rows))
+/// How the parts of a plan are joined.
+#[derive(Debug)]
+pub struct Finish {
+    /// The task list; none: all tasks of the plan.
+    pub list: Option<PathBuf>,
+    pub jobs: NonZeroUsize,
+    /// The plan was made on this machine: what the root holds already needs no parts.
+    pub here: bool,
+    /// What the root holds already is joined again.
+    pub again: bool,
+    /// When all of it began; `None`: with this.
+    pub since: Option<SystemTime>,
+}
+
+/// The sources that are to be joined, and where.
+struct Joining<'a> {
+    plan: &'a Plan,
+    root: &'a Path,
+    sources: Vec<&'a PlanSource>,
+    options: &'a Finish,
+    start: Instant,
+}
+
+impl Finish {
+    /// Joins the parts into the root. Returns what to say of it.
+    pub fn run(&self, plan: &Plan, root: &Path) -> Result<String> {
+        let start = Instant::now();
+        plan.check_build()?;
+        let mut sources = Vec::new();
+        for source in &plan.sources {
+            if self.again || !source.is_kept(plan, root)? {
+                sources.push(source);
+            }
         }
+        let needed: Vec<&PlanSource> = match self.here {
+            true => sources.clone(),
+            false => plan.sources.iter().collect(),
+        };
+        let parts = parts_of(plan, root, &needed, (self.list.as_deref(), self.jobs))?;
+        // All parts are looked at before the first is joined.
+        super::parts::check(plan, &sources, root)?;
+        let joining = Joining { plan, root, sources, options: self, start };
+        let summary = match plan.product {
+            Product::KdRoot => Summary::from(&joining.shards()?),
+            Product::Conversations => Summary::from(&joining.conversations()?),
+            Product::Pack => Summary::from(&joining.pack(&parts)?),
+        };
+        let took = match self.since {
+            Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
+            None => start.elapsed(),
+        };
+        Ok(summary.told(root, took))
     }
 }
 
-/// Joins the parts of every shard, several side by side, and writes the root's manifest.
-fn join_shards(
-    plan: &Plan,
-    root: &Path,
-    jobs: NonZeroUsize,
-    start: Instant,
-) -> Result<KdRootManifest> {
-    plan.check_input_manifest()?;
-    // All parts are looked at before the first is joined.
-    plan.sources.iter().try_for_each(|source| source.check_parts(plan, root))?;
-    let sources = plan.sources.iter().map(Ok);
-    let join = || |source: &PlanSource| source.join(plan, root);
-    ordered_map(jobs, sources, join, |joined: Result<()>| joined.map(|()| Flow::Continue))?;
-    let settings = RootSettings {
-        dataset_dir: Some(plan.input.clone()),
-        glob: plan.glob.clone(),
-        rows: plan.limits.rows,
-        tokens: plan.limits.tokens,
-        shards: plan.sources.iter().map(|source| source.name.clone()).collect(),
-    };
-    let lock = TargetLock::take(root)?;
-    let manifest = KdRootManifest::collect(root, &settings, BuildRun::since(start))?;
-    manifest.publish(root, &lock)?;
-    Ok(manifest)
+impl Joining<'_> {
+    /// Joins the parts of every shard, several side by side, and writes the root's manifest.
+    fn shards(&self) -> Result<KdRootManifest> {
+        let Joining { plan, root, .. } = self;
+        plan.check_input_manifest()?;
+        self.each(|source| source.join(plan, root, !self.options.here))?;
+        let settings = RootSettings {
+            dataset_dir: Some(plan.input.clone()),
+            glob: plan.recorded.glob.clone(),
+            rows: plan.limits.rows,
+            tokens: plan.limits.tokens,
+            shards: plan.sources.iter().map(|source| source.name.clone()).collect(),
+        };
+        let lock = TargetLock::take(root)?;
+        let manifest = KdRootManifest::collect(root, &settings, BuildRun::since(self.start))?;
+        manifest.publish(root, &lock)?;
+        Ok(manifest)
+    }
+
+    /// The same of conversations.
+    fn conversations(&self) -> Result<SynthManifest> {
+        let Joining { plan, root, .. } = self;
+        self.each(|source| source.join_conversations(plan, root, !self.options.here))?;
+        let lock = TargetLock::take(root)?;
+        let source = SynthSource::new(&plan.recorded);
+        let mut manifest = SynthManifest::collect(root, source, BuildRun::since(self.start))?;
+        let made = |source: &PlanSource| (source.name.clone(), source.made(plan));
+        manifest.made = plan.sources.iter().map(made).collect();
+        manifest.publish(root, &lock)?;
+        Ok(manifest)
+    }
+
+    /// The same of a pack.
+    fn pack(&self, parts: &[PathBuf]) -> Result<PackManifest> {
+        match self.sources.first() {
+            Some(source) => {
+                let how = (source.made(self.plan), !self.options.here);
+                packs::join(self.plan, self.root, parts, how)
+            }
+            None => PackManifest::read(self.root),
+        }
+    }
+
+    fn each(&self, join: impl Fn(&PlanSource) -> Result<()> + Sync) -> Result<()> {
+        let sources = self.sources.iter().copied().map(Ok);
+        let join = &join;
+        let joined = |joined: Result<()>| joined.map(|()| Flow::Continue);
+        ordered_map(self.options.jobs, sources, || |source| join(source), joined)
+    }
 }
 
 /// Whether a root without a plan is whole: its parts were deleted after it was joined and checked.
 pub fn is_finished(root: &Path) -> Result<bool> {
     let manifest: Option<Value> = json_file::if_there(&root.join(MANIFEST), json_file::read)?;
     let schema = manifest.as_ref().and_then(|manifest| manifest.get("schema_version")?.as_str());
-    Ok([ROOT_SCHEMA, pack::SCHEMA].map(Some).contains(&schema))
+    Ok([ROOT_SCHEMA, synth_shards::SCHEMA, pack::SCHEMA].map(Some).contains(&schema))
 }
 
 impl Plan {
@@ -115,24 +196,25 @@ impl PlanSource {
         self.tasks(plan).map(|task| task.part(root)).collect()
     }
 
-    /// The manifests of the parts say that they are those of the plan.
-    fn check_parts(&self, plan: &Plan, root: &Path) -> Result<()> {
-        for task in self.tasks(plan) {
-            let path = manifest_in_root(&task.part(root), &self.name);
-            let KdPart { source, .. } = KdPart::read(&path)?;
-            let cause = match () {
-                _ if source.inputs != [self.identity.clone()] => "is of another input",
-                _ if source.limits.slice != Some(task.slice().to_string()) => "is another slice",
-                _ if source.limits.rows != self.rows => "has another limit of rows",
-                _ => continue,
-            };
-            return Err(Error::data(cause).at(path.as_path()));
+    fn join_conversations(&self, plan: &Plan, root: &Path, verify: bool) -> Result<()> {
+        if verify {
+            self.tasks(plan).try_for_each(|task| task.check_content(root))?;
         }
-        Ok(())
+        let part = |task: Task<'_>| ConversationPart {
+            path: task.manifest(root),
+            slice: task.slice_text(),
+        };
+        let parts: Vec<ConversationPart> = self.tasks(plan).map(part).collect();
+        let target = root.join(synth_shards::file_name(&self.name));
+        let group_rows = plan.option("--row-group-rows").map(str::parse).transpose();
+        let group_rows = group_rows.map_err(|e| Error::usage(format!("--row-group-rows: {e}")))?;
+        let group_rows = group_rows.unwrap_or(synth_shards::GROUP_ROWS);
+        ConversationJoin { parts: &parts, target: &target, group_rows }.publish()
     }
 
-    fn join(&self, plan: &Plan, root: &Path) -> Result<()> {
+    fn join(&self, plan: &Plan, root: &Path, verify: bool) -> Result<()> {
         let (parts, manifest) = (self.parts(plan, root), plan.input_manifest.as_ref());
-        ShardJoin { parts: &parts, root, name: &self.name, manifest }.publish()
+        let made = self.made(plan);
+        ShardJoin { parts: &parts, root, name: &self.name, manifest, made, verify }.publish()
     }
 }

@@ -1,17 +1,22 @@
 //! Making a plan, and adding new sources to one.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::cuts::{apportion, bytes_of, cut};
-use super::products::Weight;
-use super::{Build, Plan, PlanLimits, PlanSource, Product, SCHEMA, plan_path};
+use super::products::{Look, Weight};
+use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, plan_path};
 use crate::batch::input_manifest;
-use crate::cli::{TargetLock, directory_of, publish_file_locked};
+use crate::cli::{Slice, TargetLock, directory_of, publish_file_locked};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::format::json_file;
+use crate::format::synth_shards::Recorded;
+use crate::format::{Build, json_file};
+
+/// Tasks are of about this size if nothing is said: a quarter of a minute of one core.
+pub const TASK_BYTES: u64 = 1 << 30;
 
 /// What a plan is made of.
 #[derive(Debug)]
@@ -20,12 +25,16 @@ pub struct PlanRequest {
     pub script: String,
     pub options: Vec<String>,
     pub input: PathBuf,
-    pub glob: Option<String>,
+    pub recorded: Recorded,
+    pub raw_shards: Option<u64>,
     pub root: PathBuf,
     pub limits: PlanLimits,
     pub sizing: Sizing,
-    /// Names and paths.
+    /// Names and paths; none: the input is one folder of raw rows, divided into `raw_shards`.
     pub sources: Vec<(String, PathBuf)>,
+    pub threads: Option<NonZeroUsize>,
+    /// The plan is for this machine with so many processors.
+    pub here: Option<NonZeroUsize>,
     /// Replace a plan with other options.
     pub overwrite: bool,
     /// The sources were compared with the manifest beside them.
@@ -42,11 +51,17 @@ pub enum Sizing {
     BytesPerTask(u64),
 }
 
-/// A source as it is now.
+/// A source as it is now, with the units of it that are wanted.
 struct Looked {
     source: PlanSource,
-    weights: Vec<Weight>,
+    weights: Option<Vec<Weight>>,
     units: u64,
+}
+
+impl Looked {
+    fn bytes(&self) -> u128 {
+        self.weights.as_deref().map_or(0, |weights| bytes_of(weights, self.units))
+    }
 }
 
 /// Makes the plan of a root, or adds to it what is new, and writes it down. Sources that are planned
@@ -59,6 +74,7 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
             .at(request.root.as_path())
             .hint("--overwrite"));
     }
+    let looked = look(request)?;
     let directory = directory_of(&path);
     std::fs::create_dir_all(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
     let lock = TargetLock::take(&directory)?;
@@ -70,13 +86,18 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
         }
         old => old.filter(|old| old.id == plan.id),
     };
-    let sizing = request.sizing;
+    let sizing = match (request.here, &old) {
+        // What was begun is continued.
+        (Some(_), Some(old)) => old.sizing,
+        (Some(jobs), None) => request.sizing.here(&looked, jobs),
+        (None, _) => request.sizing,
+    };
     if let Some(old) = old.as_ref().filter(|old| old.sizing != sizing && !request.overwrite) {
         let cause = format!("has a plan with tasks of another size ({})", old.sizing);
         return Err(Error::usage(cause).at(request.root.as_path()).hint("--overwrite"));
     }
     let old = old.filter(|old| old.sizing == sizing);
-    let looked = look(request)?;
+    plan.sizing = sizing;
     plan.task_bytes =
         old.as_ref().map_or_else(|| task_bytes(&looked, sizing), |old| old.task_bytes);
     let counts = counts(&looked, sizing, old.as_ref(), plan.task_bytes);
@@ -86,10 +107,15 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
             (Some(planned), _) if planned.is_same(&source) => planned.cuts.clone(),
             // About so many tokens are known only from all rows before.
             _ if source.tokens.is_some() => vec![0, units],
-            (_, Sizing::RowsPerTask(rows)) => even(units, rows),
-            // One that has changed keeps the names of its tasks.
-            (Some(planned), _) => cut(&weights, units, (planned.count() as u64).min(units.max(1))),
-            (None, _) => cut(&weights, units, count),
+            (planned, sizing) => match (&weights, planned, sizing) {
+                (None, ..) => vec![0, units],
+                (_, _, Sizing::RowsPerTask(rows)) => even(units, rows),
+                // One that has changed keeps the names of its tasks.
+                (Some(weights), Some(planned), _) => {
+                    cut(weights, units, (planned.count() as u64).min(units.max(1)))
+                }
+                (Some(weights), None, _) => cut(weights, units, count),
+            },
         };
         plan.sources.push(source);
     }
@@ -100,8 +126,24 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
 impl PlanSource {
     /// Whether the tasks of this source are those of the other.
     fn is_same(&self, other: &PlanSource) -> bool {
-        let limits = |source: &PlanSource| (source.rows, source.tokens);
+        let limits = |source: &PlanSource| (source.rows, source.tokens, source.shard);
         limits(self) == limits(other) && self.identity == other.identity
+    }
+}
+
+/// A task of a plan for one machine is not cut if it has less, and always if it has more: that much work
+/// is lost if it is interrupted.
+const HERE: (u64, u64) = (TASK_BYTES, 16 * TASK_BYTES);
+/// So many threads of one task are useful.
+const THREADS: u64 = 8;
+
+impl Sizing {
+    /// Tasks for one machine: whole sources, unless they are huge, or too few for its processors.
+    fn here(self, looked: &[Looked], jobs: NonZeroUsize) -> Sizing {
+        let Sizing::BytesPerTask(_) = self else { return self };
+        let sum: u128 = looked.iter().map(Looked::bytes).sum();
+        let share = sum / u128::from((jobs.get() as u64).div_ceil(THREADS));
+        Sizing::BytesPerTask(u64::try_from(share).unwrap_or(u64::MAX).clamp(HERE.0, HERE.1))
     }
 }
 
@@ -126,9 +168,11 @@ fn is_empty(root: &Path) -> Result<bool> {
 /// The plan without its sources.
 fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
     let paths: Vec<PathBuf> = request.sources.iter().map(|(_, path)| path.clone()).collect();
-    let manifest = match request.product {
-        Product::KdRoot => serde_json::from_value(input_manifest(&paths, request.compared)?),
-        Product::Pack => Ok(None),
+    let manifest = match (request.product, request.raw_shards) {
+        (Product::KdRoot, None) => {
+            serde_json::from_value(input_manifest(&paths, request.compared)?)
+        }
+        _ => Ok(None),
     };
     let mut plan = Plan {
         schema_version: SCHEMA.to_string(),
@@ -138,8 +182,10 @@ fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
         options: request.options.clone(),
         directory: absolute(Path::new("."))?,
         input: request.input.clone(),
-        glob: request.glob.clone(),
+        recorded: request.recorded.clone(),
+        raw_shards: request.raw_shards,
         root,
+        threads: request.threads,
         build: Build::own(),
         limits: request.limits.clone(),
         sizing: request.sizing,
@@ -169,23 +215,44 @@ fn other_plan(old: &Plan, new: &Plan) -> Error {
 /// The sources as they are now, with their shares of the limits in the order of their names.
 fn look(request: &PlanRequest) -> Result<Vec<Looked>> {
     let limits = &request.limits;
+    let sources = named_sources(request);
     let mut left = limits.rows;
-    let tokens = limits.tokens.map(|tokens| tokens.div_ceil(request.sources.len().max(1) as u64));
+    let tokens = limits.tokens.map(|tokens| tokens.div_ceil(sources.len().max(1) as u64));
     let mut all = Vec::new();
-    for (name, path) in &request.sources {
-        let (identity, weights) = request.product.look(path)?;
-        let there: u64 = weights.iter().map(|weight| weight.units).sum();
+    for (name, path, shard) in sources {
+        let Look { identity, weights } = request.product.look(&path, shard)?;
+        let there = weights.iter().flatten().map(|weight| weight.units).sum::<u64>();
+        if weights.is_none() && left.is_some() {
+            let cause = "a limit of rows of all files together: the rows of NDJSON are not counted";
+            return Err(Error::usage(cause)
+                .at(path.as_path())
+                .hint("a limit of rows of each shard"));
+        }
         let share = left.map(|left| left.min(there));
         left = left.zip(share).map(|(left, share)| left - share);
         let rows = match (share, limits.rows_per_source) {
             (Some(share), Some(most)) => Some(share.min(most)),
             (share, most) => share.or(most),
         };
-        let (name, path, cuts) = (name.clone(), path.clone(), Vec::new());
-        let source = PlanSource { name, path, identity, rows, tokens, cuts };
-        all.push(Looked { units: there.min(rows.unwrap_or(there)), source, weights });
+        let units = there.min(rows.unwrap_or(there));
+        let (is_counted, cuts) = (weights.is_some(), Vec::new());
+        let source = PlanSource { name, path, shard, identity, is_counted, rows, tokens, cuts };
+        all.push(Looked { units, source, weights });
     }
     Ok(all)
+}
+
+/// Name and path of each source, and which shard of the raw rows it is.
+fn named_sources(request: &PlanRequest) -> Vec<(String, PathBuf, Option<Slice>)> {
+    let Some(count) = request.raw_shards else {
+        let named = request.sources.iter().map(|(name, path)| (name.clone(), path.clone(), None));
+        return named.collect();
+    };
+    let shard = |index| {
+        let shard = Slice::Part { index, count };
+        (format!("shard_{index:02}"), request.input.clone(), Some(shard))
+    };
+    (0..count).map(shard).collect()
 }
 
 /// What a task has if all have the same.
@@ -193,8 +260,7 @@ fn task_bytes(looked: &[Looked], sizing: Sizing) -> u64 {
     match sizing {
         Sizing::BytesPerTask(bytes) => bytes,
         Sizing::Tasks(tasks) => {
-            let sum: u128 =
-                looked.iter().map(|looked| bytes_of(&looked.weights, looked.units)).sum();
+            let sum: u128 = looked.iter().map(Looked::bytes).sum();
             u64::try_from(sum.div_ceil(u128::from(tasks.max(1)))).unwrap_or(u64::MAX)
         }
         Sizing::RowsPerTask(_) => 0,
@@ -203,18 +269,17 @@ fn task_bytes(looked: &[Looked], sizing: Sizing) -> u64 {
 
 /// How many tasks each source has if it is new.
 fn counts(looked: &[Looked], sizing: Sizing, old: Option<&Plan>, task_bytes: u64) -> Vec<u64> {
-    let bytes = |looked: &Looked| bytes_of(&looked.weights, looked.units);
     match (sizing, old) {
         (Sizing::Tasks(tasks), None) => {
             let weight = |looked: &Looked| Weight {
                 units: looked.units,
-                bytes: u64::try_from(bytes(looked)).unwrap_or(u64::MAX),
+                bytes: u64::try_from(looked.bytes()).unwrap_or(u64::MAX),
             };
             apportion(&looked.iter().map(weight).collect::<Vec<_>>(), tasks)
         }
         _ => {
             let count = |looked: &Looked| {
-                let count = bytes(looked).div_ceil(u128::from(task_bytes.max(1)));
+                let count = looked.bytes().div_ceil(u128::from(task_bytes.max(1)));
                 u64::try_from(count).unwrap_or(u64::MAX).clamp(1, looked.units.max(1))
             };
             looked.iter().map(count).collect()

@@ -4,32 +4,42 @@
 //!
 //! The files of a plan are described in `FORMAT.md`.
 
+mod args;
 mod cuts;
+mod far;
 mod finish;
+mod kept;
 mod list;
 mod make;
 mod packs;
+mod parts;
 mod products;
 mod run;
 mod state;
+mod summary;
+mod work;
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use finish::{finish, is_finished, parts};
+pub use args::PlanArgs;
+pub use finish::{Finish, is_finished, parts};
 pub use list::{TaskList, line};
 pub use make::{PlanRequest, Sizing, make};
 pub use products::Product;
-pub use run::run;
+pub use run::{RunOptions, run};
 pub use state::{State, states};
+pub use work::Work;
 
 use crate::cli::Slice;
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
-use crate::format::json_file;
 use crate::format::kd_root::InputManifest;
+use crate::format::synth_shards::Recorded;
+use crate::format::{Build, json_file};
 
 pub const SCHEMA: &str = "gristmill_plan_v1";
 /// Where plans and parts are, in the root that is to be made.
@@ -50,8 +60,14 @@ pub struct Plan {
     /// it was named.
     pub directory: PathBuf,
     pub input: PathBuf,
-    pub glob: Option<String>,
+    /// The rest of what a manifest says of the input.
+    pub recorded: Recorded,
+    /// Into how many shards the files of raw rows are divided.
+    pub raw_shards: Option<u64>,
     pub root: PathBuf,
+    /// Threads of a task, if it is said; not part of what the plan is.
+    pub threads: Option<NonZeroUsize>,
+    /// The program that made the plan; only the same one makes its tasks.
     pub build: Build,
     pub limits: PlanLimits,
     pub sizing: Sizing,
@@ -60,14 +76,6 @@ pub struct Plan {
     /// The manifest beside the sources.
     pub input_manifest: Option<InputManifest>,
     pub sources: Vec<PlanSource>,
-}
-
-/// The program that made the plan; only the same one makes its tasks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Build {
-    pub version: String,
-    pub git_sha: Option<String>,
-    pub git_dirty: Option<bool>,
 }
 
 /// Limits of the whole build; null is none.
@@ -84,8 +92,12 @@ pub struct PlanSource {
     pub name: String,
     /// As seen from the plan's directory.
     pub path: PathBuf,
+    /// Which of the files below `path` it is, if it is a shard of raw rows.
+    pub shard: Option<Slice>,
     /// What it was: name, size, rows, footer hash.
     pub identity: Value,
+    /// Whether its rows or games are counted beforehand (those of NDJSON are not).
+    pub is_counted: bool,
     /// Its share of the limits.
     pub rows: Option<u64>,
     pub tokens: Option<u64>,
@@ -99,21 +111,6 @@ pub struct Task<'a> {
     pub plan: &'a Plan,
     pub source: &'a PlanSource,
     pub index: usize,
-}
-
-impl Build {
-    pub fn own() -> Build {
-        let run = crate::format::kd_root::BuildRun::since(std::time::Instant::now());
-        Build { version: run.version, git_sha: run.git_sha, git_dirty: run.git_dirty }
-    }
-}
-
-impl std::fmt::Display for Build {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let sha = self.git_sha.as_deref().map_or("", |sha| sha.get(..12).unwrap_or(sha));
-        let dirty = if self.git_dirty == Some(true) { ", changed" } else { "" };
-        write!(f, "gristmill {} ({sha}{dirty})", self.version)
-    }
 }
 
 impl Plan {
@@ -149,8 +146,22 @@ impl Plan {
 
     fn make_id(&self) -> String {
         let Plan { product, script, options, directory, input, root, build, limits, .. } = self;
+        let (raw_shards, recorded) = (self.raw_shards, &self.recorded);
         let all = json!([SCHEMA, product, script, options, directory, input, root, build, limits]);
+        let all = json!([all, raw_shards, recorded]);
         sha256_hex(all.to_string().as_bytes())[..12].to_string()
+    }
+
+    /// The name of the script, as it is told.
+    fn script_name(&self) -> String {
+        let name = Path::new(&self.script).file_stem().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// The value of an option of the script.
+    pub fn option(&self, flag: &str) -> Option<&str> {
+        let at = self.options.iter().position(|option| option == flag)?;
+        self.options.get(at + 1).map(String::as_str)
     }
 
     /// All tasks, by source and slice.
@@ -168,15 +179,30 @@ impl PlanSource {
         self.cuts.len().saturating_sub(1)
     }
 
-    /// Fails if the source is not what it was when the plan was made.
-    pub fn check(&self, plan: &Plan) -> Result<()> {
+    /// Whether the source is not what it was when the plan was made.
+    pub fn is_changed(&self, plan: &Plan) -> Result<bool> {
         let path = plan.directory.join(&self.path);
-        match plan.product.identity(&path)? == self.identity {
-            true => Ok(()),
-            false => Err(Error::data("is not what it was when the plan was made")
-                .at(path.as_path())
-                .hint("plan again")),
+        Ok(plan.product.look(&path, self.shard)?.identity != self.identity)
+    }
+
+    /// Fails if it is not.
+    pub fn check(&self, plan: &Plan) -> Result<()> {
+        if !self.is_changed(plan)? {
+            return Ok(());
         }
+        let path = plan.directory.join(&self.path);
+        let shard = self.shard.map_or(String::new(), |shard| format!(", shard {shard},"));
+        let cause = format!("is not what it was when the plan was made{shard}");
+        Err(Error::data(cause.trim_end_matches(',')).at(path.as_path()).hint("plan again"))
+    }
+
+    /// The Parquet files that it is, as manifests name them.
+    fn inputs(&self) -> Vec<Value> {
+        let all = match &self.identity {
+            Value::Array(files) => files.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        all.iter().filter(|file| file.get("footer_sha256").is_some()).cloned().collect()
     }
 }
 
@@ -186,9 +212,27 @@ impl Task<'_> {
         format!("{}.part-{:05}-of-{:05}", self.source.name, self.index, self.source.count())
     }
 
-    pub fn slice(&self) -> Slice {
+    /// Which rows or games of the source; `None` if it is the only task, and reads all of them.
+    pub fn slice(&self) -> Option<Slice> {
         let at = |index: usize| self.source.cuts.get(index).copied().unwrap_or(0);
-        Slice::Range { start: at(self.index), end: at(self.index + 1) }
+        let is_whole = self.source.count() == 1;
+        (!is_whole).then(|| Slice::Range { start: at(self.index), end: at(self.index + 1) })
+    }
+
+    /// How many rows or games it has, if they are counted.
+    fn units(&self) -> Option<u64> {
+        let cut = |index: usize| self.source.cuts.get(index).copied();
+        let units = cut(self.index + 1)?.checked_sub(cut(self.index)?);
+        units.filter(|_| self.source.is_counted)
+    }
+
+    /// Where its filters report how far they are.
+    fn progress(&self, root: &Path) -> PathBuf {
+        self.directory(root).join("progress")
+    }
+
+    fn slice_text(&self) -> Option<String> {
+        self.slice().map(|slice| slice.to_string())
     }
 
     /// All that the task leaves is here.

@@ -4,38 +4,82 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
-use super::{Plan, run};
+use super::{Plan, TASKS, run};
 use crate::cli::{TargetLock, publish_file_locked};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
-use crate::format::json_file;
 use crate::format::kd_root::forget_slice;
-use crate::format::pack::{MANIFEST, PackManifest};
+use crate::format::pack::{self, MANIFEST, PackManifest};
+use crate::format::{Made, json_file};
 
 /// The option of npy-pack that its parts do not share with the whole.
 const SHARD_ROWS: &str = "--shard-rows";
 
 /// Merges the parts into the root, in place of an older pack.
-pub(super) fn join(plan: &Plan, root: &Path, parts: &[PathBuf]) -> Result<PackManifest> {
+pub(super) fn join(
+    plan: &Plan,
+    root: &Path,
+    parts: &[PathBuf],
+    (made, verify): (Made, bool),
+) -> Result<PackManifest> {
     let chain = chain(parts)?;
-    let mut merge = Command::new("npy-pack");
-    merge.args(parts).arg("-o").arg(root).args(["--overwrite", "--quiet", "--progress", "never"]);
-    if let Some(at) = plan.options.iter().position(|option| option == SHARD_ROWS) {
-        merge.args(plan.options.iter().skip(at).take(2));
+    if let [only] = parts {
+        let whole = PackManifest::read(only)?;
+        let manifest = PackManifest { provenance: chain, made: Some(made), ..whole };
+        return pack::adopt(only, root, &manifest, verify).map(|()| manifest);
     }
-    let status = merge.env("PATH", run::path_with_own_directory()).status();
-    let status = status.map_err(|e| Error::io("npy-pack", &e))?;
-    if !status.success() {
-        let exit_code = status.code().filter(|code| [1, 2].contains(code)).unwrap_or(75) as u8;
-        let (tool, message) = ("npy-pack".to_string(), status.to_string());
-        return Err(Error::passed_on(Failure { tool, exit_code, message }));
-    }
+    merge_in_steps(plan, root, parts)?;
     let lock = TargetLock::take(root)?;
-    let manifest = PackManifest { provenance: chain, ..PackManifest::read(root)? };
+    let manifest =
+        PackManifest { provenance: chain, made: Some(made), ..PackManifest::read(root)? };
     publish_file_locked(json_file::pending(&root.join(MANIFEST), &manifest)?, &lock)?;
     Ok(manifest)
+}
+
+/// Merges the parts; if they are more than may be open at once, first so many of them at a time.
+fn merge_in_steps(plan: &Plan, root: &Path, parts: &[PathBuf]) -> Result<()> {
+    let most = open_at_once();
+    if parts.len() <= most {
+        return merge(plan, root, parts);
+    }
+    let mut merged = Vec::new();
+    for (number, some) in parts.chunks(most).enumerate() {
+        let to = root.join(TASKS).join(format!("joining-{number:05}"));
+        merge(plan, &to, some)?;
+        merged.push(to);
+    }
+    merge_in_steps(plan, root, &merged)?;
+    for path in merged {
+        std::fs::remove_dir_all(&path).map_err(|e| Error::write(path.as_path(), &e))?;
+    }
+    Ok(())
+}
+
+/// How many packs npy-pack can have open: each has a file or two, and it writes some.
+fn open_at_once() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, ..limit };
+    let limit = setrlimit(Resource::Nofile, raised).map_or(limit, |()| raised);
+    let files =
+        limit.current.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX));
+    (files.saturating_sub(64) / 2).clamp(8, 4096)
+}
+
+fn merge(plan: &Plan, to: &Path, parts: &[PathBuf]) -> Result<()> {
+    let mut merge = Command::new("npy-pack");
+    merge.args(parts).arg("-o").arg(to).args(["--overwrite", "--quiet", "--progress", "never"]);
+    merge.args(plan.option(SHARD_ROWS).iter().flat_map(|rows| [SHARD_ROWS, rows]));
+    let status = merge.env("PATH", run::path_with_own_directory()).status();
+    let status = status.map_err(|e| Error::io("npy-pack", &e))?;
+    if status.success() {
+        return Ok(());
+    }
+    let exit_code = status.code().filter(|code| [1, 2].contains(code)).unwrap_or(75) as u8;
+    let (tool, message) = ("npy-pack".to_string(), status.to_string());
+    Err(Error::passed_on(Failure { tool, exit_code, message }))
 }
 
 /// The chain of all parts, but for their slices.

@@ -1,25 +1,31 @@
 //! What pipelines make of which sources.
 
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::cli::Slice;
+use crate::dataset::{raw_files, shard_of};
 use crate::digest::hex;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::kd_root::manifest_in_root;
 use crate::format::parquet::{self, ParquetFile, read_error};
 use crate::format::raw_games;
+use crate::format::synth_shards;
 
 /// What a pipeline makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Product {
-    /// A root of Megatron datasets, of Parquet shards: a task is some rows of one
+    /// A root of Megatron datasets, of Parquet shards or of raw rows: a task is some rows of one shard
     KdRoot,
+    /// A folder of conversations, of raw rows: a task is some rows of one shard
+    Conversations,
     /// A pack, of folders of raw games: a task is some games of one
     Pack,
 }
@@ -31,41 +37,88 @@ pub struct Weight {
     pub bytes: u64,
 }
 
+/// A source as it is now.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    /// What tells it from another, or from itself after a change: of a file an object, of a shard of
+    /// raw rows a list of its files.
+    pub identity: Value,
+    /// Its rows or games in order; `None` if they are not counted (NDJSON): such a source is one task.
+    pub weights: Option<Vec<Weight>>,
+}
+
 impl Product {
-    /// What tells a source from another, or from itself after a change.
-    pub fn identity(self, path: &Path) -> Result<Value> {
-        match self {
-            Product::KdRoot => parquet::describe(path)?
-                .ok_or_else(|| Error::usage("is not a Parquet file").at(path)),
-            Product::Pack => games(path).map(|(identity, _)| identity),
-        }
-    }
-
-    /// The same, with its rows or games in order.
-    pub fn look(self, path: &Path) -> Result<(Value, Vec<Weight>)> {
-        match self {
-            Product::KdRoot => {
-                let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
-                let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
-                let weight = |(units, bytes)| Weight { units, bytes };
-                let weights = file.row_group_sizes().map(weight).collect();
-                Ok((self.identity(path)?, weights))
+    /// Looks at a source: a file or folder, or a shard of the raw rows below a folder.
+    pub(super) fn look(self, path: &Path, shard: Option<Slice>) -> Result<Look> {
+        match (self, shard) {
+            (Product::Pack, _) => games(path),
+            (_, Some(shard)) => raw_shard(path, shard),
+            (_, None) => {
+                let (identity, weights) =
+                    rows(path)?.ok_or_else(|| Error::usage("is not a Parquet file").at(path))?;
+                Ok(Look { identity, weights: Some(weights) })
             }
-            Product::Pack => games(path),
         }
     }
 
-    /// The manifest of a part.
+    /// What its sources have, in the plural.
+    pub(super) fn unit(self) -> &'static str {
+        match self {
+            Product::KdRoot | Product::Conversations => "rows",
+            Product::Pack => "games",
+        }
+    }
+
+    /// The manifest of a part; of conversations it is in the footer of their file.
     pub fn manifest(self, part: &Path, name: &str) -> PathBuf {
         match self {
             Product::KdRoot => manifest_in_root(part, name),
+            Product::Conversations => part.join(synth_shards::file_name(name)),
             Product::Pack => part.join("manifest.json"),
         }
     }
 }
 
+/// A Parquet file, with its row groups; `None` if it is none.
+fn rows(path: &Path) -> Result<Option<(Value, Vec<Weight>)>> {
+    let Some(identity) = parquet::describe(path)? else { return Ok(None) };
+    let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
+    let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
+    let weight = |(units, bytes)| Weight { units, bytes };
+    Ok(Some((identity, file.row_group_sizes().map(weight).collect())))
+}
+
+/// The files of a shard, as synth-harmony divides them.
+fn raw_shard(folder: &Path, shard: Slice) -> Result<Look> {
+    let all = raw_files(&[folder.to_path_buf()])?;
+    let (mut identity, mut weights) = (Vec::new(), Some(Vec::new()));
+    for path in shard_of(&all, shard) {
+        match rows(path)? {
+            Some((file, groups)) => {
+                identity.push(file);
+                weights.iter_mut().for_each(|weights| weights.extend_from_slice(&groups));
+            }
+            None => {
+                identity.push(uncounted(path)?);
+                weights = None;
+            }
+        }
+    }
+    Ok(Look { identity: Value::from(identity), weights })
+}
+
+/// A file whose rows only reading counts.
+fn uncounted(path: &Path) -> Result<Value> {
+    let bad = |e: std::io::Error| Error::io(path, &e);
+    let metadata = std::fs::metadata(path).map_err(bad)?;
+    let modified = metadata.modified().map_err(bad)?.duration_since(UNIX_EPOCH);
+    let modified = modified.map_or(0, |since| since.as_nanos().min(u64::MAX.into()) as u64);
+    let name = path.file_name().map(|name| shown(Path::new(name)));
+    Ok(json!({"name": name, "bytes": metadata.len(), "modified_unix_ns": modified}))
+}
+
 /// The games of a folder: their names and sizes.
-fn games(path: &Path) -> Result<(Value, Vec<Weight>)> {
+fn games(path: &Path) -> Result<Look> {
     let listed = raw_games::list(&[path])?;
     let (mut hash, mut weights, mut sum) = (Sha256::new(), Vec::new(), 0u64);
     for game in &listed {
@@ -77,5 +130,6 @@ fn games(path: &Path) -> Result<(Value, Vec<Weight>)> {
         weights.push(Weight { units: 1, bytes });
     }
     let listing = hex(&hash.finalize());
-    Ok((json!({"games": listed.len(), "bytes": sum, "listing_sha256": listing}), weights))
+    let identity = json!({"games": listed.len(), "bytes": sum, "listing_sha256": listing});
+    Ok(Look { identity, weights: Some(weights) })
 }

@@ -2,8 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+use clap::Args;
 
 use super::state::State;
 use super::{Plan, Task};
@@ -15,9 +18,21 @@ use crate::files;
 /// The most lines of its messages that are kept of a task.
 const MOST_LINES: usize = 100;
 
+/// How a task is made; not what.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RunOptions {
+    /// Threads of its filters, instead of those of the plan
+    #[arg(short, long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// Where the filters append how far they are (see their --help)
+    #[arg(long, value_name = "FILE")]
+    pub progress_to: Option<PathBuf>,
+}
+
 /// Makes a task, unless it is done. What its pipeline says is printed if it fails; it then fails with
 /// the same exit code: 1, 2 or 75, which is also that of a pipeline that a signal has ended.
-pub fn run(root: &Path, id: &str, name: &str) -> Result<()> {
+pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()> {
     let plan = Plan::read(root)?;
     if plan.id != id {
         let cause = format!("{name} is a task of plan {id}; the plan here is {}", plan.id);
@@ -32,13 +47,14 @@ pub fn run(root: &Path, id: &str, name: &str) -> Result<()> {
     }
     let lock = task.lock(root)?;
     task.forget_failure(root)?;
-    let (mut status, mut messages) = task.make(root, files::exists(&task.manifest(root))?)?;
+    let is_there = files::exists(&task.manifest(root))?;
+    let (mut status, mut messages) = task.make(root, is_there, options)?;
     // Another copy of the task may have made the part meanwhile, and refused it to this one.
     if !status.success() && files::exists(&task.manifest(root))? {
         if task.state(root, false)? == State::Done {
             return Ok(());
         }
-        (status, messages) = task.make(root, true)?;
+        (status, messages) = task.make(root, true, options)?;
     }
     if status.success() {
         return task.source.check(&plan).and_then(|()| task.finished(root));
@@ -60,9 +76,16 @@ pub fn run(root: &Path, id: &str, name: &str) -> Result<()> {
 
 impl Task<'_> {
     /// Runs the pipeline: how it ended, and the last of what it said.
-    fn make(&self, root: &Path, overwrite: bool) -> Result<(ExitStatus, VecDeque<String>)> {
-        let mut child = self.spawn(root, overwrite)?;
-        let passing = cli::pass_signals_to(child.id()).map_err(|e| Error::io("signals", &e))?;
+    fn make(
+        &self,
+        root: &Path,
+        overwrite: bool,
+        options: &RunOptions,
+    ) -> Result<(ExitStatus, VecDeque<String>)> {
+        let passing = cli::PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
+        let child = self.command(root, overwrite, options)?.spawn();
+        let mut child = child.map_err(|e| Error::io(shown(&self.plan.directory), &e))?;
+        passing.to(child.id());
         let mut messages = VecDeque::new();
         for line in child.stderr.take().map(BufReader::new).into_iter().flat_map(BufRead::lines) {
             let Ok(line) = line else { break };
@@ -72,22 +95,27 @@ impl Task<'_> {
             messages.push_back(line);
         }
         let status = child.wait().map_err(|e| Error::io(self.plan.script.as_str(), &e));
+        passing.not_to(child.id());
         passing.end();
         Ok((status?, messages))
     }
 
-    fn spawn(&self, root: &Path, overwrite: bool) -> Result<Child> {
+    fn command(&self, root: &Path, overwrite: bool, options: &RunOptions) -> Result<Command> {
         let plan = self.plan;
         let part = std::path::absolute(self.part(root)).map_err(|e| Error::io(root, &e))?;
         let mut command = Command::new("bash");
         command.arg(&plan.script).arg("slice").arg(&self.source.path).arg(&part);
-        command.args(["--name", &self.source.name, "--slice", &self.slice().to_string()]);
-        for (flag, limit) in
-            [("--max-rows", self.source.rows), ("--max-tokens", self.source.tokens)]
-        {
-            if let Some(limit) = limit {
-                command.args([flag, &limit.to_string()]);
-            }
+        command.args(["--name", &self.source.name]);
+        let number = |number: u64| number.to_string();
+        for (flag, value) in [
+            ("--shard", self.source.shard.map(String::from)),
+            ("--slice", self.slice_text()),
+            ("--max-rows", self.source.rows.map(number)),
+            ("--max-tokens", self.source.tokens.map(number)),
+            ("--jobs", options.jobs.or(plan.threads).map(|jobs| jobs.to_string())),
+            ("--progress-to", options.progress_to.as_deref().map(shown)),
+        ] {
+            command.args(value.iter().flat_map(|value| [flag, value]));
         }
         command.args(&plan.options);
         // A part of another plan, or of a source that has changed, is replaced. (Without this flag
@@ -97,7 +125,7 @@ impl Task<'_> {
         }
         command.current_dir(&plan.directory).env("PATH", path_with_own_directory());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        command.spawn().map_err(|e| Error::io(shown(&plan.directory), &e))
+        Ok(command)
     }
 }
 

@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Plan, Task};
+use super::{Plan, Product, Task};
 use crate::cli::{Flow, host, is_temporary, ordered_map, publish_file};
 use crate::digest::{sha256_hex, sha256_of};
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::json_file;
+use crate::format::{json_file, parquet};
 use crate::walk;
 
 const RECEIPT_SCHEMA: &str = "gristmill_task_v1";
@@ -52,9 +52,9 @@ pub(super) struct Receipt {
     task: String,
     /// The source as it was.
     input: Value,
-    slice: String,
+    slice: Option<String>,
     rows: Option<u64>,
-    /// Of the part's manifest, in hexadecimal.
+    /// Of the part's manifest (of the footer, if that is one of Parquet), in hexadecimal.
     manifest_sha256: String,
     /// Relative to the part.
     files: Vec<ReceiptFile>,
@@ -65,6 +65,9 @@ pub(super) struct Receipt {
 struct ReceiptFile {
     path: String,
     bytes: u64,
+    /// In hexadecimal, if no manifest has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sha256: Option<String>,
 }
 
 /// `failed.json`: how the last run ended.
@@ -85,8 +88,7 @@ pub fn states<'p>(
 ) -> Result<Vec<(Task<'p>, State)>> {
     let mut all = Vec::new();
     for source in &plan.sources {
-        let path = plan.directory.join(&source.path);
-        let is_changed = plan.product.identity(&path)? != source.identity;
+        let is_changed = source.is_changed(plan)?;
         let tasks = source.tasks(plan).map(Ok::<_, Error>);
         let look = || |task: Task<'p>| task.state(root, is_changed).map(|state| (task, state));
         ordered_map(jobs, tasks, look, |state| {
@@ -134,7 +136,7 @@ impl Task<'_> {
             _ if receipt.plan != self.plan.id => "made with other options (another plan)",
             _ if receipt.input != self.source.identity => "made of another input",
             _ if receipt.task != self.name() => "its receipt is that of another task",
-            _ if receipt.slice != self.slice().to_string() || receipt.rows != self.source.rows => {
+            _ if receipt.slice != self.slice_text() || receipt.rows != self.source.rows => {
                 "made of another slice"
             }
             _ => return self.part_differs(receipt, root),
@@ -145,7 +147,7 @@ impl Task<'_> {
     /// Why the part is not the one of its receipt.
     fn part_differs(&self, receipt: &Receipt, root: &Path) -> Result<Option<String>> {
         let part = self.part(root);
-        for ReceiptFile { path, bytes } in &receipt.files {
+        for ReceiptFile { path, bytes, .. } in &receipt.files {
             let found = files::metadata(&part.join(path))?.map(|metadata| metadata.len());
             if found != Some(*bytes) {
                 let cause = match found {
@@ -160,6 +162,21 @@ impl Task<'_> {
         Ok((!same).then(|| "its part is not the one of its receipt".to_string()))
     }
 
+    /// Fails if a file is not the one of the receipt, where that has a hash of it.
+    pub(super) fn check_content(&self, root: &Path) -> Result<()> {
+        let receipt: Receipt = json_file::read_all(&self.directory(root).join(RECEIPT))?;
+        for ReceiptFile { path, sha256, .. } in &receipt.files {
+            let path = self.part(root).join(path);
+            if let Some(sha256) = sha256
+                && whole_digest(&path)? != *sha256
+            {
+                let cause = "is not the one of its receipt (sha256)";
+                return Err(Error::data(cause).at(path.as_path()));
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the receipt of the part that stands there.
     pub(super) fn finished(&self, root: &Path) -> Result<()> {
         let (part, directory) = (self.part(root), self.directory(root));
@@ -168,10 +185,10 @@ impl Task<'_> {
             plan: self.plan.id.clone(),
             task: self.name(),
             input: self.source.identity.clone(),
-            slice: self.slice().to_string(),
+            slice: self.slice_text(),
             rows: self.source.rows,
             manifest_sha256: digest(&self.manifest(root))?,
-            files: listed(&part)?,
+            files: listed(&part, self.plan.product)?,
             host: host(),
         };
         publish_file(json_file::pending(&directory.join(RECEIPT), &receipt)?, true)?;
@@ -229,17 +246,23 @@ fn is_locked(path: &Path) -> Result<bool> {
 
 /// The SHA-256 of a manifest; of nothing if it is not there.
 fn digest(manifest: &Path) -> Result<String> {
-    match files::is_file(manifest)? {
-        true => {
-            let content = files::open_member(manifest).and_then(sha256_of);
-            content.map(|(_, sha256)| sha256).map_err(|e| Error::io(manifest, &e))
-        }
-        false => Ok(sha256_hex(b"")),
+    if !files::is_file(manifest)? {
+        return Ok(sha256_hex(b""));
+    }
+    let is_parquet = manifest.extension().is_some_and(|ending| ending == "parquet");
+    match is_parquet.then(|| parquet::describe(manifest)).transpose()?.flatten() {
+        Some(described) => Ok(described["footer_sha256"].as_str().unwrap_or_default().to_string()),
+        None => whole_digest(manifest),
     }
 }
 
+fn whole_digest(path: &Path) -> Result<String> {
+    let content = files::open_member(path).and_then(sha256_of);
+    content.map(|(_, sha256)| sha256).map_err(|e| Error::io(path, &e))
+}
+
 /// The files of a part.
-fn listed(part: &Path) -> Result<Vec<ReceiptFile>> {
+fn listed(part: &Path, product: Product) -> Result<Vec<ReceiptFile>> {
     let mut listed = Vec::new();
     let is_temporary = |path: &PathBuf| {
         path.components().any(|name| is_temporary(&name.as_os_str().to_string_lossy()))
@@ -250,8 +273,10 @@ fn listed(part: &Path) -> Result<Vec<ReceiptFile>> {
             continue;
         }
         let bytes = files::metadata(&path)?.map_or(0, |metadata| metadata.len());
-        let relative = path.strip_prefix(part).unwrap_or(&path);
-        listed.push(ReceiptFile { path: shown(relative), bytes });
+        let relative = shown(path.strip_prefix(part).unwrap_or(&path));
+        let has_manifest = product != Product::Conversations;
+        let sha256 = (!has_manifest).then(|| whole_digest(&path)).transpose()?;
+        listed.push(ReceiptFile { path: relative, bytes, sha256 });
     }
     listed.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(listed)

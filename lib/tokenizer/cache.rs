@@ -6,10 +6,10 @@ use super::hash::hash_key;
 use super::pages::{Line, Room};
 use crate::simd;
 
-/// Sets of two entries, at first, and when half of the entries are taken: many encoders see only
-/// a few words, and the system gives a large room at once.
-const FEW_SETS: usize = 1 << 10;
-const SETS: usize = 1 << 16;
+/// Sets of two entries: at first, when half of the entries are taken, and when as many words were
+/// kept as there are entries. Many encoders see only a few words, and the system gives a large
+/// room at once.
+const SIZES: [usize; 3] = [1 << 10, 1 << 16, 1 << 18];
 pub const MOST_TOKENS: usize = 3;
 
 pub struct WordCache {
@@ -51,7 +51,7 @@ impl Tokens {
 
 impl WordCache {
     pub fn new() -> Self {
-        Self { room: Room::zeroed(FEW_SETS), left: FEW_SETS }
+        Self { room: Room::zeroed(SIZES[0]), left: SIZES[0] }
     }
 
     #[inline(always)]
@@ -112,8 +112,13 @@ impl WordCache {
 
     #[cold]
     fn grow(&mut self) {
-        let few = std::mem::replace(&mut self.room, Room::zeroed(SETS));
-        self.left = usize::MAX;
+        let now = self.room.lines().len();
+        let Some(&size) = SIZES.iter().find(|&&size| size > now) else {
+            self.left = usize::MAX;
+            return;
+        };
+        let few = std::mem::replace(&mut self.room, Room::zeroed(size));
+        self.left = 2 * size;
         for &[first_key, first, second_key, second] in few.lines() {
             for (key, tokens) in [(second_key, second), (first_key, first)] {
                 if key != 0 {
@@ -151,8 +156,8 @@ mod tests {
     #[test]
     fn a_set_begins_a_cache_line() {
         let mut cache = WordCache::new();
-        for _ in 0..2 {
-            for hash in [0, 1, SETS as u64 - 1, u64::MAX] {
+        for _ in SIZES {
+            for hash in [0, 1, SIZES[1] as u64 - 1, u64::MAX] {
                 assert_eq!(cache.set(hash).as_ptr() as usize % 64, 0);
             }
             cache.grow();
@@ -180,19 +185,23 @@ mod tests {
 
     #[test]
     fn nothing_that_has_a_place_is_lost_when_it_grows() {
-        let mut cache = WordCache::new();
-        let mut kept = 0;
-        for key in 1..=FEW_SETS as u128 + 1 {
-            cache.put(key, hash_key(key), tokens(key as i32));
-        }
-        assert_eq!(cache.room.lines().len(), SETS);
-        for key in 1..=FEW_SETS as u128 + 1 {
-            let hash = hash_key(key);
-            if let Some(hit) = cache.get(key, hash).or_else(|| cache.get_moved(key, hash)) {
-                assert_eq!(hit.ids(), tokens(key as i32).ids());
-                kept += 1;
+        for (few, more) in [(SIZES[0], SIZES[1]), (SIZES[1] * 2, SIZES[2])] {
+            let mut cache = WordCache::new();
+            let mut kept = 0;
+            let mut key = 0;
+            while cache.room.lines().len() < more {
+                key += 1;
+                cache.put(key, hash_key(key), tokens(key as i32));
             }
+            let newest = key - few as u128 / 2;
+            for key in newest..=key {
+                let hash = hash_key(key);
+                if let Some(hit) = cache.get(key, hash).or_else(|| cache.get_moved(key, hash)) {
+                    assert_eq!(hit.ids(), tokens(key as i32).ids());
+                    kept += 1;
+                }
+            }
+            assert!(kept > few / 2 * 80 / 100, "{kept}");
         }
-        assert!(kept > FEW_SETS * 95 / 100, "{kept}");
     }
 }

@@ -42,6 +42,19 @@ pub fn word_of_key(key: u128) -> ([u8; 16], usize) {
     (word, (word[KEY_BYTES] as usize).min(KEY_BYTES))
 }
 
+/// Words of more bytes than fit in a key, and of up to this many, fit in a wide one.
+pub const WIDE_BYTES: usize = 31;
+
+/// A word of 16 to 31 bytes: its bytes, little-endian, and its length on top.
+pub type WideKey = [u128; 2];
+
+#[inline(always)]
+pub fn wide_key(block: &[u8; 32], length: usize) -> WideKey {
+    let (halves, _) = block.as_chunks::<16>();
+    let [first, second] = [0, 1].map(|half: usize| u128::from_le_bytes(halves[half]));
+    [first, second & KEPT[length % 16] | (length as u128) << 120]
+}
+
 /// Masks of the first bytes of a block, by their number.
 const KEPT: [u128; 16] = {
     let mut kept = [0; 16];
@@ -64,8 +77,19 @@ pub fn hash_key(key: u128) -> u64 {
     fold(key as u64 ^ 0x2d35_8dcc_aa6c_78a5, (key >> 64) as u64 ^ 0x8bb8_4b93_962e_acc9)
 }
 
+#[inline(always)]
+pub fn hash_wide(key: WideKey) -> u64 {
+    let [first, second] = key;
+    fold(hash_key(first) ^ second as u64, (second >> 64) as u64 ^ 0x5895_89e1_8a4d_8a7d)
+}
+
 /// Hash of a word longer than a key holds.
 pub fn hash_long(word: &[u8]) -> u64 {
+    if word.len() <= WIDE_BYTES {
+        let mut block = [0; 32];
+        block[..word.len()].copy_from_slice(word);
+        return hash_wide(wide_key(&block, word.len()));
+    }
     let (chunks, rest) = word.as_chunks::<8>();
     let mut last = [0; 8];
     last[..rest.len()].copy_from_slice(rest);
@@ -92,9 +116,22 @@ pub fn slot(hash: u64, seed: u64, pilot: u8) -> usize {
     ((hash.wrapping_mul(seed) >> 24 ^ moved) & (SLOTS as u64 - 1)) as usize
 }
 
-/// In the table of pairs of bytes: some token begins or ends inside a character, and these two
-/// bytes are at that character's border inside the token.
-pub const CUT: u32 = 1 << 31;
+/// A bucket has its pilot in its lowest byte, and above it a bit for each of its keys: most of
+/// what is looked up is in no table, and is known not to be without its slot.
+#[inline(always)]
+pub fn bucket_bit(hash: u64, seed: u64) -> u32 {
+    256 << ((hash.wrapping_mul(seed) >> 43 & 31) * 24 / 32)
+}
+
+/// Bits of the table of neighbours.
+pub const NEIGHBOUR_BITS: usize = 1 << 19;
+
+/// The bit of two characters that are side by side in some token.
+#[inline(always)]
+pub fn neighbours_bit(left: u32, right: u32) -> usize {
+    let pair = (left as u64) << 21 | right as u64;
+    (pair.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 45) as usize
+}
 
 // A slot of the pair table holds the left id, the right id and the merged id in 18 bits each,
 // from the top; 0 is empty, since no pair of tokens makes a byte.

@@ -18,15 +18,19 @@
 mod cache;
 mod encode;
 mod hash;
+mod lookup;
 mod merge;
 mod pages;
 mod parts;
+mod pieces;
 mod rare;
 mod scan;
 mod special;
 mod tables;
 mod vocabulary;
+mod wide;
 mod window;
+mod words;
 
 pub use encode::Encoder;
 pub use special::{

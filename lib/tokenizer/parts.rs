@@ -76,12 +76,15 @@ impl<F: FnMut(usize, &[i32])> SimdTask for MergeKeys<'_, F> {
         let mut busy = true;
         while busy {
             busy = false;
-            let steps = std::array::from_fn::<_, LANES, _>(|at| {
+            // Loops, not closures: those would be compiled for every processor.
+            let mut steps = [const { None }; LANES];
+            for at in 0..LANES {
                 let (lane, word) = (&mut lanes[at], &mut words[at]);
                 let best = lane.best();
                 if best != NONE {
                     busy = true;
-                    return Some(lane.begin(best));
+                    steps[at] = Some(lane.begin(best));
+                    continue;
                 }
                 if *word < keys.len() {
                     tokens.clear();
@@ -95,11 +98,10 @@ impl<F: FnMut(usize, &[i32])> SimdTask for MergeKeys<'_, F> {
                     let (bytes, length) = word_of_key(key);
                     lane.start(&bytes[..length]);
                 }
-                None
-            });
-            for (lane, step) in lanes.iter_mut().zip(steps) {
-                if let Some(step) = step {
-                    lane.end(step);
+            }
+            for at in 0..LANES {
+                if let Some(step) = steps[at].take() {
+                    lanes[at].end(step);
                 }
             }
         }

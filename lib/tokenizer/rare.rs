@@ -3,7 +3,7 @@
 //! dropped. This changes the speed of the encoder, never its output.
 
 /// Bytes for words and tokens.
-const ROOM: usize = 1 << 20;
+const ROOM: usize = 1 << 19;
 /// A word in the room begins at a multiple of this.
 const UNIT: usize = 4;
 /// Sets of four places, the newest first.

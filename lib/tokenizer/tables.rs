@@ -18,11 +18,13 @@ macro_rules! table {
 include!(concat!(env!("OUT_DIR"), "/seeds.rs"));
 table!(BLOB, "/blob");
 table!(OFFSETS, "/offsets");
-table!(WORD_PILOTS, "/words.pilots");
+table!(WORD_BUCKETS, "/words.buckets");
 table!(WORD_SLOTS, "/words.slots");
-table!(PAIR_PILOTS, "/pairs.pilots");
+table!(PAIR_BUCKETS, "/pairs.buckets");
 table!(PAIR_SLOTS, "/pairs.slots");
 table!(SHORT, "/short");
+table!(CUTS, "/cuts");
+table!(NEIGHBOURS, "/neighbours");
 table!(CHARACTERS, "/characters");
 table!(CLASSES, "/classes");
 
@@ -54,11 +56,20 @@ pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
     BLOB.0.get(u32::from_le_bytes(*start) as usize..u32::from_le_bytes(*end) as usize)
 }
 
+/// The slot of a key with this hash if it is in the table, and slot 0 for most keys that are
+/// not. The slot says itself whose it is.
 #[inline(always)]
-fn placed(slots: &'static [u8; 8 * SLOTS], pilots: &[u8; hash::BUCKETS], h: u64, seed: u64) -> u64 {
-    let pilot = pilots[hash::bucket(h, seed)];
-    let (slots, _) = slots.as_chunks::<8>();
-    u64::from_le_bytes(slots[hash::slot(h, seed, pilot)])
+fn place(buckets: &[u8; 4 * hash::BUCKETS], h: u64, seed: u64) -> usize {
+    let (buckets, _) = buckets.as_chunks::<4>();
+    let bucket = u32::from_le_bytes(buckets[hash::bucket(h, seed)]);
+    let has_bit = bucket & hash::bucket_bit(h, seed) != 0;
+    hash::slot(h, seed, bucket as u8) & 0usize.wrapping_sub(usize::from(has_bit))
+}
+
+#[inline(always)]
+fn word_slot(h: u64) -> u64 {
+    let (slots, _) = WORD_SLOTS.0.as_chunks::<8>();
+    u64::from_le_bytes(slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)])
 }
 
 /// Id, length and offset of a slot of the word table.
@@ -70,15 +81,14 @@ fn unpack_word(slot: u64) -> (u32, usize, usize) {
 /// Asks for the slot of a word that will be looked up soon, by its hash.
 #[inline]
 pub fn prefetch_word(h: u64) {
-    let pilot = WORD_PILOTS.0[hash::bucket(h, WORDS_SEED)];
     let (slots, _) = WORD_SLOTS.0.as_chunks::<8>();
-    simd::prefetch(&slots[hash::slot(h, WORDS_SEED, pilot)]);
+    simd::prefetch(&slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
 }
 
 /// Asks for the bytes of a token that may be the word, once its slot is here.
 #[inline]
 pub fn prefetch_token(h: u64) {
-    let slot = placed(&WORD_SLOTS.0, &WORD_PILOTS.0, h, WORDS_SEED);
+    let slot = word_slot(h);
     let (_, _, offset) = unpack_word(slot);
     if slot >> 47 == hash::fingerprint(h)
         && let Some(byte) = BLOB.0.get(offset)
@@ -90,7 +100,7 @@ pub fn prefetch_token(h: u64) {
 /// The id of a word of 1 to 15 bytes that is a token, by its key and the key's hash.
 #[inline]
 pub fn short_word(key: u128, h: u64) -> Option<u32> {
-    let slot = placed(&WORD_SLOTS.0, &WORD_PILOTS.0, h, WORDS_SEED);
+    let slot = word_slot(h);
     if slot >> 47 != hash::fingerprint(h) {
         return None;
     }
@@ -102,9 +112,9 @@ pub fn short_word(key: u128, h: u64) -> Option<u32> {
     (hash::key_of_block(u128::from_le_bytes(*block), length) == key).then_some(id)
 }
 
-/// The id of a word of more than 15 bytes that is a token, by its bytes and their hash.
+/// The id of a word of more than 15 bytes that is a token, by its bytes and `hash_long` of them.
 pub fn long_word(word: &[u8], h: u64) -> Option<u32> {
-    let slot = placed(&WORD_SLOTS.0, &WORD_PILOTS.0, h, WORDS_SEED);
+    let slot = word_slot(h);
     let (id, length, offset) = unpack_word(slot);
     (BLOB.0.get(offset..offset + length)? == word).then_some(id)
 }
@@ -124,7 +134,7 @@ pub fn byte_id(byte: u8) -> u32 {
 /// The id that two bytes merge to, or [`NONE`].
 #[inline(always)]
 pub fn merge_bytes(left: u8, right: u8) -> u32 {
-    match short(256 + (left as usize) * 256 + right as usize) & !hash::CUT {
+    match short(256 + (left as usize) * 256 + right as usize) {
         0 => NONE,
         id => id,
     }
@@ -135,7 +145,21 @@ pub fn merge_bytes(left: u8, right: u8) -> u32 {
 /// border: such a character is merged on its own before any other merge of its bytes.
 #[inline(always)]
 fn is_clean_border(left: u8, right: u8) -> bool {
-    short(256 + (left as usize) * 256 + right as usize) & hash::CUT == 0
+    !bit(&CUTS.0, (left as usize) * 256 + right as usize)
+}
+
+#[inline(always)]
+fn bit(bytes: &[u8], at: usize) -> bool {
+    bytes[at / 8] >> (at % 8) & 1 != 0
+}
+
+/// Whether some token may go on beyond the border between two characters, given as code points
+/// and as the bytes at the border. Where none does, text can be cut: what is merged on one side
+/// has nothing to do with the other.
+#[inline(always)]
+pub fn may_be_joined(points: (u32, u32), bytes: (u8, u8)) -> bool {
+    bit(&NEIGHBOURS.0, hash::neighbours_bit(points.0, points.1) % hash::NEIGHBOUR_BITS)
+        || !is_clean_border(bytes.0, bytes.1)
 }
 
 /// The id and length of the character beyond ASCII that starts at `at`, if it is a token and
@@ -173,7 +197,7 @@ impl Pair {
     #[inline(always)]
     pub fn new(left: u32, right: u32) -> Self {
         let h = hash::hash_pair(left, right);
-        let slot = hash::slot(h, PAIRS_SEED, PAIR_PILOTS.0[hash::bucket(h, PAIRS_SEED)]);
+        let slot = place(&PAIR_BUCKETS.0, h, PAIRS_SEED);
         let (slots, _) = PAIR_SLOTS.0.as_chunks::<8>();
         simd::prefetch(&slots[slot]);
         Self { pair: (left as u64) << 18 | right as u64, slot }

@@ -9,7 +9,7 @@ use clap::Parser;
 use gristmill::cli::{self, Error, Result, TargetLock, Tool};
 use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
 use gristmill::format::parquet::compare_inputs;
-use gristmill::format::synth_shards::{GLOB, SynthManifest, SynthSource, is_folder_of_shards};
+use gristmill::format::synth_shards::{Recorded, SynthManifest, SynthSource, is_folder_of_shards};
 
 /// Write ROOT/manifest.json from the part manifests
 ///
@@ -37,9 +37,8 @@ struct Args {
     #[arg(long, value_name = "DIR")]
     dataset_dir: Option<PathBuf>,
 
-    /// Which files of it are the shards, to be recorded
-    #[arg(long, value_name = "GLOB")]
-    glob: Option<String>,
+    #[command(flatten)]
+    recorded: Recorded,
 
     /// The whole build was limited to N rows, to be recorded
     #[arg(long, value_name = "N")]
@@ -48,14 +47,6 @@ struct Args {
     /// The whole build was limited to about N tokens, to be recorded
     #[arg(long, value_name = "N")]
     max_tokens: Option<u64>,
-
-    /// Name of the set of raw rows, to be recorded of a folder of conversations
-    #[arg(long, value_name = "NAME", default_value = "PleIAs/SYNTH")]
-    dataset: String,
-
-    /// Its split, to be recorded
-    #[arg(long, value_name = "NAME", default_value = "train")]
-    split: String,
 
     /// Print no summary
     #[arg(short, long)]
@@ -89,7 +80,7 @@ fn run(args: Args, _: &Tool) -> Result<()> {
     }
     let settings = RootSettings {
         dataset_dir: args.dataset_dir,
-        glob: args.glob,
+        glob: args.recorded.glob,
         rows: args.max_rows,
         tokens: args.max_tokens,
         shards: args.expected,
@@ -107,10 +98,8 @@ fn run(args: Args, _: &Tool) -> Result<()> {
 
 /// The manifest of a folder of conversations.
 fn describe_shards(args: &Args, folder: &Path, start: Instant) -> Result<()> {
-    let (dataset, split) = (args.dataset.clone(), args.split.clone());
-    let glob = args.glob.clone().unwrap_or(GLOB.to_string());
     let lock = TargetLock::take(folder)?;
-    let source = SynthSource { dataset, split, glob };
+    let source = SynthSource::new(&args.recorded);
     let manifest = SynthManifest::collect(folder, source, BuildRun::since(start))?;
     manifest.publish(folder, &lock)?;
     drop(lock);

@@ -3,13 +3,14 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{Duration, UNIX_EPOCH};
 
 use clap::{Args as Arguments, Parser, Subcommand};
 
 use gristmill::cli::{self, Tool};
 use gristmill::error::{Error, Result, shown};
 use gristmill::plan::{
-    self, Plan, PlanLimits, PlanRequest, Product, Sizing, State, TaskList, line, make,
+    self, Finish, Plan, PlanArgs, RunOptions, State, TaskList, Work, line, make,
 };
 
 /// Plan a pipeline as tasks for many machines, run them, and join what they made
@@ -28,7 +29,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// Write the plan of ROOT, or add new sources to it; prints the line of each task
-    Make(MakeArgs),
+    Make(PlanArgs),
     /// Make one task, unless it is done. Prints nothing if all goes well
     Run {
         root: PathBuf,
@@ -36,6 +37,21 @@ enum Command {
         id: String,
         /// The task's name
         task: String,
+        #[command(flatten)]
+        options: RunOptions,
+    },
+    /// Make all tasks that are not done, side by side on this machine
+    Work {
+        root: PathBuf,
+        /// Processors [default: all]
+        #[arg(short, long, value_name = "N")]
+        jobs: Option<NonZeroUsize>,
+        /// Make again what the root holds already
+        #[arg(long)]
+        again: bool,
+        /// Print only errors
+        #[arg(short, long)]
+        quiet: bool,
     },
     /// Say of each task: done, missing, running, stale or failed. Exit 0 if all are done, else 1
     Status {
@@ -54,65 +70,21 @@ enum Command {
     Finish {
         #[command(flatten)]
         of: TasksArgs,
+        /// What the root holds already needs no parts
+        #[arg(long)]
+        here: bool,
+        /// Join again what the root holds already
+        #[arg(long)]
+        again: bool,
+        /// When all of it began, in seconds since 1970, for the summary [default: with this]
+        #[arg(long, value_name = "SECONDS")]
+        since: Option<f64>,
         /// Print no summary
         #[arg(short, long)]
         quiet: bool,
     },
     /// Print the folder of the inputs
     Input { root: PathBuf },
-}
-
-#[derive(Arguments)]
-struct MakeArgs {
-    root: PathBuf,
-
-    /// What the pipeline makes
-    #[arg(long, value_enum)]
-    product: Product,
-
-    /// A source and its name (repeatable)
-    #[arg(long = "source", value_name = "NAME=PATH", required = true, value_parser = source)]
-    sources: Vec<(String, PathBuf)>,
-
-    /// The folder of the sources, to be recorded
-    #[arg(long, value_name = "DIR")]
-    input: PathBuf,
-
-    /// Which files of it are the sources, to be recorded
-    #[arg(long)]
-    glob: Option<String>,
-
-    /// About N tasks of equal size; each source has at least one
-    #[arg(long, value_name = "N", conflicts_with = "rows_per_task")]
-    tasks: Option<u64>,
-
-    /// Tasks of N rows
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    rows_per_task: Option<u64>,
-
-    /// The first N rows of all sources together
-    #[arg(long, value_name = "N")]
-    max_rows: Option<u64>,
-
-    /// The first N rows of each source
-    #[arg(long, value_name = "N")]
-    max_rows_per_shard: Option<u64>,
-
-    /// About N tokens: each source is one task, which stops after the row that reaches its share
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<u64>,
-
-    /// Replace a plan with other options; its parts are then stale
-    #[arg(long)]
-    overwrite: bool,
-
-    /// The sources were not compared with the manifest.json beside them
-    #[arg(long)]
-    no_input_check: bool,
-
-    /// The script that makes a task, and its options
-    #[arg(last = true, required = true)]
-    script: Vec<String>,
 }
 
 #[derive(Arguments)]
@@ -129,12 +101,13 @@ struct TasksArgs {
 
 impl TasksArgs {
     fn jobs(&self) -> NonZeroUsize {
-        self.jobs.or(std::thread::available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN)
+        self.jobs.unwrap_or_else(processors)
     }
 }
 
-/// Tasks are of about this size if nothing is said: a quarter of a minute of one core.
-const TASK_BYTES: u64 = 1 << 30;
+fn processors() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
+}
 
 const HELP: &str = "\
 Examples:
@@ -152,16 +125,23 @@ fn main() -> ExitCode {
 fn run(args: Args, _: &Tool) -> Result<()> {
     match args.command {
         Command::Make(make) => self::plan(make),
-        Command::Run { root, id, task } => plan::run(&root, &id, &task),
+        Command::Run { root, id, task, options } => plan::run(&root, &id, &task, &options),
+        Command::Work { root, jobs, again, quiet } => {
+            let work = Work { jobs: jobs.unwrap_or_else(processors), again, quiet };
+            work.run(&Plan::read(&root)?, &root)
+        }
         Command::Status { of, todo } => status(&of, todo),
         Command::Parts { of } => {
             let plan = Plan::read(&of.root)?;
             let parts = plan::parts(&plan, &of.root, of.tasks.as_deref(), of.jobs())?;
             cli::print(&parts.iter().map(|part| shown(part) + "\n").collect::<String>())
         }
-        Command::Finish { of, quiet } => {
+        Command::Finish { of, here, again, since, quiet } => {
             let plan = Plan::read(&of.root)?;
-            let made = plan::finish(&plan, &of.root, of.tasks.as_deref(), of.jobs())?;
+            let since = since.and_then(|since| Duration::try_from_secs_f64(since).ok());
+            let since = since.map(|since| UNIX_EPOCH + since);
+            let finish = Finish { jobs: of.jobs(), list: of.tasks, here, again, since };
+            let made = finish.run(&plan, &of.root)?;
             if quiet { Ok(()) } else { cli::print(&made) }
         }
         Command::Input { root } => {
@@ -171,36 +151,14 @@ fn run(args: Args, _: &Tool) -> Result<()> {
     }
 }
 
-fn plan(args: MakeArgs) -> Result<()> {
-    let sizing = match (args.tasks, args.rows_per_task) {
-        (Some(tasks), _) => Sizing::Tasks(tasks),
-        (_, Some(rows)) => Sizing::RowsPerTask(rows),
-        _ => Sizing::BytesPerTask(TASK_BYTES),
-    };
-    let mut script = args.script.into_iter();
-    let plan = make(&PlanRequest {
-        product: args.product,
-        script: script.next().unwrap_or_default(),
-        options: script.collect(),
-        input: args.input,
-        glob: args.glob,
-        root: args.root,
-        limits: PlanLimits {
-            rows: args.max_rows,
-            rows_per_source: args.max_rows_per_shard,
-            tokens: args.max_tokens,
-        },
-        sizing,
-        sources: args.sources,
-        overwrite: args.overwrite,
-        compared: !args.no_input_check,
-    })?;
+fn plan(args: PlanArgs) -> Result<()> {
+    let plan = make(&args.into())?;
     let program = program()?;
     cli::print(&plan.tasks().map(|task| line(&program, &task) + "\n").collect::<String>())
 }
 
 fn status(of: &TasksArgs, todo: bool) -> Result<()> {
-    let Some(plan) = Plan::find(&of.root)? else { return finished(of) };
+    let Some(plan) = Plan::find(&of.root)? else { return finished(of, todo) };
     let read = |path| -> Result<(&Path, TaskList)> { Ok((path, TaskList::read(path, &plan)?)) };
     let list = of.tasks.as_deref().map(read).transpose()?;
     let program = program()?;
@@ -229,24 +187,18 @@ fn status(of: &TasksArgs, todo: bool) -> Result<()> {
 }
 
 /// The status of a root whose plan was deleted with its parts, after it was joined and checked.
-fn finished(of: &TasksArgs) -> Result<()> {
+fn finished(of: &TasksArgs, todo: bool) -> Result<()> {
     if !plan::is_finished(&of.root)? {
         return Plan::read(&of.root).map(|_| ());
     }
     let names = of.tasks.as_deref().map(TaskList::names_in).transpose()?.unwrap_or_default();
+    if todo {
+        return Ok(());
+    }
     cli::print(&names.iter().map(|name| format!("{name} done\n")).collect::<String>())
 }
 
 /// This program's own path, which is the same on all machines that share its disk.
 fn program() -> Result<PathBuf> {
     std::env::current_exe().map_err(|e| Error::io("ds-plan", &e))
-}
-
-fn source(text: &str) -> Result<(String, PathBuf), String> {
-    let (name, path) = text.split_once('=').ok_or("expected NAME=PATH")?;
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    match !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
-        true => Ok((name.to_string(), PathBuf::from(path))),
-        false => Err(format!("{name:?} is not a plain name")),
-    }
 }

@@ -84,10 +84,9 @@ struct Args {
     #[arg(hide_possible_values = true)]
     reference: Reference,
 
-    /// Read only the I-th of N contiguous parts of the files, whole ones; the types of columns are
-    /// those of the first file of all
+    /// Read only the I-th of N contiguous parts of the files, whole ones (with --slice: part of
+    /// those); the types of columns are those of the first file of all
     #[arg(long, value_name = "I/N", help_heading = "Input", hide_short_help = true)]
-    #[arg(conflicts_with = "slice")]
     shard: Option<Slice>,
 
     #[command(flatten)]

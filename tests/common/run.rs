@@ -193,6 +193,20 @@ impl Outcome {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
+    /// The same without the lines that scripts print of each shard where no terminal shows progress.
+    pub fn without_shards(mut self) -> Outcome {
+        let scripts = ["synth-kd", "synth-raw", "macroxue", "puzzles"];
+        let is_shard = |line: &&str| {
+            let mut words = line.split(": ");
+            let script = words.next().is_some_and(|name| scripts.contains(&name));
+            let ends = |rest: &str| rest == "kept" || rest.ends_with(')');
+            script && words.next().is_some() && words.next().is_some_and(ends)
+        };
+        let rest = self.stderr.lines().filter(|line| !is_shard(line));
+        self.stderr = rest.map(|line| format!("{line}\n")).collect();
+        self
+    }
+
     /// stdout where it may be no text.
     pub fn lossy(&self) -> String {
         String::from_utf8_lossy(&self.stdout).into_owned()

@@ -1,11 +1,12 @@
 //! Inputs of the pipelines, and the scripts that run them.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::json;
 
-use super::{TempDir, conversation, tool};
+use super::{TempDir, bin_dir, conversation, tool};
 
 /// Copies the scripts: beside the originals there may be a release build, which they would prefer.
 pub fn copy_scripts(dir: &TempDir) {
@@ -17,6 +18,24 @@ pub fn copy_scripts(dir: &TempDir) {
             dir.write(&format!("scripts/{name}"), fs::read(&path).unwrap());
         }
     }
+}
+
+/// Puts ds-plan into `bin`: its tasks prefer the filters beside it.
+pub fn copy_ds_plan(dir: &TempDir) {
+    let (built, own) = (bin_dir().join("ds-plan"), dir.path().join("bin/ds-plan"));
+    fs::create_dir_all(dir.path().join("bin")).unwrap();
+    if !own.exists() {
+        fs::hard_link(&built, &own).or_else(|_| fs::copy(&built, &own).map(|_| ())).unwrap();
+    }
+}
+
+/// Puts ds-plan into `bin`, and beside it a filter that does `script` first.
+pub fn wrap(dir: &TempDir, filter: &str, script: &str) {
+    copy_ds_plan(dir);
+    let built = bin_dir().join(filter);
+    let script = format!("#!/bin/bash\n{script}\nexec {} \"$@\"\n", built.display());
+    let wrapper = dir.write(&format!("bin/{filter}"), script);
+    fs::set_permissions(wrapper, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// Writes shards of so many rows into `in`, with a manifest beside them.

@@ -49,6 +49,16 @@ impl PendingFile {
         Ok(PendingFile { file: None, path, name, temporary, staging, is_published: false })
     }
 
+    /// A file that is complete already, under another name too: a link to it, or a copy where the file
+    /// system has no links.
+    pub fn adopt(path: &Path, from: &Path) -> Result<PendingFile> {
+        let pending = PendingFile::reserve(path)?;
+        let to = &pending.temporary;
+        let adopt = || fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ()));
+        signals::undisturbed(adopt).map_err(|error| Error::write(shown(path), &error))?;
+        Ok(pending)
+    }
+
     /// The final name.
     pub fn path(&self) -> &Path {
         &self.path

@@ -12,9 +12,12 @@ use super::part::first_difference;
 use super::{
     BuildRun, InputManifest, KdPart, KdTarget, SPLITS, ids_in_root, manifest_in_root, publish_part,
 };
+use crate::cli::PendingFile;
+use crate::digest::sha256_of;
 use crate::error::{Error, Result};
-use crate::format::RecordCounts;
+use crate::files::open_member;
 use crate::format::unchanged::Unchanged;
+use crate::format::{Made, RecordCounts};
 
 /// The parts of a shard, and where they go.
 #[derive(Debug)]
@@ -27,6 +30,11 @@ pub struct ShardJoin<'a> {
     /// The manifest beside the inputs now. A shard that came later may have changed it since the
     /// parts were made: what it says of their own inputs is compared by the caller.
     pub manifest: Option<&'a InputManifest>,
+    /// What a script made it of, to be recorded.
+    pub made: Made,
+    /// Whether the bytes of a part that is the whole shard are compared with its manifest. (Those of
+    /// others always are: they are copied.)
+    pub verify: bool,
 }
 
 /// Arguments that say which slice of its input a filter reads.
@@ -59,12 +67,18 @@ impl ShardJoin<'_> {
         let run = BuildRun::since(start);
         let run = BuildRun { seconds: ((run.seconds + seconds) * 1000.0).round() / 1000.0, ..run };
         let mut files = files;
-        files.push(KdPart { run, ..part }.pending(&target.manifest())?);
+        let made = Some(self.made.clone());
+        files.push(KdPart { run, made, ..part }.pending(&target.manifest())?);
         publish_part(&target, files, true).map(|_| ())
     }
 
-    fn files(&self) -> Result<(Vec<crate::cli::PendingFile>, KdPart)> {
+    fn files(&self) -> Result<(Vec<PendingFile>, KdPart)> {
         let parts = self.read()?;
+        if let ([root], [only]) = (self.parts, parts.as_slice())
+            && only.source.limits.slice.is_none()
+        {
+            return Ok((self.adopt(root, only)?, KdPart::clone(only)));
+        }
         let mut part = self.describe(&parts)?;
         let mut files = Vec::new();
         for split in SPLITS {
@@ -79,6 +93,30 @@ impl ShardJoin<'_> {
             part.dtype = joined.dtype.name().to_string();
         }
         Ok((files, part))
+    }
+
+    /// The files of a part that is the whole shard.
+    fn adopt(&self, root: &Path, part: &KdPart) -> Result<Vec<PendingFile>> {
+        let mut files = Vec::new();
+        for split in part.splits.values() {
+            if let Some(cause) = split.files.missing(root)? {
+                return Err(Error::data(cause).at(root));
+            }
+            for (key, path) in &split.files.paths {
+                let from = root.join(path);
+                let is_same = || -> Result<bool> {
+                    let content = open_member(&from).and_then(sha256_of);
+                    let (_, sha256) = content.map_err(|e| Error::io(from.as_path(), &e))?;
+                    Ok(split.files.sha256.get(key) == Some(&sha256))
+                };
+                if self.verify && !is_same()? {
+                    let cause = "is not the one of its manifest (sha256)";
+                    return Err(Error::data(cause).at(from.as_path()));
+                }
+                files.push(PendingFile::adopt(&self.root.join(path), &from)?);
+            }
+        }
+        Ok(files)
     }
 
     /// The manifests of the parts, which must be of one run of the pipeline.

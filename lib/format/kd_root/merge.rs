@@ -375,6 +375,7 @@ fn describe(
         records,
         splits: [(ALL.to_string(), split)].into(),
         provenance,
+        made: None,
         run,
     })
 }

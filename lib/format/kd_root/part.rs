@@ -13,7 +13,7 @@ use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
 use crate::files;
 use crate::format::mmidx::with_suffix;
-use crate::format::{RecordCounts, json_file};
+use crate::format::{Made, RecordCounts, json_file};
 use crate::json::PythonFormatter;
 
 pub const PART_SCHEMA: &str = "gristmill_part_v1";
@@ -35,6 +35,9 @@ pub struct KdPart {
     /// By the split's name; `all` if there is no split.
     pub splits: BTreeMap<String, KdSplit>,
     pub provenance: Vec<Value>,
+    /// If a script joined it of parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
     /// The only part that changes from run to run.
     pub run: BuildRun,
 }

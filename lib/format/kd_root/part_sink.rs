@@ -207,6 +207,7 @@ impl Sink for PartSink {
             },
             splits,
             provenance: header.provenance,
+            made: None,
             run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);

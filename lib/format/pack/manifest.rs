@@ -12,7 +12,7 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::FinishedFile;
 use crate::format::raw_games::Legality;
-use crate::format::{RecordCounts, json_file};
+use crate::format::{Made, RecordCounts, json_file};
 
 pub const MANIFEST: &str = "manifest.json";
 pub const SCHEMA: &str = "gristmill_pack_v1";
@@ -36,6 +36,9 @@ pub struct PackManifest {
     pub files: Vec<PackFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Vec<Value>>,
+    /// If a script joined it of parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
 }
 
 /// A file of the pack.

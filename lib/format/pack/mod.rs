@@ -6,6 +6,7 @@
 //! refused. Rows of a game are together and runs are numbered 0, 1, 2, ... as they come; nothing
 //! is recomputed. `format::pools` reads pools.
 
+mod adopt;
 mod database;
 mod macroxue;
 mod manifest;
@@ -31,6 +32,7 @@ use crate::game2048::{Game, StepRows};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
 pub use self::sink::PackSink;
+pub use adopt::adopt;
 
 const DATABASE: &str = "metadata.db";
 const VALUATION_TYPES: &str = "valuation_types.json";
@@ -285,6 +287,7 @@ impl PackWriter {
             lost: self.lost,
             files: described,
             provenance,
+            made: None,
         };
         files.push(manifest.pending(&self.directory)?);
         publish(&PackTarget(&self.directory), files, self.overwrite).map(|_| ())

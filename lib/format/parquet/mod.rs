@@ -6,6 +6,7 @@ mod batches;
 mod manifest;
 mod readable;
 mod rows;
+mod sink;
 
 use std::fs::File;
 use std::io;
@@ -15,13 +16,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::RecordBatchReader;
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
-use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Compression, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData};
+use parquet::file::metadata::{FileMetaData, ParquetMetaData};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use parquet::schema::types::{SchemaDescriptor, Type};
@@ -29,9 +29,8 @@ use serde_json::{Value, json};
 
 pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 
-use crate::cli::{PendingFile, publish_file};
 use crate::digest::sha256_hex;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Result};
 use crate::files;
 use crate::panics::caught;
 use ahead::Ahead;
@@ -39,6 +38,8 @@ use readable::Readable;
 use rows::Rows;
 
 pub use batches::ParquetBatches;
+pub use sink::ParquetSink;
+pub(super) use sink::ROW_GROUP_BYTES;
 
 /// A batch should hold about this many bytes.
 const BATCH_BYTES: u64 = 1 << 20;
@@ -318,58 +319,6 @@ pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
 /// How every file of ours is written.
 pub(super) fn writer_properties() -> WriterPropertiesBuilder {
     WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()))
-}
-
-/// Memory that a row group may take before it is written.
-pub(super) const ROW_GROUP_BYTES: usize = 64 << 20;
-/// The most rows in a row group.
-const ROW_GROUP_ROWS: usize = 1 << 17;
-
-/// Writes a Parquet file (zstd), published when it is complete.
-pub struct ParquetSink {
-    writer: ArrowWriter<PendingFile>,
-    path: String,
-    /// A row group that has so many bytes is ended.
-    group_bytes: usize,
-}
-
-impl ParquetSink {
-    /// With `group_rows` every row group but the last has so many rows, whatever their size.
-    pub fn create(
-        path: &Path,
-        schema: SchemaRef,
-        group_rows: Option<NonZeroUsize>,
-    ) -> Result<ParquetSink> {
-        let most = group_rows.map_or(ROW_GROUP_ROWS, NonZeroUsize::get);
-        let properties = writer_properties().set_max_row_group_row_count(Some(most)).build();
-        let file = PendingFile::create(path)?;
-        let path = shown(path);
-        let writer = ArrowWriter::try_new(file, schema, Some(properties));
-        let writer = writer.map_err(|e| write_error(&path, e))?;
-        let group_bytes = if group_rows.is_some() { usize::MAX } else { ROW_GROUP_BYTES };
-        Ok(ParquetSink { writer, path, group_bytes })
-    }
-
-    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
-        self.writer.write(batch).map_err(|e| write_error(&self.path, e))?;
-        if self.writer.in_progress_size() >= self.group_bytes {
-            self.writer.flush().map_err(|e| write_error(&self.path, e))?;
-        }
-        Ok(())
-    }
-
-    /// Ends the file, with this key-value metadata in its footer.
-    pub fn publish(mut self, overwrite: bool, metadata: Vec<(String, String)>) -> Result<()> {
-        for (key, value) in metadata {
-            self.writer.append_key_value_metadata(KeyValue::new(key, value));
-        }
-        self.writer.flush().map_err(|e| write_error(&self.path, e))?;
-        self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
-        // Only the footer is left, and only the disk can make that fail.
-        let file = self.writer.into_inner();
-        let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
-        publish_file(file, overwrite)
-    }
 }
 
 pub(super) fn write_error(path: &str, error: ParquetError) -> Error {

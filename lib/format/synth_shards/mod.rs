@@ -1,15 +1,22 @@
 //! The manifest of a folder of conversations, `synth_harmony_shard_NN.parquet`: made from what the
 //! shards themselves say in their footers. FORMAT.md beside this file says what is in it.
 
+mod join;
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use arrow_schema::{DataType, Schema};
+use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::json_file;
+pub use join::{ConversationJoin, ConversationPart};
+
 use super::kd_root::{BuildRun, git_sha};
 use super::parquet::{MANIFEST, ParquetFile, files_in, read_error};
+use super::{Made, json_file};
 use crate::batch::{Counts, Header, Skipped};
 use crate::cli::{TargetLock, publish_file_locked, shown};
 use crate::digest::sha256_of;
@@ -19,6 +26,8 @@ use crate::files::open_member;
 pub const SCHEMA: &str = "synth_harmony_v1";
 /// The names of the shards.
 pub const GLOB: &str = "synth_harmony_shard_*.parquet";
+/// The rows of each row group, if nothing else is said.
+pub const GROUP_ROWS: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
 /// Where synth-harmony says in the header what it has made.
 pub const CONVERSION: &str = "conversion";
 
@@ -36,6 +45,9 @@ pub struct SynthManifest {
     /// The files of raw rows.
     pub inputs: Vec<Value>,
     pub provenance: Vec<Chain>,
+    /// By the shard's name, if a script has made them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub made: BTreeMap<String, Made>,
     pub run: BuildRun,
 }
 
@@ -87,12 +99,46 @@ pub struct Chain {
     pub filters: Vec<Value>,
 }
 
-/// What the command line says; the shards do not have it.
+/// What the command line says of the input, to be recorded.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
+pub struct Recorded {
+    /// Which files of the input's folder are the shards, to be recorded
+    #[arg(long, value_name = "GLOB")]
+    pub glob: Option<String>,
+
+    /// Name of the set of raw rows, to be recorded of a folder of conversations (PleIAs/SYNTH)
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
+
+    /// Its split, to be recorded (train)
+    #[arg(long, value_name = "NAME")]
+    pub split: Option<String>,
+}
+
+/// The same of a folder of conversations; the shards do not have it.
 #[derive(Debug)]
 pub struct SynthSource {
     pub dataset: String,
     pub split: String,
     pub glob: String,
+}
+
+/// The set of raw rows that is named if nothing is said.
+const DATASET: &str = "PleIAs/SYNTH";
+const SPLIT: &str = "train";
+
+impl SynthSource {
+    /// What is recorded where nothing is said is that of the published converter.
+    pub fn new(recorded: &Recorded) -> SynthSource {
+        let or = |text: &Option<String>, default: &str| {
+            text.clone().unwrap_or_else(|| default.to_string())
+        };
+        SynthSource {
+            dataset: or(&recorded.dataset, DATASET),
+            split: or(&recorded.split, SPLIT),
+            glob: or(&recorded.glob, GLOB),
+        }
+    }
 }
 
 /// A shard, and what its footer says.
@@ -101,18 +147,23 @@ struct Found {
     shard: Shard,
     schema: String,
     provenance: Vec<Value>,
-    made: Made,
+    made: Footer,
 }
 
 /// What synth-harmony has put into the footer.
 #[derive(Debug, Deserialize)]
-struct Made {
+struct Footer {
     /// The I-th of N shards, if the files were divided.
     shard: Option<String>,
     inputs: Vec<Value>,
     limits: Value,
     #[serde(flatten)]
     settings: Map<String, Value>,
+}
+
+/// The file of a shard: `shard_00` is in `synth_harmony_shard_00.parquet`.
+pub fn file_name(shard: &str) -> String {
+    format!("synth_harmony_{shard}.parquet")
 }
 
 /// Whether a folder holds shards of conversations.
@@ -166,6 +217,7 @@ impl SynthManifest {
             limits: first.made.limits.clone(),
             inputs: found.iter().flat_map(|found| found.made.inputs.clone()).collect(),
             provenance: found.iter().map(Found::chain).collect(),
+            made: BTreeMap::new(),
             run,
         })
     }

@@ -93,8 +93,12 @@ pub fn gather(
             }
         }
     }
+    let mut sample = taking.sample;
+    for (record, number) in sample.iter_mut().zip(select.numbers(Some(answer.all.records))?) {
+        record.number = Some(number);
+    }
     let manifests = manifests(input)?;
-    Ok(Gathered { answer, by, extra, header, sample: taking.sample, how, manifests })
+    Ok(Gathered { answer, by, extra, header, sample, how, manifests })
 }
 
 /// Makes the sample of what was chosen.
@@ -112,7 +116,8 @@ impl Taking<'_> {
         for row in 0..batch.len().min(MOST_RECORDS - self.sample.len()) {
             let shown = self.viewer.show(batch, row)?;
             let place = batch.origin.place(row).to_string();
-            self.sample.push(Sampled { place: below(self.inputs, place), shown });
+            let place = below(self.inputs, place);
+            self.sample.push(Sampled { number: None, place, shown });
         }
         Ok(())
     }

@@ -24,6 +24,8 @@ const SHORT: usize = 200;
 /// A record, and its place in the data.
 #[derive(Debug)]
 pub struct Sampled {
+    /// Among all records from 0, if it is known.
+    pub number: Option<u64>,
     pub place: String,
     pub shown: Shown,
 }
@@ -68,16 +70,23 @@ fn json_in(record: &Sampled, limit: usize) -> Value {
     json
 }
 
-fn json_of(Sampled { place, shown }: &Sampled, bytes: usize) -> Value {
+fn json_of(Sampled { number, place, shown }: &Sampled, bytes: usize) -> Value {
     let (title, facts, notes, mut members) = match shown {
         Shown::Conversation(of) => sample_text::parts(of, bytes),
         Shown::Game(of) => sample_game::parts(of, bytes),
         Shown::Puzzle(of) => sample_puzzle::parts(of, bytes),
         Shown::Fields(of) => fields(of, bytes),
     };
-    let title = title.map_or(place.clone(), |title| format!("{title} · {place}"));
-    let facts: Vec<[String; 2]> =
-        facts.into_iter().map(|(name, value)| [short(name), short(&value)]).collect();
+    let number = number.map(|number| format!("#{number}"));
+    let title = match (title, number) {
+        (Some(title), Some(number)) => format!("{} · {number}", short(&title)),
+        (title, number) => title.or(number).unwrap_or_else(|| place.clone()),
+    };
+    let facts: Vec<[String; 2]> = facts
+        .into_iter()
+        .chain([("place", place.clone())])
+        .map(|(name, value)| [short(name), short(&value)])
+        .collect();
     let notes: Vec<String> = notes.iter().take(20).map(|note| short(note)).collect();
     members["title"] = json!(short(&title));
     members["facts"] = json!(facts);

@@ -1,0 +1,138 @@
+//! Writing Parquet files.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use arrow_select::concat::concat_batches;
+use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::KeyValue;
+
+use super::{write_error, writer_properties};
+use crate::batch::row_sizes;
+use crate::cli::{PendingFile, publish_file};
+use crate::error::{Error, Result, shown};
+
+/// Memory that a row group may take before it is written.
+pub(in crate::format) const ROW_GROUP_BYTES: usize = 64 << 20;
+/// The most rows in a row group.
+const ROW_GROUP_ROWS: usize = 1 << 17;
+
+/// Bytes of rows that are given to the encoder at once, where row groups are of so many rows.
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// Writes a Parquet file (zstd), published when it is complete.
+pub struct ParquetSink {
+    writer: ArrowWriter<PendingFile>,
+    path: String,
+    /// `None` if row groups end by their size.
+    chunks: Option<Chunks>,
+}
+
+/// Rows that wait for the encoder. Where a page ends depends on what the encoder gets at once: by
+/// chunks that depend on the rows alone, the file does not depend on the batches in which they came.
+struct Chunks {
+    group_rows: usize,
+    /// Rows of the row group that are written.
+    written: usize,
+    waiting: Vec<RecordBatch>,
+    rows: usize,
+    bytes: u64,
+}
+
+impl Chunks {
+    /// Takes rows, and hands on what is complete.
+    fn take(
+        &mut self,
+        batch: &RecordBatch,
+        mut write: impl FnMut(Vec<RecordBatch>) -> Result<()>,
+    ) -> Result<()> {
+        let mut start = 0;
+        for (row, bytes) in row_sizes(batch).into_iter().enumerate() {
+            self.rows += 1;
+            self.bytes = self.bytes.saturating_add(bytes);
+            let is_group = self.written + self.rows == self.group_rows;
+            if is_group || self.bytes >= CHUNK_BYTES {
+                self.waiting.push(batch.slice(start, row + 1 - start));
+                start = row + 1;
+                self.written = if is_group { 0 } else { self.written + self.rows };
+                write(self.rest())?;
+            }
+        }
+        if start < batch.num_rows() {
+            self.waiting.push(batch.slice(start, batch.num_rows() - start));
+        }
+        Ok(())
+    }
+
+    fn rest(&mut self) -> Vec<RecordBatch> {
+        (self.rows, self.bytes) = (0, 0);
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+impl ParquetSink {
+    /// With `group_rows` every row group but the last has so many rows, whatever their size.
+    pub fn create(
+        path: &Path,
+        schema: SchemaRef,
+        group_rows: Option<NonZeroUsize>,
+    ) -> Result<ParquetSink> {
+        let most = group_rows.map_or(ROW_GROUP_ROWS, NonZeroUsize::get);
+        let properties = writer_properties().set_max_row_group_row_count(Some(most)).build();
+        let file = PendingFile::create(path)?;
+        let path = shown(path);
+        let writer = ArrowWriter::try_new(file, schema, Some(properties));
+        let writer = writer.map_err(|e| write_error(&path, e))?;
+        let of = |rows: NonZeroUsize| Chunks {
+            group_rows: rows.get(),
+            written: 0,
+            waiting: Vec::new(),
+            rows: 0,
+            bytes: 0,
+        };
+        Ok(ParquetSink { writer, path, chunks: group_rows.map(of) })
+    }
+
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        let ParquetSink { writer, path, chunks } = self;
+        if let Some(chunks) = chunks {
+            return chunks.take(batch, |rows| write_together(writer, path, &rows));
+        }
+        writer.write(batch).map_err(|e| write_error(path, e))?;
+        if writer.in_progress_size() >= ROW_GROUP_BYTES {
+            writer.flush().map_err(|e| write_error(path, e))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file, with this key-value metadata in its footer.
+    pub fn publish(mut self, overwrite: bool, metadata: Vec<(String, String)>) -> Result<()> {
+        let rest = self.chunks.as_mut().map(Chunks::rest).unwrap_or_default();
+        write_together(&mut self.writer, &self.path, &rest)?;
+        for (key, value) in metadata {
+            self.writer.append_key_value_metadata(KeyValue::new(key, value));
+        }
+        self.writer.flush().map_err(|e| write_error(&self.path, e))?;
+        self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
+        // Only the footer is left, and only the disk can make that fail.
+        let file = self.writer.into_inner();
+        let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
+        publish_file(file, overwrite)
+    }
+}
+
+/// Gives rows to the encoder at once.
+fn write_together(
+    writer: &mut ArrowWriter<PendingFile>,
+    path: &str,
+    rows: &[RecordBatch],
+) -> Result<()> {
+    let Some(first) = rows.first() else { return Ok(()) };
+    let joined = match rows {
+        [only] => only.clone(),
+        _ => concat_batches(first.schema_ref(), rows).map_err(|e| Error::data(e).at(path))?,
+    };
+    writer.write(&joined).map_err(|e| write_error(path, e))
+}

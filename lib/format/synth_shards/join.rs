@@ -1,0 +1,117 @@
+//! Joins the slices of a shard of conversations into the file that one run over all of it would have
+//! written: the same row groups, and in the footer the counts of all together.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use arrow_schema::{Schema, SchemaRef};
+use serde_json::Value;
+
+use super::CONVERSION;
+use crate::batch::{Counts, Header, file_metadata};
+use crate::cli::{PendingFile, publish_file};
+use crate::error::{Error, Result, shown};
+use crate::files::open_member;
+use crate::format::kd_root::forget_slice;
+use crate::format::parquet::{ParquetFile, ParquetSink, Text, read_error};
+
+/// The file of one slice, and which slice it must be; `None` if it is the whole shard.
+#[derive(Debug)]
+pub struct ConversationPart {
+    pub path: PathBuf,
+    pub slice: Option<String>,
+}
+
+/// The slices of a shard, and where they go.
+#[derive(Debug)]
+pub struct ConversationJoin<'a> {
+    /// In their order.
+    pub parts: &'a [ConversationPart],
+    pub target: &'a Path,
+    /// The rows of each row group.
+    pub group_rows: NonZeroUsize,
+}
+
+/// A part that is open.
+struct Opened {
+    file: ParquetFile,
+    header: Header,
+    counts: Counts,
+}
+
+impl ConversationJoin<'_> {
+    /// Writes the shard, in place of an older one.
+    pub fn publish(&self) -> Result<()> {
+        let (header, counts, schema) = self.describe()?;
+        if let [ConversationPart { path, slice: None }] = self.parts {
+            return publish_file(PendingFile::adopt(self.target, path)?, true);
+        }
+        let mut sink = ParquetSink::create(self.target, schema, Some(self.group_rows))?;
+        for part in self.parts {
+            let bad = |error: Error| error.at(part.path.as_path());
+            let file = part.open()?.file;
+            let rows = 0..file.rows();
+            let batches = file
+                .read(std::slice::from_ref(&rows), None, Text::Plain)
+                .map_err(|e| bad(read_error(&e)))?;
+            for batch in batches {
+                sink.write(&batch.map_err(bad)?)?;
+            }
+        }
+        sink.publish(true, file_metadata(&header.with_counts(&counts), &counts))
+    }
+
+    /// What the footer of the whole says; fails if the parts are not of one run of the pipeline.
+    fn describe(&self) -> Result<(Header, Counts, SchemaRef)> {
+        let mut all: Option<(Header, Counts, SchemaRef)> = None;
+        for part in self.parts {
+            let Opened { file, header, counts } = part.open()?;
+            let header = part.whole(header)?;
+            let schema = SchemaRef::new(Schema::new(file.schema().fields().clone()));
+            let Some((first, sum, columns)) = &mut all else {
+                all = Some((header, counts, schema));
+                continue;
+            };
+            let difference = match () {
+                _ if header.parameters != first.parameters => "settings are",
+                _ if header.provenance != first.provenance => "provenance is",
+                _ if schema != *columns => "columns are",
+                _ => {
+                    let overflow = || Error::data("has more than 2^64 rows").at(self.target);
+                    *sum = sum.plus(&counts).ok_or_else(overflow)?;
+                    continue;
+                }
+            };
+            let cause = format!("its {difference} not those of the first part");
+            return Err(Error::data(cause).at(part.path.as_path()));
+        }
+        all.ok_or_else(|| Error::usage("has no parts").at(self.target))
+    }
+}
+
+impl ConversationPart {
+    fn open(&self) -> Result<Opened> {
+        let bad = |error: Error| error.at(self.path.as_path());
+        let file = open_member(&self.path).map_err(|e| Error::io(shown(&self.path), &e))?;
+        let file = ParquetFile::open(file).map_err(|e| bad(read_error(&e)))?;
+        let header = Header::of(file.schema()).map_err(bad)?;
+        let counts = Counts::of(file.schema()).map_err(bad)?;
+        let none = || bad(Error::data("does not say how it was made"));
+        Ok(Opened { counts: counts.ok_or_else(none)?, file, header })
+    }
+
+    /// The header of a run over the whole shard.
+    fn whole(&self, mut header: Header) -> Result<Header> {
+        (header.rejected, header.skipped) = Default::default();
+        header.provenance.iter_mut().for_each(forget_slice);
+        let conversion = header.parameters.get_mut(CONVERSION);
+        let slice =
+            conversion.and_then(|conversion| conversion.get_mut("limits")?.get_mut("slice"));
+        let slice = slice.map(Value::take);
+        let own = slice.as_ref().and_then(Value::as_str);
+        match slice.is_some() && own == self.slice.as_deref() {
+            true => Ok(header),
+            false => Err(Error::data("is another slice").at(self.path.as_path())),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The arguments of ds-plan make.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::RangedU64ValueParser;
+
+use super::make::TASK_BYTES;
+use super::{PlanLimits, PlanRequest, Product, Sizing};
+use crate::format::synth_shards::Recorded;
+
+#[derive(Debug, Clone, Args)]
+pub struct PlanArgs {
+    root: PathBuf,
+
+    /// What the pipeline makes
+    #[arg(long, value_enum)]
+    product: Product,
+
+    /// A source and its name (repeatable)
+    #[arg(long = "source", value_name = "NAME=PATH", value_parser = source)]
+    #[arg(required_unless_present = "raw_shards")]
+    sources: Vec<(String, PathBuf)>,
+
+    /// The sources are the raw rows below the folder: its files, divided into N shards
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(conflicts_with = "sources")]
+    raw_shards: Option<u64>,
+
+    /// The folder of the sources, to be recorded
+    #[arg(long, value_name = "DIR")]
+    input: PathBuf,
+
+    #[command(flatten)]
+    recorded: Recorded,
+
+    /// About N tasks of equal size; each source has at least one
+    #[arg(long, value_name = "N", conflicts_with = "rows_per_task")]
+    tasks: Option<u64>,
+
+    /// Tasks of N rows
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    rows_per_task: Option<u64>,
+
+    /// Tasks for one machine with N processors: whole sources, unless they are huge, or too few for N
+    #[arg(long, value_name = "N")]
+    here: Option<NonZeroUsize>,
+
+    /// Threads of each task
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZeroUsize>,
+
+    /// The first N rows of all sources together
+    #[arg(long, value_name = "N")]
+    max_rows: Option<u64>,
+
+    /// The first N rows of each source
+    #[arg(long, value_name = "N")]
+    max_rows_per_shard: Option<u64>,
+
+    /// About N tokens: each source is one task, which stops after the row that reaches its share
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+
+    /// Replace a plan with other options; its parts are then stale
+    #[arg(long)]
+    overwrite: bool,
+
+    /// The sources were not compared with the manifest.json beside them
+    #[arg(long)]
+    no_input_check: bool,
+
+    /// The script that makes a task, and its options
+    #[arg(last = true, required = true)]
+    script: Vec<String>,
+}
+
+impl From<PlanArgs> for PlanRequest {
+    fn from(args: PlanArgs) -> PlanRequest {
+        let mut script = args.script.into_iter();
+        PlanRequest {
+            product: args.product,
+            script: script.next().unwrap_or_default(),
+            options: script.collect(),
+            input: args.input,
+            recorded: args.recorded,
+            raw_shards: args.raw_shards,
+            root: args.root,
+            limits: PlanLimits {
+                rows: args.max_rows,
+                rows_per_source: args.max_rows_per_shard,
+                tokens: args.max_tokens,
+            },
+            sizing: match (args.tasks, args.rows_per_task) {
+                (Some(tasks), _) => Sizing::Tasks(tasks),
+                (_, Some(rows)) => Sizing::RowsPerTask(rows),
+                _ => Sizing::BytesPerTask(TASK_BYTES),
+            },
+            sources: args.sources,
+            here: args.here,
+            threads: args.threads,
+            overwrite: args.overwrite,
+            compared: !args.no_input_check,
+        }
+    }
+}
+
+fn source(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, path) = text.split_once('=').ok_or("expected NAME=PATH")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    match !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
+        true => Ok((name.to_string(), PathBuf::from(path))),
+        false => Err(format!("{name:?} is not a plain name")),
+    }
+}

@@ -1,0 +1,174 @@
+//! How far a plan is that is made on this machine: from what the filters of its tasks report.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use indicatif::FormattedDuration;
+
+use super::{Plan, Task};
+use crate::cli::{Report, grouped};
+
+/// What is read of the end of a file of reports.
+const TAIL: i64 = 4096;
+
+/// What is done of a plan.
+pub(super) struct Far {
+    /// The script's name.
+    name: String,
+    /// What is counted, in the plural.
+    unit: &'static str,
+    shards: Vec<Shard>,
+    tasks: Vec<Doing>,
+    /// Units of what was done before.
+    before: u64,
+    /// How many there are, if that is known.
+    total: Option<u64>,
+    start: Instant,
+}
+
+struct Shard {
+    name: String,
+    /// Its tasks that are not done.
+    open: usize,
+    /// Of the tasks that were made here.
+    done: u64,
+    start: Option<Instant>,
+}
+
+/// A task that was begun.
+struct Doing {
+    shard: usize,
+    units: Option<u64>,
+    reports: PathBuf,
+    /// Its units, and what is in them, as last reported.
+    done: u64,
+    made: u64,
+    inside: Option<String>,
+}
+
+impl Far {
+    pub(super) fn new(plan: &Plan) -> Far {
+        let shard = |name: &String| Shard { name: name.clone(), open: 0, done: 0, start: None };
+        let units = |task: Task<'_>| task.units().filter(|_| plan.limits.tokens.is_none());
+        Far {
+            name: plan.script_name(),
+            unit: plan.product.unit(),
+            shards: plan.sources.iter().map(|source| shard(&source.name)).collect(),
+            tasks: Vec::new(),
+            before: 0,
+            total: plan.tasks().map(units).sum(),
+            start: Instant::now(),
+        }
+    }
+
+    /// A task that is done already.
+    pub(super) fn had(&mut self, task: &Task<'_>) {
+        self.before += task.units().unwrap_or(0);
+    }
+
+    /// A task is to be done.
+    pub(super) fn wants(&mut self, task: &Task<'_>) {
+        let shard = self.shards.iter_mut().find(|shard| shard.name == task.source.name);
+        shard.into_iter().for_each(|shard| shard.open += 1);
+    }
+
+    /// A line for each shard of which nothing is to be done.
+    pub(super) fn kept(&self) -> Vec<String> {
+        let kept = self.shards.iter().filter(|shard| shard.open == 0);
+        kept.map(|shard| format!("{}: {}: kept", self.name, shard.name)).collect()
+    }
+
+    /// A task begins; returns its number.
+    pub(super) fn begins(&mut self, task: &Task<'_>, root: &Path) -> usize {
+        let is_it = |shard: &Shard| shard.name == task.source.name;
+        let shard = self.shards.iter().position(is_it).unwrap_or(0);
+        if let Some(shard) = self.shards.get_mut(shard) {
+            shard.start.get_or_insert_with(Instant::now);
+        }
+        let (units, reports) = (task.units(), task.progress(root));
+        self.tasks.push(Doing { shard, units, reports, done: 0, made: 0, inside: None });
+        self.tasks.len() - 1
+    }
+
+    /// A task has ended. Returns what to say of its shard, if that is complete now.
+    pub(super) fn ends(&mut self, number: usize, well: bool) -> Option<String> {
+        let task = self.tasks.get_mut(number)?;
+        task.look();
+        let _ = std::fs::remove_file(&task.reports);
+        let index = task.shard;
+        let shard = self.shards.get_mut(index).filter(|_| well)?;
+        task.done = task.done.max(task.units.unwrap_or(0));
+        shard.done += task.done;
+        shard.open -= 1;
+        if shard.open > 0 {
+            return None;
+        }
+        let made = self.made(Some(index)).map_or(String::new(), |made| format!(", {made}"));
+        let shard = self.shards.get(index)?;
+        let seconds = shard.start.map_or(0.0, |start| start.elapsed().as_secs_f64());
+        let Shard { name, done, .. } = shard;
+        let (done, of) = (grouped(*done), self.shards_done());
+        Some(format!("{}: {name}: {done} {}{made}, {seconds:.1} s ({of})", self.name, self.unit))
+    }
+
+    fn shards_done(&self) -> String {
+        let done = self.shards.iter().filter(|shard| shard.open == 0).count();
+        format!("{done} of {}", self.shards.len())
+    }
+
+    /// What was made, of one shard or of all: `1,234 tokens`.
+    fn made(&self, shard: Option<usize>) -> Option<String> {
+        let own = || self.tasks.iter().filter(|task| shard.is_none_or(|shard| task.shard == shard));
+        let inside = own().find_map(|task| task.inside.clone())?;
+        Some(format!("{} {inside}", grouped(own().map(|task| task.made).sum())))
+    }
+
+    /// The line on a terminal: what is done, the rate, and the time left.
+    pub(super) fn line(&mut self) -> String {
+        self.tasks.iter_mut().for_each(Doing::look);
+        let here: u64 = self.tasks.iter().map(|task| task.done).sum();
+        let done = here + self.before;
+        let rate = here as f64 / self.start.elapsed().as_secs_f64().max(1e-3);
+        let mut line = format!("{}: {}", self.name, grouped(done));
+        if let Some(total) = self.total.filter(|&total| total > 0) {
+            let share = 100.0 * done as f64 / total as f64;
+            line += &format!(" of {} {} ({share:.0}%)", grouped(total), self.unit);
+        } else {
+            line += &format!(" {}", self.unit);
+        }
+        line += &self.made(None).map_or(String::new(), |made| format!(", {made}"));
+        line += &format!(", {}/s", grouped(rate as u64));
+        if let Some(left) = self.total.and_then(|total| total.checked_sub(done))
+            && rate > 0.0
+        {
+            let left = Duration::from_secs((left as f64 / rate).round() as u64);
+            line += &format!(", {} left", FormattedDuration(left));
+        }
+        line + &format!(", {} shards", self.shards_done())
+    }
+}
+
+impl Doing {
+    /// Reads what was reported last. Of two filters one counts units, the other what is in them.
+    fn look(&mut self) {
+        let Ok(text) = tail(&self.reports) else { return };
+        for report in text.lines().filter_map(|line| serde_json::from_str::<Report>(line).ok()) {
+            self.done = self.done.max(report.done);
+            self.made = self.made.max(report.made);
+            self.inside = report.inside.or(self.inside.take());
+        }
+    }
+}
+
+/// The end of a file.
+fn tail(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    if file.metadata()?.len() > TAIL as u64 {
+        file.seek(SeekFrom::End(-TAIL))?;
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

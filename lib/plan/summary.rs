@@ -1,0 +1,78 @@
+//! What is said when a plan is joined: what was made, and a last line that is the same for all.
+
+use std::path::Path;
+use std::time::Duration;
+
+use crate::cli::{grouped, shown, size};
+use crate::format::RecordCounts;
+use crate::format::kd_root::KdRootManifest;
+use crate::format::pack::PackManifest;
+use crate::format::synth_shards::SynthManifest;
+
+/// What was made of what, for people.
+pub(super) struct Summary {
+    /// Lines.
+    made: String,
+    /// What was read, in the plural.
+    unit: &'static str,
+    read: u64,
+    /// What was skipped, with the reasons where they are known, and rejected.
+    lost: Vec<String>,
+    bytes: u64,
+}
+
+impl From<&KdRootManifest> for Summary {
+    fn from(manifest: &KdRootManifest) -> Summary {
+        let shards = manifest.splits.values().flat_map(|split| &split.shards);
+        let bytes = shards.flat_map(|shard| shard.files.bytes.values()).sum();
+        let made = manifest.summary();
+        Summary::of(made, "rows", manifest.records.unwrap_or_default(), bytes)
+    }
+}
+
+impl From<&PackManifest> for Summary {
+    fn from(manifest: &PackManifest) -> Summary {
+        let made = format!("{} games, {} rows\n", manifest.runs, manifest.rows);
+        let bytes = manifest.files.iter().map(|file| file.bytes).sum();
+        Summary::of(made, "games", manifest.records, bytes)
+    }
+}
+
+impl From<&SynthManifest> for Summary {
+    fn from(manifest: &SynthManifest) -> Summary {
+        let records = &manifest.records;
+        let made = format!(
+            "{} shards, {} conversations\n",
+            manifest.storage.shards.len(),
+            records.written
+        );
+        let mut lost = Vec::new();
+        if !records.skipped.is_empty() {
+            lost.push(format!("{} skipped ({})", records.skipped.records(), records.skipped));
+        }
+        if records.rejected > 0 {
+            lost.push(format!("{} rejected", records.rejected));
+        }
+        let (read, bytes) = (records.read, manifest.storage.total_bytes);
+        Summary { made, unit: "rows", read, lost, bytes }
+    }
+}
+
+impl Summary {
+    fn of(made: String, unit: &'static str, records: RecordCounts, bytes: u64) -> Summary {
+        let RecordCounts { read, skipped, rejected, .. } = records;
+        let lost = [(skipped, "skipped"), (rejected, "rejected")].into_iter();
+        let lost = lost.filter(|(count, _)| *count > 0);
+        let lost = lost.map(|(count, what)| format!("{count} {what}")).collect();
+        Summary { made, unit, read, lost, bytes }
+    }
+
+    /// The lines, of what is in `place` and took so long.
+    pub(super) fn told(&self, place: &Path, took: Duration) -> String {
+        let Summary { made, unit, read, lost, bytes } = self;
+        let lost: String = lost.iter().map(|lost| format!(", {lost}")).collect();
+        let (read, bytes) = (grouped(*read), size(*bytes as f64));
+        let seconds = took.as_secs_f64();
+        format!("{made}{}: {read} {unit} read{lost}; {bytes} in {seconds:.1} s\n", shown(place))
+    }
+}

@@ -1,0 +1,164 @@
+//! Making a plan on this machine: its tasks side by side, threads in each, and one line that says how
+//! far all of it is.
+
+use std::collections::VecDeque;
+use std::io::{IsTerminal, Read};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::far::Far;
+use super::state::State;
+use super::{Plan, Task};
+use crate::cli::{self, Line, PassedSignals};
+use crate::error::{Error, Kind, Result};
+use crate::failure::Failure;
+
+/// How often the line is drawn.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// How a plan is made.
+#[derive(Debug)]
+pub struct Work {
+    /// Processors.
+    pub jobs: NonZeroUsize,
+    /// What the root holds already is made again.
+    pub again: bool,
+    pub quiet: bool,
+}
+
+/// A task that has ended: its place among those that were open, how, and what it printed.
+struct Ended {
+    task: usize,
+    child: u32,
+    status: std::io::Result<ExitStatus>,
+    messages: Vec<u8>,
+}
+
+impl Work {
+    /// Makes all tasks that are not done; after the first that fails no other is begun.
+    pub fn run(&self, plan: &Plan, root: &Path) -> Result<()> {
+        plan.check_build()?;
+        let (mut open, mut far) = self.look(plan, root)?;
+        let side_by_side = self.jobs.get().min(open.len().max(1));
+        let threads = self.jobs.get().div_ceil(open.len().max(1));
+        let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
+        let (send, ended) = channel();
+        let mut line = (std::io::stderr().is_terminal() && !self.quiet).then(Line::new);
+        if line.is_none() && !self.quiet {
+            far.kept().iter().for_each(|line| cli::tell(line));
+        }
+        let (mut running, mut failure) = (0, None);
+        loop {
+            while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
+                let Some(task) = open.pop_front() else { break };
+                let index = far.begins(&task, root);
+                let child = spawn(&task, root, threads)?;
+                passing.to(child.id());
+                wait_for(child, index, send.clone())?;
+                running += 1;
+            }
+            if running == 0 {
+                break;
+            }
+            match ended.recv_timeout(INTERVAL) {
+                Ok(end) => {
+                    running -= 1;
+                    passing.not_to(end.child);
+                    let failed = end.failure();
+                    self.apart(&line, &end.messages);
+                    let told = far.ends(end.task, failed.is_none());
+                    if line.is_none() && !self.quiet {
+                        told.iter().for_each(|line| cli::tell(line));
+                    }
+                    failure = failure.or(failed);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if let Some(line) = &mut line {
+                line.show(&far.line());
+            }
+        }
+        drop(line);
+        passing.end();
+        failure.map_or(Ok(()), |failure| Err(Error::passed_on(failure)))
+    }
+
+    /// Prints what a task has printed.
+    fn apart(&self, line: &Option<Line>, messages: &[u8]) {
+        let print = || String::from_utf8_lossy(messages).lines().for_each(cli::tell);
+        match line {
+            Some(line) => line.apart(print),
+            None => print(),
+        }
+    }
+
+    /// The tasks that are to be made.
+    fn look<'p>(&self, plan: &'p Plan, root: &Path) -> Result<(VecDeque<Task<'p>>, Far)> {
+        let (mut open, mut far) = (VecDeque::new(), Far::new(plan));
+        for source in &plan.sources {
+            if !self.again && source.is_kept(plan, root)? {
+                source.tasks(plan).for_each(|task| far.had(&task));
+                continue;
+            }
+            source.check(plan)?;
+            for task in source.tasks(plan) {
+                match task.state(root, false)? {
+                    State::Done => far.had(&task),
+                    _ => {
+                        far.wants(&task);
+                        open.push_back(task);
+                    }
+                }
+            }
+        }
+        Ok((open, far))
+    }
+}
+
+impl Ended {
+    fn failure(&self) -> Option<Failure> {
+        let status = match &self.status {
+            Ok(status) if status.success() => return None,
+            Ok(status) => status,
+            Err(error) => return Some(failure(Kind::Unavailable.exit_code(), error.to_string())),
+        };
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        Some(failure(code.unwrap_or(Kind::Unavailable.exit_code()), status.to_string()))
+    }
+}
+
+fn failure(exit_code: u8, message: String) -> Failure {
+    Failure { tool: "a task".to_string(), exit_code, message }
+}
+
+fn spawn(task: &Task<'_>, root: &Path, threads: usize) -> Result<Child> {
+    let failed = |e: std::io::Error| Error::io("ds-plan", &e);
+    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+    let progress = std::path::absolute(task.progress(root)).map_err(failed)?;
+    let directory = task.directory(root);
+    std::fs::create_dir_all(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
+    let _ = std::fs::remove_file(&progress);
+    command.arg("run").arg(root).args([&task.plan.id, &task.name()]);
+    command.arg("--jobs").arg(threads.to_string()).arg("--progress-to").arg(progress);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.spawn().map_err(failed)
+}
+
+/// Says when a task has ended.
+fn wait_for(mut child: Child, task: usize, ended: Sender<Ended>) -> Result<()> {
+    let wait = move || {
+        let mut messages = Vec::new();
+        if let Some(mut stderr) = child.stderr.take() {
+            let _ = stderr.read_to_end(&mut messages);
+        }
+        let status = child.wait();
+        let _ = ended.send(Ended { task, child: child.id(), status, messages });
+    };
+    let thread = thread::Builder::new().spawn(wait);
+    thread.map(|_| ()).map_err(|e| Error::io("threads", &e))
+}

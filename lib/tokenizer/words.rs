@@ -1,0 +1,160 @@
+//! Text to words: pre-tokens cut off and given the keys by which they are looked up, some of them
+//! before the first is looked up, so that the lines of the caches are being loaded by then.
+
+use super::hash::{KEY_BYTES, WIDE_BYTES, hash_key, hash_wide, key_of_block, wide_key};
+use super::lookup::Lookup;
+use super::pieces::piece_end;
+use super::scan;
+use super::window::{WINDOW, starts};
+use crate::simd::Instructions;
+
+/// Words that are cut off before the first of them is looked up: those of a window, and those
+/// that were left before it.
+pub const BATCH: usize = 2 * WINDOW;
+
+/// A pre-token, or a piece of one, on its way from the scanner to the caches.
+#[derive(Clone, Copy)]
+pub struct Word {
+    /// Its key. For a longer one its start and length, and 0 in the byte that holds a key's
+    /// length, so that it is in no cache.
+    pub key: u128,
+    /// The hash of the key; 0 for a longer word.
+    pub hash: u64,
+    /// The hash of a wide key.
+    pub wide: u64,
+}
+
+impl Word {
+    pub const NONE: Self = Self { key: 0, hash: 0, wide: 0 };
+
+    /// The word of `length` bytes at `start` of the text, where `block` begins, too.
+    #[inline(always)]
+    pub fn new(block: &[u8; 32], start: usize, length: usize, lookup: &Lookup) -> Self {
+        if length <= KEY_BYTES {
+            let (halves, _) = block.as_chunks::<16>();
+            let key = key_of_block(u128::from_le_bytes(halves[0]), length);
+            let hash = hash_key(key);
+            lookup.prefetch(hash);
+            return Self { key, hash, wide: 0 };
+        }
+        let key = start as u128 | (length as u128) << 64;
+        let mut wide = 0;
+        if length <= WIDE_BYTES {
+            wide = hash_wide(wide_key(block, length));
+            lookup.prefetch_wide(wide);
+        }
+        Self { key, hash: 0, wide }
+    }
+
+    /// Start and end of a word that is too long for a key.
+    #[inline]
+    pub fn long_range(&self) -> Option<(usize, usize)> {
+        let (start, length) = (self.key as usize, (self.key >> 64) as usize);
+        (self.key >> 120 == 0).then(|| (start, start + length))
+    }
+}
+
+/// The 32 bytes of a text from `start` on, with zeros after its end.
+#[inline(always)]
+pub fn block_at(text: &[u8], start: usize) -> [u8; 32] {
+    let rest = &text[start..];
+    rest.first_chunk().copied().unwrap_or_else(|| {
+        let mut block = [0; 32];
+        block[..rest.len()].copy_from_slice(rest);
+        block
+    })
+}
+
+/// Whether a pre-token begins, after one character at most, with one from U+3000 on: those of
+/// scripts without spaces, whose pre-tokens are sentences and are cut into pieces at once.
+#[inline(always)]
+fn is_run(start: &[u8]) -> bool {
+    let second = if start[0] < 0x80 { start[1] } else { start[0] };
+    second >= 0xe3
+}
+
+/// Bytes that are looked at together: a window, and after it as many as a wide key has.
+const VIEW: usize = WINDOW + 32;
+
+/// Cuts a text into pre-tokens.
+pub struct Words<'a> {
+    text: &'a [u8],
+    at: usize,
+    /// The end of a pre-token that is being cut into pieces, if it is after `at`.
+    cut_end: usize,
+    /// The last bytes of the text, and after it as many bytes that are not ASCII, so that there is
+    /// always a whole view and no pre-token seems to end with the text.
+    tail: [u8; 2 * VIEW],
+}
+
+impl<'a> Words<'a> {
+    #[inline]
+    pub fn new(text: &'a [u8]) -> Self {
+        let mut tail = [0xff; 2 * VIEW];
+        let kept = text.len().min(VIEW);
+        tail[VIEW - kept..VIEW].copy_from_slice(&text[text.len() - kept..]);
+        Self { text, at: 0, cut_end: 0, tail }
+    }
+
+    /// Fills the batch from the front, until no window more may fit; 0 only at the end of the
+    /// text.
+    #[inline(always)]
+    pub fn next_batch<I: Instructions>(
+        &mut self,
+        lookup: &Lookup,
+        batch: &mut [Word; BATCH],
+    ) -> usize {
+        let mut at = self.at;
+        let mut count = 0;
+        while count + WINDOW <= BATCH && at < self.text.len() {
+            while at < self.cut_end && count < BATCH {
+                let end = at + piece_end(&self.text[at..self.cut_end], 0);
+                batch[count] = Word::new(&block_at(self.text, at), at, end - at, lookup);
+                count += 1;
+                at = end;
+            }
+            if count + WINDOW > BATCH || at == self.text.len() {
+                break;
+            }
+            let view = match self.text[at..].first_chunk::<VIEW>() {
+                Some(view) => view,
+                None => {
+                    let skip = VIEW - (self.text.len() - at);
+                    self.tail[skip..].first_chunk().unwrap_or(&[0xff; VIEW])
+                }
+            };
+            let mut begin = 0;
+            let mut push = |begin: usize, length: usize| {
+                let block = view[begin % WINDOW..].first_chunk().unwrap_or(&[0; 32]);
+                batch[count % BATCH] = Word::new(block, at + begin, length, lookup);
+                count += 1;
+            };
+            // One word for the scanner: the last of a window that is not all ASCII, or one
+            // that is longer than a window.
+            let mut is_odd = (view[0] | view[1]) >= 0x80;
+            if !is_odd && let Some(window) = view.first_chunk() {
+                let masks = I::text_masks(window);
+                let mut starts = starts(window, &masks);
+                while starts != 0 {
+                    let end = starts.trailing_zeros() as usize;
+                    starts &= starts - 1;
+                    push(begin, end - begin);
+                    begin = end;
+                }
+                is_odd = begin == 0 || masks.not_ascii != 0;
+            }
+            if is_odd && at + begin < self.text.len() {
+                let end = scan::pre_token_end(self.text, at + begin);
+                if is_run(&view[begin % WINDOW..]) {
+                    self.cut_end = end;
+                } else {
+                    push(begin, end - at - begin);
+                    begin = end - at;
+                }
+            }
+            at += begin;
+        }
+        self.at = at;
+        count
+    }
+}

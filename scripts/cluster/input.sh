@@ -1,0 +1,98 @@
+# shellcheck shell=bash
+# What scripts/cluster-test.sh builds: its input, filters that take their time, and the build on one
+# machine that all is compared with.
+
+# prepare_filters: copies of the filters and scripts. Tasks take the filters beside their ds-plan, the
+# first of which stop halfway: then all filters of the task are at work, and its files half written.
+prepare_filters() {
+    mkdir "$place/bin" "$place/alone"
+    cp "$bin"/{ds-plan,ds-cat,ds-check,ds-manifest,span-mask,mmidx-write,npy-pack} "$place/bin"
+    cp "$bin"/{harmony-tok,mx-decode} "$place/alone"
+    cp -r "$scripts" "$place/scripts"
+    local filter
+    for filter in harmony-tok mx-decode; do
+        cat >"$place/bin/$filter" <<EOF
+#!/bin/bash
+set -o pipefail
+"$place/alone/$filter" "\$@" | {
+    dd bs=64k count=1 iflag=fullblock status=none
+    sleep $pause
+    while [[ -e $place/hold/\$(hostname) ]]; do sleep 0.1; done
+    cat
+}
+EOF
+        chmod +x "$place/bin/$filter"
+    done
+}
+
+# make_input: $input, and the script and options for it. Fails if there is nothing to make it of.
+make_input() {
+    input=$place/in.$product
+    mkdir "$input"
+    if [[ $product == root ]]; then
+        script=scripts/synth-kd.sh options='--valid-fraction 0.1'
+        make_shards
+        return
+    fi
+    script=scripts/macroxue.sh options='--shard-rows 100000'
+    [[ -n ${GRISTMILL_DATA-} ]] || {
+        echo "cluster-test.sh: GRISTMILL_DATA is not set: there are no games for a pack" >&2
+        return 1
+    }
+    local copy
+    for copy in {1..5}; do ln -s "$GRISTMILL_DATA/macroxue/raw_bench" "$input/$copy"; done
+}
+
+# make_shards: four of different sizes, of rows that differ in their ids and the beginning of their question.
+make_shards() {
+    local sample=$scripts/example/conversations.ndjson rows=(13000 7000 9000 11000) shard first=0
+    [[ -z ${GRISTMILL_DATA-} ]] || {
+        sample=$GRISTMILL_DATA/synth_harmony/synth_harmony_shard_00.parquet
+        rows=(3900 2100 2700 3300)
+    }
+    for shard in 0 1 2 3; do
+        "$bin/ds-cat" "$sample" --to ndjson | perl -e '
+            my ($first, $rows) = @ARGV;
+            my @lines = <STDIN>;
+            my $q = qr/\\?"/;
+            for my $row ($first .. $first + $rows - 1) {
+                my $line = $lines[$row % @lines];
+                $line =~ s/("synth_id":\s*")/$1$row-/;
+                $line =~ s/(${q}user$q,\s*${q}content$q:\s*(?:\[\{${q}type$q:\s*${q}text$q,\s*${q}text$q:\s*)?$q)/$1($row) /;
+                print $line;
+            }' "$first" "${rows[shard]}" |
+            "$bin/ds-cat" --to parquet -o "$input/synth_harmony_shard_0$shard.parquet"
+        first=$((first + rows[shard]))
+    done
+    cp "$scripts/example/manifest.json" "$input"
+}
+
+# build_alone: by one machine, in one go, with filters that do not stop.
+build_alone() {
+    local started=$SECONDS
+    # shellcheck disable=SC2086
+    PATH=$place/alone:$PATH "$place/$script" "$input" "$place/alone.$product" $options -q 2>log/alone.$product ||
+        die "the build on one machine failed" 1
+    report_alone $((SECONDS - started))
+}
+
+# same_as_alone ROOT: compares all files, in manifests all but `run`. Prints how many there are.
+same_as_alone() {
+    local file ours theirs
+    diff <(files_of "$1") <(files_of "$place/alone.$product") >&2 ||
+        die "$engine, $product: there are other files than on one machine" 1
+    while IFS= read -r file; do
+        ours=$1/$file theirs=$place/alone.$product/$file
+        cmp -s "$ours" "$theirs" || [[ $file == *.json && $(bare "$ours") == "$(bare "$theirs")" ]] ||
+            die "$engine, $product: $file is not as on one machine" 1
+    done < <(files_of "$1")
+    files_of "$1" | wc -l
+}
+
+files_of() { (cd "$1" && find . -path ./tasks -prune -o -type f -print | sort); }
+
+# bare MANIFEST: without `run`, which is of one run.
+bare() {
+    perl -MJSON::PP -0777 -ne '$json = decode_json($_); delete $json->{run};
+        print JSON::PP->new->canonical->encode($json)' "$1"
+}
