@@ -536,7 +536,7 @@ fn a_pack_in_tasks() {
         mx("xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
         let said =
             mx("bash $MX status many tasks.txt && bash $MX finish many tasks.txt --delete-parts");
-        assert!(said.ok().text().contains(" rows\nmany: 8 games read; "));
+        assert!(said.ok().text().contains(" rows\nmany: 40 games read; "));
         let files = files_in(&place.dir.path().join("one"));
         assert_eq!(files_in(&place.dir.path().join("many")), files);
         for name in files {

@@ -87,7 +87,7 @@ fn page_works(name: &str, commands: usize) {
 
 #[test]
 fn the_readme_works() {
-    page_works("README.md", 10);
+    page_works("README.md", 9);
 }
 
 #[test]
