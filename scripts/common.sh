@@ -114,11 +114,32 @@ check_all() {
         die "$1 has not passed ds-check${3-}" $?
 }
 
-# may_build ROOT: fails if something is there, and nothing is said of it.
+# may_build ROOT: fails if something is there, but for what an interrupted build has left, and nothing is
+# said of it.
 may_build() {
-    [[ $mode == plan || -z $(ls -A "$1" 2>/dev/null) || -n $overwrite || -n $resume ]] ||
+    local names
+    names=$(ls -A "$1" 2>/dev/null) || true
+    [[ $mode == plan || -z $names || $names == tasks || -n $overwrite || -n $resume ]] ||
         die "$1 is not empty; try: --resume, or --overwrite"
     [[ $mode != plan || -z $resume ]] || die "plan --resume: a plan keeps what is done anyway"
+}
+
+# lock_root ROOT: one build at a time makes a root; the next one waits. (Who had the lock may have removed it.)
+lock_root() {
+    local lock
+    until [[ -n ${lock-} && $1/tasks/here -ef /dev/fd/$lock ]]; do
+        [[ -z ${lock-} ]] || exec {lock}>&-
+        mkdir -p -- "$1/tasks" || exit 75
+        exec {lock}>>"$1/tasks/here" || continue
+        run flock "$lock" || exit 75
+    done 2>/dev/null
+}
+
+# leave ROOT CODE: exits; what only the lock has made goes.
+leave() {
+    rm -f -- "$1/tasks/here"
+    rmdir -- "$1/tasks" "$1" 2>/dev/null || true
+    exit "$2"
 }
 
 # make_all ROOT ds-plan make ... -- SCRIPT OPTIONS...: prints the plan, or makes all of it on this machine:
@@ -129,11 +150,14 @@ make_all() {
     if [[ $mode == plan ]]; then
         exec "${@:1:3}" ${jobs:+--threads "$jobs"} ${overwrite:+--overwrite} "${@:4}"
     fi
+    lock_root "$root"
+    # Whoever had the lock may have made it.
+    (may_build "$root") || leave "$root" 2
     if [[ -n $overwrite ]]; then
-        [[ ! -e $root/tasks/plan.json ]] || rm -rf -- "$root/tasks"
+        find "$root/tasks" -mindepth 1 -maxdepth 1 ! -name here -exec rm -rf -- {} +
         again=(--again)
     fi
-    "${@:1:3}" --here "$most" --overwrite "${@:4}" >/dev/null || exit
+    "${@:1:3}" --here "$most" ${overwrite:+--overwrite} ${resume:+--overwrite} "${@:4}" >/dev/null || leave "$root" $?
     run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} ||
         die "a shard failed; finished ones are kept for --resume" $?
     run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" ${quiet:+"$quiet"} || exit

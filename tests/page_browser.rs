@@ -218,6 +218,17 @@ fn a_root_is_stepped_through_searched_and_counted() {
     );
     assert_eq!(tokens, record["tokens"]);
 
+    // Each token has its own text. (One in the middle of a character has none that can be compared.)
+    let texts =
+        browser.eval("[...document.querySelectorAll('.token')].map((token) => token.textContent)");
+    let vocabulary = tiktoken_rs::o200k_harmony().unwrap();
+    for (id, text) in record["tokens"].as_array().unwrap().iter().zip(texts.as_array().unwrap()) {
+        let bytes = vocabulary.decode_bytes(&[id.as_u64().unwrap() as u32]).unwrap();
+        if bytes.is_ascii() {
+            assert_eq!(text.as_str().unwrap().as_bytes(), bytes, "{id}");
+        }
+    }
+
     // A token says what it is where the mouse is over it, and has a border there.
     let shadow = "getComputedStyle(document.querySelector('.c-final .token')).boxShadow";
     assert_eq!(browser.eval(shadow), "none");

@@ -57,7 +57,10 @@ fn only_missing_slices_of_a_huge_shard_are_made_again() {
     assert!(failed.stderr.contains("no luck\n") && failed.stderr.contains("a shard failed"));
     assert_eq!(values(&place.calls(), "--slice"), ["0..2", "2..4", "4..6"]);
     assert!(!place.dir.path().join("many/manifest.json").exists());
-    place.run(line).fails(2, &["many is not empty; try: --resume, or --overwrite"]);
+    // With other options it is another plan.
+    place
+        .run(&line.replace("0.5", "0.25"))
+        .fails(2, &["many: has a plan with other options: --valid-fraction 0.5"]);
 
     // With other threads, and of another size, what was begun is continued.
     wrap(&place.dir, "harmony-tok", &noting("nothing"));

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cuts::{apportion, bytes_of, cut};
 use super::products::{Look, Weight};
-use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, plan_path};
+use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, TASKS, plan_path};
 use crate::batch::input_manifest;
 use crate::cli::{Slice, TargetLock, directory_of, publish_file_locked};
 use crate::error::{Error, Result};
@@ -161,8 +161,9 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|e| Error::io(path, &e))
 }
 
+/// Whether nothing is in a root but tasks.
 fn is_empty(root: &Path) -> Result<bool> {
-    Ok(files::paths_if_there(root)?.is_empty())
+    Ok(files::paths_if_there(root)?.iter().all(|path| path.ends_with(TASKS)))
 }
 
 /// The plan without its sources.

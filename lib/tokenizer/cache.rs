@@ -1,4 +1,4 @@
-//! Words already encoded that fit in a key and have up to three tokens, found by their key. It
+//! Words already encoded that fit in a key and have up to six tokens, found by their key. It
 //! grows to a fixed size, and a new word replaces the one in its place: this changes the speed of
 //! the encoder, never its output.
 
@@ -10,7 +10,11 @@ use crate::simd;
 /// kept as there are entries. Many encoders see only a few words, and the system gives a large
 /// room at once.
 const SIZES: [usize; 3] = [1 << 10, 1 << 16, 1 << 18];
-pub const MOST_TOKENS: usize = 3;
+/// Tokens that are read without unpacking them, and those that fit in an entry.
+pub const FEW_TOKENS: usize = 3;
+const MOST_TOKENS: usize = 6;
+/// Bits of a token when there are more than a few: every id has that many at most.
+const PACKED_BITS: usize = 18;
 
 pub struct WordCache {
     /// A set is a line: key, tokens, key, tokens.
@@ -19,17 +23,19 @@ pub struct WordCache {
     left: usize,
 }
 
-/// Up to three tokens and their number: 32 bits each, from the lowest up.
+/// Up to six tokens and their number. Three or fewer have 32 bits each, from the lowest up, and
+/// then 32 bits for their number. More have 18 bits each and the highest byte for their number.
 #[derive(Clone, Copy)]
 pub struct Tokens(u128);
 
 impl Tokens {
     /// `None` if they are too many.
     pub fn new(tokens: &[i32]) -> Option<Self> {
-        let mut four = [0; 4];
-        four[..MOST_TOKENS].get_mut(..tokens.len())?.copy_from_slice(tokens);
-        four[MOST_TOKENS] = tokens.len() as i32;
-        Some(Self(four.iter().rev().fold(0, |all, &id| all << 32 | id as u32 as u128)))
+        let bits = if tokens.len() > FEW_TOKENS { PACKED_BITS } else { 32 };
+        let top = if tokens.len() > FEW_TOKENS { 120 } else { 96 };
+        let pack = |all, &id: &i32| all << bits | id as u32 as u128;
+        (tokens.len() <= MOST_TOKENS)
+            .then(|| Self(tokens.iter().rev().fold(0, pack) | (tokens.len() as u128) << top))
     }
 
     #[inline(always)]
@@ -37,15 +43,31 @@ impl Tokens {
         Self(id as u32 as u128 | 1 << 96)
     }
 
-    /// Three places for tokens, and one more so that all are written at once.
+    /// Whether [`Tokens::ids`] and [`Tokens::count`] have all tokens.
     #[inline(always)]
-    pub fn ids(self) -> [i32; MOST_TOKENS + 1] {
+    pub fn are_few(self) -> bool {
+        self.count() <= FEW_TOKENS
+    }
+
+    /// Three places for few tokens, and one more so that all are written at once.
+    #[inline(always)]
+    pub fn ids(self) -> [i32; FEW_TOKENS + 1] {
         [0, 32, 64, 96].map(|shift| (self.0 >> shift) as i32)
     }
 
+    /// The number of few tokens; else a larger number.
     #[inline(always)]
     pub fn count(self) -> usize {
         (self.0 >> 96) as usize
+    }
+
+    /// Appends all tokens, few or not.
+    pub fn append_to(self, out: &mut Vec<i32>) {
+        if self.are_few() {
+            return out.extend_from_slice(&self.ids()[..self.count()]);
+        }
+        let id = |at| (self.0 >> (PACKED_BITS * at)) as i32 & ((1 << PACKED_BITS) - 1);
+        out.extend((0..(self.0 >> 120) as usize).map(id));
     }
 }
 
@@ -145,12 +167,26 @@ mod tests {
 
     #[test]
     fn tokens_come_back() {
-        for list in [&[][..], &[1], &[200_000, 0], &[5, i32::MAX, 201_087]] {
+        for list in [
+            &[][..],
+            &[1],
+            &[200_000, 0],
+            &[5, i32::MAX, 201_087],
+            &[0, 0, 0, 0],
+            &[201_087, 0, 199_999, 4, 201_087],
+            &[1, 201_087, 3, 262_143, 5, 201_087],
+        ] {
             let tokens = Tokens::new(list).unwrap();
-            assert_eq!(&tokens.ids()[..tokens.count()], list);
+            let mut out = vec![7];
+            tokens.append_to(&mut out);
+            assert_eq!(&out[1..], list);
+            assert_eq!(tokens.are_few(), list.len() <= 3);
+            if tokens.are_few() {
+                assert_eq!(&tokens.ids()[..tokens.count()], list);
+            }
         }
         assert_eq!(Tokens::one(7).ids(), Tokens::new(&[7]).unwrap().ids());
-        assert!(Tokens::new(&[1, 2, 3, 4]).is_none());
+        assert!(Tokens::new(&[1; MOST_TOKENS + 1]).is_none());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Words to tokens: looked up among the words already seen, else in the vocabulary, else merged.
 
-use super::cache::{MOST_TOKENS, Tokens, WordCache};
+use super::cache::{FEW_TOKENS, Tokens, WordCache};
 use super::hash::{WIDE_BYTES, hash_long, wide_key, word_of_key};
 use super::merge::Merger;
 use super::pieces::piece_end;
@@ -20,7 +20,7 @@ pub struct Lookup {
     merger: Merger,
     /// Tokens before they go to the output: all places of an entry are written for every word, and
     /// the next word overwrites the unused ones.
-    stage: [i32; (MOST_TOKENS + 1) * BATCH],
+    stage: [i32; (FEW_TOKENS + 1) * BATCH],
     /// Words of a batch that no cache has.
     new: [Word; BATCH],
     keys: [u128; BATCH],
@@ -34,7 +34,7 @@ impl Lookup {
             wide: WideCache::new(),
             rare: RareCache::new(),
             merger: Merger::new(level),
-            stage: [0; (MOST_TOKENS + 1) * BATCH],
+            stage: [0; (FEW_TOKENS + 1) * BATCH],
             new: [Word::NONE; BATCH],
             keys: [0; BATCH],
             pieces: [Word::NONE; PIECES],
@@ -59,8 +59,10 @@ impl Lookup {
         let mut staged = 0;
         let mut prepared = false;
         for (at, word) in words.iter().enumerate() {
-            if let Some(tokens) = self.cache.get(word.key, word.hash) {
-                self.stage[staged..][..MOST_TOKENS + 1].copy_from_slice(&tokens.ids());
+            if let Some(tokens) = self.cache.get(word.key, word.hash)
+                && tokens.are_few()
+            {
+                self.stage[staged..][..FEW_TOKENS + 1].copy_from_slice(&tokens.ids());
                 staged += tokens.count();
                 continue;
             }
@@ -88,7 +90,7 @@ impl Lookup {
         let &Word { key, hash, .. } = word;
         let tokens = self.cache.get(key, hash).or_else(|| self.cache.get_moved(key, hash));
         if let Some(tokens) = tokens {
-            out.extend_from_slice(&tokens.ids()[..tokens.count().min(MOST_TOKENS)]);
+            tokens.append_to(out);
             return true;
         }
         let (word, length) = word_of_key(key);

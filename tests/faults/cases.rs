@@ -193,7 +193,7 @@ pub fn scripts() -> Vec<Case> {
     let macroxue = "$SCRIPTS/macroxue.sh $IN/raw $OUT --jobs 1 --no-check";
     let puzzles = "$SCRIPTS/puzzles.sh $OUT --arc $IN/arc --domino 3 --num-aug 1 --jobs 1";
     let merge = "$SCRIPTS/merge-packs.sh --output $OUT $IN/pack $IN/sharded --no-check";
-    for process in ["harmony-tok", "span-mask", "mmidx-write", "ds-manifest", "ds-check"] {
+    for process in ["harmony-tok", "span-mask", "mmidx-write", "ds-plan", "ds-check"] {
         let case = |state: &str, before: &str, flags: &str| {
             let name = format!("synth-kd.sh {process}, {state}");
             Case::script(&name, process, before, &format!("{synth} {flags}"))
@@ -205,7 +205,7 @@ pub fn scripts() -> Vec<Case> {
         cases.push(case("over another", other, "--overwrite"));
     }
     let raw = "$SCRIPTS/synth-raw.sh $IN/raw_rows $OUT --shards 2 --jobs 1";
-    for process in ["synth-harmony", "ds-manifest"] {
+    for process in ["synth-harmony", "ds-plan"] {
         let name = |state: &str| format!("synth-raw.sh {process}, {state}");
         cases.push(Case::script(&name("new"), process, "", &format!("{raw} --resume")));
         let other = "$SCRIPTS/synth-raw.sh $IN/raw_rows $OUT --shards 1 --jobs 1 --omit-developer";
