@@ -325,6 +325,7 @@ fn free_in_manifest(change: &Change) -> Option<String> {
         "run",
         "renderer",
         "limits",
+        "made",
         "input.dataset_dir",
         "input.manifest_path",
         "input.glob",
