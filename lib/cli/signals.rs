@@ -204,7 +204,9 @@ extern "C" fn on_lost_page(signal: i32, info: *mut libc::siginfo_t, _context: *m
 /// Passes the signals that would end this process on to its children.
 pub struct PassedSignals {
     handle: signal_hook::iterator::Handle,
-    thread: std::thread::JoinHandle<()>,
+    /// Gives back what it listens to: closing writes into a pipe, and where nobody has the other end
+    /// that would end the process (SIGPIPE).
+    thread: std::thread::JoinHandle<signal_hook::iterator::Signals>,
     state: Arc<Mutex<Passing>>,
 }
 
@@ -229,6 +231,7 @@ impl PassedSignals {
                 passing.came = Some(signal);
                 passing.children.iter().for_each(|&child| send(child, signal));
             }
+            signals
         })?;
         Ok(PassedSignals { handle, thread, state })
     }
@@ -253,7 +256,7 @@ impl PassedSignals {
     /// Passes on no more; if one came, this process ends of it too.
     pub fn end(self) {
         self.handle.close();
-        let _ = self.thread.join();
+        let _listened_to = self.thread.join();
         let came = lock(&self.state).came;
         if let Some(signal) = came {
             die_of(signal);
