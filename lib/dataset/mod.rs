@@ -94,6 +94,43 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     Err(no_dataset(path).hint("each dataset below it, or FILTER ... | ds-check -"))
 }
 
+/// The path alone, or if it is a folder of datasets, in folders of their own, each of these in the order
+/// of their names.
+pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
+    let is_dataset = |path: &Path| -> Result<bool> {
+        Ok(files::find(&families(), |family| family.knows(path))?.is_some())
+    };
+    if path.as_os_str() == "-" || !files::is_directory(path)? || is_dataset(path)? {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let mut found = Vec::new();
+    // What is not looked at yet, the next last, with the folders that it is in.
+    let mut left = vec![(path.to_path_buf(), Vec::new())];
+    while let Some((folder, mut above)) = left.pop() {
+        if is_dataset(&folder)? {
+            found.push(folder);
+            continue;
+        }
+        let whole = std::fs::canonicalize(&folder).map_err(|e| Error::io(folder.as_path(), &e))?;
+        if above.contains(&whole) {
+            continue;
+        }
+        above.push(whole);
+        let mut below = files::paths_in(&folder)?;
+        below.sort();
+        for path in below.into_iter().rev() {
+            let name = path.file_name().unwrap_or_default();
+            if !name.as_encoded_bytes().starts_with(b".") && files::is_directory(&path)? {
+                left.push((path, above.clone()));
+            }
+        }
+    }
+    match found.is_empty() {
+        true => Ok(vec![path.to_path_buf()]),
+        false => Ok(found),
+    }
+}
+
 /// Opens what the arguments name: datasets of one format, or files and streams.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     let mut args = args.clone();

@@ -15,9 +15,9 @@ use gristmill::dataset;
 /// Find the defects of datasets that a trainer would not notice
 ///
 /// PATHs are Megatron roots, directories and prefixes, packs and other pools of 2048 games, puzzle
-/// sets, folders of Parquet shards, and files and streams of records; the format is recognised.
-/// Every rule of the format and of the content is checked: masks are derived again from the tokens,
-/// texts are encoded again, manifests are compared. The findings are grouped by check, and the
+/// sets, folders of Parquet shards, folders of such datasets, and files and streams of records; the
+/// format is recognised. Every rule of the format and of the content is checked: masks are derived
+/// again from the tokens, texts are encoded again, manifests are compared. The findings are grouped by check, and the
 /// first few of each are shown; --list prints every check and why it matters.
 #[derive(Parser)]
 #[command(name = "ds-check", version, after_long_help = HELP)]
@@ -92,7 +92,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let style = ReportStyle { format, colour, quiet, strict };
     let mut report = Report::new(BufWriter::new(stdout), style);
     let mut progress = args.common.progress(tool, "records", None, true);
-    for path in &args.paths {
+    let paths = args.paths.iter().map(|path| dataset::each_dataset(path));
+    for path in paths.collect::<Result<Vec<_>>>()?.concat() {
         let mut context = CheckContext {
             selection: &selection,
             options: &args.options,
@@ -101,7 +102,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
             progress: &mut progress,
             read: BytesRead::default(),
         };
-        let outcome = dataset::check(path, &mut context)?;
+        let outcome = dataset::check(&path, &mut context)?;
         report.add(outcome).map_err(|e| Error::write("stdout", &e))?;
     }
     progress.finish();
