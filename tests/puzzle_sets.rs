@@ -351,7 +351,7 @@ fn sets_of_any_domain() {
             " all 01 a 1"
         ]
     );
-    // Arrow carries the constants, NDJSON needs the flags.
+    // Arrow carries the constants, NDJSON needs the number of tokens.
     let again = dir.at("again");
     pipe(&format!("ds-cat {root} --to arrow | npy-pack -o {again}"));
     assert_same(Path::new(&again), Path::new(&root));
@@ -361,7 +361,7 @@ fn sets_of_any_domain() {
         2,
         &[
             &format!("domain \"chess\" is not known (known: {})", known.join(", ")),
-            "try: --seq-len 2 --vocab-size V",
+            "try: --vocab-size V",
         ],
     );
     bash(&format!("ds-cat {root} --grid"))

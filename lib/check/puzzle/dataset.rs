@@ -32,7 +32,8 @@ checks! {
         "mean_puzzle_examples is not examples / puzzles: the schedule of steps is wrong",
         hint "0 or less is an error: loaders divide by it";
     AGREE: Error Structure "puzzle.dataset.agree",
-        "train and test have different constants: a model of one cannot read the other";
+        "train and test have different constants: a model of one cannot read the other",
+        hint "seq_len alone is a warning: some models read any length";
 }
 
 /// Reads the `dataset.json` of a split's directory; `None` if it does not have all fields.
@@ -162,6 +163,13 @@ pub(super) fn agree(
         metadata.constants.parameters().into_iter().chain([names])
     };
     for ((name, a), (_, b)) in fields(a.1).zip(fields(b.1)).filter(|((_, a), (_, b))| a != b) {
-        findings.add(&AGREE, &path, format_args!("{name} is {b}, in the other split {a}"));
+        // Some domains are so on purpose.
+        let severity = if name == "seq_len" { Severity::Warning } else { AGREE.severity };
+        findings.add_as(
+            &AGREE,
+            severity,
+            &path,
+            format_args!("{name} is {b}, in the other split {a}"),
+        );
     }
 }

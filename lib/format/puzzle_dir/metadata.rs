@@ -63,6 +63,11 @@ impl SetConstants {
         puzzle::guess(seq_len, vocab_size).filter(|domain| self.are_of(&domain.constants()))
     }
 
+    /// The same for examples of another length.
+    pub fn with_seq_len(&self, seq_len: i64) -> SetConstants {
+        SetConstants { seq_len, ..self.clone() }
+    }
+
     /// By name, for a stream's header.
     pub fn parameters(&self) -> [(&'static str, Value); 5] {
         [
@@ -75,28 +80,28 @@ impl SetConstants {
     }
 }
 
-/// Constants that the user or a stream's header names. They are needed for an unknown puzzle
-/// domain; for a known one they must be its own.
+/// Constants that the user or a stream's header names, of an unknown puzzle domain; for a known one
+/// they must be its own.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Puzzles of a domain that is not known")]
 pub struct AssertedConstants {
-    /// Tokens of each side of an example
+    /// Tokens of each side of an example [default: those of the first of each split]
     #[arg(long, value_name = "N")]
     pub seq_len: Option<i64>,
 
-    /// Tokens lie in 0..N
+    /// Tokens lie in 0..N (required)
     #[arg(long, value_name = "N")]
     pub vocab_size: Option<i64>,
 
-    /// Token of padding
+    /// Token of padding [default: 0]
     #[arg(long, value_name = "TOKEN")]
     pub pad_id: Option<i64>,
 
-    /// Label that stands for no label, or none
+    /// Label that stands for no label, or none [default: 0]
     #[arg(long, value_name = "TOKEN|none")]
     pub ignore_label_id: Option<IgnoredLabel>,
 
-    /// Identifier of puzzles without a name
+    /// Identifier of puzzles without a name [default: 0]
     #[arg(long, value_name = "ID")]
     pub blank_identifier_id: Option<i64>,
 }
@@ -150,8 +155,8 @@ impl AssertedConstants {
     }
 
     /// The constants of a set of this domain, whose first example has `length` tokens. Those of a
-    /// known domain come from its table, and flags must agree with it; all others need
-    /// the flags.
+    /// known domain come from its table, and flags must agree with it. Of another domain the number
+    /// of tokens must be given; the others are the length of the example, and 0.
     pub fn resolve(&self, domain: Option<&str>, length: usize) -> Result<SetConstants> {
         let length = i64::try_from(length).unwrap_or(i64::MAX);
         match domain.and_then(puzzle::domain) {
@@ -182,32 +187,20 @@ impl AssertedConstants {
     }
 
     fn of_unknown(&self, domain: Option<&str>, length: i64) -> Result<SetConstants> {
-        let (
-            Some(seq_len),
-            Some(vocab_size),
-            Some(pad_id),
-            Some(IgnoredLabel(ignore_label_id)),
-            Some(blank),
-        ) = (
-            self.seq_len,
-            self.vocab_size,
-            self.pad_id,
-            self.ignore_label_id,
-            self.blank_identifier_id,
-        )
-        else {
+        let seq_len = self.seq_len.unwrap_or(length);
+        let pad_id = self.pad_id.unwrap_or_default();
+        let ignore_label_id = self.ignore_label_id.map_or(Some(0), |label| label.0);
+        let blank = self.blank_identifier_id.unwrap_or_default();
+        let Some(vocab_size) = self.vocab_size else {
             let known: Vec<&str> =
                 puzzle::DOMAINS.iter().map(|domain| domain.constants().name).collect();
             let what = domain
                 .map_or("no domain".to_string(), |name| format!("domain {name:?} is not known"));
             let known = known.join(", ");
             return Err(Error::usage(format!(
-                "{what} (known: {known}), so its constants must be given"
+                "{what} (known: {known}), so its number of tokens must be given"
             ))
-            .hint(format!(
-                "--seq-len {length} --vocab-size V --pad-id 0 --ignore-label-id 0 \
-                 --blank-identifier-id 0"
-            )));
+            .hint("--vocab-size V"));
         };
         let in_vocabulary = |flag: &str, id: i64| match (0..vocab_size).contains(&id) {
             true => Ok(()),
@@ -273,7 +266,11 @@ mod tests {
         assert_eq!(error.to_string(), "--vocab-size 12: sudoku has 11");
         let error = none.resolve(Some("chess"), 64).unwrap_err().to_string();
         assert!(error.starts_with("domain \"chess\" is not known (known: sudoku,"), "{error}");
-        assert!(error.contains("try: --seq-len 64 --vocab-size V"), "{error}");
+        assert!(error.contains("try: --vocab-size V"), "{error}");
+        let told = AssertedConstants { vocab_size: Some(13), ..AssertedConstants::default() };
+        let constants = told.resolve(Some("chess"), 64).unwrap();
+        let zeros = (constants.pad_id, constants.ignore_label_id, constants.blank_identifier_id);
+        assert_eq!((constants.seq_len, zeros), (64, (0, Some(0), 0)));
         let mut given = AssertedConstants {
             seq_len: Some(64),
             vocab_size: Some(13),

@@ -27,8 +27,8 @@ pub struct PuzzleReader {
     /// The part being read.
     current: usize,
     builder: PuzzlesBuilder,
-    /// The constants, if all parts have the same, and their domain.
-    constants: Option<(SetConstants, Option<String>)>,
+    /// The constants by name, and the domain, as far as all parts have the same.
+    parameters: Vec<(&'static str, Value)>,
     notes: Vec<String>,
 }
 
@@ -72,17 +72,9 @@ impl PuzzleReader {
                 start += groups;
             }
         }
-        let same = |part: &&OpenSet| (part.constants.clone(), part.domain.clone());
-        let constants = parts.first().map(|part| same(&part));
-        let constants = constants.filter(|first| parts.iter().all(|part| same(&part) == *first));
-        Ok(PuzzleReader { parts, current: 0, builder: PuzzlesBuilder::default(), constants, notes })
-    }
-
-    /// The constants of the sets by name, and their domain's name; none if the sets differ.
-    fn parameters(&self) -> Vec<(&'static str, Value)> {
-        let Some((constants, domain)) = &self.constants else { return Vec::new() };
-        let domain = domain.clone().map(|name| ("domain", name.into()));
-        domain.into_iter().chain(constants.parameters()).collect()
+        let parameters = parameters(&parts);
+        let builder = PuzzlesBuilder::default();
+        Ok(PuzzleReader { parts, current: 0, builder, parameters, notes })
     }
 }
 
@@ -93,7 +85,7 @@ impl DatasetReader for PuzzleReader {
 
     fn header(&self) -> Header {
         let mut header = Header::of_record(&PUZZLE);
-        self.parameters().into_iter().for_each(|(name, value)| header.set(name, value));
+        self.parameters.iter().for_each(|(name, value)| header.set(name, value.clone()));
         header
     }
 
@@ -196,11 +188,12 @@ fn open_root(root: &PuzzleRoot, parts: &mut Vec<OpenSet>, notes: &mut Vec<String
     Ok(())
 }
 
-/// What `build.json` says of the sources, without what it says of the files and of its run.
+/// What `build.json` says of the sources, without what it says of the files and of how they were made.
 fn build_text(build: Option<&Map<String, Value>>) -> String {
     let mut build = build.cloned().unwrap_or_default();
     build.shift_remove("files");
     build.shift_remove("run");
+    build.shift_remove("made");
     Value::Object(build).to_string()
 }
 
@@ -399,6 +392,23 @@ impl OpenSet {
         self.examples.start += 1;
         Ok(())
     }
+}
+
+/// The constants of the sets by name, and their domain's name; without the length of examples if only
+/// that differs, as between the splits of some domains; none if the sets are of different kinds.
+fn parameters(parts: &[OpenSet]) -> Vec<(&'static str, Value)> {
+    let Some(OpenSet { constants, domain, .. }) = parts.first() else { return Vec::new() };
+    let is_same = |part: &OpenSet| {
+        part.domain == *domain && part.constants.with_seq_len(constants.seq_len) == *constants
+    };
+    if !parts.iter().all(is_same) {
+        return Vec::new();
+    }
+    let has_length = parts.iter().all(|part| part.constants.seq_len == constants.seq_len);
+    let domain = domain.clone().map(|name| ("domain", name.into()));
+    let constants = constants.parameters().into_iter();
+    let constants = constants.filter(|(name, _)| has_length || *name != "seq_len");
+    domain.into_iter().chain(constants).collect()
 }
 
 /// How many of the rows from 0 pass a test that all rows up to some one pass.

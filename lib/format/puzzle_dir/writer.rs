@@ -69,7 +69,10 @@ impl Sink for PuzzleWriter {
 /// What all records have in common.
 struct SetShape {
     domain: Option<String>,
+    /// But for the length of examples.
     constants: SetConstants,
+    /// Tokens of each side of an example of train and of test, if one has come.
+    seq_lens: [Option<i64>; 2],
     names: Names,
 }
 
@@ -120,7 +123,7 @@ impl PuzzleWriter {
             }
             None => {
                 let directory = self.root.join(split.name());
-                let seq_len = shape.constants.seq_len.unsigned_abs();
+                let seq_len = example.inputs.len() as u64;
                 parts.push(SetWriter::create(&directory, set, seq_len)?);
                 parts.len() - 1
             }
@@ -176,7 +179,7 @@ impl PuzzleWriter {
         let (mut files, mut entries, mut datasets) = (Vec::new(), Vec::new(), Vec::new());
         for (split, sets) in SPLITS.into_iter().zip(parts).filter(|(_, sets)| !sets.is_empty()) {
             let name = format!("{}/{DATASET}", split.name());
-            datasets.push(python_file(&root, name, &shape.metadata(&sets), &mut entries)?);
+            datasets.push(python_file(&root, name, &shape.metadata(split, &sets), &mut entries)?);
             for part in sets {
                 let number = |place| shape.names.number(place);
                 part.finish(split.name(), number, &mut files, &mut entries)?;
@@ -202,16 +205,21 @@ impl SetShape {
         let constants = asserted.resolve(first.domain, first.inputs.len())?;
         let blank = i32::try_from(constants.blank_identifier_id).unwrap_or_default();
         let domain = first.domain.map(str::to_string);
-        Ok(SetShape { domain, constants, names: Names::new(blank) })
+        // Splits of another domain may differ in their length, if that is not given.
+        let is_fixed = asserted.seq_len.is_some() || domain.as_deref().is_some_and(is_known);
+        let seq_lens = [is_fixed.then_some(constants.seq_len); 2];
+        Ok(SetShape { domain, constants, seq_lens, names: Names::new(blank) })
     }
 
     /// The `dataset.json` of a split with these sets.
-    fn metadata(&self, sets: &[SetWriter]) -> SplitMetadata {
+    fn metadata(&self, split: Split, sets: &[SetWriter]) -> SplitMetadata {
         let total = |count: fn(&SetWriter) -> i32| -> i64 {
             sets.iter().map(|part| i64::from(count(part))).sum()
         };
         SplitMetadata {
-            constants: self.constants.clone(),
+            constants: self
+                .constants
+                .with_seq_len(self.seq_lens[split as usize].unwrap_or(self.constants.seq_len)),
             num_puzzle_identifiers: self.names.len() as i64,
             total_groups: total(|part| part.groups),
             mean_puzzle_examples: total(|part| part.examples) as f64
@@ -221,7 +229,7 @@ impl SetShape {
     }
 
     /// Where an example belongs, or why it belongs nowhere.
-    fn check<'a>(&self, example: &Puzzle<'a>) -> Result<(Split, &'a str), String> {
+    fn check<'a>(&mut self, example: &Puzzle<'a>) -> Result<(Split, &'a str), String> {
         let split = SPLITS.into_iter().find(|split| split.name() == example.split);
         let split = split.ok_or_else(|| {
             format!("split {:?} is neither \"train\" nor \"test\"", example.split)
@@ -231,7 +239,9 @@ impl SetShape {
         if set.is_empty() || set.starts_with('.') || !set.chars().all(plain) || set.len() > 100 {
             return Err(format!("set {set:?} cannot be part of a file's name"));
         }
-        let SetConstants { seq_len, vocab_size, .. } = self.constants;
+        let vocab_size = self.constants.vocab_size;
+        let length = i64::try_from(example.inputs.len()).unwrap_or(i64::MAX);
+        let seq_len = *self.seq_lens[split as usize].get_or_insert(length);
         for (side, tokens) in [("inputs", example.inputs), ("labels", example.labels)] {
             if i64::try_from(tokens.len()) != Ok(seq_len) {
                 return Err(format!("{side} has {} tokens, seq_len is {seq_len}", tokens.len()));
@@ -243,6 +253,10 @@ impl SetShape {
         }
         Ok((split, set))
     }
+}
+
+fn is_known(domain: &str) -> bool {
+    crate::puzzle::domain(domain).is_some()
 }
 
 /// A file of the set as Python's `json.dump` writes it, still pending, and its entry.
@@ -261,7 +275,7 @@ fn python_file(
 }
 
 /// The directory of a set.
-struct PuzzleTarget<'a>(&'a Path);
+pub(super) struct PuzzleTarget<'a>(pub(super) &'a Path);
 
 impl Target for PuzzleTarget<'_> {
     fn directory(&self) -> PathBuf {
