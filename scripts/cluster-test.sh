@@ -12,8 +12,8 @@ Usage: scripts/cluster-test.sh [options]
   script. It runs as root, with Debian's openssh-server, parallel, slurmctld, slurmd, slurm-client,
   munge and iproute2.
 
-  The input is the bundled example, repeated with other ids; with GRISTMILL_DATA the reference shard,
-  and its raw games for a pack.
+  The input is the bundled example, repeated with other ids, and its games, many times, for a pack; with
+  GRISTMILL_DATA the reference shard and its games.
 
   --engine parallel|slurm   only this one (both)
   --product root|pack       only this one (both)
@@ -120,7 +120,7 @@ PATH=$place/bin:$PATH
 report_machine
 watch &
 for product in $products; do
-    make_input || continue
+    make_input
     build_alone
     for engine in $engines; do build_on_cluster; done
 done
