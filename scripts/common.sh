@@ -57,14 +57,39 @@ first_cause() {
     return 75
 }
 
+# What all scripts say of how far they are: auto, always or never.
+progress=auto quiet=''
+
+# progress_option WHEN
+progress_option() {
+    [[ $1 == auto || $1 == always || $1 == never ]] || die "--progress $1: expected auto, always or never"
+    progress=$1
+}
+
+# What is dropped: --on-error fail|skip, if given, and the file that --rejects names.
+on_error='' rejects=''
+
+check_on_error() {
+    [[ -z $on_error || $on_error == fail || $on_error == skip ]] || die "--on-error $on_error: expected fail or skip"
+    [[ -z $rejects || $on_error == skip ]] || die "--rejects needs --on-error skip"
+}
+
+# keep_rejects FILTER: its options for bad records, into: bad. A task (PART is `out`) keeps what it drops
+# beside its part, where ds-plan finish collects it.
+keep_rejects() {
+    bad=(${on_error:+--on-error "$on_error"})
+    [[ $on_error != skip ]] || bad+=(--rejects "${out%/*}/rejects-$1.ndjson")
+}
+bad=()
+
 # closing_check PATH ARGUMENTS...: prints what ds-check finds, and fails as it does.
 closing_check() {
     local show=never
-    [[ ! -t 2 ]] || show=always
+    [[ ! -t 2 || $progress == never || -n $quiet && $progress == auto ]] || show=always
     run ds-check "$@" --quiet --progress "$show" >&2
 }
 
-# The arguments of `finish ROOT [TASKS] ...`, into: root, tasks, jobs, check, delete, quiet.
+# The arguments of `finish ROOT [TASKS] ...`, into: root, tasks, jobs, check, delete, rejects, quiet.
 finish_arguments() {
     local is_checked=1
     # Conversations may lack ids, which a check would not let pass.
@@ -79,6 +104,11 @@ finish_arguments() {
         --jobs | --workers)
             (($# > 1)) || die "$1 needs a value"
             number "$1" "$2" 1 && jobs=$2 && shift
+            ;;
+        --rejects=*) rejects=${1#*=} ;;
+        --rejects)
+            (($# > 1)) || die "$1 needs a value"
+            rejects=$2 && shift
             ;;
         -*) die "unknown option $1; see --help" ;;
         *) tasks+=("$1") ;;
@@ -101,27 +131,34 @@ finish_plan() {
     fi
     local input
     input=$(ds-plan input "$root") || exit
-    run ds-plan finish "$root" "${tasks[@]}" --jobs "$jobs" ${quiet:+"$quiet"} || exit
-    check_all "$root" "$input" "; the parts are kept"
+    run ds-plan finish "$root" "${tasks[@]}" --jobs "$jobs" ${rejects:+--rejects "$rejects"} \
+        ${quiet:+"$quiet"} || exit
+    check_all "$input" "; the parts are kept" "$root"
     [[ -z $delete ]] || rm -rf -- "$root/tasks"
 }
 
-# check_all ROOT INPUT [MORE]: what is finished, unless --no-check is given.
+# check_all INPUT MORE ROOT...: what is finished, unless --no-check is given.
 check_all() {
-    local manifest=()
-    [[ ! -f $2/manifest.json ]] || manifest=(--input-manifest "$2/manifest.json")
-    [[ -z $check ]] || closing_check "$1" "${manifest[@]}" --jobs "${jobs:-$(nproc)}" ||
-        die "$1 has not passed ds-check${3-}" $?
+    local manifest=() more=$2
+    [[ -z $1 || ! -f $1/manifest.json ]] || manifest=(--input-manifest "$1/manifest.json")
+    [[ -z $check ]] || closing_check "${@:3}" "${manifest[@]}" --jobs "${jobs:-$(nproc)}" ||
+        die "${*:3} has not passed ds-check$more" $?
 }
+
+# What is made in the root, each in a folder of its own; none: the root itself.
+targets=()
 
 # may_build ROOT: fails if something is there, but for what an interrupted build has left, and nothing is
 # said of it.
 may_build() {
-    local names
-    names=$(ls -A "$1" 2>/dev/null) || true
-    [[ $mode == plan || -z $names || $names == tasks || -n $overwrite || -n $resume ]] ||
-        die "$1 is not empty; try: --resume, or --overwrite"
+    local names target
+    for target in "${targets[@]:-$1}"; do
+        names=$(ls -A "$target" 2>/dev/null) || true
+        [[ $mode == plan || -z $names || $names == tasks || -n $overwrite || -n $resume ]] ||
+            die "$target is not empty; try: --resume, or --overwrite"
+    done
     [[ $mode != plan || -z $resume ]] || die "plan --resume: a plan keeps what is done anyway"
+    [[ $mode != plan || -z $rejects ]] || die "plan --rejects: each task keeps its own; try: finish --rejects"
 }
 
 # lock_root ROOT: one build at a time makes a root; the next one waits. (Who had the lock may have removed it.)
@@ -158,11 +195,12 @@ make_all() {
         again=(--again)
     fi
     "${@:1:3}" --here "$most" ${overwrite:+--overwrite} ${resume:+--overwrite} "${@:4}" >/dev/null || leave "$root" $?
-    run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} ||
-        die "a shard failed; finished ones are kept for --resume" $?
-    run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" ${quiet:+"$quiet"} || exit
+    run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} --progress "$progress" ||
+        die "a ${made:-shard} failed; finished ones are kept for --resume" $?
+    run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" \
+        ${rejects:+--rejects "$rejects"} ${quiet:+"$quiet"} || exit
     rm -rf -- "$root/tasks"
-    check_all "$root" "$input"
+    check_all "$input" "" "${targets[@]:-$root}"
 }
 
 # task_option FLAG VALUE: what ds-plan says of a task, into: name, shard, slice, report.

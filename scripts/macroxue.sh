@@ -7,7 +7,7 @@ usage() {
 Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
        scripts/macroxue.sh plan RAW_DIR PACK_DIR [--tasks N | --games-per-task N] [options] > TASKS
        scripts/macroxue.sh status PACK_DIR [TASKS] [--todo]
-       scripts/macroxue.sh finish PACK_DIR [TASKS] [--delete-parts] [--no-check]
+       scripts/macroxue.sh finish PACK_DIR [TASKS] [--delete-parts] [--no-check] [--rejects FILE]
 
   RAW_DIR holds games, X.meta.json[.gz] and X.jsonl.gz, in any folders; PACK_DIR receives
   steps.npy (or steps-00000.npy, ...), valuation_types.json, metadata.db and manifest.json.
@@ -16,11 +16,16 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
   --jobs N, --workers N     games side by side (all processors)
   --legality board|values   branches that count as legal: those that the board can move and that
                             have a value, or all that have a value (board)
+  --layout LAYOUT           macroxue, macroxue-packed or selfplay-v1 (macroxue)
+  --lossy                   write what the layout can hold, where something would be lost
   --on-error fail|skip      what to do with a bad game (fail)
+  --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of --resume's
+                            finished tasks)
   --overwrite               replace the pack in PACK_DIR
   --resume                  keep what is finished with the same settings, of the same games
   --no-check                do not run ds-check on PACK_DIR
-  -q, --quiet               print no summary
+  -q, --quiet               print only errors, and what ds-check finds
+  --progress WHEN           say how far it is: auto, always or never (auto)
   -h, --help
 
   On many machines (docs/cluster.md): `plan` prints one shell command a line, each a task for any
@@ -40,7 +45,7 @@ EOT
 choose_mode "$@"
 [[ $mode == build ]] || shift
 
-jobs='' check=1 overwrite='' resume='' quiet='' size=() decode=() pack=()
+jobs='' check=1 overwrite='' resume='' size=() decode=() pack=()
 positional=()
 while (($#)); do
     case $1 in
@@ -49,16 +54,21 @@ while (($#)); do
     --resume) resume=1 && shift && continue ;;
     -q | --quiet) quiet=-q && shift && continue ;;
     --no-check) check='' && shift && continue ;;
+    --lossy) pack+=("$1") && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    --shard-rows | --jobs | --workers | --legality | --on-error | --tasks | --games-per-task | \
-        --name | --slice | --progress-to)
+    --shard-rows | --jobs | --workers | --legality | --layout | --on-error | --rejects | --progress | --tasks | \
+        --games-per-task | --name | --slice | --progress-to)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --games-per-task) number "$1" "$2" 1 && size=("${1/games/rows}" "$2") ;;
     --name | --slice | --progress-to) task_option "$1" "$2" ;;
-    --shard-rows) number "$1" "$2" 1 && pack=(--shard-rows "$2") ;;
+    --shard-rows) number "$1" "$2" 1 && pack+=(--shard-rows "$2") ;;
+    --layout) pack+=("$1" "$2") ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
-    --legality | --on-error) decode+=("$1" "$2") ;;
+    --legality) decode+=("$1" "$2") ;;
+    --on-error) on_error=$2 ;;
+    --rejects) rejects=$2 ;;
+    --progress) progress_option "$2" ;;
     -*) die "unknown option $1; see --help" ;;
     *) positional+=("$1") && shift && continue ;;
     esac
@@ -67,6 +77,7 @@ done
 ((${#positional[@]} == 2)) || die "RAW_DIR and PACK_DIR are required; see --help"
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} out=${positional[1]}
+check_on_error
 
 need_filters mx-decode npy-pack ds-cat ds-plan ${check:+ds-check}
 
@@ -75,13 +86,16 @@ need_filters mx-decode npy-pack ds-cat ds-plan ${check:+ds-check}
 if [[ $mode == slice ]]; then
     export GRISTMILL_TO=arrow
     make_part() {
-        mx-decode "$input" ${slice:+--slice "$slice"} "${decode[@]}" --jobs "${jobs:-1}" -q "${report[@]}" |
+        mx-decode "$input" ${slice:+--slice "$slice"} "${decode[@]}" "${bad[@]}" --jobs "${jobs:-1}" -q \
+            "${report[@]}" |
             npy-pack -o "$out" "${pack[@]}" ${overwrite:+--overwrite} --progress never
     }
+    keep_rejects mx-decode
     run make_part
     exit
 fi
 
 may_build "$out"
 make_all "$out" ds-plan make "$out" --product pack --input "$input" --source "games=$input" \
-    "${size[@]}" -- "$here/macroxue.sh" "${decode[@]}" "${pack[@]}"
+    "${size[@]}" -- "$here/macroxue.sh" "${decode[@]}" ${on_error:+--on-error "$on_error"} \
+    "${pack[@]}"

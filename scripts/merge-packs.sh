@@ -13,11 +13,17 @@ Usage: scripts/merge-packs.sh --output OUT IN... [options]
   be what its own manifest says.
 
   --shard-rows N          rows in each file but the last (all in one)
+  --layout LAYOUT         macroxue, macroxue-packed or selfplay-v1 (macroxue)
+  --lossy                 write what the layout can hold, where something would be lost
+  --on-error fail|skip    what to do with a bad game (fail)
+  --rejects FILE          keep what was dropped, with its reason, as NDJSON
   --jobs N, --workers N   threads of the checks (all processors)
   --overwrite             replace the pack in OUT
   --delete-inputs         delete the files of every IN (at least two) once OUT has passed ds-check,
                           if they are still the files that were read
   --no-check              do not run ds-check, neither on the INs nor on OUT
+  -q, --quiet             print only errors, and what ds-check finds
+  --progress WHEN         say how far it is: auto, always or never (auto)
   -h, --help
 
   Exit codes: 0 done, 1 bad data (if OUT fails ds-check, it and the inputs are kept), 2 usage, a
@@ -28,6 +34,7 @@ EOT
 # shellcheck source=scripts/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
+began=$EPOCHREALTIME
 jobs=$(nproc) out='' delete='' check=1 pack=()
 left='' right='' inputs=()
 while (($#)); do
@@ -36,15 +43,22 @@ while (($#)); do
     --overwrite) pack+=(--overwrite) && shift && continue ;;
     --delete-inputs) delete=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
+    --lossy) pack+=("$1") && shift && continue ;;
+    -q | --quiet) quiet=-q && shift && continue ;;
     --) shift && inputs+=("$@") && break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    -o | --output | --left | --right | --shard-rows | --jobs | --workers)
+    -o | --output | --left | --right | --shard-rows | --layout | --on-error | --rejects | --progress | --jobs | \
+        --workers)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     -o | --output) out=$2 ;;
     --left) left=$2 ;;
     --right) right=$2 ;;
     --shard-rows) number "$1" "$2" 1 && pack+=(--shard-rows "$2") ;;
+    --layout) pack+=("$1" "$2") ;;
+    --on-error) on_error=$2 && pack+=("$1" "$2") ;;
+    --rejects) rejects=$2 && pack+=("$1" "$2") ;;
+    --progress) progress_option "$2" ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
     -*) die "unknown option $1; see --help" ;;
     *) inputs+=("$1") && shift && continue ;;
@@ -67,7 +81,8 @@ for i in "${!inputs[@]}"; do
     [[ ${inputs[i]} != -* ]] || inputs[i]=./${inputs[i]}
 done
 
-need_filters npy-pack ds-cat ${check:+ds-check}
+check_on_error
+need_filters npy-pack ds-plan ${check:+ds-check}
 
 # Whether the first path is the second directory or lies in it, also through links and mounts.
 inside() {
@@ -113,11 +128,11 @@ for in in "${inputs[@]}"; do
         die "$in is not what its manifest says; nothing was merged" $?
 done
 
-run npy-pack "${inputs[@]}" -o "$out" "${pack[@]}"
+run npy-pack "${inputs[@]}" -o "$out" "${pack[@]}" ${quiet:+"$quiet"} --progress "$progress"
 
 [[ -z $check ]] || closing_check "$out" --jobs "$jobs" ||
     die "$out has not passed ds-check; the inputs are kept" $?
-echo "$out: $(ds-cat --count "$out") games"
+[[ -n $quiet ]] || ds-plan summary "$out" --since "$began"
 
 [[ -n $delete ]] || exit 0
 # The folders are locked from here on, as our writers lock them.

@@ -9,7 +9,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
        scripts/synth-kd.sh RAW_DIR ROOT --raw [--shards N] [options]
        scripts/synth-kd.sh plan INPUT_DIR ROOT [--tasks N | --rows-per-task N] [options] > TASKS
        scripts/synth-kd.sh status ROOT [TASKS] [--todo]
-       scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts] [--no-check]
+       scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts] [--no-check] [--rejects FILE]
 
   INPUT_DIR holds manifest.json and synth_harmony_shard_NN.parquet; ROOT receives
   {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and manifest.json.
@@ -26,9 +26,12 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --overwrite               replace what is in ROOT
   --resume                  keep the shards that are finished with the same settings
   --on-error fail|skip      what to do with a bad record (fail)
+  --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of shards that
+                            --resume keeps)
   --no-input-check          do not compare the shards with INPUT_DIR/manifest.json
   --no-check                do not run ds-check on ROOT
-  -q, --quiet               print no summary
+  -q, --quiet               print only errors, and what ds-check finds
+  --progress WHEN           say how far it is: auto, always or never (auto)
   -h, --help
 
   On many machines (docs/cluster.md): `plan` prints one shell command a line for any engine, each a
@@ -54,7 +57,7 @@ choose_mode "$@"
 [[ $mode == build ]] || shift
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
-overwrite='' resume='' on_error=fail check=1 no_input_check='' quiet=''
+overwrite='' resume='' on_error=fail check=1 no_input_check=''
 raw='' shards='' convert=() size=()
 positional=()
 while (($#)); do
@@ -68,7 +71,7 @@ while (($#)); do
     --omit-developer | --keep-without-reasoning) convert+=("$1") && shift && continue ;;
     --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | \
+    --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
         --tasks | --rows-per-task | --name | --shard | --slice | --progress-to | --shards | --reasoning-effort | --model-identity | \
         --knowledge-cutoff | --conversation-start-date | --developer-instructions | --metadata-fields | \
         --reference)
@@ -83,6 +86,8 @@ while (($#)); do
     --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
     --valid-fraction) fraction=$2 ;;
     --on-error) on_error=$2 ;;
+    --rejects) rejects=$2 ;;
+    --progress) progress_option "$2" ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
     --max-rows) number "$1" "$2" && max_rows=$2 ;;
     --max-rows-per-shard) number "$1" "$2" && max_rows_per_shard=$2 ;;
@@ -94,7 +99,8 @@ while (($#)); do
 done
 ((${#positional[@]} == 2)) || die "INPUT_DIR and ROOT are required; see --help"
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
-input=${positional[0]} root=${positional[1]}
+input=${positional[0]} root=${positional[1]} out=${positional[1]}
+check_on_error
 [[ -n $raw || -z $shards${convert[*]} ]] || die "--shards and the options of synth-harmony are for --raw"
 
 need_filters ${raw:+synth-harmony} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check}
@@ -104,13 +110,15 @@ export GRISTMILL_TO=${GRISTMILL_TO:-arrow}
 make_part() {
     local codes=() empty=() file
     local limits=(${max_rows:+--limit "$max_rows"} ${slice:+--slice "$slice"})
-    local tokenize=(harmony-tok --on-error "$on_error" --jobs "${jobs:-1}" -q "${report[@]}"
+    keep_rejects harmony-tok
+    local tokenize=(harmony-tok "${bad[@]}" --jobs "${jobs:-1}" -q "${report[@]}"
         ${max_tokens:+--max-tokens "$max_tokens"})
     local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction" ${overwrite:+--overwrite}
         ${max_rows:+--source-limit "$max_rows"} ${slice:+--source-slice "$slice"}
         ${max_tokens:+--source-max-tokens "$max_tokens"})
     if [[ -n $raw ]]; then
-        local read=(synth-harmony "$input" --shard "$shard" "${limits[@]}" "${convert[@]}" --on-error "$on_error"
+        keep_rejects synth-harmony
+        local read=(synth-harmony "$input" --shard "$shard" "${limits[@]}" "${convert[@]}" "${bad[@]}"
             --jobs "${jobs:-1}" -q "${report[@]}")
         while IFS= read -r -d '' file; do part+=(--source "$file"); done < <(parquet_of "${shard%/*}" "${shard#*/}")
         no_conversations "${read[@]}" && empty=(--allow-empty)
@@ -148,7 +156,6 @@ check_options() {
     local code=0
     mmidx-write --root "$root" --shard none --valid-fraction "$fraction" --status >/dev/null 2>&1 || code=$?
     ((code != 2)) || die "--valid-fraction $fraction: expected a decimal number from 0 to 1"
-    [[ $on_error == fail || $on_error == skip ]] || die "--on-error $on_error: expected fail or skip"
 }
 
 if [[ $mode == slice ]]; then

@@ -8,7 +8,7 @@ usage() {
 Usage: scripts/synth-raw.sh RAW_DIR OUT_DIR [options]
        scripts/synth-raw.sh plan RAW_DIR OUT_DIR [--tasks N | --rows-per-task N] [options] > TASKS
        scripts/synth-raw.sh status OUT_DIR [TASKS] [--todo]
-       scripts/synth-raw.sh finish OUT_DIR [TASKS] [--jobs N] [--delete-parts]
+       scripts/synth-raw.sh finish OUT_DIR [TASKS] [--jobs N] [--delete-parts] [--rejects FILE]
 
   RAW_DIR holds Parquet files (or NDJSON: *.jsonl, *.ndjson) of raw rows, in folders too; OUT_DIR
   receives synth_harmony_shard_NN.parquet and manifest.json.
@@ -20,9 +20,12 @@ Usage: scripts/synth-raw.sh RAW_DIR OUT_DIR [options]
   --overwrite               replace what is in OUT_DIR
   --resume                  keep what is finished with the same settings, of the same input
   --on-error fail|skip      what to do with a bad row (fail)
+  --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of shards that
+                            --resume keeps)
   --dataset NAME            what the manifest says of the source (PleIAs/SYNTH)
   --split NAME              and of its split (train)
-  -q, --quiet               print no progress and no summary
+  -q, --quiet               print only errors
+  --progress WHEN           say how far it is: auto, always or never (auto)
   -h, --help
 
   These go to synth-harmony, whose --help explains them: --reasoning-effort, --model-identity,
@@ -45,7 +48,7 @@ EOT2
 choose_mode "$@"
 [[ $mode == build ]] || shift
 
-shards=1 jobs='' overwrite='' resume='' quiet='' check='' max_rows='' size=()
+shards=1 jobs='' overwrite='' resume='' check='' max_rows='' size=()
 flags=() recorded=() positional=()
 while (($#)); do
     case $1 in
@@ -62,7 +65,10 @@ while (($#)); do
     --max-rows) number "$1" "$2" && max_rows=$2 ;;
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
     --dataset | --split) recorded+=("$1" "$2") ;;
-    --on-error | --reasoning-effort | --model-identity | --knowledge-cutoff | --conversation-start-date | \
+    --on-error) on_error=$2 ;;
+    --rejects) rejects=$2 ;;
+    --progress) progress_option "$2" ;;
+    --reasoning-effort | --model-identity | --knowledge-cutoff | --conversation-start-date | \
         --developer-instructions | --metadata-fields | --reference)
         flags+=("$1" "$2")
         ;;
@@ -76,14 +82,16 @@ done
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} out=${positional[1]}
 
+check_on_error
 need_filters synth-harmony ds-manifest ds-plan
 [[ -d $input ]] || die "$input: no such directory"
 
 # A task of a plan; ds-plan calls this.
 if [[ $mode == slice ]]; then
+    keep_rejects synth-harmony
     run synth-harmony "$input" --shard "$shard" ${slice:+--slice "$slice"} ${max_rows:+--limit "$max_rows"} \
         -o "$out/synth_harmony_$name.parquet" ${overwrite:+--overwrite} --jobs "${jobs:-1}" "${flags[@]}" \
-        -q "${report[@]}"
+        "${bad[@]}" -q "${report[@]}"
     exit
 fi
 
@@ -96,4 +104,4 @@ for file in "$out"/*.parquet; do
 done
 make_all "$out" ds-plan make "$out" --product conversations --input "$input" --raw-shards "$shards" \
     "${size[@]}" "${recorded[@]}" ${max_rows:+--max-rows-per-shard "$max_rows"} -- \
-    "$here/synth-raw.sh" "${flags[@]}"
+    "$here/synth-raw.sh" "${flags[@]}" ${on_error:+--on-error "$on_error"}

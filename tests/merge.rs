@@ -168,7 +168,7 @@ impl Checkout {
         let place = TempDir::new();
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
         symlink(scripts, place.path().join("scripts")).unwrap();
-        for name in ["ds-cat", "npy-pack"] {
+        for name in ["ds-cat", "ds-plan", "npy-pack"] {
             place.write(&format!("bin/{name}"), "");
             fs::remove_file(place.path().join("bin").join(name)).unwrap();
             symlink(bin_dir().join(name), place.path().join("bin").join(name)).unwrap();

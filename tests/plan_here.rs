@@ -5,6 +5,7 @@ mod common;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
 
 use common::{Outcome, TempDir, bash, copy_scripts, data, installed, wrap, write_shards};
 
@@ -123,6 +124,70 @@ fn a_pack_is_resumed() {
     mx("many").fails(2, &["many is not empty; try: --resume, or --overwrite"]);
     mx("many --overwrite -q").ok();
     place.run("diff -r one many").silent();
+}
+
+/// Puzzle sets: each is a task of its own, made of all its inputs.
+#[test]
+fn puzzle_sets_are_resumed() {
+    let place = Place::new(&[]);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/example");
+    place.run(&format!("cp -r --no-preserve=mode {} example", example.display())).ok();
+    let inputs = "--sudoku example/sudoku --arc example/arc --domino 20 --jobs 1";
+    let puzzles = |more: &str| place.run(&format!("bash scripts/puzzles.sh {more} {inputs}"));
+    puzzles("one -q").ok();
+    // It ends in the middle of the second set.
+    let killed = "case \"$*\" in arc*) kill -KILL $$ ;; esac";
+    wrap(&place.dir, "puzzle-encode", &format!("echo \"$*\" >> calls; {killed}"));
+    let failed = puzzles("many");
+    assert_eq!(failed.code(), Some(75), "{failed:?}");
+    assert!(
+        failed.stderr.contains("puzzles.sh: a set failed; finished ones are kept"),
+        "{failed:?}"
+    );
+    let domains = || -> Vec<String> {
+        let calls = place.calls();
+        calls.iter().map(|call| call.split(' ').next().unwrap().to_string()).collect()
+    };
+    assert_eq!(domains(), ["sudoku", "arc"]);
+    assert!(!place.dir.path().join("many/sudoku").exists());
+    wrap(&place.dir, "puzzle-encode", &noting("nothing"));
+    let told = puzzles("many --resume").ok();
+    assert_eq!(domains(), ["arc", "domino"]);
+    assert!(told.text().contains("\nmany: ") && told.text().contains(" groups read; "), "{told:?}");
+    assert!(told.stderr.contains("puzzles: sudoku: kept\n"), "{told:?}");
+    place.run("diff -r -x build.json one many && test ! -e many/tasks").silent();
+    let bare = |set: &str| {
+        let mut build = place.dir.json(&format!("{set}/build.json"));
+        build.as_object_mut().unwrap().remove("run");
+        build
+    };
+    for domain in ["sudoku", "arc", "domino"] {
+        assert_eq!(bare(&format!("one/{domain}")), bare(&format!("many/{domain}")));
+    }
+    // Now all is there; what is lost, or whose input or settings are others, is made again.
+    let quiet = "many --resume -q --no-check";
+    puzzles(quiet).silent();
+    assert!(domains().is_empty());
+    fs::remove_file(place.dir.path().join("many/arc/train/all__labels.npy")).unwrap();
+    puzzles(quiet).ok();
+    assert_eq!(domains(), ["arc"]);
+    let csv = place.dir.text("example/sudoku/train.csv");
+    place.dir.write(
+        "example/sudoku/train.csv",
+        csv.lines().take(2).collect::<Vec<_>>().join("\n") + "\n",
+    );
+    puzzles(quiet).ok();
+    assert_eq!(domains(), ["sudoku"]);
+    puzzles(&format!("{quiet} --seed 3")).ok();
+    assert_eq!(domains().len(), 3);
+    // Without --resume or --overwrite nothing is replaced, and other sets may come beside what is there.
+    puzzles("many").fails(2, &["many/sudoku is not empty; try: --resume, or --overwrite"]);
+    puzzles("many --resume --overwrite").fails(2, &["exclude each other"]);
+    let beside = "bash scripts/puzzles.sh beside -q --no-check";
+    place.run(&format!("{beside} --domino 20 && {beside} --arc example/arc")).ok();
+    place
+        .run("diff -r -x build.json one/domino beside/domino; test -e beside/arc/build.json")
+        .silent();
 }
 
 /// What a terminal is sent while a shard takes its time.

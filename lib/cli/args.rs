@@ -48,10 +48,7 @@ impl CommonArgs {
         total: Option<u64>,
         uses_stdout: bool,
     ) -> Progress {
-        let when = match self.progress {
-            When::Auto if self.quiet => When::Never,
-            when => when,
-        };
+        let when = self.progress.unless(self.quiet);
         let progress = Progress::new(tool.name(), when, (what, total), uses_stdout);
         match &self.progress_to {
             Some(path) => progress.reporting_to(path),

@@ -34,7 +34,7 @@ pub use publish::{
     is_there, manifest_of, marked, publish, publish_file, publish_file_locked, refuse_existing,
     refuse_existing_file, refuse_half_published,
 };
-pub use rejects::{Rejected, Rejection, Rejects};
+pub use rejects::{Rejected, Rejection, Rejects, join_rejects};
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use signals::{PassedSignals, heed_lost_pages, survive_closed_pipes};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};

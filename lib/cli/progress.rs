@@ -23,6 +23,16 @@ pub enum When {
     Never,
 }
 
+impl When {
+    /// The same; never if nothing was said and only errors are wanted.
+    pub fn unless(self, quiet: bool) -> When {
+        match self {
+            When::Auto if quiet => When::Never,
+            when => when,
+        }
+    }
+}
+
 /// Counts what is done. A terminal shows it from the first second until this is dropped.
 #[derive(Debug)]
 pub struct Progress {

@@ -1,7 +1,9 @@
 //! Bad records: the run fails at the first, or they are dropped, counted, and kept aside.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -94,6 +96,17 @@ pub struct Rejects {
     file: Option<BufWriter<PendingFile>>,
     count: u64,
     first: Vec<String>,
+}
+
+/// Collects the files of rejects of several runs in one.
+pub fn join_rejects(from: &[PathBuf], to: &Path) -> Result<()> {
+    rejects_file::check(to)?;
+    let mut file = PendingFile::create(to)?;
+    for path in from {
+        let mut source = File::open(path).map_err(|e| Error::io(shown(path), &e))?;
+        std::io::copy(&mut source, &mut file).map_err(|e| Error::write(shown(to), &e))?;
+    }
+    publish_kept(&mut file)
 }
 
 impl Rejects {

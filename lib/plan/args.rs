@@ -18,7 +18,7 @@ pub struct PlanArgs {
     #[arg(long, value_enum)]
     product: Product,
 
-    /// A source and its name (repeatable)
+    /// A source and its name (repeatable; a puzzle domain may have several paths)
     #[arg(long = "source", value_name = "NAME=PATH", value_parser = source)]
     #[arg(required_unless_present = "raw_shards")]
     sources: Vec<(String, PathBuf)>,

@@ -19,11 +19,15 @@ pub(super) struct Far {
     name: String,
     /// What is counted, in the plural.
     unit: &'static str,
+    /// What the sources become, in the plural.
+    sources: &'static str,
     shards: Vec<Shard>,
     tasks: Vec<Doing>,
     /// Units of what was done before.
     before: u64,
-    /// How many there are, if that is known.
+    /// Tasks that are to be done.
+    wanted: usize,
+    /// How many units there are, if that is known beforehand.
     total: Option<u64>,
     start: Instant,
 }
@@ -44,6 +48,7 @@ struct Doing {
     reports: PathBuf,
     /// Its units, and what is in them, as last reported.
     done: u64,
+    of: Option<u64>,
     made: u64,
     inside: Option<String>,
 }
@@ -55,9 +60,11 @@ impl Far {
         Far {
             name: plan.script_name(),
             unit: plan.product.unit(),
+            sources: plan.product.sources(),
             shards: plan.sources.iter().map(|source| shard(&source.name)).collect(),
             tasks: Vec::new(),
             before: 0,
+            wanted: 0,
             total: plan.tasks().map(units).sum(),
             start: Instant::now(),
         }
@@ -70,6 +77,7 @@ impl Far {
 
     /// A task is to be done.
     pub(super) fn wants(&mut self, task: &Task<'_>) {
+        self.wanted += 1;
         let shard = self.shards.iter_mut().find(|shard| shard.name == task.source.name);
         shard.into_iter().for_each(|shard| shard.open += 1);
     }
@@ -88,7 +96,7 @@ impl Far {
             shard.start.get_or_insert_with(Instant::now);
         }
         let (units, reports) = (task.units(), task.progress(root));
-        self.tasks.push(Doing { shard, units, reports, done: 0, made: 0, inside: None });
+        self.tasks.push(Doing { shard, units, reports, done: 0, of: None, made: 0, inside: None });
         self.tasks.len() - 1
     }
 
@@ -118,6 +126,15 @@ impl Far {
         format!("{done} of {}", self.shards.len())
     }
 
+    /// How many units there are: as planned, or as all tasks report.
+    fn total(&self) -> Option<u64> {
+        let reported = || {
+            let all: Option<u64> = self.tasks.iter().map(|task| task.of).sum();
+            all.filter(|_| self.tasks.len() == self.wanted)
+        };
+        self.total.or_else(reported)
+    }
+
     /// What was made, of one shard or of all: `1,234 tokens`.
     fn made(&self, shard: Option<usize>) -> Option<String> {
         let own = || self.tasks.iter().filter(|task| shard.is_none_or(|shard| task.shard == shard));
@@ -132,7 +149,7 @@ impl Far {
         let done = here + self.before;
         let rate = here as f64 / self.start.elapsed().as_secs_f64().max(1e-3);
         let mut line = format!("{}: {}", self.name, grouped(done));
-        if let Some(total) = self.total.filter(|&total| total > 0) {
+        if let Some(total) = self.total().filter(|&total| total > 0) {
             let share = 100.0 * done as f64 / total as f64;
             line += &format!(" of {} {} ({share:.0}%)", grouped(total), self.unit);
         } else {
@@ -140,13 +157,13 @@ impl Far {
         }
         line += &self.made(None).map_or(String::new(), |made| format!(", {made}"));
         line += &format!(", {}/s", grouped(rate as u64));
-        if let Some(left) = self.total.and_then(|total| total.checked_sub(done))
+        if let Some(left) = self.total().and_then(|total| total.checked_sub(done))
             && rate > 0.0
         {
             let left = Duration::from_secs((left as f64 / rate).round() as u64);
             line += &format!(", {} left", FormattedDuration(left));
         }
-        line + &format!(", {} shards", self.shards_done())
+        line + &format!(", {} {}", self.shards_done(), self.sources)
     }
 }
 
@@ -156,6 +173,7 @@ impl Doing {
         let Ok(text) = tail(&self.reports) else { return };
         for report in text.lines().filter_map(|line| serde_json::from_str::<Report>(line).ok()) {
             self.done = self.done.max(report.done);
+            self.of = report.of.or(self.of);
             self.made = self.made.max(report.made);
             self.inside = report.inside.or(self.inside.take());
         }

@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use super::state::{State, states};
 use super::summary::Summary;
-use super::{Plan, PlanSource, Product, Task, TaskList, packs};
+use super::{Plan, PlanSource, Product, Task, TaskList, packs, sets};
 use crate::batch::input_manifest;
-use crate::cli::{Flow, TargetLock, ordered_map};
+use crate::cli::{self, Flow, TargetLock, ordered_map};
 use crate::error::{Error, Result};
+use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{
     BuildRun, KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin,
@@ -23,6 +24,8 @@ use crate::format::synth_shards::{
 
 /// How many tasks that are not done an error names.
 const SHOWN: usize = 20;
+/// How the files begin that a task leaves beside its part for what it rejects.
+const REJECTS: &str = "rejects";
 
 /// The parts of a plan in their order; fails, and names them, if some are not done.
 pub fn parts(
@@ -72,6 +75,8 @@ pub struct Finish {
     pub here: bool,
     /// What the root holds already is joined again.
     pub again: bool,
+    /// Where the rejects of all tasks are collected.
+    pub rejects: Option<PathBuf>,
     /// When all of it began; `None`: with this.
     pub since: Option<SystemTime>,
 }
@@ -101,6 +106,9 @@ impl Finish {
             false => plan.sources.iter().collect(),
         };
         let parts = parts_of(plan, root, &needed, (self.list.as_deref(), self.jobs))?;
+        if let Some(path) = &self.rejects {
+            cli::join_rejects(&rejects(plan, root)?, path)?;
+        }
         // All parts are looked at before the first is joined.
         super::parts::check(plan, &sources, root)?;
         let joining = Joining { plan, root, sources, options: self, start };
@@ -108,6 +116,7 @@ impl Finish {
             Product::KdRoot => Summary::from(&joining.shards()?),
             Product::Conversations => Summary::from(&joining.conversations()?),
             Product::Pack => Summary::from(&joining.pack(&parts)?),
+            Product::Puzzles => joining.sets()?,
         };
         let took = match self.since {
             Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
@@ -160,12 +169,34 @@ impl Joining<'_> {
         }
     }
 
+    /// Publishes each puzzle set in its folder; says of all what is there.
+    fn sets(&self) -> Result<Summary> {
+        let Joining { plan, root, .. } = self;
+        self.each(|source| source.publish_set(plan, root))?;
+        sets::summary(plan, root)
+    }
+
     fn each(&self, join: impl Fn(&PlanSource) -> Result<()> + Sync) -> Result<()> {
         let sources = self.sources.iter().copied().map(Ok);
         let join = &join;
         let joined = |joined: Result<()>| joined.map(|()| Flow::Continue);
         ordered_map(self.options.jobs, sources, || |source| join(source), joined)
     }
+}
+
+/// The files of rejects of the tasks that are there, in the order of the plan.
+fn rejects(plan: &Plan, root: &Path) -> Result<Vec<PathBuf>> {
+    let mut all = Vec::new();
+    for task in plan.tasks() {
+        let of_task = files::paths_if_there(&task.directory(root))?.into_iter().filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with(REJECTS) && name.ends_with(".ndjson")
+        });
+        let mut of_task: Vec<PathBuf> = of_task.collect();
+        of_task.sort();
+        all.extend(of_task);
+    }
+    Ok(all)
 }
 
 /// Whether a root without a plan is whole: its parts were deleted after it was joined and checked.

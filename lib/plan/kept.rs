@@ -30,6 +30,7 @@ impl PlanSource {
             Product::KdRoot => self.is_kept_shard(plan, root),
             Product::Conversations => self.is_kept_file(plan, root),
             Product::Pack => self.is_kept_pack(plan, root),
+            Product::Puzzles => self.is_kept_set(plan, root),
         };
         match kept {
             // What cannot be read is made again.

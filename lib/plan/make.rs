@@ -69,7 +69,7 @@ impl Looked {
 pub fn make(request: &PlanRequest) -> Result<Plan> {
     let root = absolute(&request.root)?;
     let path = plan_path(&root);
-    if !files::exists(&path)? && !request.overwrite && !is_empty(&root)? {
+    if !files::exists(&path)? && !request.overwrite && !is_free(request, &root)? {
         return Err(Error::usage("is not empty, and has no plan")
             .at(request.root.as_path())
             .hint("--overwrite"));
@@ -161,6 +161,18 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     std::path::absolute(path).map_err(|e| Error::io(path, &e))
 }
 
+/// Whether nothing is where something is to be made.
+fn is_free(request: &PlanRequest, root: &Path) -> Result<bool> {
+    match request.product {
+        // Other sets may stand beside them.
+        Product::Puzzles => {
+            let taken = |(name, _): &(String, PathBuf)| Ok(!is_empty(&root.join(name))?);
+            Ok(files::find(&request.sources, taken)?.is_none())
+        }
+        _ => is_empty(root),
+    }
+}
+
 /// Whether nothing is in a root but tasks.
 fn is_empty(root: &Path) -> Result<bool> {
     Ok(files::paths_if_there(root)?.iter().all(|path| path.ends_with(TASKS)))
@@ -220,8 +232,10 @@ fn look(request: &PlanRequest) -> Result<Vec<Looked>> {
     let mut left = limits.rows;
     let tokens = limits.tokens.map(|tokens| tokens.div_ceil(sources.len().max(1) as u64));
     let mut all = Vec::new();
-    for (name, path, shard) in sources {
-        let Look { identity, weights } = request.product.look(&path, shard)?;
+    for (name, paths, shard) in sources {
+        let Look { identity, weights } = request.product.look(&name, &paths, shard)?;
+        let mut paths = paths.into_iter();
+        let (path, further) = (paths.next().unwrap_or_default(), paths.collect());
         let there = weights.iter().flatten().map(|weight| weight.units).sum::<u64>();
         if weights.is_none() && left.is_some() {
             let cause = "a limit of rows of all files together: the rows of NDJSON are not counted";
@@ -237,21 +251,26 @@ fn look(request: &PlanRequest) -> Result<Vec<Looked>> {
         };
         let units = there.min(rows.unwrap_or(there));
         let (is_counted, cuts) = (weights.is_some(), Vec::new());
-        let source = PlanSource { name, path, shard, identity, is_counted, rows, tokens, cuts };
+        let source =
+            PlanSource { name, path, further, shard, identity, is_counted, rows, tokens, cuts };
         all.push(Looked { units, source, weights });
     }
     Ok(all)
 }
 
-/// Name and path of each source, and which shard of the raw rows it is.
-fn named_sources(request: &PlanRequest) -> Vec<(String, PathBuf, Option<Slice>)> {
+/// Name and paths of each source, and which shard of the raw rows it is.
+fn named_sources(request: &PlanRequest) -> Vec<(String, Vec<PathBuf>, Option<Slice>)> {
     let Some(count) = request.raw_shards else {
-        let named = request.sources.iter().map(|(name, path)| (name.clone(), path.clone(), None));
+        let same = request.sources.chunk_by(|(a, _), (b, _)| a == b);
+        let named = same.filter_map(|same| {
+            let paths = same.iter().map(|(_, path)| path.clone()).collect();
+            Some((same.first()?.0.clone(), paths, None))
+        });
         return named.collect();
     };
     let shard = |index| {
         let shard = Slice::Part { index, count };
-        (format!("shard_{index:02}"), request.input.clone(), Some(shard))
+        (format!("shard_{index:02}"), vec![request.input.clone()], Some(shard))
     };
     (0..count).map(shard).collect()
 }

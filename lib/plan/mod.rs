@@ -15,7 +15,9 @@ mod packs;
 mod parts;
 mod products;
 mod run;
+mod sets;
 mod state;
+mod status;
 mod summary;
 mod work;
 
@@ -32,6 +34,8 @@ pub use make::{PlanRequest, Sizing, make};
 pub use products::Product;
 pub use run::{RunOptions, run};
 pub use state::{State, states};
+pub use status::Status;
+pub use summary::summary_of_pack;
 pub use work::Work;
 
 use crate::cli::Slice;
@@ -92,6 +96,9 @@ pub struct PlanSource {
     pub name: String,
     /// As seen from the plan's directory.
     pub path: PathBuf,
+    /// Its other inputs, if it is a puzzle domain with several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<PathBuf>,
     /// Which of the files below `path` it is, if it is a shard of raw rows.
     pub shard: Option<Slice>,
     /// What it was: name, size, rows, footer hash.
@@ -179,10 +186,16 @@ impl PlanSource {
         self.cuts.len().saturating_sub(1)
     }
 
+    /// All its inputs.
+    fn paths(&self, plan: &Plan) -> Vec<PathBuf> {
+        let own = std::iter::once(&self.path).chain(&self.further);
+        own.map(|path| plan.directory.join(path)).collect()
+    }
+
     /// Whether the source is not what it was when the plan was made.
     pub fn is_changed(&self, plan: &Plan) -> Result<bool> {
-        let path = plan.directory.join(&self.path);
-        Ok(plan.product.look(&path, self.shard)?.identity != self.identity)
+        let look = plan.product.look(&self.name, &self.paths(plan), self.shard)?;
+        Ok(look.identity != self.identity)
     }
 
     /// Fails if it is not.

@@ -15,8 +15,9 @@ use crate::format::kd_root::forget_slice;
 use crate::format::pack::{self, MANIFEST, PackManifest};
 use crate::format::{Made, json_file};
 
-/// The option of npy-pack that its parts do not share with the whole.
-const SHARD_ROWS: &str = "--shard-rows";
+/// The options of npy-pack that decide how the whole is written.
+const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];
+const LOSSY: &str = "--lossy";
 
 /// Merges the parts into the root, in place of an older pack.
 pub(super) fn join(
@@ -25,7 +26,7 @@ pub(super) fn join(
     parts: &[PathBuf],
     (made, verify): (Made, bool),
 ) -> Result<PackManifest> {
-    let chain = chain(parts)?;
+    let (chain, lost) = (chain(parts)?, lost(parts)?);
     if let [only] = parts {
         let whole = PackManifest::read(only)?;
         let manifest = PackManifest { provenance: chain, made: Some(made), ..whole };
@@ -33,8 +34,8 @@ pub(super) fn join(
     }
     merge_in_steps(plan, root, parts)?;
     let lock = TargetLock::take(root)?;
-    let manifest =
-        PackManifest { provenance: chain, made: Some(made), ..PackManifest::read(root)? };
+    let merged = PackManifest::read(root)?;
+    let manifest = PackManifest { provenance: chain, lost, made: Some(made), ..merged };
     publish_file_locked(json_file::pending(&root.join(MANIFEST), &manifest)?, &lock)?;
     Ok(manifest)
 }
@@ -71,7 +72,10 @@ fn open_at_once() -> usize {
 fn merge(plan: &Plan, to: &Path, parts: &[PathBuf]) -> Result<()> {
     let mut merge = Command::new("npy-pack");
     merge.args(parts).arg("-o").arg(to).args(["--overwrite", "--quiet", "--progress", "never"]);
-    merge.args(plan.option(SHARD_ROWS).iter().flat_map(|rows| [SHARD_ROWS, rows]));
+    for flag in OF_WHOLE {
+        merge.args(plan.option(flag).iter().flat_map(|value| [flag, value]));
+    }
+    merge.args(plan.options.iter().filter(|option| *option == LOSSY));
     let status = merge.env("PATH", run::path_with_own_directory()).status();
     let status = status.map_err(|e| Error::io("npy-pack", &e))?;
     if status.success() {
@@ -80,6 +84,19 @@ fn merge(plan: &Plan, to: &Path, parts: &[PathBuf]) -> Result<()> {
     let exit_code = status.code().filter(|code| [1, 2].contains(code)).unwrap_or(75) as u8;
     let (tool, message) = ("npy-pack".to_string(), status.to_string());
     Err(Error::passed_on(Failure { tool, exit_code, message }))
+}
+
+/// What any of the parts has lost, each once.
+fn lost(parts: &[PathBuf]) -> Result<Vec<String>> {
+    let mut all = Vec::new();
+    for part in parts {
+        for name in PackManifest::read(part)?.lost {
+            if !all.contains(&name) {
+                all.push(name);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The chain of all parts, but for their slices.

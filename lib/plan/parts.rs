@@ -31,6 +31,8 @@ pub(super) fn check(plan: &Plan, sources: &[&PlanSource], root: &Path) -> Result
                 differs.or_else(|| other_dataset(first.get_or_insert_with(|| part.clone()), &part))
             }
             Product::Conversations => task.other_options(&chain_of_file(&path)?),
+            // Its build.json has no chain; the receipt names the plan.
+            Product::Puzzles => None,
             Product::Pack => {
                 let chain = PackManifest::read(&task.part(root))?.provenance;
                 task.other_options(&chain.unwrap_or_default())

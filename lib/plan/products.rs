@@ -15,8 +15,10 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::kd_root::manifest_in_root;
 use crate::format::parquet::{self, ParquetFile, read_error};
+use crate::format::puzzle_dir::BUILD;
 use crate::format::raw_games;
 use crate::format::synth_shards;
+use crate::{puzzle, walk};
 
 /// What a pipeline makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -28,6 +30,9 @@ pub enum Product {
     Conversations,
     /// A pack, of folders of raw games: a task is some games of one
     Pack,
+    /// Puzzle sets in folders of their own, one for each source, whose name is its domain: a task is
+    /// all of one
+    Puzzles,
 }
 
 /// Units of a source that are together, and their decoded bytes.
@@ -48,9 +53,12 @@ pub(super) struct Look {
 }
 
 impl Product {
-    /// Looks at a source: a file or folder, or a shard of the raw rows below a folder.
-    pub(super) fn look(self, path: &Path, shard: Option<Slice>) -> Result<Look> {
+    /// Looks at a source: a file or folder, a shard of the raw rows below a folder, or all inputs of
+    /// the puzzle domain of that name.
+    pub(super) fn look(self, name: &str, paths: &[PathBuf], shard: Option<Slice>) -> Result<Look> {
+        let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(Look::default()) };
         match (self, shard) {
+            (Product::Puzzles, _) => puzzles(name, paths),
             (Product::Pack, _) => games(path),
             (_, Some(shard)) => raw_shard(path, shard),
             (_, None) => {
@@ -66,6 +74,15 @@ impl Product {
         match self {
             Product::KdRoot | Product::Conversations => "rows",
             Product::Pack => "games",
+            Product::Puzzles => "groups",
+        }
+    }
+
+    /// What its sources become, in the plural.
+    pub(super) fn sources(self) -> &'static str {
+        match self {
+            Product::KdRoot | Product::Conversations | Product::Pack => "shards",
+            Product::Puzzles => "sets",
         }
     }
 
@@ -75,6 +92,7 @@ impl Product {
             Product::KdRoot => manifest_in_root(part, name),
             Product::Conversations => part.join(synth_shards::file_name(name)),
             Product::Pack => part.join("manifest.json"),
+            Product::Puzzles => part.join(BUILD),
         }
     }
 }
@@ -132,4 +150,32 @@ fn games(path: &Path) -> Result<Look> {
     let listing = hex(&hash.finalize());
     let identity = json!({"games": listed.len(), "bytes": sum, "listing_sha256": listing});
     Ok(Look { identity, weights: Some(weights) })
+}
+
+/// The inputs of a puzzle domain: their names, sizes, and when they were changed. A domain whose games
+/// the filter plays has a number of states in place of a path.
+fn puzzles(name: &str, paths: &[PathBuf]) -> Result<Look> {
+    if puzzle::domain(name).is_some_and(|domain| !domain.reads_inputs()) {
+        let number = paths.first().and_then(|path| path.file_name()).unwrap_or_default();
+        return Ok(Look { identity: json!({"states": number.to_string_lossy()}), weights: None });
+    }
+    let (mut hash, mut count, mut bytes) = (Sha256::new(), 0u64, 0u64);
+    for path in paths {
+        let all = match files::is_directory(path)? {
+            true => walk::files(path, |_| true).collect::<Result<Vec<_>, _>>()?,
+            false => vec![path.clone()],
+        };
+        let mut all: Vec<(&Path, &PathBuf)> =
+            all.iter().map(|file| (file.strip_prefix(path).unwrap_or(file), file)).collect();
+        all.sort();
+        for (name, file) in all {
+            let file = uncounted(file)?;
+            hash.update(format!("{name:?} {file}\n"));
+            bytes = bytes.saturating_add(file["bytes"].as_u64().unwrap_or(0));
+            count += 1;
+        }
+    }
+    let listing = hex(&hash.finalize());
+    let identity = json!({"files": count, "bytes": bytes, "listing_sha256": listing});
+    Ok(Look { identity, weights: None })
 }

@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use clap::Args;
 
 use super::state::State;
-use super::{Plan, Task};
+use super::{Plan, Product, Task};
 use crate::cli;
 use crate::error::{Error, Kind, Result, shown};
 use crate::failure::Failure;
@@ -28,6 +28,10 @@ pub struct RunOptions {
     /// Where the filters append how far they are (see their --help)
     #[arg(long, value_name = "FILE")]
     pub progress_to: Option<PathBuf>,
+
+    /// Print warnings too (of puzzles all that the filters say) if all goes well
+    #[arg(long)]
+    pub warnings: bool,
 }
 
 /// Makes a task, unless it is done. What its pipeline says is printed if it fails; it then fails with
@@ -57,6 +61,11 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
         (status, messages) = task.make(root, true, options)?;
     }
     if status.success() {
+        let is_shown = |line: &&String| {
+            let is_warning = plan.product == Product::Puzzles || line.contains(": warning: ");
+            options.warnings && is_warning
+        };
+        messages.iter().filter(is_shown).for_each(|line| cli::tell(line));
         return task.source.check(&plan).and_then(|()| task.finished(root));
     }
     let exit_code = match status.code() {
@@ -104,7 +113,8 @@ impl Task<'_> {
         let plan = self.plan;
         let part = std::path::absolute(self.part(root)).map_err(|e| Error::io(root, &e))?;
         let mut command = Command::new("bash");
-        command.arg(&plan.script).arg("slice").arg(&self.source.path).arg(&part);
+        command.arg(&plan.script).arg("slice");
+        command.arg(&self.source.path).args(&self.source.further).arg(&part);
         command.args(["--name", &self.source.name]);
         let number = |number: u64| number.to_string();
         for (flag, value) in [

@@ -1,9 +1,10 @@
 //! What is said when a plan is joined: what was made, and a last line that is the same for all.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use crate::cli::{grouped, shown, size};
+use crate::error::Result;
 use crate::format::RecordCounts;
 use crate::format::kd_root::KdRootManifest;
 use crate::format::pack::PackManifest;
@@ -12,13 +13,19 @@ use crate::format::synth_shards::SynthManifest;
 /// What was made of what, for people.
 pub(super) struct Summary {
     /// Lines.
-    made: String,
+    pub made: String,
     /// What was read, in the plural.
-    unit: &'static str,
-    read: u64,
+    pub unit: &'static str,
+    pub read: u64,
     /// What was skipped, with the reasons where they are known, and rejected.
-    lost: Vec<String>,
-    bytes: u64,
+    pub lost: Vec<String>,
+    pub bytes: u64,
+}
+
+/// What is said of a pack in `directory`, of which the work began then (`None`: now).
+pub fn summary_of_pack(directory: &Path, since: Option<SystemTime>) -> Result<String> {
+    let took = since.and_then(|since| SystemTime::now().duration_since(since).ok());
+    Ok(Summary::from(&PackManifest::read(directory)?).told(directory, took.unwrap_or_default()))
 }
 
 impl From<&KdRootManifest> for Summary {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::far::Far;
 use super::state::State;
-use super::{Plan, Task};
+use super::{Plan, Product, Task};
 use crate::cli::{self, Line, PassedSignals};
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
@@ -27,7 +27,10 @@ pub struct Work {
     pub jobs: NonZeroUsize,
     /// What the root holds already is made again.
     pub again: bool,
-    pub quiet: bool,
+    /// Whether warnings of tasks are shown that are made all the same.
+    pub warnings: bool,
+    /// Whether it is said how far it is.
+    pub told: bool,
 }
 
 /// A task that has ended: its place among those that were open, how, and what it printed.
@@ -44,11 +47,15 @@ impl Work {
         plan.check_build()?;
         let (mut open, mut far) = self.look(plan, root)?;
         let side_by_side = self.jobs.get().min(open.len().max(1));
-        let threads = self.jobs.get().div_ceil(open.len().max(1));
+        let threads = match plan.product {
+            // Their sizes differ by far: the last one that runs has all processors.
+            Product::Puzzles => self.jobs.get(),
+            _ => self.jobs.get().div_ceil(open.len().max(1)),
+        };
         let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
         let (send, ended) = channel();
-        let mut line = (std::io::stderr().is_terminal() && !self.quiet).then(Line::new);
-        if line.is_none() && !self.quiet {
+        let mut line = (std::io::stderr().is_terminal() && self.told).then(Line::new);
+        if line.is_none() && self.told {
             far.kept().iter().for_each(|line| cli::tell(line));
         }
         let (mut running, mut failure) = (0, None);
@@ -56,7 +63,7 @@ impl Work {
             while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
                 let Some(task) = open.pop_front() else { break };
                 let index = far.begins(&task, root);
-                let child = spawn(&task, root, threads)?;
+                let child = self.spawn(&task, root, threads)?;
                 passing.to(child.id());
                 wait_for(child, index, send.clone())?;
                 running += 1;
@@ -71,7 +78,7 @@ impl Work {
                     let failed = end.failure();
                     self.apart(&line, &end.messages);
                     let told = far.ends(end.task, failed.is_none());
-                    if line.is_none() && !self.quiet {
+                    if line.is_none() && self.told {
                         told.iter().for_each(|line| cli::tell(line));
                     }
                     failure = failure.or(failed);
@@ -86,6 +93,20 @@ impl Work {
         drop(line);
         passing.end();
         failure.map_or(Ok(()), |failure| Err(Error::passed_on(failure)))
+    }
+
+    fn spawn(&self, task: &Task<'_>, root: &Path, threads: usize) -> Result<Child> {
+        let failed = |e: std::io::Error| Error::io("ds-plan", &e);
+        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        let progress = std::path::absolute(task.progress(root)).map_err(failed)?;
+        let directory = task.directory(root);
+        std::fs::create_dir_all(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
+        let _ = std::fs::remove_file(&progress);
+        command.arg("run").arg(root).args([&task.plan.id, &task.name()]);
+        command.arg("--jobs").arg(threads.to_string()).arg("--progress-to").arg(progress);
+        command.args(self.warnings.then_some("--warnings"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().map_err(failed)
     }
 
     /// Prints what a task has printed.
@@ -134,19 +155,6 @@ impl Ended {
 
 fn failure(exit_code: u8, message: String) -> Failure {
     Failure { tool: "a task".to_string(), exit_code, message }
-}
-
-fn spawn(task: &Task<'_>, root: &Path, threads: usize) -> Result<Child> {
-    let failed = |e: std::io::Error| Error::io("ds-plan", &e);
-    let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-    let progress = std::path::absolute(task.progress(root)).map_err(failed)?;
-    let directory = task.directory(root);
-    std::fs::create_dir_all(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
-    let _ = std::fs::remove_file(&progress);
-    command.arg("run").arg(root).args([&task.plan.id, &task.name()]);
-    command.arg("--jobs").arg(threads.to_string()).arg("--progress-to").arg(progress);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    command.spawn().map_err(failed)
 }
 
 /// Says when a task has ended.

@@ -1,17 +1,15 @@
 //! ds-plan: a pipeline as tasks for many machines: plans them, runs one, says what is done, joins.
 
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args as Arguments, Parser, Subcommand};
 
-use gristmill::cli::{self, Tool};
+use gristmill::cli::{self, Tool, When};
 use gristmill::error::{Error, Result, shown};
-use gristmill::plan::{
-    self, Finish, Plan, PlanArgs, RunOptions, State, TaskList, Work, line, make,
-};
+use gristmill::plan::{self, Finish, Plan, PlanArgs, RunOptions, Status, Work, line, make};
 
 /// Plan a pipeline as tasks for many machines, run them, and join what they made
 ///
@@ -52,6 +50,9 @@ enum Command {
         /// Print only errors
         #[arg(short, long)]
         quiet: bool,
+        /// Say how far it is: a line on a terminal, else a line for each shard
+        #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+        progress: When,
     },
     /// Say of each task: done, missing, running, stale or failed. Exit 0 if all are done, else 1
     Status {
@@ -76,12 +77,22 @@ enum Command {
         /// Join again what the root holds already
         #[arg(long)]
         again: bool,
+        /// Collect what the tasks have rejected (rejects*.ndjson beside each part)
+        #[arg(long, value_name = "FILE")]
+        rejects: Option<PathBuf>,
         /// When all of it began, in seconds since 1970, for the summary [default: with this]
         #[arg(long, value_name = "SECONDS")]
         since: Option<f64>,
         /// Print no summary
         #[arg(short, long)]
         quiet: bool,
+    },
+    /// Print of a pack what finish prints of it
+    Summary {
+        pack: PathBuf,
+        /// When the work began, in seconds since 1970
+        #[arg(long, value_name = "SECONDS")]
+        since: Option<f64>,
     },
     /// Print the folder of the inputs
     Input { root: PathBuf },
@@ -126,8 +137,10 @@ fn run(args: Args, _: &Tool) -> Result<()> {
     match args.command {
         Command::Make(make) => self::plan(make),
         Command::Run { root, id, task, options } => plan::run(&root, &id, &task, &options),
-        Command::Work { root, jobs, again, quiet } => {
-            let work = Work { jobs: jobs.unwrap_or_else(processors), again, quiet };
+        Command::Work { root, jobs, again, quiet, progress } => {
+            let told = progress.unless(quiet) != When::Never;
+            let jobs = jobs.unwrap_or_else(processors);
+            let work = Work { jobs, again, warnings: !quiet, told };
             work.run(&Plan::read(&root)?, &root)
         }
         Command::Status { of, todo } => status(&of, todo),
@@ -136,13 +149,15 @@ fn run(args: Args, _: &Tool) -> Result<()> {
             let parts = plan::parts(&plan, &of.root, of.tasks.as_deref(), of.jobs())?;
             cli::print(&parts.iter().map(|part| shown(part) + "\n").collect::<String>())
         }
-        Command::Finish { of, here, again, since, quiet } => {
+        Command::Finish { of, here, again, rejects, since, quiet } => {
             let plan = Plan::read(&of.root)?;
-            let since = since.and_then(|since| Duration::try_from_secs_f64(since).ok());
-            let since = since.map(|since| UNIX_EPOCH + since);
-            let finish = Finish { jobs: of.jobs(), list: of.tasks, here, again, since };
+            let since = since.and_then(time);
+            let finish = Finish { jobs: of.jobs(), list: of.tasks, here, again, rejects, since };
             let made = finish.run(&plan, &of.root)?;
             if quiet { Ok(()) } else { cli::print(&made) }
+        }
+        Command::Summary { pack, since } => {
+            cli::print(&plan::summary_of_pack(&pack, since.and_then(time))?)
         }
         Command::Input { root } => {
             let plan = Plan::read(&root)?;
@@ -158,44 +173,16 @@ fn plan(args: PlanArgs) -> Result<()> {
 }
 
 fn status(of: &TasksArgs, todo: bool) -> Result<()> {
-    let Some(plan) = Plan::find(&of.root)? else { return finished(of, todo) };
-    let read = |path| -> Result<(&Path, TaskList)> { Ok((path, TaskList::read(path, &plan)?)) };
-    let list = of.tasks.as_deref().map(read).transpose()?;
-    let program = program()?;
-    let (mut text, mut open, mut all) = (String::new(), 0, 0);
-    for (task, state) in plan::states(&plan, &of.root, of.jobs())? {
-        let name = task.name();
-        if list.as_ref().is_some_and(|(_, list)| !list.names.contains(&name)) {
-            continue;
-        }
-        all += 1;
-        open += u64::from(state != State::Done);
-        if !todo {
-            text += &format!("{name} {state}\n");
-        } else if !matches!(state, State::Done | State::Running) {
-            text += &(line(&program, &task) + "\n");
-        }
-    }
-    cli::print(&text)?;
-    if let Some((path, list)) = &list {
-        list.check_whole(path, &plan)?;
-    }
-    if open == 0 || todo {
-        return Ok(());
-    }
-    Err(Error::data(format!("{open} of {all} tasks are not done")).at(of.root.as_path()))
+    let program = if todo { Some(program()?) } else { None };
+    let status = Status::of(&of.root, of.tasks.as_deref(), of.jobs(), program.as_deref())?;
+    cli::print(&status.text)?;
+    status.check(&of.root, todo)
 }
 
-/// The status of a root whose plan was deleted with its parts, after it was joined and checked.
-fn finished(of: &TasksArgs, todo: bool) -> Result<()> {
-    if !plan::is_finished(&of.root)? {
-        return Plan::read(&of.root).map(|_| ());
-    }
-    let names = of.tasks.as_deref().map(TaskList::names_in).transpose()?.unwrap_or_default();
-    if todo {
-        return Ok(());
-    }
-    cli::print(&names.iter().map(|name| format!("{name} done\n")).collect::<String>())
+/// A time given in seconds since 1970.
+fn time(seconds: f64) -> Option<SystemTime> {
+    let since = Duration::try_from_secs_f64(seconds).ok()?;
+    UNIX_EPOCH.checked_add(since)
 }
 
 /// This program's own path, which is the same on all machines that share its disk.

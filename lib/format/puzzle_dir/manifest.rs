@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::cli::PendingFile;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
-use crate::format::json_file;
 use crate::format::kd_root::BuildRun;
+use crate::format::{Made, json_file};
 
 /// `build.json` as we write it. That of another builder may be any object: readers pass it on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,6 +26,9 @@ pub struct PuzzleSetManifest {
     /// When, where and with which program it was made (another builder's may be anything).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Value>,
+    /// If a script made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made: Option<Made>,
 }
 
 /// A file of the set.
@@ -49,12 +52,12 @@ impl PuzzleSetManifest {
             0 => Map::new(),
             1 => {
                 let mut build = builds.remove(0);
-                build.retain(|key, _| key != "domain" && key != "files" && key != "run");
+                build.retain(|key, _| !["domain", "files", "run", "made"].contains(&key.as_str()));
                 build
             }
             _ => Map::from_iter([("builds".to_string(), json!(builds))]),
         };
-        PuzzleSetManifest { domain, source, files, run: serde_json::to_value(run).ok() }
+        PuzzleSetManifest { domain, source, files, run: serde_json::to_value(run).ok(), made: None }
     }
 }
 

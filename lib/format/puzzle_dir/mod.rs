@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `manifest.rs` | `build.json` |
+//! | `adopt.rs` | a set of another directory, published |
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
 //! | `root.rs` | opening the parts of a set as they are, without checks |
 //! | `reader.rs` | examples as `puzzle` records |
@@ -11,6 +12,7 @@
 //!
 //! The rules of the games are not here, see `puzzle`.
 
+mod adopt;
 mod manifest;
 mod metadata;
 mod names;
@@ -23,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use crate::puzzle::Split;
 
+pub use adopt::adopt;
 pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
 pub use metadata::{AssertedConstants, IgnoredLabel, SetConstants, SplitMetadata};
 pub use reader::PuzzleReader;

@@ -1,0 +1,21 @@
+//! A puzzle set that is complete elsewhere, under another name too.
+
+use std::path::Path;
+
+use super::writer::PuzzleTarget;
+use super::{BUILD, PuzzleSetManifest};
+use crate::cli::{PendingFile, publish};
+use crate::error::Result;
+use crate::format::json_file;
+
+/// Publishes the files of a set in another directory, in place of what stands there, with this
+/// manifest.
+pub fn adopt(part: &Path, directory: &Path, manifest: &PuzzleSetManifest) -> Result<()> {
+    let adopted = manifest
+        .files
+        .iter()
+        .map(|file| PendingFile::adopt(&directory.join(&file.name), &part.join(&file.name)));
+    let mut files = adopted.collect::<Result<Vec<_>>>()?;
+    files.push(json_file::pending(&directory.join(BUILD), manifest)?);
+    publish(&PuzzleTarget(directory), files, true).map(|_| ())
+}
