@@ -71,7 +71,7 @@ while (($#)); do
     --domino) number "$1" "$2" && source_of domino "$2" ;;
     --num-aug) number "$1" "$2" && num_aug=$2 ;;
     --subsample) number "$1" "$2" && sudoku+=("$1" "$2") ;;
-    --min-difficulty) sudoku+=("$1" "$2") ;;
+    --min-difficulty) number "$1" "$2" && sudoku+=("$1" "$2") ;;
     --seed) number "$1" "$2" && seed=$2 ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
     --on-error) on_error=$2 ;;

@@ -14,9 +14,11 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   INPUT_DIR holds manifest.json and synth_harmony_shard_NN.parquet; ROOT receives
   {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and manifest.json.
 
-  With --raw the input is a directory of raw rows, as for scripts/synth-raw.sh, whose options for
-  synth-harmony are taken too; no conversations are written. ROOT then holds what the shards of
-  synth-raw.sh would have given. Limits of rows count raw rows; --max-rows wants Parquet.
+  With --raw the input is a directory of raw rows, as for scripts/synth-raw.sh, and no conversations
+  are written: ROOT then holds what the shards of synth-raw.sh would have given. Limits of rows count
+  raw rows; --max-rows wants Parquet. These go to synth-harmony, whose --help explains them:
+  --reasoning-effort, --model-identity, --knowledge-cutoff, --conversation-start-date,
+  --developer-instructions, --omit-developer, --metadata-fields, --keep-without-reasoning, --reference.
 
   --valid-fraction F        share of the ids that goes to valid (0.001)
   --jobs N, --workers N     shards side by side (all processors)

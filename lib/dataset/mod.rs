@@ -91,7 +91,7 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         return unchanged.check().map(|()| outcome);
     }
     std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
-    Err(no_dataset(path).hint("each dataset below it, or FILTER ... | ds-check -"))
+    Err(no_dataset(path).hint("its files by name, or FILTER ... | ds-check -"))
 }
 
 /// The path alone, or if it is a folder of datasets, in folders of their own, each of these in the order
