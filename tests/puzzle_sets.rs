@@ -751,7 +751,7 @@ fn the_script_builds_a_set_of_each_domain() {
         assert_eq!(run.code(), Some(code), "{run:?}");
         assert!(run.stderr.contains(message), "{run:?}");
     }
-    assert!(!Path::new(&dir.at("out/x")).exists());
+    assert!(!Path::new(&dir.at("out/x/arc")).exists());
 }
 
 #[test]
