@@ -58,6 +58,7 @@ pub mod json;
 pub mod ordered;
 pub mod panics;
 pub mod plan;
+pub mod program;
 pub mod puzzle;
 pub mod record;
 pub mod runner;

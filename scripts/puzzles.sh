@@ -21,6 +21,10 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--
   --no-check       do not run ds-check on the sets
   -h, --help
 
+  Examples:
+    scripts/puzzles.sh puzzles --sudoku data/sudoku --arc data/arc --num-aug 10
+    scripts/puzzles.sh puzzles --domino 1000 --seed 7
+
   Exit codes: 0 done, 1 bad data (a set that fails ds-check is kept), 2 usage or a missing input,
   75 not now, try again.
 EOT

@@ -52,7 +52,7 @@ Examples:
 In: tokens records {id, tokens, segments}. Out: the same with loss_mask and span_id.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(run)
 }
