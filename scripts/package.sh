@@ -109,7 +109,9 @@ stage_filters() {
         done < <(completion_places "${filter##*/}")
     done
     for file in "$man"/*; do
-        as_installed "$file" >"$temporary/page" && cp "$temporary/page" "$file"
+        # In a page a minus sign has a backslash, so that it can be copied.
+        sed 's/\\-/-/g' "$file" >"$temporary/page"
+        as_installed "$temporary/page" | sed '/^\.TH/!s/-/\\-/g' >"$file"
     done
 }
 
@@ -138,10 +140,12 @@ stage_scripts() {
 # The pages with their folders, so that links between them hold.
 stage_documentation() {
     local page documentation=$stage/share/doc/gristmill
-    (cd "$root" && find README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE docs lib -name '*.md' -o -name '*.svg' \
-        -o -name 'LICENSE-*') | while IFS= read -r page; do
+    (cd "$root" && find README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE python/README.md docs lib \
+        -name '*.md' -o -name '*.svg' -o -name 'LICENSE-*') | while IFS= read -r page; do
         install -D -m 644 "$root/$page" "$documentation/$page"
     done
+    cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --filter-platform "$machine-unknown-linux-gnu" |
+        python3 "$here/package/notices.py" >"$documentation/THIRD-PARTY.txt"
 }
 
 make_stage() {
@@ -170,8 +174,8 @@ make_deb() {
     # Debian's own places and forms.
     mv "$tree/usr/share/zsh/site-functions" "$tree/usr/share/zsh/vendor-completions"
     file=$tree/usr/share/doc/gristmill
-    { echo "License: MIT OR Apache-2.0"; echo; cat "$file"/LICENSE-*; } >"$file/copyright"
-    rm "$file"/LICENSE-*
+    { echo "License: MIT OR Apache-2.0"; echo; cat "$file"/LICENSE-*; echo; cat "$file/THIRD-PARTY.txt"; } >"$file/copyright"
+    rm "$file"/LICENSE-* "$file/THIRD-PARTY.txt"
     cp "$file/CHANGELOG.md" "$file/changelog" && gzip -9n "$file/changelog"
     gzip -9n "$tree"/usr/share/man/man?/*
     cat >"$tree/DEBIAN/control" <<EOT

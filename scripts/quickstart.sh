@@ -34,7 +34,12 @@ out=${1:-gristmill-quickstart}
 if [[ -f $here/../Cargo.toml ]]; then
     out=${1:-target/quickstart}
     cd "$here/.."
-    cargo build --release --bins
+    # One program that holds all filters is built in much less time than each of them.
+    cargo build --release --bin gristmill
+    for filter in src/bin/*.rs; do
+        filter=${filter##*/}
+        ln -f target/release/gristmill "target/release/${filter%.rs}"
+    done
 fi
 need_filters ds-cat ds-view
 

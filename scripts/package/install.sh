@@ -53,7 +53,8 @@ if [[ -n $uninstall ]]; then
     remove
     exit
 fi
-(cd "$here" && sha256sum --check --quiet --strict SHA256SUMS) || die "a file differs from SHA256SUMS" 1
+differs=$(cd "$here" && sha256sum --check --quiet --strict SHA256SUMS 2>/dev/null) ||
+    die "$here: differs from SHA256SUMS: ${differs%%:*}; try: download it again" 1
 mkdir -p -- "$prefix" && prefix=$(cd "$prefix" && pwd) || exit 75
 remove
 cp -R --preserve=links,mode -- "$here/bin" "$here/share" "$prefix/" || exit 75

@@ -107,7 +107,7 @@ def zsh(text, name):
         argument = f":{value}:{action}" if value else ""
         lines.append(f"    '*{flag}[{told}]{argument}' \\")
     if text.commands:
-        lines.append(f"    '1: :_alternative \"commands\\:command\\:({' '.join(text.commands)})\" "
+        lines.append(f"    '1:folder: _alternative \"commands\\:command\\:({' '.join(text.commands)})\" "
                      "\"files\\:file\\:_files\"' \\")
     return "\n".join([*lines, "    '*:file:_files'"])
 

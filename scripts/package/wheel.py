@@ -51,7 +51,7 @@ def main():
         if path.is_file():
             files[f"gristmill_data/{path.name}"] = (path.read_bytes(), 0o644)
     readme = (stage / "share/doc/gristmill/README.md").read_text()
-    for name in ("LICENSE-MIT", "LICENSE-APACHE"):
+    for name in ("LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt"):
         files[f"{info}/licenses/{name}"] = ((stage / "share/doc/gristmill" / name).read_bytes(), 0o644)
     tag = f"py3-none-{platform}"
     wheel = f"Wheel-Version: 1.0\nGenerator: gristmill\nRoot-Is-Purelib: false\nTag: {tag}\n"
