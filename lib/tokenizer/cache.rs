@@ -3,7 +3,7 @@
 //! the encoder, never its output.
 
 use super::hash::hash_key;
-use super::pages::{Line, Room};
+use super::pages::Room;
 use crate::simd;
 
 /// Sets of two entries: at first, when half of the entries are taken, and when as many words were
@@ -76,22 +76,16 @@ impl WordCache {
         Self { room: Room::zeroed(SIZES[0]), left: SIZES[0] }
     }
 
-    #[inline(always)]
-    fn set(&self, hash: u64) -> &Line {
-        let sets = self.room.lines();
-        &sets[hash as usize & (sets.len() - 1)]
-    }
-
     /// Asks for the cache line of a hash that will be looked up soon.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
-        simd::prefetch(self.set(hash));
+        simd::prefetch(self.room.line_of(hash));
     }
 
     /// Looks in the word's own set only.
     #[inline(always)]
     pub fn get(&self, key: u128, hash: u64) -> Option<Tokens> {
-        let set = self.set(hash);
+        let set = self.room.line_of(hash);
         // Both are compared without a branch: which of the two it is cannot be predicted.
         let other = |entry: u128| {
             let different = entry ^ key;
@@ -123,11 +117,11 @@ impl WordCache {
             self.grow();
         }
         self.left -= 1;
-        let set = self.set_mut(hash);
+        let set = self.room.line_of_mut(hash);
         let [first_key, first, driven_out_key, driven_out] = *set;
         *set = [key, tokens.0, first_key, first];
         if driven_out_key != 0 {
-            let beside = self.set_mut(hash ^ 1);
+            let beside = self.room.line_of_mut(hash ^ 1);
             (beside[2], beside[3]) = (driven_out_key, driven_out);
         }
     }
@@ -148,12 +142,6 @@ impl WordCache {
                 }
             }
         }
-    }
-
-    fn set_mut(&mut self, hash: u64) -> &mut Line {
-        let sets = self.room.lines_mut();
-        let mask = sets.len() - 1;
-        &mut sets[hash as usize & mask]
     }
 }
 
@@ -194,7 +182,7 @@ mod tests {
         let mut cache = WordCache::new();
         for _ in SIZES {
             for hash in [0, 1, SIZES[1] as u64 - 1, u64::MAX] {
-                assert_eq!(cache.set(hash).as_ptr() as usize % 64, 0);
+                assert_eq!(cache.room.line_of(hash).as_ptr() as usize % 64, 0);
             }
             cache.grow();
         }
