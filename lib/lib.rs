@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
 //! | [`files`] | what is at a path, or why that cannot be known | `error` |
+//! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
@@ -58,6 +59,7 @@ pub mod json;
 pub mod ordered;
 pub mod panics;
 pub mod plan;
+pub mod program;
 pub mod puzzle;
 pub mod record;
 pub mod runner;

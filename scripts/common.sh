@@ -3,6 +3,8 @@
 
 script=${0##*/}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# The script itself: in a checkout beside this file, installed in bin/.
+self=$(cd "$(dirname "$0")" && pwd)/$script
 
 die() {
     echo "$script: $1" >&2
@@ -15,11 +17,13 @@ number() {
     ((10#$2 >= ${3:-0})) || die "$1 needs at least $3"
 }
 
-# The filters built here come first; installed ones otherwise.
+# The filters built here come first, or those that are installed beside the script; others otherwise.
 need_filters() {
-    local filter release=${here%/*}/target/release
-    # A task is made by the filters beside its ds-plan.
-    [[ ${mode-} == slice || ! -x $release/$1 ]] || PATH=$release:$PATH
+    local filter directory
+    for directory in "${here%/*}/target/release" "$(dirname "$(readlink -f "$self")")"; do
+        # A task is made by the filters beside its ds-plan.
+        [[ ${mode-} == slice || ! -x $directory/$1 ]] || PATH=$directory:$PATH
+    done
     for filter in "$@"; do
         command -v "$filter" >/dev/null || die "$filter is not there; try: cargo build --release"
     done
@@ -164,6 +168,7 @@ may_build() {
 # lock_root ROOT: one build at a time makes a root; the next one waits. (Who had the lock may have removed it.)
 lock_root() {
     local lock
+    [[ -d /dev/fd/ ]] || die "/dev/fd is not there: /proc must be mounted" 75
     until [[ -n ${lock-} && $1/tasks/here -ef /dev/fd/$lock ]]; do
         [[ -z ${lock-} ]] || exec {lock}>&-
         mkdir -p -- "$1/tasks" || exit 75

@@ -34,6 +34,10 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of files)
   --games-per-task N        tasks of N games
 
+  Examples:
+    scripts/macroxue.sh data/raw_games pack
+    scripts/macroxue.sh data/raw_games pack --shard-rows 10000000 --resume
+
   Exit codes: 0 done, 1 bad data (if PACK_DIR fails ds-check, it is kept), 2 usage or a missing
   input, 75 not now, try again.
 EOT
@@ -97,5 +101,5 @@ fi
 
 may_build "$out"
 make_all "$out" ds-plan make "$out" --product pack --input "$input" --source "games=$input" \
-    "${size[@]}" -- "$here/macroxue.sh" "${decode[@]}" ${on_error:+--on-error "$on_error"} \
+    "${size[@]}" -- "$self" "${decode[@]}" ${on_error:+--on-error "$on_error"} \
     "${pack[@]}"

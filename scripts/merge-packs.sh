@@ -26,6 +26,10 @@ Usage: scripts/merge-packs.sh --output OUT IN... [options]
   --progress WHEN         say how far it is: auto, always or never (auto)
   -h, --help
 
+  Examples:
+    scripts/merge-packs.sh --output merged d6 d7
+    scripts/merge-packs.sh --output merged --left d6 --right d7 --delete-inputs
+
   Exit codes: 0 done, 1 bad data (if OUT fails ds-check, it and the inputs are kept), 2 usage, a
   missing input or an overlap, 75 not now, try again.
 EOT

@@ -29,6 +29,10 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--
   --progress WHEN  say how far it is: auto, always or never (auto)
   -h, --help
 
+  Examples:
+    scripts/puzzles.sh puzzles --sudoku data/sudoku --arc data/arc --num-aug 10
+    scripts/puzzles.sh puzzles --domino 1000 --seed 7
+
   Exit codes: 0 done, 1 bad data (a set that fails ds-check is kept), 2 usage or a missing input,
   75 not now, try again.
 EOT
@@ -116,5 +120,5 @@ need_filters puzzle-encode npy-pack ds-plan ${check:+ds-check}
 
 targets=("${domains[@]/#/$out/}") made=set input=''
 may_build "$out"
-make_all "$out" ds-plan make "$out" --product puzzles --input . "${sources[@]}" -- "$here/puzzles.sh" \
+make_all "$out" ds-plan make "$out" --product puzzles --input . "${sources[@]}" -- "$self" \
     --num-aug "$num_aug" --seed "$seed" "${sudoku[@]}" ${on_error:+--on-error "$on_error"}

@@ -1,20 +1,57 @@
 #!/usr/bin/env bash
-# Builds the filters, runs the main job on the bundled example, and shows what came out.
+# Runs the main job on the bundled example, and shows what came out. In a checkout it first builds the
+# filters.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-cargo build --release --bins
-PATH=$PWD/target/release:$PATH
+usage() {
+    cat <<'EOT'
+Usage: scripts/quickstart.sh [OUT]
+
+  OUT receives input/ (the bundled conversations as a Parquet shard), dataset/ (the files for a trainer)
+  and page.html. What an earlier run has made there is replaced. In a checkout OUT is target/quickstart
+  if it is not given, and the filters are built first; elsewhere it is gristmill-quickstart.
+
+  -h, --help
+
+  Examples:
+    scripts/quickstart.sh
+    scripts/quickstart.sh /tmp/example && ds-stat /tmp/example/dataset
+
+  Exit codes: 0 done, 1 bad data, 2 usage, a missing filter, or OUT holds something else, 75 not now,
+  try again.
+EOT
+}
+
+# shellcheck source=scripts/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+case ${1-} in
+-h | --help) usage && exit 0 ;;
+-*) die "unknown option $1; see --help" ;;
+esac
+(($# <= 1)) || die "one OUT at most; see --help"
+out=${1:-gristmill-quickstart}
+if [[ -f $here/../Cargo.toml ]]; then
+    out=${1:-target/quickstart}
+    cd "$here/.."
+    # One program that holds all filters is built in much less time than each of them.
+    cargo build --release --bin gristmill
+    for filter in src/bin/*.rs; do
+        filter=${filter##*/}
+        ln -f target/release/gristmill "target/release/${filter%.rs}"
+    done
+fi
+need_filters ds-cat ds-view
 
 # The example as a shard in the form that the pipeline reads, with the manifest beside it.
-out=${1:-target/quickstart}
-rm -rf "$out"
-mkdir -p "$out/input"
-cp scripts/example/manifest.json "$out/input/"
-ds-cat scripts/example/conversations.ndjson --to parquet \
-    -o "$out/input/synth_harmony_shard_00.parquet"
+shard=$out/input/synth_harmony_shard_00.parquet
+[[ -z $(ls -A "$out" 2>/dev/null) || -f $shard ]] || die "$out holds something else; try: another OUT"
+rm -rf -- "$out/input" "$out/dataset" "$out/page.html"
+mkdir -p -- "$out/input" || exit 75
+cp "$here/example/manifest.json" "$out/input/"
+ds-cat "$here/example/conversations.ndjson" --to parquet -o "$shard"
 
-scripts/synth-kd.sh "$out/input" "$out/dataset" --valid-fraction 0.2
+"${self%/*}/synth-kd.sh" "$out/input" "$out/dataset" --valid-fraction 0.2
 
 echo
 echo "$out/dataset:"

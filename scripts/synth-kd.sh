@@ -47,6 +47,11 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
 
   GRISTMILL_TO=ndjson sends NDJSON instead of Arrow through the pipes.
 
+  Examples:
+    scripts/synth-kd.sh data/synth_harmony out --valid-fraction 0.001
+    scripts/synth-kd.sh data/raw out --raw --shards 8 --resume
+    scripts/synth-kd.sh plan data/synth_harmony out --tasks 400 > tasks.txt
+
   Exit codes: 0 done, 1 bad data (if ROOT fails ds-check, it is kept), 2 usage or a missing input,
   75 not now, try again.
 EOT
@@ -190,4 +195,4 @@ may_build "$root"
 # A shard that the manifest names and that is not there would be missed by nobody.
 [[ -n $no_input_check || -n $raw ]] || ds-manifest --check-input "$input" || exit
 check_options
-make_all "$root" "${make[@]}" -- "$here/synth-kd.sh" "${options[@]}"
+make_all "$root" "${make[@]}" -- "$self" "${options[@]}"

@@ -38,6 +38,10 @@ Usage: scripts/synth-raw.sh RAW_DIR OUT_DIR [options]
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of decoded Parquet)
   --rows-per-task N         tasks of N rows (a shard of NDJSON is always one task)
 
+  Examples:
+    scripts/synth-raw.sh data/raw data/synth_harmony --shards 8
+    scripts/synth-raw.sh data/raw data/smoke --max-rows 1000 --on-error skip
+
   Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now, try again.
 EOT2
 }
@@ -104,4 +108,4 @@ for file in "$out"/*.parquet; do
 done
 make_all "$out" ds-plan make "$out" --product conversations --input "$input" --raw-shards "$shards" \
     "${size[@]}" "${recorded[@]}" ${max_rows:+--max-rows-per-shard "$max_rows"} -- \
-    "$here/synth-raw.sh" "${flags[@]}" ${on_error:+--on-error "$on_error"}
+    "$self" "${flags[@]}" ${on_error:+--on-error "$on_error"}

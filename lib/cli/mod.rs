@@ -2,6 +2,7 @@
 //! Knows nothing of records or formats.
 
 mod args;
+mod generate;
 mod memory;
 mod progress;
 mod publish;
@@ -17,15 +18,16 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::{Command, Parser};
+use clap::Parser;
 
 use crate::failure::Failure;
+use crate::program;
 
 pub use crate::error::{Error, Kind, Place, Position, Result, shown};
 pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
 pub use args::{
     CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, MAX_RECORD_BYTES,
-    OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice,
+    OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice, on_disk,
 };
 pub use memory::keep_freed_memory;
 pub use progress::{Line, Progress, Report, When, grouped, size};
@@ -35,6 +37,7 @@ pub use publish::{
     refuse_existing_file, refuse_half_published,
 };
 pub use rejects::{Rejected, Rejection, Rejects, join_rejects};
+pub use rejects_file::is_of_manifests;
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use signals::{PassedSignals, heed_lost_pages, survive_closed_pipes};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};
@@ -44,10 +47,10 @@ pub use tool::{NoStream, Tool, WithoutEffect};
 /// and turns the outcome into an exit code.
 pub fn main<A: Parser>(run: impl FnOnce(A, &Tool) -> Result<()>) -> ExitCode {
     signals::die_of_closed_pipes();
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments = program::command_line();
     let command = A::command();
     let without_stream = Tool::named(command.get_name());
-    if let Some(outcome) = generated(command, &arguments) {
+    if let Some(outcome) = generate::generated(command, &arguments) {
         return exit_code(outcome, &without_stream);
     }
     match parse::<A>(&arguments) {
@@ -123,33 +126,6 @@ pub fn print(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| Error::write("stdout", &error))
-}
-
-/// `TOOL --generate man|bash|zsh|fish|elvish|powershell`: the man page and the shell completions,
-/// made from the same definitions as the help.
-fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
-    let [_, flag, what] = arguments else { return None };
-    if flag != "--generate" {
-        return None;
-    }
-    let what = what.to_string_lossy();
-    let mut page = Vec::new();
-    if what == "man" {
-        if let Err(error) = clap_mangen::Man::new(command).render(&mut page) {
-            return Some(Err(Error::write("stdout", &error)));
-        }
-    } else {
-        let Ok(shell) = what.parse::<clap_complete::Shell>() else {
-            return Some(Err(Error::usage(format!(
-                "--generate {what}: expected man, bash, zsh, fish, elvish or powershell"
-            ))));
-        };
-        let name = command.get_name().to_string();
-        clap_complete::generate(shell, &mut command, name, &mut page);
-    }
-    let mut stdout = std::io::stdout().lock();
-    let written = stdout.write_all(&page).and_then(|()| stdout.flush());
-    Some(written.map_err(|error| Error::write("stdout", &error)))
 }
 
 /// Refuses to write binary to a terminal.

@@ -169,7 +169,7 @@ static LOST_PAGE: OnceLock<Vec<u8>> = OnceLock::new();
 /// the disk fails) raises SIGBUS. That becomes an error as of any reading, with a line and exit code
 /// 75. (Temporaries are swept by the next run.)
 pub fn heed_lost_pages() -> io::Result<()> {
-    let program = std::env::args_os().next().unwrap_or_default();
+    let program = crate::program::command_line().into_iter().next().unwrap_or_default();
     let name = Path::new(&program).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let cause = "a mapped input was made shorter while it was read, or cannot be read";
     if LOST_PAGE.set(format!("{name}: {cause}\n").into_bytes()).is_err() {

@@ -16,6 +16,7 @@ use super::{Plan, Product, Task};
 use crate::cli::{self, Line, PassedSignals};
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
+use crate::program;
 
 /// How often the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(200);
@@ -97,7 +98,7 @@ impl Work {
 
     fn spawn(&self, task: &Task<'_>, root: &Path, threads: usize) -> Result<Child> {
         let failed = |e: std::io::Error| Error::io("ds-plan", &e);
-        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
+        let mut command = Command::new(program::filter("ds-plan").map_err(failed)?);
         let progress = std::path::absolute(task.progress(root)).map_err(failed)?;
         let directory = task.directory(root);
         std::fs::create_dir_all(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;

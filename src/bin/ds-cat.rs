@@ -61,7 +61,7 @@ Examples:
 In: anything that holds records. Out: the same records.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::main(|args: Args, tool| if args.count { count(&args) } else { run(&args, tool) })
 }
 

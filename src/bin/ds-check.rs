@@ -74,7 +74,7 @@ Examples:
 In: datasets on disk. Out: findings {check, level, file, record, message, hint}, and a summary.
 Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 not now (I/O error).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::main(|args: Args, tool| if args.list { list(&args) } else { run(args, tool) })
 }
 

@@ -61,7 +61,7 @@ nothing. Without ids the partner of a record is searched for among 262,144 recor
 Exit codes: 0 the same, 1 different or bad data, 2 usage or a missing input, 75 not now (I/O error,
 input cut short).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(|args: Args, tool| run(&args, tool))
 }

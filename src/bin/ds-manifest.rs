@@ -65,7 +65,7 @@ In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations), or ROOT/*
 Out: ROOT/manifest.json.
 Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts, 75 not now (I/O error).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::main(run)
 }
 

@@ -129,7 +129,7 @@ Examples:
 In: a plan in ROOT/tasks, its sources. Out: lines; parts in ROOT/tasks; with finish ROOT.
 Exit codes: 0 done, 1 bad data or tasks that are not done, 2 usage or a missing input, 75 not now.";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::main(run)
 }
 
@@ -185,7 +185,7 @@ fn time(seconds: f64) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(since)
 }
 
-/// This program's own path, which is the same on all machines that share its disk.
+/// The path of ds-plan, which is the same on all machines that share its disk.
 fn program() -> Result<PathBuf> {
-    std::env::current_exe().map_err(|e| Error::io("ds-plan", &e))
+    gristmill::program::filter("ds-plan").map_err(|e| Error::io("ds-plan", &e))
 }

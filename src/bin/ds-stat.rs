@@ -71,7 +71,7 @@ Out: text of 80 columns, or one object {kind, records, bytes, numbers, repeated,
 are exact for up to 65,536 different lengths (else at most 1/1024 too small: \"exact\": false).
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(|args: Args, tool| run(&args, tool))
 }

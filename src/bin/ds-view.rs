@@ -70,7 +70,7 @@ In: anything that holds records. Out: text for people, cut to the terminal's wid
 with --html one page that loads nothing and has at most 2 MB, whatever the dataset's size.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::main(|args: Args, tool| run(&args, tool))
 }
 

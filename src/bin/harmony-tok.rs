@@ -80,7 +80,7 @@ In: conversation records {id or synth_id, messages or messages_json}; with --dec
 Out: tokens records {id, tokens, segments}; with --decode {id, text, messages, spans}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(
         |args: Args, tool| if args.decode { to_text(args, tool) } else { to_tokens(args, tool) },
@@ -94,7 +94,7 @@ fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
-    let wanted = Wanted { schema, parquet: true, ..Wanted::records(&CONVERSATION) };
+    let wanted = Wanted { schema, ..Wanted::records(&CONVERSATION) };
     let reader = dataset::open(&args.input, wanted)?.limited(args.limit.limit);
     let reader = reader.feeding(args.jobs.jobs);
     let header = header(&args, &reader, tokenizer, tool)?;

@@ -68,7 +68,7 @@ A program in between that ends its lines itself (jq, grep) hides the failure of 
 with NDJSON use set -o pipefail, or --expect-records N.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(|args: Args, tool| {
         if args.status {

@@ -76,7 +76,7 @@ Examples:
 In: folders of X.meta.json[.gz] and X.jsonl.gz. Out: game records {run_id, seed, score, steps, ...}.
 Exit codes: 0 done, 1 bad data (or no games), 2 usage or a missing folder, 75 not now (I/O error).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(run)
 }

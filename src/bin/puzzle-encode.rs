@@ -114,7 +114,7 @@ struct RunArgs {
     common: CommonArgs,
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::main(run)
 }
 

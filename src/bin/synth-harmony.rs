@@ -126,7 +126,7 @@ Examples:
 In: rows of any types; of a folder, all files below it. Out: conversation records {messages_json, metadata_json, FIELDS...}, all text.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     cli::keep_freed_memory();
     cli::main(run)
 }
@@ -149,7 +149,6 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let settings = args.settings()?;
     let wanted = Wanted {
         schema: settings.wanted_columns(),
-        parquet: true,
         any_types: true,
         ..Wanted::records(&RAW_SYNTH)
     };

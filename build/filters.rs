@@ -1,0 +1,26 @@
+//! Writes `filters.rs` to `OUT_DIR`: every filter as a module of the program that holds all of them.
+
+use std::path::Path;
+use std::{env, fs};
+
+pub fn write() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
+    println!("cargo::rerun-if-changed={}", directory.display());
+    let entries = fs::read_dir(&directory).expect("src/bin can be listed");
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    paths.sort();
+    let (mut modules, mut table) = (String::new(), String::new());
+    for path in paths {
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8");
+        let module = name.replace('-', "_");
+        modules += &format!("#[path = {path:?}]\nmod {module};\n");
+        table += &format!("    ({name:?}, {module}::main),\n");
+    }
+    let text = format!("{modules}\nconst FILTERS: &[(&str, fn() -> ExitCode)] = &[\n{table}];\n");
+    let out = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("filters.rs");
+    // Written only when it changes: it is a source.
+    if !fs::read_to_string(&out).is_ok_and(|found| found == text) {
+        fs::write(&out, text).expect("OUT_DIR can be written");
+    }
+}
