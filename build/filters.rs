@@ -17,7 +17,7 @@ pub fn write() {
         modules += &format!("#[path = {path:?}]\nmod {module};\n");
         table += &format!("    ({name:?}, {module}::main),\n");
     }
-    let text = format!("{modules}\nconst FILTERS: &[(&str, fn() -> ExitCode)] = &[\n{table}];\n");
+    let text = format!("{modules}\nconst FILTERS: &[Filter] = &[\n{table}];\n");
     let out = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("filters.rs");
     // Written only when it changes: it is a source.
     if !fs::read_to_string(&out).is_ok_and(|found| found == text) {

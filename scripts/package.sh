@@ -49,8 +49,8 @@ while (($#)); do
     shift 2
 done
 ((${#parts[@]})) || parts=(wheel deb tarball)
-for program in python3 objdump gzip; do
-    command -v "$program" >/dev/null || die "$program is not there; try: apt-get install $program"
+for program in python3 objdump strip gzip; do
+    command -v "$program" >/dev/null || die "$program is not there; try: apt-get install python3 binutils gzip"
 done
 mkdir -p "$out" && out=$(cd "$out" && pwd)
 machine=$(uname -m)

@@ -7,6 +7,9 @@ use std::process::ExitCode;
 use gristmill::cli;
 use gristmill::program;
 
+/// The name of a filter, and its `main`.
+type Filter = (&'static str, fn() -> ExitCode);
+
 // build.rs writes it: a module for each file of src/bin, and FILTERS, their names and functions.
 include!(concat!(env!("OUT_DIR"), "/filters.rs"));
 

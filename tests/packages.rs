@@ -284,7 +284,7 @@ fn as_installed(text: &str) -> String {
     let rename = |text: String, script: &&str| {
         text.replace(&format!("scripts/{script}.sh"), &format!("gristmill-{script}"))
     };
-    SCRIPTS.iter().fold(text.to_string(), |text, script| rename(text, script))
+    SCRIPTS.iter().fold(text.to_string(), rename)
 }
 
 /// What is typed, and what the shells must offer for it.
