@@ -162,6 +162,16 @@ fn list(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// The sizes of the paths that are files, in bytes.
+pub fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<u64> {
+    let mut sum = 0;
+    for path in paths {
+        let found = metadata(path.as_ref())?.filter(|metadata| metadata.is_file());
+        sum += found.map_or(0, |metadata| metadata.len());
+    }
+    Ok(sum)
+}
+
 /// The first of several paths that is as asked for.
 pub fn find<'a, T>(
     paths: impl IntoIterator<Item = &'a T>,

@@ -668,7 +668,7 @@ fn more_parts_than_open_files() {
     // One game under many names.
     let link = format!(
         "rm -r in; mkdir in; m=$(find {games} -name '*.meta.json' | sort | head -1); \
-         for i in {{10..49}}; do ln -s $m in/g$i.meta.json; \
+         for i in {{10..79}}; do ln -s $m in/g$i.meta.json; \
          ln -s ${{m%.meta.json}}.jsonl.gz in/g$i.jsonl.gz; done"
     );
     place.run(&link).silent();

@@ -22,16 +22,6 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     files::read_member(path).map_err(|e| Error::io(shown(path), &e))
 }
 
-/// The sizes of the paths that are files.
-pub(super) fn size_of(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<u64> {
-    let mut sum = 0;
-    for path in paths {
-        let found = files::metadata(path.as_ref())?.filter(|metadata| metadata.is_file());
-        sum += found.map_or(0, |metadata| metadata.len());
-    }
-    Ok(sum)
-}
-
 /// Reports the temporary files of a writer in a directory.
 pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &mut Findings<'_>) {
     for path in paths.iter().filter(|path| is_temporary(&name_of(path))) {

@@ -47,7 +47,8 @@ fn merge_in_steps(plan: &Plan, root: &Path, parts: &[PathBuf]) -> Result<()> {
     }
     let mut merged = Vec::new();
     for (number, some) in parts.chunks(most).enumerate() {
-        let to = root.join(TASKS).join(format!("joining-{number:05}"));
+        // Named by the step too: the packs of a step are the next one's inputs.
+        let to = root.join(TASKS).join(format!("joining-{}-{number:05}", parts.len()));
         merge(plan, &to, some)?;
         merged.push(to);
     }

@@ -3,7 +3,7 @@
 //! the encoder, never its output.
 
 use super::hash::hash_key;
-use super::pages::{Line, Room};
+use super::pages::Room;
 use crate::simd;
 
 /// Sets of two entries: at first, when half of the entries are taken, and when as many words were
@@ -76,22 +76,16 @@ impl WordCache {
         Self { room: Room::zeroed(SIZES[0]), left: SIZES[0] }
     }
 
-    #[inline(always)]
-    fn set(&self, hash: u64) -> &Line {
-        let sets = self.room.lines();
-        &sets[hash as usize & (sets.len() - 1)]
-    }
-
     /// Asks for the cache line of a hash that will be looked up soon.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
-        simd::prefetch(self.set(hash));
+        simd::prefetch(self.room.line_of(hash));
     }
 
     /// Looks in the word's own set only.
     #[inline(always)]
     pub fn get(&self, key: u128, hash: u64) -> Option<Tokens> {
-        let set = self.set(hash);
+        let set = self.room.line_of(hash);
         // Both are compared without a branch: which of the two it is cannot be predicted.
         let other = |entry: u128| {
             let different = entry ^ key;
@@ -119,14 +113,14 @@ impl WordCache {
     /// As [`WordCache::get_moved`]; the word goes to the first place of its set, what was there to
     /// the second, and what was there to the place that the word leaves.
     pub fn bring_back(&mut self, key: u128, hash: u64) -> Option<Tokens> {
-        let beside = self.set_mut(hash ^ 1);
+        let beside = self.room.line_of_mut(hash ^ 1);
         if beside[2] != key {
             return None;
         }
         let tokens = beside[3];
-        let [first_key, first, second_key, second] = *self.set(hash);
-        *self.set_mut(hash) = [key, tokens, first_key, first];
-        let beside = self.set_mut(hash ^ 1);
+        let [first_key, first, second_key, second] = *self.room.line_of(hash);
+        *self.room.line_of_mut(hash) = [key, tokens, first_key, first];
+        let beside = self.room.line_of_mut(hash ^ 1);
         (beside[2], beside[3]) = (second_key, second);
         Some(Tokens(tokens))
     }
@@ -139,7 +133,7 @@ impl WordCache {
             self.grow();
         }
         self.left -= 1;
-        let set = self.set_mut(hash);
+        let set = self.room.line_of_mut(hash);
         if set[0] == 0 {
             (set[0], set[1]) = (key, tokens.0);
             return;
@@ -147,7 +141,7 @@ impl WordCache {
         let [_, _, driven_out_key, driven_out] = *set;
         (set[2], set[3]) = (key, tokens.0);
         if driven_out_key != 0 {
-            let beside = self.set_mut(hash ^ 1);
+            let beside = self.room.line_of_mut(hash ^ 1);
             (beside[2], beside[3]) = (driven_out_key, driven_out);
         }
     }
@@ -168,12 +162,6 @@ impl WordCache {
                 }
             }
         }
-    }
-
-    fn set_mut(&mut self, hash: u64) -> &mut Line {
-        let sets = self.room.lines_mut();
-        let mask = sets.len() - 1;
-        &mut sets[hash as usize & mask]
     }
 }
 
@@ -214,7 +202,7 @@ mod tests {
         let mut cache = WordCache::new();
         for _ in SIZES {
             for hash in [0, 1, SIZES[1] as u64 - 1, u64::MAX] {
-                assert_eq!(cache.set(hash).as_ptr() as usize % 64, 0);
+                assert_eq!(cache.room.line_of(hash).as_ptr() as usize % 64, 0);
             }
             cache.grow();
         }

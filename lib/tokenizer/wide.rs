@@ -21,23 +21,18 @@ impl WideCache {
         Self { room: Room::zeroed(SIZES[0]), left: SIZES[0] }
     }
 
-    #[inline(always)]
-    fn line(&self, hash: u64) -> &Line {
-        let lines = self.room.lines();
-        &lines[hash as usize & (lines.len() - 1)]
-    }
-
     /// Asks for the lines of a hash that will be looked up soon.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
-        simd::prefetch(self.line(hash));
+        simd::prefetch(self.room.line_of(hash));
     }
 
     /// Looks in the word's own line and in the one beside it. Appends the tokens.
     #[inline]
     pub fn get(&self, key: WideKey, hash: u64, out: &mut Vec<i32>) -> bool {
         let holds = |line: &&Line| line[0] == key[0] && line[1] == key[1];
-        let Some(line) = [hash, hash ^ 1].map(|hash| self.line(hash)).into_iter().find(holds)
+        let Some(line) =
+            [hash, hash ^ 1].map(|hash| self.room.line_of(hash)).into_iter().find(holds)
         else {
             return false;
         };
@@ -65,10 +60,8 @@ impl WideCache {
             self.grow();
         }
         self.left -= 1;
-        let lines = self.room.lines_mut();
-        let own = hash as usize & (lines.len() - 1);
-        lines[own ^ 1] = lines[own];
-        lines[own] = line;
+        *self.room.line_of_mut(hash ^ 1) = *self.room.line_of(hash);
+        *self.room.line_of_mut(hash) = line;
     }
 
     #[cold]

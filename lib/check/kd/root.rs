@@ -95,7 +95,7 @@ fn bytes(set: &PrefixSet) -> Result<u64> {
         paths.extend(prefix.layout.files(&prefix.path));
         paths.extend(find_ids(&prefix.path)?);
     }
-    inventory::size_of(paths)
+    files::size_of(paths)
 }
 
 /// Whether the values of a prefix are tokens of the vocabulary that is known here.

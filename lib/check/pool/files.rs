@@ -119,7 +119,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
     }
     Ok(PoolFiles {
         legal_by_board: legality == Some(Legality::Board),
-        bytes: inventory::size_of(&paths)?,
+        bytes: files::size_of(&paths)?,
         rows,
         valuations,
         notes,

@@ -301,7 +301,7 @@ fn files_below(root: &Path, splits: &[Split], findings: &mut Findings<'_>) -> Re
         let paths = files::paths_in(&directory)?;
         inventory::temporaries(&paths, &TEMPORARY, findings);
         let is_lasting = |path: &&PathBuf| !is_temporary(&inventory::name_of(path));
-        sum += inventory::size_of(paths.iter().filter(is_lasting))?;
+        sum += files::size_of(paths.iter().filter(is_lasting))?;
     }
     Ok(sum)
 }

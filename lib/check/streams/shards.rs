@@ -74,7 +74,7 @@ impl Family for ParquetShardsFamily {
             path: path.to_path_buf(),
             what: format!("directory of {} Parquet shards", files.len()),
             records: ("records", summary.records),
-            bytes: inventory::size_of(&files)?,
+            bytes: files::size_of(&files)?,
             notes: summary.notes(),
             groups: findings.into_groups(),
         })

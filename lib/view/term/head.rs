@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::line::{Line, Style, counted, facts};
-use crate::cli::size;
+use crate::cli::{directory_of, size};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::harmony::Alignment;
@@ -74,11 +74,11 @@ enum Form {
 /// The bytes of a file, of all files below a directory, or of those with a prefix; `None` of a pipe.
 fn bytes_of(path: &Path) -> Result<Option<u64>> {
     let Some(metadata) = files::metadata(path)? else {
-        return Ok(Some(sum_of(with_prefix(path)?)?));
+        return files::size_of(with_prefix(path)?).map(Some);
     };
     if metadata.is_dir() {
         let found = walk::files(path, |_| true).map(|found| found.map_err(Error::from));
-        return Ok(Some(sum_of(found.collect::<Result<Vec<_>>>()?)?));
+        return files::size_of(found.collect::<Result<Vec<_>>>()?).map(Some);
     }
     Ok(metadata.is_file().then_some(metadata.len()))
 }
@@ -86,27 +86,13 @@ fn bytes_of(path: &Path) -> Result<Option<u64>> {
 /// The files beside a prefix whose names begin with it: `shard_00_tokens.bin`, `shard_00.bin`.
 fn with_prefix(prefix: &Path) -> Result<Vec<PathBuf>> {
     let Some(name) = prefix.file_name() else { return Ok(Vec::new()) };
-    let parent = prefix.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    let mut found = Vec::new();
-    let failed = |e: std::io::Error| Error::io(parent, &e);
-    for entry in parent.read_dir().map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
+    let mut paths = files::paths_in(&directory_of(prefix))?;
+    paths.retain(|path| {
         let own = path.file_name().unwrap_or_default().as_encoded_bytes();
         let rest = own.strip_prefix(name.as_encoded_bytes());
-        if rest.is_some_and(|rest| rest.starts_with(b"_") || rest.starts_with(b".")) {
-            found.push(path);
-        }
-    }
-    Ok(found)
-}
-
-fn sum_of(paths: Vec<PathBuf>) -> Result<u64> {
-    let mut sum = 0;
-    for path in paths {
-        sum += files::metadata(&path)?.map_or(0, |metadata| metadata.len());
-    }
-    Ok(sum)
+        rest.is_some_and(|rest| rest.starts_with(b"_") || rest.starts_with(b"."))
+    });
+    Ok(paths)
 }
 
 /// The lines of it.

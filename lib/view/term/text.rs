@@ -57,25 +57,27 @@ pub fn piece_style(piece: &Piece) -> Style {
 }
 
 fn glyphs(message: &ShownMessage) -> impl DoubleEndedIterator<Item = Glyph> {
-    message.pieces.iter().flat_map(|piece| {
-        let style = piece_style(piece);
-        let (trained, is_bad) = (piece.trained, piece.expected.is_some());
-        let glyph = move |character: char| {
-            let ((text, width), kind) = match character {
-                '\n' => (("".into(), 0), GlyphKind::LineFeed),
-                '\t' => ((TAB.into(), TAB.len()), GlyphKind::Space),
-                ' ' => ((" ".into(), 1), GlyphKind::Space),
-                other => (shown(other), GlyphKind::Ink),
-            };
-            Glyph { text, width, style, trained, is_bad, kind }
+    message.pieces.iter().flat_map(glyphs_of)
+}
+
+fn glyphs_of(piece: &Piece) -> impl DoubleEndedIterator<Item = Glyph> {
+    let style = piece_style(piece);
+    let (trained, is_bad) = (piece.trained, piece.expected.is_some());
+    let glyph = move |character: char| {
+        let ((text, width), kind) = match character {
+            '\n' => (("".into(), 0), GlyphKind::LineFeed),
+            '\t' => ((TAB.into(), TAB.len()), GlyphKind::Space),
+            ' ' => ((" ".into(), 1), GlyphKind::Space),
+            other => (shown(other), GlyphKind::Ink),
         };
-        let mark = piece.mark.map(|mark| {
-            let style = if mark.expected.is_some() { Style::BAD } else { Style::BOLD };
-            let text = format!("→{}", mark.next.letter()).into();
-            Glyph { text, width: 2, style, trained, is_bad, kind: GlyphKind::Mark }
-        });
-        piece.text.chars().map(glyph).chain(mark)
-    })
+        Glyph { text, width, style, trained, is_bad, kind }
+    };
+    let mark = piece.mark.map(|mark| {
+        let style = if mark.expected.is_some() { Style::BAD } else { Style::BOLD };
+        let text = format!("→{}", mark.next.letter()).into();
+        Glyph { text, width: 2, style, trained, is_bad, kind: GlyphKind::Mark }
+    });
+    piece.text.chars().map(glyph).chain(mark)
 }
 
 /// The lines of a message, each no wider than `width`. Of more than `most` and a few the first are
@@ -96,8 +98,11 @@ pub fn rows(message: &ShownMessage, width: usize, most: Option<usize>) -> Vec<Ro
     let (tail, _) = layout(tail.into_iter(), width, usize::MAX);
     // Where masks are wrong is shown in any case.
     if !rows.iter().chain(&tail).any(|row| row.is_bad) {
-        let wrong = glyphs(message).skip_while(|glyph| !glyph.is_bad);
-        let (wrong, taken) = layout(wrong.take_while(|glyph| glyph.is_bad), width - 2, 1);
+        let has_glyphs = |piece: &&Piece| !piece.text.is_empty() || piece.mark.is_some();
+        let wrong = message.pieces.iter().filter(has_glyphs);
+        let wrong = wrong.skip_while(|piece| piece.expected.is_none());
+        let wrong = wrong.take_while(|piece| piece.expected.is_some()).flat_map(glyphs_of);
+        let (wrong, taken) = layout(wrong, width - 2, 1);
         shown += taken;
         let dots = Line::new().add(Style::DIM, "… ");
         rows.extend(wrong.into_iter().map(|row| Row { line: dots.clone().join(row.line), ..row }));
