@@ -35,7 +35,12 @@ impl Letters {
         while rest != 0 {
             let at = rest.trailing_zeros() as usize;
             rest &= rest - 1;
-            classes[at % WINDOW] = class_at(window, at);
+            let class = class_at(window, at);
+            if class == 0 {
+                // What is after a character for `scan` is of no use.
+                break;
+            }
+            classes[at % WINDOW] = class;
         }
         let upper = I::bit_mask::<{ shift(UPPER) }>(&classes);
         let lower = I::bit_mask::<{ shift(LOWER) }>(&classes);
