@@ -7,7 +7,7 @@ use gristmill::batch::{Batch, Counts, Wanted};
 use gristmill::cli::{Encoding, InputArgs, Rejected, Slice};
 use gristmill::error::{Error, Result};
 use gristmill::game2048::Game;
-use gristmill::harmony::{Alignment, Policy, Renderer, Spans};
+use gristmill::harmony::{Alignment, Policy, Renderer};
 use gristmill::puzzle::grids;
 use gristmill::record::game::Games;
 use gristmill::record::raw_synth::METADATA_FIELDS;
@@ -29,7 +29,7 @@ type Stage<'a> = &'a mut dyn FnMut(Batch) -> Result<Batch>;
 pub fn tokens(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let path = place.file("in", bytes);
     let alignment = if bytes.len().is_multiple_of(2) { Alignment::Label } else { Alignment::Token };
-    let masking = Masking { spans: Spans::synth_kd_v1(&[]), alignment };
+    let masking = Masking::new(&[], alignment);
     records(&path, &TOKENS, &mut |batch| masking.mask(batch))?;
     records(&path, &TOKENS, &mut |batch| decode(batch, alignment))
 }
@@ -105,7 +105,7 @@ pub fn synth(place: &mut Place, bytes: &[u8]) -> Result<()> {
         reference: Reference::Append,
     };
     let schema = settings.wanted_columns();
-    let wanted = Wanted { schema, parquet: true, any_types: true, ..Wanted::records(&RAW_SYNTH) };
+    let wanted = Wanted { schema, any_types: true, ..Wanted::records(&RAW_SYNTH) };
     let harmony = SynthHarmony::new(settings);
     let whole = input(place.file("in", bytes));
     copy(|| Reader::open(&whole, wanted.clone()), &mut |batch| harmony.convert(batch))
@@ -118,7 +118,7 @@ pub fn checked(place: &mut Place, bytes: &[u8]) -> Result<()> {
 
 /// The bytes as records of a type, whichever encoding they are in.
 fn records(path: &std::path::Path, record: &'static RecordType, stage: Stage<'_>) -> Result<()> {
-    let wanted = Wanted { parquet: true, ..Wanted::records(record) };
+    let wanted = Wanted::records(record);
     let whole = input(PathBuf::from(path));
     copy(|| Reader::open(&whole, wanted.clone()), stage)
 }
