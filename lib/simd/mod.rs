@@ -46,6 +46,8 @@ pub struct TextMasks {
     pub slash: u64,
     pub apostrophe: u64,
     pub not_ascii: u64,
+    /// Bytes of a character after its first.
+    pub inside: u64,
 }
 
 /// Masks of 64 bytes of a board's text: bit n is byte n.
@@ -59,6 +61,9 @@ pub struct BoardMasks {
 /// A set of instructions that a task is compiled for.
 pub trait Instructions {
     fn text_masks(window: &[u8; 64]) -> TextMasks;
+
+    /// One bit of each byte, the one that is the highest after a shift to the left by less than 8.
+    fn bit_mask<const SHIFT: i32>(bytes: &[u8; 64]) -> u64;
 }
 
 /// A loop that is compiled once for each set of instructions. `run` must be `#[inline(always)]`,

@@ -39,7 +39,7 @@ const CLASSES: [u8; 256] = {
 impl Instructions for Portable {
     #[inline(always)]
     fn text_masks(window: &[u8; 64]) -> TextMasks {
-        let mut masks = [0u64; 9];
+        let mut masks = [0u64; 10];
         for (place, eight) in window.as_chunks::<8>().0.iter().enumerate() {
             let bytes = u64::from_le_bytes(*eight);
             let classes = u64::from_le_bytes(eight.map(|byte| CLASSES[byte as usize]));
@@ -47,9 +47,32 @@ impl Instructions for Portable {
                 *mask |= gather(classes >> bit) << (8 * place);
             }
             masks[8] |= gather(bytes >> 7) << (8 * place);
+            masks[9] |= gather(bytes >> 7 & !(bytes >> 6)) << (8 * place);
         }
-        let [lower, upper, digit, white, newline, blank, slash, apostrophe, not_ascii] = masks;
-        TextMasks { lower, upper, digit, white, newline, blank, slash, apostrophe, not_ascii }
+        let [lower, upper, digit, white, newline, blank, slash, apostrophe, not_ascii, inside] =
+            masks;
+        TextMasks {
+            lower,
+            upper,
+            digit,
+            white,
+            newline,
+            blank,
+            slash,
+            apostrophe,
+            not_ascii,
+            inside,
+        }
+    }
+
+    #[inline(always)]
+    fn bit_mask<const SHIFT: i32>(bytes: &[u8; 64]) -> u64 {
+        bytes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .rev()
+            .fold(0, |mask, eight| mask << 8 | gather(u64::from_le_bytes(*eight) >> (7 - SHIFT)))
     }
 }
 

@@ -10,6 +10,16 @@ impl SimdTask for MasksOf<'_> {
     }
 }
 
+struct BitsOf<'a>(&'a [u8; 64]);
+
+impl SimdTask for BitsOf<'_> {
+    type Output = [u64; 3];
+    #[inline(always)]
+    fn run<I: Instructions>(self) -> [u64; 3] {
+        [I::bit_mask::<0>(self.0), I::bit_mask::<3>(self.0), I::bit_mask::<7>(self.0)]
+    }
+}
+
 /// The masks, bit by bit.
 fn text_masks(window: &[u8; 64]) -> TextMasks {
     let mask =
@@ -24,6 +34,7 @@ fn text_masks(window: &[u8; 64]) -> TextMasks {
         slash: mask(|byte| byte == b'/'),
         apostrophe: mask(|byte| byte == b'\''),
         not_ascii: mask(|byte| !byte.is_ascii()),
+        inside: mask(|byte| matches!(byte, 0x80..0xc0)),
     }
 }
 
@@ -33,6 +44,10 @@ fn check(window: &[u8; 64]) {
     let expected = text_masks(window);
     assert_eq!(SimdLevel::PORTABLE.run(MasksOf(window)), expected, "{window:?}");
     assert_eq!(SimdLevel::best().run(MasksOf(window)), expected, "{window:?}");
+    let bits = [7, 4, 0]
+        .map(|bit| (0..64).fold(0, |mask, at| mask | u64::from(window[at] >> bit & 1) << at));
+    assert_eq!(SimdLevel::PORTABLE.run(BitsOf(window)), bits, "{window:?}");
+    assert_eq!(SimdLevel::best().run(BitsOf(window)), bits, "{window:?}");
     let boards = portable::board_masks(window);
     assert_eq!(boards.digits, expected.digit, "{window:?}");
     assert_eq!(board_masks(window), boards, "{window:?}");

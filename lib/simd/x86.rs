@@ -76,6 +76,12 @@ impl Instructions for Avx2 {
         // SAFETY: this type is private, and only `run_avx2`, which has the features, uses it.
         unsafe { text_masks_avx2(window) }
     }
+
+    #[inline(always)]
+    fn bit_mask<const SHIFT: i32>(bytes: &[u8; 64]) -> u64 {
+        // SAFETY: as above.
+        unsafe { bit_mask_avx2::<SHIFT>(bytes) }
+    }
 }
 
 // A byte's class is the bits that the tables of its two halves share. Letters need two bits:
@@ -121,11 +127,12 @@ const LOW: [u8; 16] = {
 fn text_masks_avx2(window: &[u8; 64]) -> TextMasks {
     let (halves, _) = window.as_chunks::<32>();
     let [first, second] = [half_masks(&halves[0]), half_masks(&halves[1])];
-    let mut both = [0; 9];
+    let mut both = [0; 10];
     for (mask, (first, second)) in both.iter_mut().zip(first.into_iter().zip(second)) {
         *mask = u64::from(first) | u64::from(second) << 32;
     }
-    let [letter, small, digit, control, newline, blank, slash, apostrophe, not_ascii] = both;
+    let [letter, small, digit, control, newline, blank, slash, apostrophe, not_ascii, second] =
+        both;
     TextMasks {
         lower: letter & small,
         upper: letter & !small,
@@ -136,12 +143,24 @@ fn text_masks_avx2(window: &[u8; 64]) -> TextMasks {
         slash,
         apostrophe,
         not_ascii,
+        inside: not_ascii & !second,
     }
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn half_masks(half: &[u8; 32]) -> [u32; 9] {
+fn bit_mask_avx2<const SHIFT: i32>(bytes: &[u8; 64]) -> u64 {
+    let (halves, _) = bytes.as_chunks::<32>();
+    let [first, second] = [0, 1].map(|half: usize| {
+        let top = _mm256_slli_epi16::<SHIFT>(thirty_two(&halves[half]));
+        _mm256_movemask_epi8(top).cast_unsigned()
+    });
+    u64::from(first) | u64::from(second) << 32
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn half_masks(half: &[u8; 32]) -> [u32; 10] {
     let bytes = thirty_two(half);
     let low = _mm256_broadcastsi128_si256(sixteen(&LOW));
     let high = _mm256_broadcastsi128_si256(sixteen(&HIGH));
@@ -162,6 +181,7 @@ fn half_masks(half: &[u8; 32]) -> [u32; 9] {
         mask(_mm256_slli_epi16::<1>(class)),
         mask(class),
         mask(bytes),
+        mask(_mm256_slli_epi16::<1>(bytes)),
     ]
 }
 

@@ -88,7 +88,7 @@ impl Lookup {
     #[inline(never)]
     fn seen(&mut self, word: &Word, out: &mut Vec<i32>) -> bool {
         let &Word { key, hash, .. } = word;
-        let tokens = self.cache.get(key, hash).or_else(|| self.cache.get_moved(key, hash));
+        let tokens = self.cache.get(key, hash).or_else(|| self.cache.bring_back(key, hash));
         if let Some(tokens) = tokens {
             tokens.append_to(out);
             return true;

@@ -18,6 +18,7 @@
 mod cache;
 mod encode;
 mod hash;
+mod letters;
 mod lookup;
 mod merge;
 mod pages;

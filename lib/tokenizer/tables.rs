@@ -41,6 +41,18 @@ pub const FIRST_CLASSES: &[u8; 256] = {
 };
 const CLASSES_OF_ZERO: u8 = CLASSES.0[0];
 
+/// Class bits of the code points that UTF-8 has in one byte or two.
+pub static TWO_BYTE_CLASSES: [u8; 0x800] = {
+    let mut classes = [0; 0x800];
+    let mut point = 0;
+    while point < classes.len() {
+        let block = CLASSES.0[point >> 8] as usize;
+        classes[point] = CLASSES.0[0x1100 + 256 * block + (point & 0xff)];
+        point += 1;
+    }
+    classes
+};
+
 /// Class bits of a code point; 0 for other numbers.
 #[inline]
 pub fn class_of(point: u32) -> u8 {

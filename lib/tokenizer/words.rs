@@ -129,19 +129,19 @@ impl<'a> Words<'a> {
                 batch[count % BATCH] = Word::new(block, at + begin, length, lookup);
                 count += 1;
             };
-            // One word for the scanner: the last of a window that is not all ASCII, or one
+            // One word for the scanner: the last of a window with what masks do not tell, or one
             // that is longer than a window.
-            let mut is_odd = (view[0] | view[1]) >= 0x80;
+            let mut is_odd = is_run(view);
             if !is_odd && let Some(window) = view.first_chunk() {
-                let masks = I::text_masks(window);
-                let mut starts = starts(window, &masks);
+                let found = starts::<I>(window);
+                let mut starts = found.bits;
                 while starts != 0 {
                     let end = starts.trailing_zeros() as usize;
                     starts &= starts - 1;
                     push(begin, end - begin);
                     begin = end;
                 }
-                is_odd = begin == 0 || masks.not_ascii != 0;
+                is_odd = begin == 0 || found.is_odd;
             }
             if is_odd && at + begin < self.text.len() {
                 let end = scan::pre_token_end(self.text, at + begin);

@@ -1,0 +1,83 @@
+//! Masks of the characters beyond ASCII in a window: letters with and without case, marks, and which
+//! characters are left to `scan`. What is none of these is punctuation.
+
+use super::hash::class::{LETTER, LOWER, PUNCTUATION, UPPER};
+use super::tables::{TWO_BYTE_CLASSES, class_of};
+use super::window::WINDOW;
+use crate::simd::{Instructions, TextMasks};
+
+/// Masks with one bit a byte: all bytes of a character have its bit.
+#[derive(Default)]
+pub struct Letters {
+    /// Ll.
+    pub lower: u64,
+    /// Lu, Lt.
+    pub upper: u64,
+    /// Lm, Lo, M: may be in both parts of a word.
+    pub both: u64,
+    /// The first bytes of M, which may also be before a word, or punctuation.
+    pub mark: u64,
+    /// The first bytes of characters that are left to `scan`: other white space and numbers, those
+    /// of four bytes, and those from U+3000 on, whose pre-tokens are cut into pieces.
+    pub other: u64,
+    /// Bits from the first byte of a character on that the window may not have whole.
+    pub cut: u64,
+}
+
+impl Letters {
+    #[inline(always)]
+    pub fn new<I: Instructions>(window: &[u8; WINDOW], masks: &TextMasks) -> Self {
+        let leads = masks.not_ascii & !masks.inside;
+        let whole = leads & ((1 << (WINDOW - 2)) - 1);
+        // Classes at the first bytes of characters: masks are made of them all at once.
+        let mut classes = [0; WINDOW];
+        let mut rest = whole;
+        while rest != 0 {
+            let at = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            let class = class_at(window, at);
+            if class == 0 {
+                // What is after a character for `scan` is of no use.
+                break;
+            }
+            classes[at % WINDOW] = class;
+        }
+        let upper = I::bit_mask::<{ shift(UPPER) }>(&classes);
+        let lower = I::bit_mask::<{ shift(LOWER) }>(&classes);
+        let letter = I::bit_mask::<{ shift(LETTER) }>(&classes);
+        let punctuation = I::bit_mask::<{ shift(PUNCTUATION) }>(&classes);
+        let all = |leads: u64| next(leads, masks.inside).wrapping_sub(leads);
+        Self {
+            lower: all(lower & !upper),
+            upper: all(upper & !lower),
+            both: all(upper & lower),
+            mark: punctuation & lower,
+            other: whole & !(letter | punctuation),
+            cut: leads & !whole,
+        }
+    }
+}
+
+/// How far a class bit is from the highest of a byte.
+const fn shift(class: u8) -> i32 {
+    class.leading_zeros() as i32
+}
+
+/// The bytes after the characters with these first bytes; `inside` has the others of characters.
+/// A bit that is added to a run carries to the bit after it.
+#[inline(always)]
+pub fn next(leads: u64, inside: u64) -> u64 {
+    (leads << 1).wrapping_add(inside) & !inside
+}
+
+/// Class bits of the character beyond ASCII that starts at `at`, 0 for those left to `scan`.
+#[inline(always)]
+fn class_at(window: &[u8; WINDOW], at: usize) -> u8 {
+    let [first, second, third] = [0, 1, 2].map(|n| usize::from(window[(at + n) % WINDOW]));
+    let (second, third) = (second & 0x3f, third & 0x3f);
+    match first {
+        0..0xe0 => TWO_BYTE_CLASSES[(first & 0x1f) << 6 | second],
+        0xe0..0xe3 => class_of(((first & 0x0f) << 12 | second << 6 | third) as u32),
+        _ => 0,
+    }
+}
