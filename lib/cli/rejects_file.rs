@@ -12,11 +12,12 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 
 /// The names of JSON files and databases of datasets, and the endings of others.
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 7] = [
     "manifest.json",
     "metadata.json",
     "build.json",
     "dataset.json",
+    "identifiers.json",
     "valuation_types.json",
     "metadata.db",
 ];

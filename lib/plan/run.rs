@@ -30,8 +30,8 @@ pub struct RunOptions {
     pub progress_to: Option<PathBuf>,
 }
 
-/// Makes a task, unless it is done. What its pipeline says is printed if it fails; it then fails with
-/// the same exit code: 1, 2 or 75, which is also that of a pipeline that a signal has ended.
+/// Makes a task, unless it is done. What its pipeline says is printed if it fails (else its warnings); it
+/// then fails with the same exit code: 1, 2 or 75, which is also that of a pipeline that a signal has ended.
 pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()> {
     let plan = Plan::read(root)?;
     if plan.id != id {
@@ -57,6 +57,11 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
         (status, messages) = task.make(root, true, options)?;
     }
     if status.success() {
+        // What its filters warn of is for people, whoever runs the task.
+        messages
+            .iter()
+            .filter(|line| line.contains(": warning: "))
+            .for_each(|line| cli::tell(line));
         return task.source.check(&plan).and_then(|()| task.finished(root));
     }
     let exit_code = match status.code() {
