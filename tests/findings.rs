@@ -33,7 +33,7 @@ fn run(dir: &TempDir, command: &str) -> Outcome {
 fn each_finding_and_rule_has_its_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let table = fs::read_to_string(root.join("tests/FINDINGS.md")).unwrap();
-    let (mut findings, mut rules) = (Vec::new(), Vec::new());
+    let (mut findings, mut rules): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
     for line in table.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, number, _, tests, ..] = cells[..] else { panic!("{line}") };
@@ -42,7 +42,7 @@ fn each_finding_and_rule_has_its_test() {
         }
         match number.strip_prefix('R') {
             Some(number) => rules.push(number.parse().unwrap()),
-            None => findings.push(number.parse::<u32>().unwrap()),
+            None => findings.push(number.parse().unwrap()),
         }
         let names: Vec<&str> =
             tests.split('`').skip(1).step_by(2).filter(|name| name.contains("::")).collect();
@@ -207,7 +207,8 @@ fn without_a_file_that_its_manifest_names_no_dataset_is_read() {
             for command in commands.iter().map(String::as_str).chain([sink]) {
                 let told = run(&dir, command);
                 let file = |name: &String| name.rsplit('/').next().unwrap().to_string();
-                let is_named = names.iter().any(|name| told.stderr.contains(&file(name)));
+                let is_named = names.iter().any(|name| told.stderr.contains(&file(name)))
+                    || told.stderr.contains(&format!("{dataset}: no files of rows"));
                 if !matches!(told.code(), Some(1 | 2)) || !is_named && names.len() == 1 {
                     wrong.push(format!("{dataset} without {names:?}: {told:?}"));
                 }
@@ -287,8 +288,8 @@ fn sums_of_what_manifests_say_never_wrap() {
         }
         fs::remove_file(dir.at("in/root/manifest.json")).unwrap();
         let mut commands = vec!["ds-manifest root", check];
-        // What was read is counted anew from the rows.
-        commands.extend((field != "read").then_some(concat));
+        // What was read and the tokens are counted anew.
+        commands.extend(["rejected", "rows"].contains(&field).then_some(concat));
         for command in commands {
             let told = run(&dir, command);
             assert_eq!(told.code(), Some(1), "{field}: {told:?}");
@@ -386,7 +387,7 @@ fn the_closing_check_of_scripts_shows_its_progress() {
     let (dir, folder) = (TempDir::new(), warned_of());
     copy_scripts(&dir);
     write_shards(&dir, &[3]);
-    wrap(&dir, "ds-check", "echo \"$*\" >> checked");
+    wrap(&dir, "ds-check", "echo \"$*\" >> checked; exit 0");
     let raw = folder.path.display();
     for (number, line) in [
         "synth-kd.sh in OUT --valid-fraction 0.5".to_string(),
@@ -404,7 +405,6 @@ fn the_closing_check_of_scripts_shows_its_progress() {
                 "here" => "bash line",
                 _ => "TERM=xterm script -qec 'bash line' /dev/null < /dev/null",
             };
-            // (A closing check may find what to warn of, and does not fail for that.)
             bash(&format!("cd {}; rm -f checked; {line}", dir.path().display())).ok();
             let checked = dir.text("checked");
             assert!(checked.lines().all(|call| call.contains(shown)), "{line}: {checked}");
