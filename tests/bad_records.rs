@@ -93,8 +93,8 @@ fn skipped_records_are_counted_and_kept() {
         assert_eq!(without_places(&run.text()), expected);
         assert!(
             run.stderr.starts_with(&format!(
-                "harmony-tok: {} bad records dropped: {file}:2: the id is missing or null; \
-                 {file}:4: the id is missing or null; {file}:6: (a) messages is missing or null; ...",
+                "harmony-tok: {} bad records dropped: {file}:2: the id is missing or null; try: --id-field NAME; \
+                 {file}:4: the id is missing or null; try: --id-field NAME; {file}:6: (a) messages is missing or null; ...",
                 BAD.len()
             )),
             "{run:?}"
@@ -152,7 +152,12 @@ fn records_of_files_are_numbered() {
     for name in ["in.parquet", "in.arrows"] {
         let input = file(name);
         let run = |flags: &[&str]| tool("harmony-tok").args(&[&input]).args(flags).run();
-        run(&[]).says(1, &format!("harmony-tok: {input}: record 4: the id is missing or null"));
+        run(&[]).says(
+            1,
+            &format!(
+                "harmony-tok: {input}: record 4: the id is missing or null; try: --id-field NAME"
+            ),
+        );
         run(&["--slice", "1/2"]).says(
             1,
             &format!(
@@ -169,7 +174,7 @@ fn records_of_files_are_numbered() {
         assert_eq!((&kept[1]["record"], &kept[1]["id"]), (&json!(7), &json!("s-6")));
     }
     let skipped = tool("harmony-tok").args(&[&ndjson, "--on-error", "skip"]).run().ok();
-    assert!(skipped.stderr.contains(":4: the id is missing or null; "), "{skipped:?}");
+    assert!(skipped.stderr.contains(":4: the id is missing or null; try: "), "{skipped:?}");
 }
 
 /// Records after a limit are not looked at.

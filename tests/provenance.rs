@@ -68,10 +68,10 @@ fn build(jobs: &str) -> TempDir {
          ds-manifest $out/root -q
          harmony-tok in.ndjson {jobs} | span-mask | mmidx-write --prefix $out/p
          puzzle-encode domino --num-games 9 --seed 3 {jobs} | npy-pack -o $out/domino
-         for to in arrow ndjson parquet; do
-             synth-harmony raw.ndjson {jobs} --to $to -o $out/raw.$to; done
-         for to in arrow ndjson parquet; do ds-cat in.ndjson --to $to -o $out/a.$to; done
-         ds-cat in.ndjson --to arrow -o $out/b.arrow",
+         for to in arrows ndjson parquet; do
+             synth-harmony raw.ndjson {jobs} -o $out/raw.$to
+             ds-cat in.ndjson -o $out/a.$to; done
+         ds-cat in.ndjson -o $out/b.arrows",
         input = input.path().display(),
         out = dir.path().display(),
     ))
@@ -83,7 +83,7 @@ fn build(jobs: &str) -> TempDir {
 fn equal_builds_are_equal() {
     let (one, two) = (build("-j1"), build("-qj4"));
     assert_equal(&one, &two, 33);
-    assert_eq!(one.read("a.arrow"), one.read("b.arrow"));
+    assert_eq!(one.read("a.arrows"), one.read("b.arrows"));
 }
 
 /// Two directories have the same files, more than `least`, but for `run`.

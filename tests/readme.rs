@@ -107,10 +107,10 @@ fn the_page_of_puzzles_works() {
 
 #[test]
 fn the_recipes_work() {
-    page_works("docs/recipes.md", 4);
+    page_works("docs/recipes.md", 5);
 }
 
 #[test]
 fn the_page_of_errors_works() {
-    page_works("docs/errors.md", 1);
+    page_works("docs/errors.md", 2);
 }

@@ -12,7 +12,7 @@ use super::{Counts, Skipped};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::record::RecordType;
+use crate::record::{RecordType, record_type, record_type_with};
 
 const RECORD: &str = "gristmill.record";
 const VERSION: &str = "gristmill.version";
@@ -123,6 +123,14 @@ impl Header {
     /// The same at the end, when it is known what became of the records.
     pub fn with_counts(self, counts: &Counts) -> Header {
         Header { rejected: counts.rejected, skipped: counts.skipped.clone(), ..self }
+    }
+
+    /// The type of the records as it is stated, else as the columns show it.
+    pub fn record_type(&self, schema: &Schema) -> Option<&'static RecordType> {
+        match &self.record {
+            Some((name, _)) => record_type(name),
+            None => record_type_with(|name| schema.column_with_name(name).is_some()),
+        }
     }
 
     /// A parameter that is text.

@@ -295,8 +295,6 @@ pub struct Wanted {
     pub record: &'static RecordType,
     /// The record type's schema, or a part of it.
     pub schema: SchemaRef,
-    /// Whether Parquet files hold such records.
-    pub parquet: bool,
     /// Whether the games of a pool may be given as [`Batch::games`], without columns of records.
     pub games: Option<GameForm>,
     /// Whether the schema only names the columns: their types are those of the first input, and
@@ -306,7 +304,7 @@ pub struct Wanted {
 
 impl Wanted {
     pub fn records(record: &'static RecordType) -> Wanted {
-        Wanted { record, schema: record.schema(), parquet: false, games: None, any_types: false }
+        Wanted { record, schema: record.schema(), games: None, any_types: false }
     }
 
     /// Columns of any types that are clearly those of another record type are a wrong pipe.
@@ -316,6 +314,22 @@ impl Wanted {
             Some(record) => Err(self.instead_of(name, &format!("{} records", record.name))),
             None => Ok(()),
         }
+    }
+
+    /// What states its record type must have the wanted one. What another program wrote, which does
+    /// not state it, is judged by its columns.
+    pub fn check_record(&self, name: &str, header: &Header) -> Result<()> {
+        let Some((came, version)) = &header.record else { return Ok(()) };
+        if came != self.record.name {
+            return Err(self.instead_of(name, &format!("{came} records")));
+        }
+        if *version != self.record.version {
+            let known = self.record.version;
+            let cause =
+                format!("{came} records of version {version}; this program reads version {known}");
+            return Err(Error::data(cause).at(name));
+        }
+        Ok(())
     }
 
     /// The error of a wrong pipe: what was read, what is expected, and which filter makes it.

@@ -4,12 +4,21 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::progress::{Progress, When};
 use super::tool::{Tool, WithoutEffect};
+
+/// A path of what cannot go to stdout: `-` is refused.
+pub fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
+        true => Err("this cannot go to stdout; try: a name (`./-` for a file called so)"),
+        false => Ok(path),
+    })
+}
 
 /// The arguments of every filter.
 #[derive(Debug, Clone, Args)]
@@ -35,7 +44,7 @@ pub struct CommonArgs {
 
     /// Append how far this is to FILE, a line of JSON a second: {tool, unit, done, of, bytes, inside, made}
     #[arg(long, value_name = "FILE", help_heading = "Messages", hide_short_help = true)]
-    #[arg(add = WithoutEffect)]
+    #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub progress_to: Option<PathBuf>,
 }
 
@@ -125,6 +134,7 @@ pub struct OnErrorArgs {
 
     /// Keep what was dropped, with its reason, as NDJSON
     #[arg(long, value_name = "FILE", help_heading = "Bad records", add = WithoutEffect)]
+    #[arg(value_parser = on_disk())]
     pub rejects: Option<PathBuf>,
 }
 

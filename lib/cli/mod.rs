@@ -25,7 +25,7 @@ pub use crate::error::{Error, Kind, Place, Position, Result, shown};
 pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
 pub use args::{
     CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, MAX_RECORD_BYTES,
-    OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice,
+    OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice, on_disk,
 };
 pub use memory::keep_freed_memory;
 pub use progress::{Line, Progress, Report, When, grouped, size};
@@ -35,6 +35,7 @@ pub use publish::{
     refuse_existing_file, refuse_half_published,
 };
 pub use rejects::{Rejected, Rejection, Rejects};
+pub use rejects_file::is_of_manifests;
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use signals::{PassedSignals, heed_lost_pages, survive_closed_pipes};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};

@@ -77,12 +77,19 @@ pub(super) fn check(path: &Path) -> Result<()> {
 /// Whether files of datasets have such a name. Some of them are made at the end of a run only, when
 /// the rejects are published.
 fn is_of_datasets(path: &Path) -> bool {
-    let text = |name: Option<&OsStr>| name.unwrap_or_default().to_string_lossy().into_owned();
+    is_of_manifests(path) || ENDINGS.contains(&text(path.extension()).as_str())
+}
+
+/// Whether the files that describe datasets have such a name.
+pub fn is_of_manifests(path: &Path) -> bool {
     let (name, directory) = (text(path.file_name()), text(path.parent().and_then(Path::file_name)));
-    let is_manifest = NAMES.contains(&name.as_str())
+    NAMES.contains(&name.as_str())
         || name.ends_with(".part.json")
-        || directory == "parts" && name.ends_with(".json");
-    is_manifest || ENDINGS.contains(&text(path.extension()).as_str())
+        || directory == "parts" && name.ends_with(".json")
+}
+
+fn text(name: Option<&OsStr>) -> String {
+    name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn is_same(a: &Metadata, b: &Metadata) -> bool {

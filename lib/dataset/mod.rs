@@ -3,6 +3,7 @@
 //!
 //! A format is one entry in [`FORMATS`]: how it is recognised, opened as records, and checked.
 
+mod beside;
 mod raw_files;
 
 use std::collections::HashSet;
@@ -24,6 +25,8 @@ use crate::format::unchanged::Unchanged;
 use crate::format::whole::refuse_missing;
 use crate::record::RecordType;
 use crate::stream::{Conform, Reader, Request};
+
+use beside::refuse_part;
 
 pub use raw_files::{raw_files, shard_of};
 
@@ -87,12 +90,17 @@ pub fn families() -> Vec<&'static dyn Family> {
 pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
     // A prefix names files but is not a file itself.
     if let Some(family) = files::find(&families(), |family| family.knows(path))? {
+        if path.as_os_str() != "-" && !is_dataset(path)? {
+            refuse_part(path)?;
+        }
         let unchanged = Unchanged::of(std::slice::from_ref(&path.to_path_buf()))?;
         let outcome = unchanged.confirm(family.check(path, context))?;
         return unchanged.check().map(|()| outcome);
     }
     std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
-    Err(no_dataset(path).hint("each dataset below it, or FILTER ... | ds-check -"))
+    let way = beside::way_to_read(path, "ds-check -");
+    let other = || "each dataset below it, or FILTER ... | ds-check -".to_string();
+    Err(no_dataset(path).hint(way.unwrap_or_else(other)))
 }
 
 /// Opens what the arguments name: datasets of one format, or files and streams.
@@ -100,7 +108,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
     let mut args = args.clone();
     args.files = with_splits(&args.files)?;
     let Some(format) = format_of(&args.files)? else {
-        refuse_directories(&args.files)?;
+        refuse_others(&args.files)?;
         return Reader::open(&args, request);
     };
     match format.open {
@@ -128,7 +136,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
                 }
             }
             args.files = all;
-            refuse_directories(&args.files)?;
+            refuse_others(&args.files)?;
             Ok(Reader::open(&args, request)?.with_unchanged(unchanged))
         }
     }
@@ -141,8 +149,8 @@ const SPLIT_FOLDERS: [&str; 3] = ["train", "valid", "test"];
 fn with_splits(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
-        let is_dataset = path.as_os_str() == "-" || !files::is_directory(path)?;
-        if is_dataset || files::find(&FORMATS, |format| is_of(path, format))?.is_some() {
+        let is_file = path.as_os_str() == "-" || !files::is_directory(path)?;
+        if is_file || is_dataset(path)? {
             all.push(path.clone());
             continue;
         }
@@ -167,15 +175,24 @@ fn format_of(paths: &[PathBuf]) -> Result<Option<&'static Format>> {
     Ok(None)
 }
 
+fn is_dataset(path: &Path) -> Result<bool> {
+    Ok(files::find(&FORMATS, |format| is_of(path, format))?.is_some())
+}
+
 fn is_of(path: &Path, format: &Format) -> Result<bool> {
     Ok(path.as_os_str() != "-" && format.family.knows(path)?)
 }
 
-fn refuse_directories(paths: &[PathBuf]) -> Result<()> {
-    match files::find(paths, |path| files::is_directory(path))? {
-        Some(directory) => Err(no_dataset(directory)),
-        None => Ok(()),
+/// Refuses what is no file of records: directories, and files that belong to something else.
+fn refuse_others(paths: &[PathBuf]) -> Result<()> {
+    if let Some(directory) = files::find(paths, |path| files::is_directory(path))? {
+        let error = no_dataset(directory);
+        return Err(match beside::way_to_read(directory, "...") {
+            Some(way) => error.hint(way),
+            None => error,
+        });
     }
+    paths.iter().filter(|path| path.as_os_str() != "-").try_for_each(|path| refuse_part(path))
 }
 
 fn no_dataset(directory: &Path) -> Error {

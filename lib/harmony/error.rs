@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::Policy;
 use crate::json;
 
 /// The cause in one line, with the message it is about, counted from 0.
@@ -18,6 +19,11 @@ pub struct RenderError {
 impl RenderError {
     pub(super) fn new(cause: impl Into<Cow<'static, str>>) -> Self {
         RenderError { message: None, cause: cause.into() }
+    }
+
+    /// What one policy refuses and the other accepts.
+    pub(super) fn of_policy(cause: impl fmt::Display) -> Self {
+        RenderError::new(format!("{cause}; try: --policy {}", Policy::Chat.name()))
     }
 
     /// The same error with the message's index, unless it has one.

@@ -104,7 +104,7 @@ fn conversation<'a>(
         Ok::<_, RenderError>(())
     })?;
     if policy == Policy::SynthKdV1 && !has_assistant {
-        return Err(RenderError::new("no assistant message"));
+        return Err(RenderError::of_policy("no assistant message"));
     }
     Ok(Conversation { entries, parts })
 }
@@ -184,15 +184,15 @@ fn content<'a>(
 fn check(message: Message, policy: Policy) -> Result<Message, RenderError> {
     if policy == Policy::SynthKdV1 {
         if message.role == Role::Tool {
-            return Err(RenderError::new("role tool is not allowed by synth-kd-v1"));
+            return Err(RenderError::of_policy("role tool is not allowed by synth-kd-v1"));
         }
         if message.role == Role::Assistant {
             let Some(channel) = message.channel else {
-                return Err(RenderError::new("assistant without a channel"));
+                return Err(RenderError::of_policy("assistant without a channel"));
             };
             if !channel.eq_str("analysis") && !channel.eq_str("final") {
                 let channel = field::quoted(&channel);
-                return Err(RenderError::new(format!(
+                return Err(RenderError::of_policy(format_args!(
                     "assistant in channel {channel}, not analysis or final"
                 )));
             }

@@ -126,7 +126,7 @@ impl Renderer {
         out: &mut Rendered,
     ) -> Result<Option<Channel>, RenderError> {
         if function_tools && self.policy == Policy::SynthKdV1 && names_channels(parts) {
-            return Err(RenderError::new(
+            return Err(RenderError::of_policy(
                 "function tools change the system message, not allowed by synth-kd-v1",
             ));
         }

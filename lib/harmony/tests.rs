@@ -93,7 +93,7 @@ fn refusals_say_why() {
         ("{}".into(), "messages is missing"),
         (r#"{"messages": null}"#.into(), "messages: null instead of an array"),
         (format!("{} x", conversation(&[ANSWER])), "invalid JSON: expected the end at byte 69"),
-        (conversation(&[]), "no assistant message"),
+        (conversation(&[]), "no assistant message; try: --policy chat"),
         (conversation(&["5"]), "message 0: a number instead of an object"),
         (with_answer(r#"{"content":"x"}"#), "message 0: role is missing"),
         (
@@ -106,7 +106,7 @@ fn refusals_say_why() {
         ),
         (
             with_answer(r#"{"role":"tool","name":"t","content":"x"}"#),
-            "message 0: role tool is not allowed by synth-kd-v1",
+            "message 0: role tool is not allowed by synth-kd-v1; try: --policy chat",
         ),
         (with_answer(r#"{"role":"user"}"#), "message 0: content is missing"),
         (
@@ -139,11 +139,11 @@ fn refusals_say_why() {
         ),
         (
             with_answer(r#"{"role":"assistant","content":"x"}"#),
-            "message 0: assistant without a channel",
+            "message 0: assistant without a channel; try: --policy chat",
         ),
         (
             with_answer(r#"{"role":"assistant","channel":"commentary","content":"x"}"#),
-            "message 0: assistant in channel \"commentary\", not analysis or final",
+            "message 0: assistant in channel \"commentary\", not analysis or final; try: --policy chat",
         ),
         (
             with_answer(r#"{"role":"user","content":"a\ud800"}"#),

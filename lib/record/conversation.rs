@@ -51,6 +51,8 @@ pub fn schema(ids: &[String]) -> SchemaRef {
 /// A batch of conversations, by column.
 #[derive(Debug)]
 pub struct Conversations<'a> {
+    /// The names of the columns in `ids`.
+    id_names: Vec<&'a str>,
     ids: Vec<&'a StringArray>,
     messages: Option<Texts<'a>>,
     rows: usize,
@@ -66,7 +68,7 @@ enum Texts<'a> {
 impl<'a> Conversations<'a> {
     /// The view of a batch in the schema of [`CONVERSATION`] or [`schema`].
     pub fn of(batch: &'a RecordBatch) -> Conversations<'a> {
-        let (mut ids, mut messages) = (Vec::new(), None);
+        let (mut id_names, mut ids, mut messages) = (Vec::new(), Vec::new(), None);
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let plain = column.as_string_opt::<i32>();
             match field.name().as_str() {
@@ -74,10 +76,13 @@ impl<'a> Conversations<'a> {
                     let views = || column.as_string_view_opt().map(Texts::Views);
                     messages = plain.map(Texts::Plain).or_else(views);
                 }
-                _ => ids.extend(plain),
+                name => {
+                    id_names.extend(plain.map(|_| name));
+                    ids.extend(plain);
+                }
             }
         }
-        Conversations { ids, messages, rows: batch.num_rows() }
+        Conversations { id_names, ids, messages, rows: batch.num_rows() }
     }
 
     pub fn len(&self) -> usize {
@@ -86,6 +91,11 @@ impl<'a> Conversations<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.rows == 0
+    }
+
+    /// The columns that an id is taken from.
+    pub fn id_names(&self) -> &[&'a str] {
+        &self.id_names
     }
 
     /// The id of a row; `None` where it is missing or null.

@@ -22,7 +22,7 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     for row in 0..conversations.len() {
         let id = conversations.id(row);
         let outcome = match (id, conversations.messages_json(row)) {
-            (None, _) => Err("the id is missing or null".to_string()),
+            (None, _) => Err(no_id(&conversations)),
             (_, None) => Err("messages is missing or null".to_string()),
             (Some(_), Some(messages)) => {
                 // The tokens are appended directly to the batch's column.
@@ -48,6 +48,14 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     }
     batch.records = builder.finish()?;
     Ok(batch)
+}
+
+/// Why a conversation has no id.
+fn no_id(conversations: &Conversations<'_>) -> String {
+    match conversations.id_names() {
+        [name] => format!("{name} is missing or null; try: --id-field with another name"),
+        _ => "the id is missing or null; try: --id-field NAME".to_string(),
+    }
 }
 
 /// A sink of tokens records that ends the run after the record that reaches a number of tokens.

@@ -1,21 +1,60 @@
 //! Tokens into masked tokens: `loss_mask` and `span_id` from the segments.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
 use serde_json::{Map, Value, json};
 
 use crate::batch::{Batch, Header};
 use crate::error::Result;
-use crate::harmony::{Alignment, Spans, loss_mask};
-use crate::record::tokens::{self, Tokens, with_masks};
+use crate::harmony::{Alignment, ChannelSpan, Spans, loss_mask};
+use crate::record::tokens::{self, Segment, Tokens, with_masks};
 
 /// Which masks are made.
 pub struct Masking {
-    pub spans: Spans,
-    pub alignment: Alignment,
+    spans: Spans,
+    alignment: Alignment,
+    /// The channels that were asked for by name and have not come yet.
+    awaited: Mutex<BTreeSet<String>>,
+    /// Whether there are none: nobody has to look.
+    none_awaited: AtomicBool,
 }
 
 impl Masking {
+    /// The contract's spans, changed and extended by the given ones.
+    pub fn new(named: &[ChannelSpan], alignment: Alignment) -> Masking {
+        Masking {
+            spans: Spans::synth_kd_v1(named),
+            alignment,
+            awaited: Mutex::new(named.iter().map(|span| span.channel.clone()).collect()),
+            none_awaited: AtomicBool::new(named.is_empty()),
+        }
+    }
+
+    /// A warning for each channel that was asked for by name and never came.
+    pub fn warnings(&self) -> Vec<String> {
+        let warning = |channel: &String| {
+            format!("--span {channel}: no assistant message came in this channel")
+        };
+        self.awaited().iter().map(warning).collect()
+    }
+
+    fn awaited(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.awaited.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn came<'a>(&self, segments: impl Iterator<Item = Segment<'a>>) {
+        let mut awaited = self.awaited();
+        let of_assistants = segments.filter(|segment| segment.role == "assistant");
+        for channel in of_assistants.filter_map(|segment| segment.channel) {
+            awaited.remove(channel);
+        }
+        self.none_awaited.store(awaited.is_empty(), Ordering::Relaxed);
+    }
+
     /// Records in a header how the masks are made.
     pub fn describe(&self, header: &mut Header) {
         let channels = self.spans.channels().iter();
@@ -42,6 +81,9 @@ impl Masking {
                     self.spans.append(segments, length, self.alignment, &mut span_id)
                 }
             };
+            if !self.none_awaited.load(Ordering::Relaxed) {
+                view.segments(row).into_iter().for_each(|segments| self.came(segments));
+            }
             kept.push(outcome.is_ok());
             if let Err(reason) = outcome {
                 batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);

@@ -15,7 +15,7 @@ use super::typed::typed_columns;
 use crate::batch::{Batch, Header, Pieces, RecordSource, Skipped, Wanted};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
-use crate::record::{RecordType, record_type, record_type_with};
+use crate::record::RecordType;
 
 pub(super) struct ArrowSource {
     name: Arc<str>,
@@ -83,12 +83,7 @@ impl RecordSource for ArrowSource {
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
-        let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
-        let found = match header.record {
-            Some((name, _)) => record_type(&name),
-            None => record_type_with(has),
-        };
-        Ok(Some(found.unwrap_or(default)))
+        Ok(Some(header.record_type(&schema).unwrap_or(default)))
     }
 
     fn encoding(&self) -> String {
@@ -99,7 +94,7 @@ impl RecordSource for ArrowSource {
         let schema = self.peek()?;
         let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
         if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
-            check_record(&self.name, &header, Some(wanted))?;
+            wanted.check_record(&self.name, &header)?;
             wanted.refuse_other_columns(&self.name, &schema)?;
             return Ok((header, typed_columns(&schema, &wanted.schema)));
         }
@@ -137,7 +132,9 @@ impl RecordSource for ArrowSource {
                     let header = Header::of(&found).map_err(|e| e.at(&self.name))?;
                     self.rejected += header.rejected;
                     self.skipped.add(&header.skipped);
-                    check_record(&self.name, &header, wanted)?;
+                    if let Some(wanted) = wanted {
+                        wanted.check_record(&self.name, &header)?;
+                    }
                     let made = Conversion::new(&found, schema, wanted);
                     self.conversion = Some(made.map_err(|e| Error::data(e).at(&self.name))?);
                 }
@@ -181,22 +178,6 @@ fn overlap(batch: RecordBatch, first: u64, rows: &Range<u64>) -> Option<(RecordB
         return None;
     }
     Some((batch.slice((from - start) as usize, (to - from) as usize), from + 1))
-}
-
-/// An Arrow stream that states its record type must have the wanted one. A stream of another
-/// program, which does not state it, is judged by its columns.
-fn check_record(name: &str, header: &Header, wanted: Option<&Wanted>) -> Result<()> {
-    let (Some(wanted), Some((came, version))) = (wanted, &header.record) else { return Ok(()) };
-    if came != wanted.record.name {
-        return Err(wanted.instead_of(name, &format!("{came} records")));
-    }
-    if *version != wanted.record.version {
-        let known = wanted.record.version;
-        let cause =
-            format!("{came} records of version {version}; this program reads version {known}");
-        return Err(Error::data(cause).at(name));
-    }
-    Ok(())
 }
 
 fn frame_error(name: &str, is_piped: bool, error: FrameError) -> Error {

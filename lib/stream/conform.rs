@@ -181,7 +181,14 @@ fn means_the_same(source: &DataType, target: &DataType) -> bool {
         (
             List(source) | LargeList(source) | FixedSizeList(source, _) | ListView(source),
             List(target),
-        ) => means_the_same(source.data_type(), target.data_type()),
+        )
+        | (LargeList(source), LargeList(target))
+        | (Map(source, _), Map(target, _)) => {
+            means_the_same(source.data_type(), target.data_type())
+        }
+        (FixedSizeList(source, length), FixedSizeList(target, wanted)) => {
+            length == wanted && means_the_same(source.data_type(), target.data_type())
+        }
         (Struct(source), Struct(target)) => target.iter().all(|wanted| {
             match source.iter().find(|field| field.name() == wanted.name()) {
                 Some(field) => means_the_same(field.data_type(), wanted.data_type()),

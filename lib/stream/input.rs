@@ -7,6 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::foreign;
 use crate::batch::STDIN;
 use crate::error::{Error, Place, Result, shown};
 
@@ -42,15 +43,6 @@ const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
 /// A message of the Arrow IPC stream begins with a continuation marker.
 const ARROW_STREAM: &[u8] = b"\xff\xff\xff\xff";
 const PARQUET: &[u8] = b"PAR1";
-
-/// Formats that no filter reads as a stream, and what to do instead.
-const NOT_A_STREAM: [(&[u8], &str); 5] = [
-    (b"ARROW1", "an Arrow file (Feather), not a stream; try: write it with pyarrow.ipc.new_stream"),
-    (b"\x93NUMPY", "a NumPy array; try: ds-cat on its directory"),
-    (b"MMIDIDX", "a Megatron index; try: ds-cat on its prefix, without .idx"),
-    (b"SQLite format 3", "an SQLite database; try: ds-cat on its directory"),
-    (b"PK\x03\x04", "a zip file; try: unzip it first"),
-];
 
 impl Input {
     /// Opens a file, or stdin for `-`. An input without any byte is an error, unless it is allowed:
@@ -93,28 +85,30 @@ impl Input {
         let clone = file.try_clone();
         let place = |e: io::Error| read_error(&name, is_piped, &e);
         let (first, bytes) = peek(file).map_err(place)?;
-        let (first, bytes, packed): (_, Bytes, bool) = if first.starts_with(GZIP) {
+        let (first, bytes, unpack): (_, Bytes, Option<&str>) = if first.starts_with(GZIP) {
             let (first, bytes) = peek(flate2::read::MultiGzDecoder::new(bytes)).map_err(place)?;
-            (first, Box::new(bytes), true)
+            (first, Box::new(bytes), Some("gzip -dc"))
         } else if first.starts_with(ZSTD) {
             let decoder = zstd::stream::read::Decoder::new(bytes).map_err(place)?;
             let (first, bytes) = peek(decoder).map_err(place)?;
-            (first, Box::new(bytes), true)
+            (first, Box::new(bytes), Some("zstd -dc"))
         } else {
-            (first, Box::new(bytes), false)
+            (first, Box::new(bytes), None)
         };
-        let what = |text: &str| Err(Error::usage(text).at(&name));
-        if let Some((_, text)) = NOT_A_STREAM.iter().find(|(magic, _)| first.starts_with(magic)) {
-            return what(&format!("this is {text}"));
+        if let Some(error) = foreign::refused(&first, &name, unpack) {
+            return Err(error);
         }
         if first.is_empty() && !allow_empty {
             let error = cut(&name, is_piped, "there are no bytes");
             return Err(error.hint("--allow-empty, if there may be no records"));
         }
         let content = if first.starts_with(PARQUET) {
-            match (packed, path, clone) {
-                (false, Some(_), Ok(file)) => Content::Parquet(file),
-                (true, ..) => return what("a compressed Parquet file; try: decompress it first"),
+            let what = |text: &str| Err(Error::usage(text).at(&name));
+            match (unpack, path, clone) {
+                (None, Some(_), Ok(file)) => Content::Parquet(file),
+                (Some(_), ..) => {
+                    return what("a compressed Parquet file; try: decompress it first");
+                }
                 _ => return what("Parquet cannot be read from a pipe; try: give the FILE's name"),
             }
         } else if first.starts_with(ARROW_STREAM) || is_cut_marker(&first) {
@@ -125,7 +119,7 @@ impl Input {
             let cause = "neither NDJSON, an Arrow stream nor a Parquet file: it begins with";
             return Err(Error::data(format!("{cause} {}", printable(&first))).at(&name));
         };
-        let path = path.filter(|_| !packed).map(Path::to_path_buf);
+        let path = path.filter(|_| unpack.is_none()).map(Path::to_path_buf);
         Ok(Input { name, path, is_piped, content })
     }
 }
@@ -133,6 +127,9 @@ impl Input {
 /// The bytes of a file of any kind; gzip and zstd are decompressed.
 pub fn open_bytes(path: &Path) -> io::Result<Bytes> {
     let (first, bytes) = peek(File::open(path)?)?;
+    if let Some(error) = foreign::refused_bytes(&first, path) {
+        return Err(error);
+    }
     Ok(if first.starts_with(GZIP) {
         Box::new(flate2::read::MultiGzDecoder::new(bytes))
     } else if first.starts_with(ZSTD) {

@@ -19,8 +19,6 @@ use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::record::{RECORD_TYPES, RecordType, record_type_with};
 
-const CUT_LINE: &str = "the last line has no newline";
-
 pub(super) struct NdjsonSource {
     lines: Lines<Bytes>,
     decoding: Decoding,
@@ -137,7 +135,7 @@ impl Decoding {
             }
             if line.last() != Some(&b'\n') {
                 let place = Place::line(self.name.clone(), number);
-                return Err(cut(place, self.is_piped, CUT_LINE));
+                return Err(cut_line(place, self.is_piped));
             }
             if line.trim_ascii().is_empty() {
                 continue;
@@ -188,7 +186,7 @@ impl RecordSource for NdjsonSource {
             return Err(TooLarge::error(*most).at(place));
         }
         if !block.contains(&b'\n') {
-            return Err(cut(place, *is_piped, CUT_LINE));
+            return Err(cut_line(place, *is_piped));
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_type_with(among(&names)) else {
@@ -214,6 +212,15 @@ impl RecordSource for NdjsonSource {
             Some(block) => self.decoding.decode(block, wanted, schema).map(Some),
             None => Ok(None),
         }
+    }
+}
+
+/// The error of a last line without its newline.
+fn cut_line(place: Place, is_piped: bool) -> Error {
+    let error = cut(place, is_piped, "the last line has no newline");
+    match is_piped {
+        true => error,
+        false => error.hint("sed -e '$a\\' FILE | ..., if nothing is missing"),
     }
 }
 

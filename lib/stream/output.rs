@@ -1,5 +1,6 @@
 //! Where `ds-cat` writes: stdout or a file, in any encoding.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::BufWriter;
 use std::num::NonZeroUsize;
@@ -36,6 +37,16 @@ impl FileEncoding {
         }
     }
 
+    /// Refuses the names of what is not written: readers go by them.
+    fn refuse_names(path: &Path) -> Result<()> {
+        let Some(ending) = path.extension().and_then(OsStr::to_str) else { return Ok(()) };
+        let is_name = |(endings, ..): &&(&[&str], _, _)| endings.contains(&ending);
+        let Some((_, of, way)) = OTHER_NAMES.iter().find(is_name) else { return Ok(()) };
+        let way = way.replace("STREAM", &shown(&path.with_extension("arrows")));
+        let way = way.replace("FILE", &shown(path));
+        Err(Error::usage(format!("is the name of {of}, which is not written")).at(path).hint(way))
+    }
+
     fn name(self) -> &'static str {
         match self {
             FileEncoding::Ndjson => "ndjson",
@@ -44,6 +55,20 @@ impl FileEncoding {
         }
     }
 }
+
+/// Endings of other forms of files, and the way to these.
+const OTHER_NAMES: [(&[&str], &str, &str); 6] = [
+    (&["arrow", "feather", "ipc"], "an Arrow file", "-o STREAM (an Arrow stream)"),
+    (&["gz"], "compressed data", "-o - | gzip > FILE"),
+    (&["zst"], "compressed data", "-o - | zstd > FILE"),
+    (&["bz2"], "compressed data", "-o - | bzip2 > FILE"),
+    (&["xz"], "compressed data", "-o - | xz > FILE"),
+    (
+        &["csv", "tsv", "npy", "bin", "idx", "db"],
+        "another format",
+        "*.ndjson, *.arrows or *.parquet",
+    ),
+];
 
 /// Where records go.
 #[derive(Debug, Clone, Args)]
@@ -104,6 +129,7 @@ impl FileOutputArgs {
         group_rows: Option<NonZeroUsize>,
     ) -> Result<Output> {
         let path = self.output.as_deref().filter(|path| path.as_os_str() != "-");
+        path.map_or(Ok(()), FileEncoding::refuse_names)?;
         let encoding = self.encoding(path, tool)?;
         if let Some(path) = path {
             refuse_existing_file(path, self.overwrite)?;

@@ -14,10 +14,11 @@ use super::conversion::Conversion;
 use super::texts::restored;
 use super::typed::typed_columns;
 use super::validity::{Refused, Run};
-use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
+use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, Skipped, TooLarge, Wanted};
 use crate::cli::Rejection;
 use crate::error::{Error, Kind, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
+use crate::record::RecordType;
 
 pub(super) struct ParquetSource {
     name: Arc<str>,
@@ -55,6 +56,13 @@ impl ParquetSource {
             most,
             threads: NonZeroUsize::MIN,
         })
+    }
+
+    /// What the file states of its records. What was dropped when it was made is not counted again:
+    /// a slice of it would not know how much of that is its own.
+    fn header(&self) -> Result<Header> {
+        let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
+        Ok(Header { rejected: 0, skipped: Skipped::default(), ..header })
     }
 
     /// Begins to read the columns that the schema names and the file has.
@@ -126,23 +134,27 @@ impl ParquetSource {
 }
 
 impl RecordSource for ParquetSource {
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        let schema = self.file.schema();
+        Ok(Some(self.header()?.record_type(schema).unwrap_or(default)))
+    }
+
     fn encoding(&self) -> String {
         "Parquet".to_string()
     }
 
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
-        if let Some(wanted) = wanted.filter(|wanted| !wanted.parquet) {
-            return Err(wanted.instead_of(&self.name, "a Parquet file"));
+        let header = self.header()?;
+        if let Some(wanted) = wanted {
+            wanted.check_record(&self.name, &header)?;
+            wanted.refuse_other_columns(&self.name, self.file.schema())?;
         }
         let schema = match wanted.filter(|wanted| wanted.any_types) {
-            Some(wanted) => {
-                wanted.refuse_other_columns(&self.name, self.file.schema())?;
-                typed_columns(self.file.schema(), &wanted.schema)
-            }
-            // The metadata of the file's schema is not that of the stream.
+            Some(wanted) => typed_columns(self.file.schema(), &wanted.schema),
+            // The metadata is in the header.
             None => SchemaRef::new(Schema::new(self.file.schema().fields().clone())),
         };
-        Ok((Header::default(), schema))
+        Ok((header, schema))
     }
 
     fn next(

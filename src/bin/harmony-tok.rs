@@ -94,7 +94,7 @@ fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
-    let wanted = Wanted { schema, parquet: true, ..Wanted::records(&CONVERSATION) };
+    let wanted = Wanted { schema, ..Wanted::records(&CONVERSATION) };
     let reader = dataset::open(&args.input, wanted)?.limited(args.limit.limit);
     let reader = reader.feeding(args.jobs.jobs);
     let header = header(&args, &reader, tokenizer, tool)?;

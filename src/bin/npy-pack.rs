@@ -40,7 +40,7 @@ struct Args {
     input: InputArgs,
 
     /// Directory of the dataset; created if it is missing
-    #[arg(short, long, value_name = "DIR", add = WithoutEffect)]
+    #[arg(short, long, value_name = "DIR", add = WithoutEffect, value_parser = cli::on_disk())]
     output: PathBuf,
 
     #[command(flatten)]

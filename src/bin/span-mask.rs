@@ -8,7 +8,7 @@ use gristmill::batch::Wanted;
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::Result;
-use gristmill::harmony::{Alignment, ChannelSpan, Spans};
+use gristmill::harmony::{Alignment, ChannelSpan};
 use gristmill::record::TOKENS;
 use gristmill::record::tokens::{masked_schema, unmasked_schema};
 use gristmill::runner::Runner;
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    let masking = Masking { spans: Spans::synth_kd_v1(&args.span), alignment: args.align };
+    let masking = Masking::new(&args.span, args.align);
     let mut reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
     if reader.is_dataset() {
         // The masks of a triple are made again.
@@ -70,5 +70,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let stage = || |batch| masking.mask(batch);
     Runner::new(tool, &args.common, "sequences")
         .on_error(args.on_error.apart_from(&args.input.files)?)
-        .run(reader, stage, writer)
+        .run(reader, stage, writer)?;
+    tool.warn(&masking.warnings(), &args.common);
+    Ok(())
 }

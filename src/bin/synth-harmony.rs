@@ -149,7 +149,6 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let settings = args.settings()?;
     let wanted = Wanted {
         schema: settings.wanted_columns(),
-        parquet: true,
         any_types: true,
         ..Wanted::records(&RAW_SYNTH)
     };

@@ -247,6 +247,11 @@ fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
             Some(InputPart::of_split(&path, &Arc::new(KdPart::read(&path)?), &name)?)
         }
         None if !foreign => {
+            let index = with_suffix(prefix, "_tokens.idx");
+            if !files::exists(&index)? && !files::exists(&with_suffix(prefix, ".idx"))? {
+                let cause = format!("is no dataset: there is no {}", shown(&index));
+                return Err(Error::usage(cause).at(prefix));
+            }
             return Err(Error::usage("no part manifest, so it may be unfinished")
                 .at(prefix)
                 .hint("--foreign for datasets of other programs"));

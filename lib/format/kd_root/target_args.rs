@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{KdTarget, ValidFraction};
-use crate::cli::WithoutEffect;
+use crate::cli::{WithoutEffect, on_disk};
 use crate::error::{Error, Result};
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 
@@ -16,7 +16,7 @@ pub struct KdTargetArgs {
     /// Write ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx}, the ids of the sequences
     /// in ROOT/ids/{train,valid}/SHARD.parquet, and ROOT/parts/SHARD.json
     #[arg(long, value_name = "ROOT", requires = "shard", required_unless_present = "prefix")]
-    #[arg(add = WithoutEffect)]
+    #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub root: Option<PathBuf>,
 
     /// The shard's name, as in shard_00
@@ -29,6 +29,7 @@ pub struct KdTargetArgs {
 
     /// Write P_{tokens,lossmask,span}.{bin,idx}, P_ids.parquet and P.part.json, without a split
     #[arg(long, value_name = "P", conflicts_with = "root", add = WithoutEffect)]
+    #[arg(value_parser = on_disk())]
     pub prefix: Option<PathBuf>,
 
     /// Write P.bin and P.idx instead of a triple; the records need no masks

@@ -49,7 +49,11 @@ impl Sink for PuzzleWriter {
         let view = Puzzles::of(&records)?;
         for row in 0..view.len() {
             let example = view.get(row);
-            let pushed = self.push(&example).map_err(|e| e.at(batch.origin.place(row)))?;
+            // What has a place is about the output, not about the record.
+            let pushed = self.push(&example).map_err(|error| match error.place() {
+                Some(_) => error,
+                None => error.at(batch.origin.place(row)),
+            })?;
             if let Err(reason) = pushed {
                 let name = Some(example.puzzle);
                 batch.reject_row((&records, row), name, reason, puzzle::to_json);

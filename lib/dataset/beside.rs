@@ -1,0 +1,86 @@
+//! Paths that hold no records, and what reads them or what they are a part of.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::is_dataset;
+use crate::cli::is_of_manifests;
+use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::walk;
+
+/// How a folder of raw data is known: how its files end, and what reads it.
+const RAW: [(&[&str], &str); 4] = [
+    (&META, "mx-decode DIR"),
+    (&[".csv", ".csv.gz", ".csv.zst"], "puzzle-encode sudoku, or maze"),
+    (&[".json"], "puzzle-encode arc DIR"),
+    (&[".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".ndjson.zst", ".jsonl.zst"], "DIR/*"),
+];
+/// The sidecars of raw games.
+const META: [&str; 2] = [".meta.json", ".meta.json.gz"];
+/// Their steps.
+const STEPS: &str = ".jsonl.gz";
+/// So many files of a folder are looked at.
+const LOOKED_AT: usize = 1000;
+
+/// What reads a folder of raw data, and hands records to the filter `next`.
+pub(super) fn way_to_read(folder: &Path, next: &str) -> Option<String> {
+    // A folder that cannot be listed has its own error where it is read.
+    let found: Vec<PathBuf> =
+        walk::files(folder, |_| true).take(LOOKED_AT).filter_map(|file| file.ok()).collect();
+    let way = RAW.iter().find_map(|(endings, way)| {
+        let mut raw = found.iter().filter_map(|path| Some((path, ending_of(path, endings)?)));
+        let (_, ending) = match way.contains(" arc ") {
+            true => raw.find(|(path, _)| is_arc_task(path))?,
+            false => raw.next()?,
+        };
+        // Files of records need no other filter.
+        Some(if way.ends_with('*') { format!("{way}{ending}") } else { format!("{way} | {next}") })
+    });
+    way.map(|way| way.replace("DIR", &shown(folder)))
+}
+
+/// Refuses a file that belongs to a dataset or to a raw game.
+pub(super) fn refuse_part(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    if !files::is_file(path)? {
+        return Ok(());
+    }
+    if is_of_manifests(path) {
+        let above = folder.ancestors().take(2).filter(|above| !above.as_os_str().is_empty());
+        for dataset in above {
+            if is_dataset(dataset)? {
+                let error = Error::usage("describes a dataset and holds no records").at(path);
+                return Err(error.hint(shown(dataset)));
+            }
+        }
+    }
+    let before = |endings: &[&str]| {
+        let ending = ending_of(path, endings)?;
+        path.to_str()?.strip_suffix(ending).map(str::to_string)
+    };
+    let others = match (before(&META), before(&[STEPS])) {
+        (Some(stem), _) => vec![stem + STEPS],
+        (_, Some(stem)) => META.iter().map(|ending| format!("{stem}{ending}")).collect(),
+        _ => return Ok(()),
+    };
+    match files::find(&others, |other| files::is_file(Path::new(other)))? {
+        Some(_) => Err(Error::usage("is a file of a raw game")
+            .at(path)
+            .hint(format!("mx-decode {} | ...", folder.display()))),
+        None => Ok(()),
+    }
+}
+
+/// How a path ends.
+fn ending_of<'a>(path: &Path, endings: &[&'a str]) -> Option<&'a str> {
+    let path = path.to_str()?;
+    endings.iter().find(|ending| path.ends_with(**ending)).copied()
+}
+
+fn is_arc_task(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = files::open_member(path).and_then(|file| file.take(4096).read_to_end(&mut head));
+    read.is_ok() && memchr::memmem::find(&head, b"\"input\"").is_some()
+}

@@ -1,0 +1,145 @@
+//! Inputs that no filter reads: named by their first bytes for what they are, with a way on.
+
+use std::io;
+use std::path::Path;
+
+use crate::batch::STDIN;
+use crate::error::{Error, Kind, shown};
+
+/// A form of data that is not read.
+struct Form {
+    /// How it begins.
+    magic: &'static [u8],
+    name: &'static str,
+    way: Way,
+}
+
+/// What to do with it.
+#[derive(Clone, Copy)]
+enum Way {
+    /// A command that makes records of the FILE named after it, or of its stdin.
+    Through(&'static str),
+    /// The directory of the file is the dataset.
+    Directory,
+    Other(&'static str),
+}
+
+const fn form(magic: &'static [u8], name: &'static str, way: Way) -> Form {
+    Form { magic, name, way }
+}
+
+/// Other formats than records.
+const FORMATS: [Form; 14] = [
+    form(
+        b"ARROW1",
+        "an Arrow file (Feather), not a stream",
+        Way::Other("write it with pyarrow.ipc.new_stream"),
+    ),
+    form(b"\x93NUMPY", "a NumPy array, a part of a dataset", Way::Directory),
+    form(b"MMIDIDX", "a Megatron index", Way::Other("its prefix, without .idx")),
+    form(b"SQLite format 3", "an SQLite database, a part of a dataset", Way::Directory),
+    form(b"BZh", "bzip2 data", Way::Through("bzip2 -dc")),
+    form(b"\xfd7zXZ\x00", "xz data", Way::Through("xz -dc")),
+    form(b"\x04\x22\x4d\x18", "lz4 data", Way::Through("lz4 -dc")),
+    form(b"PK\x03\x04", "a zip file", Way::Through("unzip -p")),
+    form(b"7z\xbc\xaf\x27\x1c", "a 7z file", Way::Through("7z x -so")),
+    form(b"<!DOCTYPE", "an HTML page", Way::Other(DOWNLOAD)),
+    form(b"<!doctype", "an HTML page", Way::Other(DOWNLOAD)),
+    form(b"<html", "an HTML page", Way::Other(DOWNLOAD)),
+    form(
+        b"version https://git-lfs",
+        "a pointer of Git LFS in place of the file",
+        Way::Other("git lfs pull"),
+    ),
+    form(
+        b"source,question,answer,rating",
+        "a CSV file of puzzles",
+        Way::Other("puzzle-encode sudoku, or maze"),
+    ),
+];
+
+const DOWNLOAD: &str = "download the file again";
+
+/// Text in other encodings than UTF-8 without its mark. (A longer beginning comes before a shorter.)
+const ENCODINGS: [Form; 7] = [
+    form(MARK, "text with a byte order mark", Way::Through("tail -c +4")),
+    form(b"\xff\xfe\0\0", "UTF-32 text", Way::Through("iconv -f UTF-32 -t UTF-8")),
+    form(b"\0\0\xfe\xff", "UTF-32 text", Way::Through("iconv -f UTF-32 -t UTF-8")),
+    form(b"\xff\xfe", "UTF-16 text", Way::Through("iconv -f UTF-16 -t UTF-8")),
+    form(b"\xfe\xff", "UTF-16 text", Way::Through("iconv -f UTF-16 -t UTF-8")),
+    form(b"{\0", "UTF-16 text", Way::Through("iconv -f UTF-16LE -t UTF-8")),
+    form(b"\0{", "UTF-16 text", Way::Through("iconv -f UTF-16BE -t UTF-8")),
+];
+
+/// The byte order mark in UTF-8.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+const ARRAY: Form = form(b"[", "a JSON array, not a record a line", Way::Through("jq -c '.[]'"));
+const PRETTY: Form = form(b"{", "JSON with a record over several lines", Way::Through("jq -c ."));
+/// How a task of ARC begins, without spaces.
+const ARC_TASKS: [&[u8]; 2] = [b"{\"train\":[{\"input\":", b"{\"test\":[{\"input\":"];
+const ARC: Form = form(b"{", "a task of ARC", Way::Other("puzzle-encode arc, with its folder"));
+
+/// The error of an input that begins so, if that is known. `unpack`: what has decompressed it.
+pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<Error> {
+    let (kind, form) = known(first)?;
+    let error = match kind {
+        Kind::Data => Error::data(format!("this is {}", form.name)),
+        _ => Error::usage(format!("this is {}", form.name)),
+    };
+    Some(error.at(name).hint(way_on(form.way, name, unpack)))
+}
+
+/// The same of files that are read as text of another kind than records.
+pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
+    let mut forms = FORMATS.iter().chain(&ENCODINGS);
+    let form = forms.find(|form| first.starts_with(form.magic))?;
+    // A byte order mark is read over.
+    let is_other = matches!(form.way, Way::Through(_)) && form.magic != MARK;
+    let way = way_on(form.way, &shown(path), None);
+    let cause = format!("this is {}; try: {way}", form.name);
+    is_other.then(|| io::Error::new(io::ErrorKind::InvalidData, cause))
+}
+
+/// The form of data that begins so. Text of another form is bad data, another format is a wrong
+/// file.
+fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
+    if let Some(format) = FORMATS.iter().find(|format| first.starts_with(format.magic)) {
+        return Some((Kind::Usage, format));
+    }
+    let encoding = ENCODINGS.iter().find(|encoding| first.starts_with(encoding.magic));
+    let form = encoding.or_else(|| {
+        let text = first.trim_ascii_start();
+        if text.starts_with(ARRAY.magic) {
+            return Some(&ARRAY);
+        }
+        let bare: Vec<u8> =
+            text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        if ARC_TASKS.iter().any(|task| bare.starts_with(task)) {
+            return Some(&ARC);
+        }
+        // No record has its first name on the second line.
+        let inside = text.strip_prefix(PRETTY.magic)?;
+        let (space, name) = inside.split_at(inside.len() - inside.trim_ascii_start().len());
+        (space.contains(&b'\n') && name.starts_with(b"\"")).then_some(&PRETTY)
+    });
+    form.map(|form| (Kind::Data, form))
+}
+
+fn way_on(way: Way, name: &str, unpack: Option<&str>) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=,@%:".contains(c);
+    let file = match name != STDIN && name.chars().all(is_plain) {
+        true => name,
+        false => "FILE",
+    };
+    match (way, unpack) {
+        (Way::Through(command), None) => format!("{command} {file} | ..."),
+        (Way::Through(command), Some(unpack)) => format!("{unpack} {file} | {command} | ..."),
+        (Way::Other(text), _) => text.to_string(),
+        (Way::Directory, _) if name == STDIN => "its directory".to_string(),
+        (Way::Directory, _) => {
+            let directory = Path::new(name).parent().filter(|path| !path.as_os_str().is_empty());
+            directory.unwrap_or(Path::new(".")).display().to_string()
+        }
+    }
+}
