@@ -8,7 +8,7 @@ mod inputs;
 
 use std::cell::Cell;
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use common::{Outcome, TempDir, bash, files_in};
@@ -113,4 +113,60 @@ fn a_link_to_something_else_is_no_member() {
         let named = named.iter().any(|cause| run.stderr.contains(cause));
         matches!(run.code(), Some(1 | 2)) && named
     });
+}
+
+/// What this user may not read is no missing member, and a directory that may not be listed is not
+/// empty: each file and each directory of each dataset in turn.
+#[test]
+fn what_may_not_be_read_is_not_missing() {
+    let dir = prepared();
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    mode(dir.path(), 0o755).unwrap();
+    // root may read everything.
+    let other = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    let is_root = bash("test $(id -u) = 0").code() == Some(0);
+    let other = if is_root { other } else { "env" };
+    if bash(&format!("{other} ds-cat --version")).code() != Some(0) {
+        eprintln!("skipped: there is no other user who can run the filters");
+        return;
+    }
+    let read = |command: &str| {
+        bash(&format!("cd {}/in; {other} timeout 20 {command}", dir.path().display()))
+    };
+    let mut wrong = Vec::new();
+    for (dataset, commands) in READERS {
+        let base = dir.path().join("in").join(dataset);
+        let mut paths: Vec<_> = files_in(&base).into_iter().map(|name| base.join(name)).collect();
+        let above = |path: &Path| path.ancestors().map(Path::to_path_buf).collect::<Vec<_>>();
+        let directories: Vec<_> = paths.iter().flat_map(|path| above(path)).collect();
+        paths.extend(
+            directories.into_iter().filter(|path| path.is_dir() && path.starts_with(&base)),
+        );
+        paths.sort();
+        paths.dedup();
+        for command in
+            commands.iter().filter(|command| command.starts_with("ds-cat") || dataset == "sources")
+        {
+            let whole = read(command).ok().stdout;
+            for path in &paths {
+                if !reads(
+                    command,
+                    &path.strip_prefix(dir.path().join("in")).unwrap().display().to_string(),
+                ) {
+                    continue;
+                }
+                let before = path.metadata().unwrap().permissions().mode();
+                mode(path, 0).unwrap();
+                let run = read(command);
+                mode(path, before).unwrap();
+                let is_named = run.stderr.contains("Permission denied");
+                // (What is not needed need not be readable.)
+                let is_right = run.code() == Some(0) && run.stdout == whole;
+                if !is_right && (run.code() != Some(2) || !is_named) {
+                    wrong.push(format!("{}: {run:?}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.concat());
 }

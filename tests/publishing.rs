@@ -75,9 +75,13 @@ fn sinks() -> Vec<SinkCase> {
 }
 
 fn sink(dir: &TempDir, command: &str) -> Tool {
+    shell(dir, &format!("exec {command}"))
+}
+
+fn shell(dir: &TempDir, script: &str) -> Tool {
     let mut bash = Command::new("bash");
-    bash.arg("-c").arg(format!("exec {command}"));
-    Tool::new(bash, command).in_directory(dir.path())
+    bash.arg("-c").arg(script);
+    Tool::new(bash, script).in_directory(dir.path())
 }
 
 /// The sink has begun in `dir` and waits for more.
@@ -376,6 +380,31 @@ fn the_next_run_replaces_what_is_half_published() {
         // Nor is one taken for half published whose manifest another program does not write.
         fs::remove_file(dir.path().join("out").join(manifest)).unwrap();
         again().fails(2, &["exists already; try: --overwrite"]);
+    }
+}
+
+/// A dataset that is replaced while it is read is neither the old one nor a mixture: the pipe is full
+/// when the new one comes, so most of the old one is not read yet.
+#[test]
+fn what_is_replaced_while_it_is_read_is_an_error() {
+    for case in sinks() {
+        let dir = TempDir::new();
+        sink(&dir, case.command).input(&case.input).run().ok();
+        dir.write(
+            "other",
+            case.other.lines().take(40).map(|line| line.to_string() + "\n").collect::<String>(),
+        );
+        let name = ["out/p", "out/x.ndjson", "out/x.arrows", "out/x.parquet"];
+        let name = name.into_iter().find(|name| case.command.contains(name)).unwrap_or("out");
+        // The new one has fewer rows: whoever waits for those of the old one waits for ever.
+        let script = format!(
+            "timeout 60 ds-cat -q {name} | (read -r line; {} --overwrite < other; cat >/dev/null); \
+             exit ${{PIPESTATUS[0]}}",
+            case.command
+        );
+        let read = shell(&dir, &script).run();
+        assert_eq!(read.code(), Some(75), "{}: {read:?}", case.command);
+        assert!(read.stderr.contains("was changed while it was read"), "{read:?}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use memchr::memmem;
 
@@ -41,6 +41,13 @@ pub(super) struct Claimed {
     pub bytes: u64,
     /// In hexadecimal; some builders state none.
     pub sha256: Option<String>,
+}
+
+/// A path that a manifest names. One that leads elsewhere is taken for one in the dataset, which is
+/// not there: nothing outside of it is read.
+pub(super) fn below(base: &Path, named: &str) -> PathBuf {
+    let inside = Path::new(named).components().filter(|part| matches!(part, Component::Normal(_)));
+    base.join(inside.collect::<PathBuf>())
 }
 
 /// A family's checks of what its manifests say of files.

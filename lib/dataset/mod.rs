@@ -22,6 +22,7 @@ use crate::format::parquet;
 use crate::format::pools::PoolReader;
 use crate::format::puzzle_dir::PuzzleReader;
 use crate::format::unchanged::Unchanged;
+use crate::format::whole::refuse_missing;
 use crate::record::RecordType;
 use crate::stream::{Conform, Reader, Request};
 
@@ -152,6 +153,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             }
             let unchanged = Unchanged::of(&args.files)?;
             let reader = unchanged.confirm(open(&args.files, args.slice))?;
+            unchanged.confirm(args.files.iter().try_for_each(|path| refuse_missing(path)))?;
             let name = args.files.first().map(|path| shown(path)).unwrap_or_default();
             let (records, notes) = (reader.records(), reader.notes());
             let source = DatasetSource { reader, name, conform: None };

@@ -15,6 +15,7 @@ pub mod puzzle_dir;
 pub mod raw_games;
 pub mod synth_shards;
 pub mod unchanged;
+pub mod whole;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};

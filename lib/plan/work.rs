@@ -1,7 +1,7 @@
 //! Making a plan on this machine: its tasks side by side, threads in each, and one line that says how
 //! far all of it is.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io::{IsTerminal, Read};
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -60,6 +60,7 @@ impl Work {
             far.kept().iter().for_each(|line| cli::tell(line));
         }
         let (mut running, mut failure) = (0, None);
+        let mut told_before = HashSet::new();
         loop {
             while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
                 let Some(task) = open.pop_front() else { break };
@@ -77,7 +78,11 @@ impl Work {
                     running -= 1;
                     passing.not_to(end.child);
                     let failed = end.failure();
-                    self.apart(&line, &end.messages);
+                    // Tasks of one kind warn of the same.
+                    let is_new = told_before.insert(end.messages.clone());
+                    if failed.is_some() || is_new && !self.quiet {
+                        self.apart(&line, &end.messages);
+                    }
                     let told = far.ends(end.task, failed.is_none());
                     if line.is_none() && self.told {
                         told.iter().for_each(|line| cli::tell(line));

@@ -204,6 +204,8 @@ pub struct Row {
 pub struct Share {
     pub seed: u64,
     pub of: usize,
+    /// Calls of this kind alone.
+    pub only: Option<&'static str>,
 }
 
 /// Tries a case with every fault of the share.
@@ -218,7 +220,8 @@ pub fn drive(case: &Case, bench: &Bench, share: Share) -> Vec<Row> {
         }
     };
     let mut rows = Vec::new();
-    for (call, count) in counts(&bench.scratch()) {
+    let all = counts(&bench.scratch()).into_iter();
+    for (call, count) in all.filter(|(call, _)| share.only.is_none_or(|only| only == *call)) {
         for what in case.faults(call) {
             let mut row = Row {
                 case: case.name.clone(),
@@ -322,6 +325,26 @@ pub fn signals_at_renames(case: &Case, bench: &Bench) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// Kills a case at each of its renames: what it leaves is no mixture under a manifest, and the next run
+/// makes it whole.
+pub fn kills_at_renames(case: &Case, bench: &Bench) -> Vec<String> {
+    let (expected, watch) = match undisturbed(case, bench) {
+        Ok(known) => known,
+        Err(wrong) => return vec![wrong],
+    };
+    let calls = counts(&bench.scratch());
+    let renames = calls.iter().find(|(call, _)| *call == "rename").map_or(0, |(_, count)| *count);
+    let kill = |at| {
+        let fault = Fault { call: "rename", at, what: What::Signal(libc::SIGKILL) };
+        bench.restore();
+        bench.run(&case.command, &variables(&bench.scratch(), &watch, Some(fault)));
+        let now = snapshot(&bench.out());
+        let came = recovers(case, bench, &now, &expected);
+        came.err().map(|cause| format!("{}: killed at rename {at}: {cause}", case.name))
+    };
+    (1..=renames).filter_map(kill).collect()
 }
 
 /// Runs a case twice at once: the result is right, and who loses says 75 or 2.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::common::{Random, TempDir};
-use super::drive::{Bench, Case, kill, signals_at_renames, twice};
+use super::drive::{Bench, Case, kill, kills_at_renames, signals_at_renames, twice};
 use super::{cases, inputs, preload};
 
 /// How many runs are stopped: `GRISTMILL_KILLS`, or the share of a usual run.
@@ -64,19 +64,34 @@ fn what_is_stopped_anywhere_is_made_whole_by_the_next_run() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// One case that replaces several files of each kind of dataset.
+fn replacing() -> Vec<Case> {
+    let mut cases = cases::sinks();
+    let names =
+        ["mmidx-write --root", "mmidx-write --prefix", "npy-pack games", "npy-pack puzzles"];
+    cases.retain(|case| names.iter().any(|name| case.name == format!("{name}, over another")));
+    assert_eq!(cases.len(), names.len());
+    cases
+}
+
 #[test]
 fn a_signal_between_renames_waits_for_the_last() {
     if preload::library().is_none() {
         return;
     }
-    let mut cases = cases::sinks();
-    // One that replaces several files of each kind of dataset.
-    let names =
-        ["mmidx-write --root", "mmidx-write --prefix", "npy-pack games", "npy-pack puzzles"];
-    cases.retain(|case| names.iter().any(|name| case.name == format!("{name}, over another")));
-    assert_eq!(cases.len(), names.len());
     let dir = TempDir::new();
-    let wrong = all(&cases, &dir, |_, case, bench| signals_at_renames(case, bench));
+    let wrong = all(&replacing(), &dir, |_, case, bench| signals_at_renames(case, bench));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// No signal that can wait.
+#[test]
+fn a_kill_between_renames_leaves_no_mixture_under_a_manifest() {
+    if preload::library().is_none() {
+        return;
+    }
+    let dir = TempDir::new();
+    let wrong = all(&replacing(), &dir, |_, case, bench| kills_at_renames(case, bench));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

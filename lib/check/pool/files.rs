@@ -302,7 +302,7 @@ impl PoolFiles {
         let Some((path, manifest)) = &self.manifest else { return Ok(()) };
         let directory = path.parent().unwrap_or(Path::new("."));
         let claim = |file: &PackFile| Claimed {
-            path: directory.join(&file.path),
+            path: inventory::below(directory, &file.path),
             bytes: file.bytes,
             sha256: Some(file.sha256.clone()),
         };

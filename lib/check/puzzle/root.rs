@@ -271,7 +271,7 @@ fn files(
         .iter()
         .filter(|file| only.is_none_or(|split| file.name.starts_with(&format!("{split}/"))))
         .map(|file| Claimed {
-            path: root.join(&file.name),
+            path: inventory::below(root, &file.name),
             bytes: file.bytes,
             sha256: Some(file.sha256.clone()),
         })

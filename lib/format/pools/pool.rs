@@ -61,6 +61,10 @@ impl Pool {
     /// single games can be read without a look at the others.
     pub fn open_stated(directory: &Path) -> Result<Pool> {
         let files = row_files(directory)?;
+        if files.is_empty() {
+            let cause = "no files of rows (steps.npy or steps-*.npy)";
+            return Err(Error::usage(cause).at(directory));
+        }
         let (rows, dtype) = Rows::open(&files)?;
         let named = || files.first().map(|file| shown(file)).unwrap_or_default();
         let columns = Columns::of(&dtype).map_err(|what| Error::data(what).at(named()))?;

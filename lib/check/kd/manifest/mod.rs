@@ -5,7 +5,7 @@ pub(super) mod compare;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::PrefixSet;
 use super::sequences::SequenceRules;
@@ -228,16 +228,9 @@ fn claimed_by_name(directory: &Path, files: &KdFiles) -> Vec<Claimed> {
     all
 }
 
-/// A path that a manifest names. One that leads elsewhere is taken for one in the root, which is not
-/// there: nothing outside of the root is read.
-fn below(base: &Path, named: &str) -> PathBuf {
-    let inside = Path::new(named).components().filter(|part| matches!(part, Component::Normal(_)));
-    base.join(inside.collect::<PathBuf>())
-}
-
 fn claimed(base: &Path, files: &KdFiles) -> Vec<Claimed> {
     let of = |(key, path): (&String, &String)| Claimed {
-        path: below(base, path),
+        path: inventory::below(base, path),
         bytes: files.bytes.get(key).copied().unwrap_or(0),
         sha256: files.sha256.get(key).cloned(),
     };
