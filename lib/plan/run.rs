@@ -34,7 +34,8 @@ pub struct RunOptions {
     pub warnings: bool,
 }
 
-/// Makes a task, unless it is done. What its pipeline says is printed if it fails; it then fails with the same exit code: 1, 2 or 75, which is also that of a pipeline that a signal has ended.
+/// Makes a task, unless it is done. What its pipeline says is printed if it fails; it then fails with
+/// the same exit code: 1, 2 or 75, which is also that of a pipeline that a signal has ended.
 pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()> {
     let plan = Plan::read(root)?;
     if plan.id != id {

@@ -80,7 +80,7 @@ impl Work {
                     let failed = end.failure();
                     // Tasks of one kind warn of the same.
                     let is_new = told_before.insert(end.messages.clone());
-                    if failed.is_some() || is_new && !self.quiet {
+                    if failed.is_some() || is_new {
                         self.apart(&line, &end.messages);
                     }
                     let told = far.ends(end.task, failed.is_none());
