@@ -41,15 +41,21 @@ pub fn files(
     let walk = WalkDir::new(root).min_depth(1).follow_links(true).sort_by_file_name();
     let entries = walk.into_iter().filter_entry(move |entry| wanted(entry.file_name()));
     let mut visits = HashMap::new();
+    // An error of listing a folder does not name it; it comes right after the folder.
+    let mut last = root.to_path_buf();
     entries.filter_map(move |entry| match entry {
         Ok(entry) if is_endless(&entry, &mut visits) => {
             let cause = format!("more than {MOST_VISITS} ways lead to this folder");
             let error = io::Error::new(ErrorKind::InvalidInput, cause);
             Some(Err(WalkError::Io(entry.into_path(), error)))
         }
-        Ok(entry) => (!entry.file_type().is_dir()).then(|| Ok(entry.into_path())),
+        Ok(entry) if entry.file_type().is_dir() => {
+            last = entry.into_path();
+            None
+        }
+        Ok(entry) => Some(Ok(entry.into_path())),
         Err(error) => {
-            let path = error.path().unwrap_or(root).to_path_buf();
+            let path = error.path().unwrap_or(&last).to_path_buf();
             let is_wanted = path == root || path.file_name().is_some_and(wanted);
             is_wanted.then(|| dead_link(path, error))
         }
