@@ -261,17 +261,11 @@ fn whole_digest(path: &Path) -> Result<String> {
     content.map(|(_, sha256)| sha256).map_err(|e| Error::io(path, &e))
 }
 
-/// The files of a part.
+/// The files of a part. Temporary files of another copy of the task may vanish meanwhile.
 fn listed(part: &Path, product: Product) -> Result<Vec<ReceiptFile>> {
     let mut listed = Vec::new();
-    let is_temporary = |path: &PathBuf| {
-        path.components().any(|name| is_temporary(&name.as_os_str().to_string_lossy()))
-    };
-    for path in walk::files(part, |_| true) {
+    for path in walk::files(part, |name| !is_temporary(&name.to_string_lossy())) {
         let path = path?;
-        if is_temporary(&path) {
-            continue;
-        }
         let bytes = files::metadata(&path)?.map_or(0, |metadata| metadata.len());
         let relative = shown(path.strip_prefix(part).unwrap_or(&path));
         let has_manifest = product != Product::Conversations;
