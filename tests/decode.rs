@@ -9,7 +9,7 @@ use common::{TempDir, bash, conversation, tool};
 fn decoding_keeps_the_masks() {
     let lines: String = [0, 3, 7].map(|n| conversation(n).to_string() + "\n").concat();
     for flags in ["", "--align token --span commentary=3"] {
-        let masked = format!("harmony-tok in --to arrow | span-mask {flags}");
+        let masked = format!("harmony-tok in --to arrow | span-mask -q {flags}");
         let dir = TempDir::new();
         dir.write("in", &lines);
         let cd = format!("set -eo pipefail; cd {}", dir.path().display());

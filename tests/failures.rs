@@ -9,7 +9,9 @@ use std::path::Path;
 
 use common::samples::masked_line;
 use common::writers::{has_temporaries, send, wait_until};
-use common::{TempDir, assert_no_temporaries, bash, conversations, message_boundaries, tool};
+use common::{
+    TempDir, assert_no_temporaries, bash, conversations, message_boundaries, tool, write_parquet,
+};
 use serde_json::json;
 
 /// Raw SYNTH rows, some without reasoning.
@@ -112,13 +114,9 @@ fn a_full_disk_may_be_tried_again() {
     masked_stream(&dir);
     dir.write("in.ndjson", conversations(50));
     dir.write("raw.ndjson", raw_rows(50));
-    bash(&format!(
-        "set -e; cd {}; ds-cat in.ndjson --to parquet -o in.parquet; \
-         synth-harmony raw.ndjson --metadata-fields query,synthetic_reasoning,synthetic_answer -q \
-         --to parquet -o raw.parquet",
-        dir.path().display()
-    ))
-    .silent();
+    write_parquet(&dir.path().join("raw.parquet"), &raw_rows(50));
+    let convert = "ds-cat in.ndjson --to parquet -o in.parquet";
+    bash(&format!("cd {}; {convert}", dir.path().display())).silent();
     for filter in [
         "harmony-tok in.ndjson",
         "harmony-tok in.ndjson --to arrow",

@@ -76,7 +76,7 @@ impl Bench {
 fn path_with(dir: &TempDir) -> String {
     let bin = dir.path().join("bin");
     fs::create_dir_all(&bin).unwrap();
-    for program in ["bash", "nproc", "ls", "rm", "dirname", "mkdir", "flock", "find"] {
+    for program in ["bash", "nproc", "ls", "rm", "dirname", "mkdir", "flock", "find", "readlink"] {
         let found = bash(&format!("command -v {program}")).ok().text();
         let _ = symlink(found.trim(), bin.join(program));
     }

@@ -54,8 +54,8 @@ fn every_run_gives_the_published_rows() {
         for jobs in ["1", "2"] {
             let ours = converted(&[&[input.as_str(), "-j", jobs], flags].concat());
             assert_same_rows(&ours, &theirs, run);
-            for to in ["arrow", "parquet"] {
-                let out = dir.at(&format!("{run}.{jobs}.{to}"));
+            for (to, ending) in [("arrow", "arrows"), ("parquet", "parquet")] {
+                let out = dir.at(&format!("{run}.{jobs}.{ending}"));
                 converted(&[&[input.as_str(), "-j", jobs, "--to", to, "-o", &out], flags].concat());
                 let ours = tool("ds-cat").args(&[&out]).run().silent().text();
                 assert_same_rows(&ours, &theirs, &out);

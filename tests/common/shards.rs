@@ -1,10 +1,13 @@
 //! Inputs of the pipelines, and the scripts that run them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
-use serde_json::json;
+use arrow_array::{ArrayRef, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use serde_json::{Value, json};
 
 use super::{TempDir, bin_dir, conversation, tool};
 
@@ -65,4 +68,19 @@ pub fn write_shard(dir: &TempDir, name: &str, numbers: std::ops::Range<usize>) {
     let convert =
         [&dir.at("lines"), "--to", "parquet", "-o", &path, "--limit", &limit, "--overwrite"];
     tool("ds-cat").args(&convert).run().silent();
+}
+
+/// Writes rows of texts, a line each, as the columns of a Parquet file that no filter has made.
+pub fn write_parquet(path: &Path, lines: &str) {
+    let rows: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names = rows[0].as_object().unwrap().keys();
+    let columns = names.map(|name| {
+        let texts = rows.iter().map(|row| row[name].as_str().unwrap());
+        (name, Arc::new(StringArray::from_iter_values(texts)) as ArrayRef)
+    });
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::common::{bash_with, conversations};
+use super::common::{bash_with, conversations, write_parquet};
 use super::games::{Folder, GameText};
 
 /// Makes the inputs below `dir`.
@@ -27,8 +27,6 @@ pub fn make(dir: &Path) {
         ds-cat b.ndjson --to parquet -o shards/synth_harmony_shard_01.parquet
         ds-cat a.masked b.masked --to arrow -o masked.arrows
         gzip -k a.ndjson
-        synth-harmony -q raw_rows/a.ndjson --to parquet -o rows.parquet \
-            --metadata-fields synth_id,query,synthetic_reasoning,synthetic_answer
         mmidx-write a.masked --root root --shard a --valid-fraction 0.3
         mmidx-write b.masked --root root --shard b --valid-fraction 0.3
         ds-manifest -q root
@@ -79,7 +77,10 @@ fn raw_rows(dir: &Path) {
             })
         };
         let rows: String = (0..9).map(|number| format!("{}\n", row(number))).collect();
-        fs::write(dir.join(format!("raw_rows/{name}.ndjson")), rows).unwrap();
+        fs::write(dir.join(format!("raw_rows/{name}.ndjson")), &rows).unwrap();
+        if name == "a" {
+            write_parquet(&dir.join("rows.parquet"), &rows);
+        }
     }
 }
 
