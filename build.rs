@@ -1,5 +1,6 @@
 //! Makes what the library carries inside itself: the tables of the o200k encoding, and the
-//! commit it was built from; and the list of filters for the program that holds all of them. Needs no network and no file outside the package.
+//! commit it was built from; and the list of filters for the program that holds all of them. Needs no
+//! network and no file outside the package.
 
 #[path = "build/displace.rs"]
 mod displace;

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, Command};
+use clap_complete::Shell;
 
 use super::print;
 use crate::error::{Error, Result};
@@ -24,21 +25,21 @@ pub(super) fn generated(mut command: Command, arguments: &[OsString]) -> Option<
     }
     command.build();
     let what = what.to_string_lossy();
-    Some(match (&*what, of) {
-        ("man", None) => print(&page(&command, &command)),
-        ("man", Some(of)) => match command.find_subcommand(&*of) {
+    let shell = what.parse::<Shell>().ok();
+    Some(match (&*what, of, shell) {
+        ("man", None, _) => print(&page(&command, &command)),
+        ("man", Some(of), _) => match command.find_subcommand(&*of) {
             Some(subcommand) => print(&page(subcommand, &command)),
             None => Err(Error::usage(format!("--generate man {of}: no such subcommand"))),
         },
-        (_, None) if what.parse::<clap_complete::Shell>().is_ok() => completions(command, &what),
+        (_, None, Some(shell)) => completions(command, shell),
         _ => Err(Error::usage(format!(
             "--generate {what}: expected man [SUBCOMMAND], bash, zsh, fish, elvish or powershell"
         ))),
     })
 }
 
-fn completions(mut command: Command, shell: &str) -> Result<()> {
-    let Ok(shell) = shell.parse::<clap_complete::Shell>() else { return Ok(()) };
+fn completions(mut command: Command, shell: Shell) -> Result<()> {
     let name = command.get_name().to_string();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);

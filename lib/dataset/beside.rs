@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::is_dataset;
-use crate::cli::is_of_manifests;
+use crate::cli::{directory_of, is_of_manifests};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::walk;
@@ -42,8 +42,7 @@ pub(super) fn way_to_read(folder: &Path, next: &str) -> Option<String> {
 
 /// Refuses a file that belongs to a dataset or to a raw game.
 pub(super) fn refuse_part(path: &Path) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = directory_of(path);
     if !files::is_file(path)? {
         return Ok(());
     }

@@ -122,9 +122,7 @@ pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
             continue;
         }
         above.push(whole);
-        let mut below = files::paths_in(&folder)?;
-        below.sort();
-        for path in below.into_iter().rev() {
+        for path in files::paths_in(&folder)?.into_iter().rev() {
             let name = path.file_name().unwrap_or_default();
             if !name.as_encoded_bytes().starts_with(b".") && files::is_directory(&path)? {
                 left.push((path, above.clone()));

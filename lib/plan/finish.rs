@@ -188,13 +188,10 @@ impl Joining<'_> {
 fn rejects(plan: &Plan, root: &Path) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for task in plan.tasks() {
-        let of_task = files::paths_if_there(&task.directory(root))?.into_iter().filter(|path| {
+        all.extend(files::paths_if_there(&task.directory(root))?.into_iter().filter(|path| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.starts_with(REJECTS) && name.ends_with(".ndjson")
-        });
-        let mut of_task: Vec<PathBuf> = of_task.collect();
-        of_task.sort();
-        all.extend(of_task);
+        }));
     }
     Ok(all)
 }

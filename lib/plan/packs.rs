@@ -26,7 +26,7 @@ pub(super) fn join(
     parts: &[PathBuf],
     (made, verify): (Made, bool),
 ) -> Result<PackManifest> {
-    let (chain, lost) = (chain(parts)?, lost(parts)?);
+    let (chain, lost) = stated(parts)?;
     if let [only] = parts {
         let whole = PackManifest::read(only)?;
         let manifest = PackManifest { provenance: chain, made: Some(made), ..whole };
@@ -87,29 +87,23 @@ fn merge(plan: &Plan, to: &Path, parts: &[PathBuf]) -> Result<()> {
     Err(Error::passed_on(Failure { tool, exit_code, message }))
 }
 
-/// What any of the parts has lost, each once.
-fn lost(parts: &[PathBuf]) -> Result<Vec<String>> {
-    let mut all = Vec::new();
-    for part in parts {
-        for name in PackManifest::read(part)?.lost {
-            if !all.contains(&name) {
-                all.push(name);
-            }
-        }
-    }
-    Ok(all)
-}
-
-/// The chain of all parts, but for their slices.
-fn chain(parts: &[PathBuf]) -> Result<Option<Vec<Value>>> {
+/// What the parts state of the whole: the chain of all of them, but for their slices, and what any of
+/// them has lost, each once.
+fn stated(parts: &[PathBuf]) -> Result<(Option<Vec<Value>>, Vec<String>)> {
     let mut first: Option<Option<Vec<Value>>> = None;
+    let mut all_lost = Vec::new();
     for part in parts {
-        let mut chain = PackManifest::read(part)?.provenance;
+        let PackManifest { provenance: mut chain, lost, .. } = PackManifest::read(part)?;
         chain.iter_mut().flatten().for_each(forget_slice);
         if *first.get_or_insert_with(|| chain.clone()) != chain {
             let cause = "its provenance is not that of the first part";
             return Err(Error::data(cause).at(part.as_path()));
         }
+        for name in lost {
+            if !all_lost.contains(&name) {
+                all_lost.push(name);
+            }
+        }
     }
-    Ok(first.flatten())
+    Ok((first.flatten(), all_lost))
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::batch::STDIN;
+use crate::cli::directory_of;
 use crate::error::{Error, Kind, shown};
 
 /// A form of data that is not read.
@@ -137,9 +138,6 @@ fn way_on(way: Way, name: &str, unpack: Option<&str>) -> String {
         (Way::Through(command), Some(unpack)) => format!("{unpack} {file} | {command} | ..."),
         (Way::Other(text), _) => text.to_string(),
         (Way::Directory, _) if name == STDIN => "its directory".to_string(),
-        (Way::Directory, _) => {
-            let directory = Path::new(name).parent().filter(|path| !path.as_os_str().is_empty());
-            directory.unwrap_or(Path::new(".")).display().to_string()
-        }
+        (Way::Directory, _) => directory_of(Path::new(name)).display().to_string(),
     }
 }

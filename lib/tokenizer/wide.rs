@@ -1,5 +1,6 @@
 //! Words already encoded of 16 to 31 bytes that have up to seven tokens, found by their key, one
-//! in a cache line, in sets of two. Like the word cache it grows to a fixed size, and a new word replaces another.
+//! in a cache line, in sets of two. Like the word cache it grows to a fixed size, and a new word
+//! replaces another.
 
 use super::hash::{WideKey, hash_wide};
 use super::pages::{Line, Room};

@@ -17,8 +17,8 @@ use gristmill::dataset;
 /// PATHs are Megatron roots, directories and prefixes, packs and other pools of 2048 games, puzzle
 /// sets, folders of Parquet shards, folders of such datasets, and files and streams of records; the
 /// format is recognised. Every rule of the format and of the content is checked: masks are derived
-/// again from the tokens, texts are encoded again, manifests are compared. The findings are grouped by check, and the
-/// first few of each are shown; --list prints every check and why it matters.
+/// again from the tokens, texts are encoded again, manifests are compared. The findings are grouped
+/// by check, and the first few of each are shown; --list prints every check and why it matters.
 #[derive(Parser)]
 #[command(name = "ds-check", version, after_long_help = HELP)]
 struct Args {

@@ -9,7 +9,7 @@ use super::part::{
     BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference, manifest_in_root,
 };
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
-use crate::cli::{PendingFile, Slice};
+use crate::cli::{PendingFile, Slice, directory_of};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -233,11 +233,8 @@ fn join_ids(
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {
-    let resolved = |path: &Path| {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let parent = parent.unwrap_or(Path::new(".")).canonicalize().ok()?;
-        Some(parent.join(path.file_name()?))
-    };
+    let resolved =
+        |path: &Path| Some(directory_of(path).canonicalize().ok()?.join(path.file_name()?));
     resolved(a).is_some_and(|a| Some(a) == resolved(b))
 }
 
