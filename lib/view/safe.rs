@@ -71,8 +71,6 @@ pub fn is_unseen(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {
         let visible = |character| super::visible(character).with(str::to_string);
