@@ -202,6 +202,80 @@ fn shifted_masks_are_seen_at_once() {
     assert!(all.contains("\n! the last position is trained on, and no token follows it\n"));
 }
 
+/// An Arrow stream says how its masks are aligned, NDJSON does not: there a flag says it.
+#[test]
+fn aligned_masks_look_the_same_in_every_encoding() {
+    let sample = folder().join("conversations.ndjson");
+    let masked = |align: &str, to: &str| {
+        let pipe = format!(
+            "harmony-tok --limit 1 {} | span-mask --align {align} --to {to}",
+            sample.display()
+        );
+        bash(&format!("set -o pipefail; {pipe}")).silent().stdout
+    };
+    let view = |input: &[u8], flags: &[&str]| tool("ds-view").args(flags).input(input).run();
+    for align in ["label", "token"] {
+        let (arrow, ndjson) = (masked(align, "arrow"), masked(align, "ndjson"));
+        for flags in [&["--limit", "3"][..], &["-q", "--html", "-"]] {
+            let expected = view(&arrow, flags).silent().text();
+            assert!(!expected.contains("the masks are shifted"), "{align}");
+            let given = view(&ndjson, &[flags, &["--align", align]].concat()).silent().text();
+            // The encoding is named, and the lines of NDJSON are.
+            let records = |text: &str| {
+                let text = text.split_once("id=\"data\">").map_or(text, |(_, records)| records);
+                text.replace("· Arrow", "· NDJSON").replace("stdin: record 1", "stdin:1")
+            };
+            assert_eq!(records(&given), records(&expected), "{align}");
+            let other = if align == "label" { "token" } else { "label" };
+            let wrong = view(&ndjson, &[flags, &["--align", other]].concat()).silent().text();
+            assert!(wrong.contains("the masks are shifted"), "{align}");
+            let refused = view(&arrow, &[flags, &["--align", other]].concat());
+            let cause = format!("the header says that the masks are {align}-aligned");
+            refused.fails(2, &[&format!("--align {other}: {cause}")]);
+        }
+    }
+}
+
+/// The ink of everything printed can be read on black and on white, and is the same in every theme.
+#[test]
+fn colours_can_be_read_on_black_and_on_white() {
+    let luminance = |number: u32| {
+        let step = |n: u32| if n == 0 { 0.0 } else { f64::from(55 + 40 * n) / 255.0 };
+        let linear = |c: f64| if c <= 0.04 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) };
+        let [r, g, b] = [number / 36, number / 6 % 6, number % 6].map(|n| linear(step(n)));
+        0.2126 * r + 0.7152 * g + 0.0722 * b
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for entry in fs::read_dir(folder()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "ansi") {
+            continue;
+        }
+        for part in fs::read_to_string(&path).unwrap().split('\x1b').skip(1) {
+            let codes = part.split_once('m').unwrap().0.trim_start_matches('[');
+            // What has a ground of its own is read on that.
+            if codes.contains("48;5;") {
+                continue;
+            }
+            let attributes = match codes.split_once("38;5;") {
+                None => codes,
+                Some((before, number)) => {
+                    seen.insert(number.parse::<u32>().unwrap());
+                    before.trim_end_matches(';')
+                }
+            };
+            let is_plain = |code: &str| ["", "0", "1", "2", "4", "7"].contains(&code);
+            assert!(attributes.split(';').all(is_plain), "{}: {codes}", path.display());
+        }
+    }
+    assert!(seen.len() > 4, "{seen:?}");
+    for number in seen {
+        let own = luminance(number - 16);
+        let (on_black, on_white) = ((own + 0.05) / 0.05, 1.05 / (own + 0.05));
+        assert!(on_black >= 3.5 && on_white >= 3.5, "{number}: {on_black:.2} {on_white:.2}");
+    }
+}
+
 #[test]
 fn colours_are_for_terminals() {
     let input = sample("games");

@@ -4,7 +4,13 @@ mod common;
 
 use std::fs;
 
-use common::{TempDir, bash, bash_with, conversations, data, tool};
+use arrow_array::RecordBatch;
+use common::{TempDir, bash, bash_with, conversations, data, masked_line, tool};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use serde_json::{Value, json};
 
 /// A root with ids, made from `in.ndjson` of that many conversations.
@@ -230,4 +236,112 @@ fn ids_are_replaced_with_their_sequences() {
         .input(common::masked_line("a", &[1, 2, 3]))
         .run()
         .fails(2, &["p_ids.parquet: exists already; try: --overwrite"]);
+}
+
+/// More sequences than a row group of the ids file holds.
+const MANY: u64 = 140_000;
+
+/// A root of many short sequences, some of whose ids are odd, and one of which comes twice.
+fn large_root(id: impl Fn(u64) -> String) -> TempDir {
+    let dir = TempDir::new();
+    let lines: String =
+        (0..MANY).map(|n| masked_line(&id(n), &[1, 2, (n % 1000) as i64])).collect();
+    let lines = tool("ds-cat").args(&["--to", "arrow"]).input(lines).run().silent();
+    let target = ["--root", &dir.at("root"), "--shard", "s", "--valid-fraction", "0"];
+    tool("mmidx-write").args(&target).input(lines.stdout).run().silent();
+    dir
+}
+
+/// Where the ids of each row group are in an ids file.
+fn id_chunks(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let file = SerializedFileReader::new(bytes::Bytes::copy_from_slice(bytes)).unwrap();
+    let chunk = |group: &RowGroupMetaData| {
+        let (start, length) = group.column(0).byte_range();
+        start as usize..(start + length) as usize
+    };
+    file.metadata().row_groups().iter().map(chunk).collect()
+}
+
+/// Of many ids only those are decoded among which the one asked for may be: the others are damaged
+/// here. In the first root the bounds of a row group say so, in the second its Bloom filter.
+#[test]
+fn other_ids_are_not_decoded() {
+    let ordered = |n: u64| format!("id-{n:06}");
+    let mixed = |n: u64| format!("{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    for id in [&ordered as &dyn Fn(u64) -> String, &mixed] {
+        let dir = large_root(id);
+        let name = "root/ids/train/s.parquet";
+        let good = dir.read(name);
+        let chunks = id_chunks(&good);
+        assert!(chunks.len() > 1);
+        let of = |n: u64| tool("ds-cat").args(&[&dir.at("root"), "--id", &id(n)]).run();
+        for (damaged, wanted) in [(0, MANY - 1), (chunks.len() - 1, 0)] {
+            let expected = of(wanted).silent();
+            assert_eq!(expected.records()[0]["tokens"][2], wanted % 1000);
+            let mut bytes = good.clone();
+            bytes[chunks[damaged].clone()].fill(0xee);
+            dir.write(name, bytes);
+            assert_eq!(of(wanted).silent().text(), expected.text());
+            of(MANY - 1 - wanted).fails(1, &["ids/train/s.parquet"]);
+            dir.write(name, &good);
+        }
+        for length in [good.len() - 1, good.len() / 2, 3] {
+            dir.write(name, &good[..length]);
+            of(0).fails(1, &["ids/train/s.parquet"]);
+        }
+    }
+}
+
+/// However the ids file was written: the records are those of a filter over all of them.
+#[test]
+fn odd_ids_are_found_in_every_ids_file() {
+    let odd = ["a\"b\\c", "línea\n2", "", "製粉 🌾", "id-7", "id-70", "id-700", " id-7", "ID-7"];
+    let id = |n: u64| match n {
+        // One in each row group, and one twice.
+        5..14 => odd[n as usize - 5].to_string(),
+        139_000 => "twice".to_string(),
+        20 => "twice".to_string(),
+        139_900..139_904 => format!("{}late", odd[n as usize - 139_900]),
+        n => format!("{:016x}", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+    };
+    let dir = large_root(id);
+    let name = "root/ids/train/s.parquet";
+    let (good, all) = (dir.read(name), dir.at("all.arrows"));
+    tool("ds-cat").args(&[&dir.at("root"), "-o", &all]).run().silent();
+    let mut wanted: Vec<String> = odd.iter().map(|id| id.to_string()).collect();
+    wanted.extend(["twice", "a\"b\\clate"].map(str::to_string));
+    wanted.push(id(131_071));
+    wanted.push(id(131_072));
+    // As others write them: without bounds, or without filters.
+    let rewritten = |properties: WriterPropertiesBuilder| {
+        let read = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(good.clone()));
+        let batches: Vec<RecordBatch> =
+            read.unwrap().build().unwrap().map(Result::unwrap).collect();
+        let mut file = Vec::new();
+        let properties = Some(properties.build());
+        let mut writer = ArrowWriter::try_new(&mut file, batches[0].schema(), properties).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.close().unwrap();
+        file
+    };
+    let plain = WriterProperties::builder;
+    let forms = [
+        good.clone(),
+        rewritten(plain().set_statistics_enabled(EnabledStatistics::None)),
+        rewritten(plain().set_statistics_truncate_length(Some(1))),
+        rewritten(plain().set_bloom_filter_enabled(true).set_max_row_group_row_count(Some(1000))),
+    ];
+    for (form, bytes) in forms.iter().enumerate() {
+        dir.write(name, bytes);
+        for id in &wanted {
+            let found = |path: &str| cat(path, &["--id", id, "--columns", "id,tokens"]);
+            let records = found(&dir.at("root"));
+            assert_eq!(records.len(), 1 + usize::from(id == "twice"), "{form} {id}");
+            assert_eq!(records, found(&all), "{form} {id}");
+        }
+        let every: Vec<&str> = wanted.iter().flat_map(|id| ["--id", id]).collect();
+        assert_eq!(cat(&dir.at("root"), &every).len(), wanted.len() + 1);
+        let missing = tool("ds-cat").args(&[&dir.at("root"), "--id", "id-7000"]).run();
+        missing.says(1, "ds-cat: no record has the id \"id-7000\"");
+    }
 }

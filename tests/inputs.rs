@@ -69,6 +69,48 @@ fn a_build_stops_before_it_begins() {
     }
 }
 
+/// Whatever reads a folder does not take what is left of it for a smaller good one; its files can be
+/// named.
+#[test]
+fn every_reader_compares_a_folder() {
+    let readers = [
+        "ds-cat in",
+        "ds-cat --count in",
+        "ds-cat --nth 0 in",
+        "ds-cat --id id-0-0 in",
+        "ds-stat in",
+        "ds-view in",
+        "ds-view --html - in",
+        "ds-diff in in",
+        "harmony-tok in",
+        "harmony-tok --decode in",
+        "span-mask in",
+        "npy-pack in -o out",
+        "mmidx-write in --prefix out",
+    ];
+    for (defect, cause) in DEFECTS {
+        let dir = shards();
+        let run = |command: &str| bash(&format!("cd {}; {command}", dir.path().display()));
+        run("ds-cat in").silent();
+        defect(&dir);
+        for reader in readers {
+            let told = run(reader).fails(1, &["in/manifest.json", cause]);
+            assert!(told.stdout.is_empty(), "{reader}: {told:?}");
+            if !reader.contains("harmony-tok") {
+                assert!(told.stderr.contains("try: in/*.parquet"), "{reader}: {told:?}");
+            }
+        }
+        for reader in ["ds-cat in/*.parquet", "ds-stat in/*.parquet", "ds-view -q in/*.parquet"] {
+            run(reader).silent();
+        }
+    }
+    // A manifest of something else says nothing of the shards.
+    let dir = shards();
+    fs::remove_file(dir.at(SECOND)).unwrap();
+    dir.write("in/manifest.json", "{\"storage\": {}, \"shards\": 7}");
+    bash(&format!("cd {}; ds-cat in", dir.path().display())).silent();
+}
+
 #[test]
 fn a_file_is_compared_by_itself() {
     let dir = shards();

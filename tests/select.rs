@@ -196,6 +196,64 @@ fn what_is_not_chosen_is_not_read() {
     assert_ne!(cat("pack", &[]).code(), Some(0));
 }
 
+/// An array with so many rows in place of those it has: these, and then holes.
+fn lengthen(dir: &TempDir, name: &str, rows: usize, values: impl Iterator<Item = i32>) {
+    let old = dir.read(name);
+    let header = 10 + u16::from_le_bytes([old[8], old[9]]) as usize;
+    let text = String::from_utf8(old[10..header].to_vec()).unwrap();
+    let (before, rest) = text.split_once("'shape': (").unwrap();
+    let (_, rest) = rest.split_once(',').unwrap();
+    let columns = rest.split(')').next().unwrap().trim().parse().unwrap_or(1);
+    let text = format!("{before}'shape': ({rows},{}", rest.trim_end());
+    let mut bytes = old[..10].to_vec();
+    bytes.extend(format!("{text:<width$}\n", width = header - 11).as_bytes());
+    values.for_each(|value| bytes.extend(value.to_le_bytes()));
+    dir.write(name, bytes);
+    let file = fs::File::options().write(true).open(dir.at(name)).unwrap();
+    file.set_len((header + 4 * rows * columns) as u64).unwrap();
+}
+
+/// How many pages of memory a command has touched.
+fn pages(command: &str) -> i64 {
+    let script = format!("exec {}/{command} > /dev/null", common::bin_dir().display());
+    let child = std::process::Command::new("bash").args(["-c", &script]).spawn().unwrap();
+    let mut status = 0;
+    // SAFETY: numbers alone, for which 0 is a value.
+    let mut usage = unsafe { std::mem::zeroed::<libc::rusage>() };
+    // SAFETY: a child of this test's own, and two places that live longer than the call.
+    let waited = unsafe { libc::wait4(child.id() as i32, &mut status, 0, &mut usage) };
+    assert_eq!((waited, status), (child.id() as i32, 0), "{command}");
+    usage.ru_minflt
+}
+
+/// Of a large puzzle set, too: the last example costs what the first does.
+#[test]
+fn the_last_example_is_as_near_as_the_first() {
+    let dir = TempDir::new();
+    bash(&format!("puzzle-encode domino --num-games 6 --seed 1 | npy-pack -o {}", dir.at("set")))
+        .ok();
+    let rows = 500_000;
+    for (name, rows, last) in [
+        ("inputs", rows, 0),
+        ("labels", rows, 0),
+        ("puzzle_identifiers", rows, 0),
+        ("puzzle_indices", rows + 1, rows as i32 + 1),
+        ("group_indices", rows + 1, rows as i32 + 1),
+    ] {
+        lengthen(&dir, &format!("set/train/all__{name}.npy"), rows, 0..last);
+    }
+    let set = dir.at("set");
+    let count = tool("ds-cat").args(&["--count", &set]).run().silent().text();
+    assert_eq!(count, format!("{}\n", rows + 6));
+    let last = tool("ds-cat").args(&[&set, "--nth", "500005"]).run().silent().records();
+    let test = tool("ds-cat").args(&[&set, "--tail", "1"]).run().silent().records();
+    assert_eq!((last.len(), &last), (1, &test));
+    let [first, middle, last, all] = ["--nth 0", "--nth 250000", "--nth 499999", ""]
+        .map(|n| pages(&format!("ds-cat {set} {n}")));
+    assert!(middle < first + 500 && last < first + 500, "{first} {middle} {last}");
+    assert!(all > first + 2000, "{first} {all}");
+}
+
 /// Whatever is chosen: a full disk, a closed pipe and an input that was cut end it as any filter.
 #[test]
 fn a_choice_ends_as_every_filter() {

@@ -265,8 +265,8 @@ def checking(bench, inputs, quick):
 
 
 def looking(bench, inputs, quick):
-    """ds-stat and ds-diff beside reading alone (ds-cat), and
-    a record by its id among many."""
+    """ds-stat and ds-diff beside reading alone (ds-cat), and one record among many, by its id and
+    by its number."""
     rows = 10_000 if quick else 100_000
     sets = {
         "root": inputs.root(rows),
@@ -296,9 +296,16 @@ def looking(bench, inputs, quick):
     rows = 100_000 if quick else 1_000_000
     root = inputs.short_root(rows)
     wanted = hashlib.md5(str(rows * 3 // 4).encode()).hexdigest()
-    results = bench.compare({"--id": pipe(f"ds-cat -q {root} --id short-{wanted}")})
-    text += f"A record by its id among {rows:,}.\n\n" + contenders(results, rows, "records", "--id")
-    goals.append(Goal("ds-cat --id", 50, 1e3 * results["--id"].wall_median, "ms", less=True))
+    results = bench.compare(
+        {
+            "ds-cat --id": pipe(f"ds-cat -q {root} --id short-{wanted}"),
+            "ds-view --id": pipe(f"ds-view -q {root} --id short-{wanted}"),
+            "ds-cat --nth": pipe(f"ds-cat -q {root} --nth {rows * 3 // 4}"),
+        }
+    )
+    text += f"One record among {rows:,}.\n\n" + contenders(results, rows, "records", "ds-cat --nth")
+    for name, result in results.items():
+        goals.append(Goal(f"{name} among {rows:,}", 50, 1e3 * result.wall_median, "ms", less=True))
     return Section("Looking", text + "\n" + commands(results), goals)
 
 

@@ -94,6 +94,11 @@ pub struct InputArgs {
         add = WithoutEffect
     )]
     pub max_record_bytes: u64,
+
+    /// Whether a folder of shards need not be compared with its manifest: a filter has done it, or was
+    /// told not to.
+    #[arg(skip)]
+    pub is_compared: bool,
 }
 
 /// What a record may have if nothing else is said: text of 2^31 bytes does not fit a column.
@@ -103,7 +108,7 @@ impl Default for InputArgs {
     fn default() -> InputArgs {
         let files = Vec::new();
         let max_record_bytes = MAX_RECORD_BYTES;
-        InputArgs { files, slice: None, allow_empty: false, max_record_bytes }
+        InputArgs { files, slice: None, allow_empty: false, max_record_bytes, is_compared: false }
     }
 }
 

@@ -163,7 +163,12 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             let mut all = Vec::new();
             for path in &args.files {
                 match is_of(path, format)? {
-                    true => all.extend(files_of(path)?),
+                    true => {
+                        if !args.is_compared {
+                            unchanged.confirm(compare_folder(path))?;
+                        }
+                        all.extend(files_of(path)?);
+                    }
                     false => all.push(path.clone()),
                 }
             }
@@ -172,6 +177,13 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             Ok(Reader::open(&args, request)?.with_unchanged(unchanged))
         }
     }
+}
+
+/// Compares a folder with the manifest in it. Its files are not compared if they are named themselves.
+fn compare_folder(path: &Path) -> Result<()> {
+    let compared = parquet::compare_inputs(std::slice::from_ref(&path.to_path_buf()));
+    let way = || format!("{}/*.parquet, to read what is there", shown(path));
+    compared.map_err(|error| error.hint(way()))
 }
 
 /// The folders that splits of Parquet shards stand in, as in the `ids` of a root.

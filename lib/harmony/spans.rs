@@ -49,6 +49,21 @@ impl Alignment {
             Alignment::Token => "token",
         }
     }
+
+    /// That of a stream whose header states this, if it has one (NDJSON has none), and of which a flag
+    /// says the other; the two may not contradict each other. Else masks are as span-mask writes them.
+    pub fn of(stated: Option<&str>, flag: Option<Alignment>) -> Result<Alignment, String> {
+        let known = [Alignment::Label, Alignment::Token];
+        let stated = known.into_iter().find(|alignment| stated == Some(alignment.name()));
+        match (stated, flag) {
+            (Some(stated), Some(flag)) if stated != flag => Err(format!(
+                "--align {}: the header says that the masks are {}-aligned",
+                flag.name(),
+                stated.name()
+            )),
+            _ => Ok(flag.or(stated).unwrap_or(Alignment::Label)),
+        }
+    }
 }
 
 impl Spans {

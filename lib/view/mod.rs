@@ -31,7 +31,7 @@ pub mod term;
 use serde::Serialize;
 
 use crate::batch::{Batch, Header};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::game2048::Game;
 use crate::harmony::{Alignment, Spans};
 use crate::puzzle::picture::CellKind;
@@ -46,7 +46,7 @@ pub use fields::{ShownField, ShownFields};
 pub use fit::MaskFit;
 pub use game::{ShownBranch, ShownGame, ShownStep, tile};
 pub use puzzle::ShownPuzzle;
-pub use safe::visible;
+pub use safe::{Visible, visible};
 
 /// A record as it is shown.
 #[derive(Debug, Clone)]
@@ -75,30 +75,30 @@ pub struct Viewer {
 
 impl Viewer {
     /// Of a reader that was asked for records of any type; their columns are selected here.
-    pub fn of(reader: &mut Reader) -> Viewer {
-        let viewer = Viewer::new(reader);
+    pub fn of(reader: &mut Reader, align: Option<Alignment>) -> Result<Viewer> {
+        let viewer = Viewer::new(reader, align)?;
         viewer.select(reader);
-        viewer
+        Ok(viewer)
     }
 
-    /// Of such a reader, whose batches begin with the columns of the record type.
-    pub fn new(reader: &Reader) -> Viewer {
+    /// Of such a reader, whose batches begin with the columns of the record type. `align` is what a flag
+    /// says of its masks.
+    pub fn new(reader: &Reader, align: Option<Alignment>) -> Result<Viewer> {
         let record = reader
             .known_type()
             .filter(|record| Conform::new(reader.schema(), &record.schema()).is_ok());
         let header = reader.header();
-        // A stream that does not say it (NDJSON) has labels, as span-mask writes them.
-        let is_token = header.text("alignment") == Some(Alignment::Token.name());
+        let alignment = Alignment::of(header.text("alignment"), align).map_err(Error::usage)?;
         let spans = header.parameters.get("spans");
-        Viewer {
+        Ok(Viewer {
             record,
-            alignment: if is_token { Alignment::Token } else { Alignment::Label },
+            alignment,
             spans: spans.map_or_else(|| Spans::synth_kd_v1(&[]), Spans::from_json),
             padding: [
                 named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),
                 named_token(header, "ignore_label_id").map(|token| (token, CellKind::Ignored)),
             ],
-        }
+        })
     }
 
     /// Selects the columns that are shown.
@@ -119,7 +119,7 @@ impl Viewer {
 
     /// A record of a batch.
     pub fn show(&self, batch: &Batch, row: usize) -> Result<Shown> {
-        let failed = |cause: String| crate::error::Error::data(cause).at(batch.origin.place(row));
+        let failed = |cause: String| Error::data(cause).at(batch.origin.place(row));
         let name = self.kind().unwrap_or_default();
         Ok(match Rows::of(name, &batch.records)? {
             Rows::Tokens(rows) => Shown::Conversation(self.sequence(&rows, row)),

@@ -2,21 +2,44 @@
 
 use std::borrow::Cow;
 
+/// What is written out for a character. (Nearly every one is a character again, which needs no
+/// memory of its own: texts have millions.)
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Visible {
+    Character(char),
+    Text(Cow<'static, str>),
+}
+
+impl Visible {
+    /// Calls `each` with the text.
+    pub fn with<R>(&self, each: impl FnOnce(&str) -> R) -> R {
+        match self {
+            Visible::Character(character) => each(character.encode_utf8(&mut [0; 4])),
+            Visible::Text(text) => each(text),
+        }
+    }
+
+    pub fn push_to(&self, out: &mut String) {
+        match self {
+            Visible::Character(character) => out.push(*character),
+            Visible::Text(text) => *out += text,
+        }
+    }
+}
+
 /// A character as it may be written out: control characters as their pictures (`␛`), what changes
 /// the direction of text or cannot be seen by its number (`<U+202E>`). Line feeds and tabs are not
 /// treated apart: who lays out text has taken them out before.
-pub fn visible(character: char) -> Cow<'static, str> {
+pub fn visible(character: char) -> Visible {
     match character {
         '\0'..='\x1f' => {
             let picture = char::from_u32(0x2400 + character as u32);
-            picture.unwrap_or(char::REPLACEMENT_CHARACTER).to_string().into()
+            Visible::Character(picture.unwrap_or(char::REPLACEMENT_CHARACTER))
         }
-        '\x7f' => "␡".into(),
-        _ if is_unseen(character) => format!("<U+{:04X}>", character as u32).into(),
-        _ => {
-            let mut buffer = [0; 4];
-            character.encode_utf8(&mut buffer).to_string().into()
-        }
+        ' '..='~' => Visible::Character(character),
+        '\x7f' => Visible::Character('␡'),
+        _ if is_unseen(character) => Visible::Text(format!("<U+{:04X}>", character as u32).into()),
+        _ => Visible::Character(character),
     }
 }
 
@@ -48,10 +71,9 @@ pub fn is_unseen(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {
+        let visible = |character| super::visible(character).with(str::to_string);
         assert_eq!(visible('\x1b'), "␛");
         assert_eq!(visible('\x7f'), "␡");
         assert_eq!(visible('\u{9b}'), "<U+009B>");

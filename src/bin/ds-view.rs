@@ -10,6 +10,7 @@ use gristmill::cli::{
 };
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
+use gristmill::harmony::Alignment;
 use gristmill::stream::{Reader, Request};
 use gristmill::view::page::PageArgs;
 use gristmill::view::term::{Artist, Drawing, Head, film, head};
@@ -28,6 +29,12 @@ struct Args {
     input: InputArgs,
     #[command(flatten)]
     select: SelectArgs,
+
+    /// What position t of the masks is about, if the stream does not say it (NDJSON): the label
+    /// tokens[t+1], or tokens[t] [default: label]
+    #[arg(long, value_enum, value_name = "label|token", help_heading = "View")]
+    #[arg(hide_possible_values = true, hide_short_help = true)]
+    align: Option<Alignment>,
 
     /// The borders of tokens and their ids
     #[arg(long, help_heading = "View")]
@@ -76,7 +83,7 @@ pub fn main() -> ExitCode {
 
 fn run(args: &Args, tool: &Tool) -> Result<()> {
     if let Some(path) = &args.page.html {
-        return args.page.run(path, (&args.input, &args.select), &args.common, tool);
+        return args.page.run(path, (&args.input, &args.select, args.align), &args.common, tool);
     }
     if args.film && !std::io::stdout().is_terminal() {
         return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
@@ -85,7 +92,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
-    let viewer = Viewer::of(&mut reader);
+    let viewer = Viewer::of(&mut reader, args.align)?;
     let summary = Head::of(&reader, &viewer, &args.input.files)?;
     let numbers = args.select.numbers(reader.total())?;
     let reader = reader.choose(&args.select)?;

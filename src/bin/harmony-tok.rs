@@ -11,7 +11,7 @@ use gristmill::cli::{
     self, CommonArgs, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, OnErrorArgs, OutputArgs, Tool,
 };
 use gristmill::dataset;
-use gristmill::error::Result;
+use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::harmony::{Alignment, Policy, Renderer};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
@@ -34,6 +34,12 @@ struct Args {
     /// Decode: tokens records in, {id, text, messages, spans} out
     #[arg(long, conflicts_with_all = ["policy", "id_field", "vocab", "max_tokens"])]
     decode: bool,
+
+    /// What position t of the masks is about, if the stream does not say it (NDJSON): the label
+    /// tokens[t+1], or tokens[t] [default: label]
+    #[arg(long, value_enum, requires = "decode", value_name = "label|token")]
+    #[arg(hide_possible_values = true, hide_short_help = true)]
+    align: Option<Alignment>,
 
     /// Which conversations are accepted: by the rules of the SYNTH dataset, or all that the
     /// official renderer accepts
@@ -87,10 +93,11 @@ pub fn main() -> ExitCode {
     )
 }
 
-fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
+fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     if !args.input_check.no_input_check {
         compare_inputs(&args.input.files)?;
     }
+    args.input.is_compared = true;
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
@@ -109,11 +116,11 @@ fn to_tokens(args: Args, tool: &Tool) -> Result<()> {
     runner.jobs(args.jobs.jobs).run(reader, stage, sink)
 }
 
-fn to_text(args: Args, tool: &Tool) -> Result<()> {
+fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
+    args.input.is_compared = args.input_check.no_input_check;
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit.limit);
-    // A stream that does not say it (NDJSON) has labels, as span-mask writes them.
-    let is_token = reader.header().text("alignment") == Some(Alignment::Token.name());
-    let alignment = if is_token { Alignment::Token } else { Alignment::Label };
+    let stated = reader.header().text("alignment");
+    let alignment = Alignment::of(stated, args.align).map_err(Error::usage)?;
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
     let runner = Runner::new(tool, &args.common, "sequences")

@@ -81,7 +81,8 @@ pub fn main() -> ExitCode {
     })
 }
 
-fn write(args: Args, tool: &Tool) -> Result<()> {
+fn write(mut args: Args, tool: &Tool) -> Result<()> {
+    args.input.is_compared = args.asserted.input_check.no_input_check;
     let (target, (layout, dtype)) = (args.target.target()?, args.target.layout());
     refuse_existing(&target, args.sink.overwrite)?;
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;

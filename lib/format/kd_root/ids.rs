@@ -14,6 +14,7 @@ use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 
 use super::SPLITS;
+use crate::cli::runs_within;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::hashed_file::{FinishedFile, HashedFile};
@@ -32,6 +33,11 @@ const CHUNK_ROWS: usize = 1 << 13;
 const CHUNK_BYTES: usize = 1 << 20;
 /// The most rows in a row group.
 const ROW_GROUP_ROWS: usize = 1 << 17;
+/// The column of ids.
+const ID: &str = "id";
+/// How often the Bloom filter of a row group may be wrong of an id that is not there: it costs a byte
+/// an id, and a row group that is decoded in vain.
+const FALSE_POSITIVES: f64 = 0.05;
 
 /// The ids file of a prefix outside a root.
 pub fn ids_beside(prefix: &Path) -> PathBuf {
@@ -72,7 +78,12 @@ impl IdsWriter {
     pub fn create(path: &Path) -> Result<IdsWriter> {
         let file = HashedFile::create(path)?;
         let path = shown(path);
-        let properties = writer_properties().set_max_row_group_row_count(None).build();
+        // A row group of few ids has them all in its dictionary, and needs no filter.
+        let properties = writer_properties()
+            .set_max_row_group_row_count(None)
+            .set_column_bloom_filter_fpp(ID.into(), FALSE_POSITIVES)
+            .set_column_bloom_filter_max_ndv(ID.into(), ROW_GROUP_ROWS as u64)
+            .build();
         let writer = ArrowWriter::try_new(file, SchemaRef::new(schema()), Some(properties));
         let writer = writer.map_err(|e| write_error(&path, e))?;
         Ok(IdsWriter { writer, path, waiting: IdBuilder::default(), rows: 0, bytes: 0 })
@@ -164,19 +175,26 @@ impl IdsFile {
         Ok(IdRows { path: self.path.clone(), batches, batch, row: 0, numbers })
     }
 
-    /// The rows of a range that have one of these ids, with the id. Texts are compared where the
-    /// decoder leaves them.
+    /// The rows of a range that have one of these ids, with the id. Of the file only the row groups
+    /// that may have one are decoded, and texts are compared where the decoder leaves them.
     pub fn find(&self, ids: &HashSet<&str>, rows: Range<u64>) -> Result<Vec<(u64, String)>> {
+        let texts: Vec<&str> = ids.iter().copied().collect();
+        let groups = self.file.may_hold(ID, &texts);
+        let groups = groups.map_err(|e| read_error(&e).at(self.path()))?;
         let mut found = Vec::new();
-        let mut first = rows.start;
-        for batch in self.batches(&[rows], &["id".to_string()], Text::Short)? {
-            let batch = batch.map_err(|e| e.at(self.path()))?;
-            let column = batch.columns().first().and_then(|column| column.as_binary_view_opt());
-            let column = column.ok_or_else(|| Error::data("has no ids").at(self.path()))?;
-            for id in ids {
-                found.extend(rows_with(id, column).map(|row| (first + row as u64, id.to_string())));
+        for run in runs_within(&groups, &rows) {
+            let run = rows.start + run.start..rows.start + run.end;
+            let mut first = run.start;
+            for batch in self.batches(&[run], &[ID.to_string()], Text::Short)? {
+                let batch = batch.map_err(|e| e.at(self.path()))?;
+                let column = batch.columns().first().and_then(|column| column.as_binary_view_opt());
+                let column = column.ok_or_else(|| Error::data("has no ids").at(self.path()))?;
+                for id in ids {
+                    let rows = rows_with(id, column).map(|row| first + row as u64);
+                    found.extend(rows.map(|row| (row, id.to_string())));
+                }
+                first += column.len() as u64;
             }
-            first += column.len() as u64;
         }
         found.sort_unstable();
         Ok(found)

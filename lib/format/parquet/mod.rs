@@ -7,6 +7,7 @@ mod manifest;
 mod readable;
 mod rows;
 mod sink;
+mod sought;
 
 use std::fs::File;
 use std::io;

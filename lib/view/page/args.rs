@@ -14,6 +14,7 @@ use crate::cli::{
 };
 use crate::dataset;
 use crate::error::{Error, Result, shown};
+use crate::harmony::Alignment;
 
 /// Findings of each check on the page.
 const FINDINGS: usize = 10;
@@ -47,7 +48,7 @@ impl PageArgs {
     pub fn run(
         &self,
         path: &Path,
-        (input, select): (&InputArgs, &SelectArgs),
+        (input, select, align): (&InputArgs, &SelectArgs, Option<Alignment>),
         common: &CommonArgs,
         tool: &Tool,
     ) -> Result<()> {
@@ -60,7 +61,7 @@ impl PageArgs {
             false => None,
         };
         let mut progress = common.progress(tool, "records", None, to_stdout);
-        let options = PageOptions { input, select, jobs: self.jobs() };
+        let options = PageOptions { input, select, jobs: self.jobs(), align };
         let tell = |note: &str| {
             if !common.quiet {
                 tool.tell(note);

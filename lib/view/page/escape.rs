@@ -9,7 +9,7 @@ pub fn visible(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => out.push(character),
-            other => out += &crate::view::visible(other),
+            other => crate::view::visible(other).push_to(&mut out),
         }
     }
     out

@@ -14,6 +14,7 @@ use crate::cli::{Choice, InputArgs, Progress, SelectArgs};
 use crate::dataset;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::harmony::Alignment;
 use crate::stat::{self, Answer, StatOptions};
 use crate::stream::{Choosing, Reader, Request};
 use crate::view::Viewer;
@@ -33,6 +34,8 @@ pub struct PageOptions<'a> {
     pub input: &'a InputArgs,
     pub select: &'a SelectArgs,
     pub jobs: NonZeroUsize,
+    /// What a flag says of masks.
+    pub align: Option<Alignment>,
 }
 
 /// What was read for a page.
@@ -55,12 +58,12 @@ pub fn gather(
     progress: &mut Progress,
     tell: impl Fn(&str),
 ) -> Result<Gathered> {
-    let PageOptions { input, select, jobs } = *options;
+    let PageOptions { input, select, jobs, align } = *options;
     let reader = dataset::open(input, Request::Any)?;
     reader.notes().iter().for_each(|note| tell(note));
     let header = reader.header().clone();
     let by = language_column(&reader);
-    let viewer = Viewer::new(&reader);
+    let viewer = Viewer::new(&reader, align)?;
     let (select, how) = bounded(select, viewer.kind());
     let mut taking = Taking { inputs: &input.files, viewer, sample: Vec::new() };
     let mut choosing = match is_stream(input)? {

@@ -199,7 +199,10 @@ fn columns(piece: &Piece) -> impl Iterator<Item = Column> {
     piece.tokens.iter().enumerate().map(move |(at, &TokenBorder { id, end })| {
         let known = token_bytes(id).and_then(|bytes| str::from_utf8(bytes).ok());
         let mut text: String = match (known, token_bytes(id)) {
-            (Some(text), _) => text.chars().map(visible).collect(),
+            (Some(text), _) => text.chars().fold(String::new(), |mut shown, character| {
+                visible(character).push_to(&mut shown);
+                shown
+            }),
             // A part of a character.
             (None, Some(bytes)) => bytes.iter().map(|byte| format!("\\x{byte:02X}")).collect(),
             (None, None) => piece.text.get(start..end).unwrap_or_default().to_string(),

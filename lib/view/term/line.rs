@@ -2,28 +2,38 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::view::visible;
+use crate::view::{Visible, visible};
 
-/// How text looks: the numbers of an SGR sequence. Only colours that can be read on dark and on light
-/// ground; whatever they say is also said without them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// How text looks: the numbers of an SGR sequence. Colours are those of the 256 that a theme does not
+/// change, of middling brightness: their contrast is at least 3.5 on black and on white, bold or not
+/// (many terminals draw the first sixteen brighter where they are bold). Whatever they say is also said
+/// without them.
+#[derive(Debug, Clone, Copy, Eq, Default)]
 pub struct Style(&'static str);
+
+impl PartialEq for Style {
+    /// Every character is compared with the one before it. A C library may need hundreds of cycles to
+    /// compare no bytes (its masked load of an address that is none is an assist of the processor).
+    fn eq(&self, other: &Style) -> bool {
+        self.0.len() == other.0.len() && (self.0.is_empty() || self.0 == other.0)
+    }
+}
 
 impl Style {
     pub const PLAIN: Style = Style("");
     pub const DIM: Style = Style("2");
     pub const BOLD: Style = Style("1");
-    pub const BAD: Style = Style("1;31");
-    pub const REASONING: Style = Style("35");
-    pub const FINAL: Style = Style("32");
-    pub const OTHER: Style = Style("36");
-    pub const REASONING_TITLE: Style = Style("1;35");
-    pub const FINAL_TITLE: Style = Style("1;32");
-    pub const SYSTEM_TITLE: Style = Style("1;36");
-    pub const DEVELOPER_TITLE: Style = Style("36");
-    pub const USER_TITLE: Style = Style("1;34");
-    pub const COMMENTARY_TITLE: Style = Style("1;4;35");
-    pub const TOOL_TITLE: Style = Style("1;4;36");
+    pub const BAD: Style = Style("1;38;5;160");
+    pub const REASONING: Style = Style("38;5;133");
+    pub const FINAL: Style = Style("38;5;28");
+    pub const OTHER: Style = Style("38;5;30");
+    pub const REASONING_TITLE: Style = Style("1;38;5;133");
+    pub const FINAL_TITLE: Style = Style("1;38;5;28");
+    pub const SYSTEM_TITLE: Style = Style("1;38;5;30");
+    pub const DEVELOPER_TITLE: Style = Style("38;5;30");
+    pub const USER_TITLE: Style = Style("1;38;5;27");
+    pub const COMMENTARY_TITLE: Style = Style("1;4;38;5;133");
+    pub const TOOL_TITLE: Style = Style("1;4;38;5;30");
 
     /// The colours of ARC, exactly: these numbers are the same in every theme.
     pub const ARC: [Style; 10] = [
@@ -56,7 +66,7 @@ impl Line {
     pub fn add(mut self, style: Style, text: &str) -> Line {
         for character in text.chars() {
             let (text, width) = shown(character);
-            self.push(style, &text, width);
+            text.with(|text| self.push(style, text, width));
         }
         self
     }
@@ -135,9 +145,9 @@ fn columns_of(character: char) -> usize {
 }
 
 /// A character as it is written out, and how many columns it takes.
-pub fn shown(character: char) -> (std::borrow::Cow<'static, str>, usize) {
+pub fn shown(character: char) -> (Visible, usize) {
     let text = visible(character);
-    let width = text.chars().map(columns_of).sum();
+    let width = text.with(|text| text.chars().map(columns_of).sum());
     (text, width)
 }
 

@@ -1,10 +1,8 @@
 //! Text of messages in lines of a width. A line holds only tokens that are trained on in one way, so
 //! that the column before it says of every character what it is trained on as.
 
-use std::borrow::Cow;
-
 use super::line::{Line, Style, counted, shown};
-use crate::view::{Piece, PieceKind, ShownMessage, Trained};
+use crate::view::{Piece, PieceKind, ShownMessage, Trained, Visible};
 
 /// A line of a message.
 pub struct Row {
@@ -16,7 +14,7 @@ pub struct Row {
 
 /// A character, or a mark, as it is written out.
 struct Glyph {
-    text: Cow<'static, str>,
+    text: Visible,
     width: usize,
     style: Style,
     trained: Trained,
@@ -49,10 +47,11 @@ pub fn style_of(trained: Trained) -> Style {
 
 /// The style of a piece.
 pub fn piece_style(piece: &Piece) -> Style {
-    match (piece.kind, style_of(piece.trained)) {
-        (PieceKind::Unknown, _) => Style::BAD,
-        (PieceKind::Control | PieceKind::Eod, Style::PLAIN) => Style::DIM,
-        (_, style) => style,
+    let style = style_of(piece.trained);
+    match piece.kind {
+        PieceKind::Unknown => Style::BAD,
+        PieceKind::Control | PieceKind::Eod if style == Style::PLAIN => Style::DIM,
+        _ => style,
     }
 }
 
@@ -65,16 +64,16 @@ fn glyphs_of(piece: &Piece) -> impl DoubleEndedIterator<Item = Glyph> {
     let (trained, is_bad) = (piece.trained, piece.expected.is_some());
     let glyph = move |character: char| {
         let ((text, width), kind) = match character {
-            '\n' => (("".into(), 0), GlyphKind::LineFeed),
-            '\t' => ((TAB.into(), TAB.len()), GlyphKind::Space),
-            ' ' => ((" ".into(), 1), GlyphKind::Space),
+            '\n' => ((Visible::Text("".into()), 0), GlyphKind::LineFeed),
+            '\t' => ((Visible::Text(TAB.into()), TAB.len()), GlyphKind::Space),
+            ' ' => ((Visible::Character(' '), 1), GlyphKind::Space),
             other => (shown(other), GlyphKind::Ink),
         };
         Glyph { text, width, style, trained, is_bad, kind }
     };
     let mark = piece.mark.map(|mark| {
         let style = if mark.expected.is_some() { Style::BAD } else { Style::BOLD };
-        let text = format!("→{}", mark.next.letter()).into();
+        let text = Visible::Text(format!("→{}", mark.next.letter()).into());
         Glyph { text, width: 2, style, trained, is_bad, kind: GlyphKind::Mark }
     });
     piece.text.chars().map(glyph).chain(mark)
@@ -144,7 +143,7 @@ fn beginning(message: &ShownMessage, width: usize) -> (Vec<Row>, usize) {
     };
     let spaced = |glyph: Glyph| match glyph.kind {
         GlyphKind::LineFeed => {
-            Glyph { text: " ".into(), width: 1, kind: GlyphKind::Space, ..glyph }
+            Glyph { text: Visible::Character(' '), width: 1, kind: GlyphKind::Space, ..glyph }
         }
         _ => glyph,
     };
@@ -224,7 +223,9 @@ fn layout(glyphs: impl Iterator<Item = Glyph>, width: usize, most: usize) -> (Ve
 fn row(glyphs: Vec<Glyph>) -> Option<Row> {
     let (trained, is_bad) = glyphs.first().map(|first| (first.trained, first.is_bad))?;
     let mut line = Line::new();
-    glyphs.iter().for_each(|glyph| line.push(glyph.style, &glyph.text, glyph.width));
+    for Glyph { text, width, style, .. } in glyphs {
+        text.with(|text| line.push(style, text, width));
+    }
     Some(Row { trained, is_bad, line })
 }
 
