@@ -194,9 +194,9 @@ impl Pool {
         self.fill_steps(position, game)
     }
 
-    /// Reads the same game in one of the forms. If `is_trusting`, its rows must be where they are
-    /// stated to be, as those of all other games must: then the pool is what was stated. (Where a row
-    /// is not valid, that is not so either: reading it again says what is wrong.)
+    /// Reads the same game in one of the forms. If `is_trusting`, rows are taken to be where they are
+    /// stated to be; whoever copies them finds out. If those of all games are, the pool is what was
+    /// stated. (Where a row is not valid, that is not so either: reading it again says what is wrong.)
     pub fn read_stored(
         &mut self,
         position: u64,
