@@ -239,11 +239,12 @@ impl Error {
         self
     }
 
-    /// The same error, for a dataset that is not what it states, which was taken as true: reading it
-    /// with everything counted finds what it is.
-    pub fn misstated(mut self) -> Error {
-        self.0.is_misstated = true;
-        self
+    /// The rows of a run are not valid, or not where they are stated to be, which was taken as true:
+    /// reading them with everything counted finds what they are.
+    pub fn misstated_run(run: u64) -> Error {
+        let mut error = Error::data(format!("metadata.db does not say where run {run} is"));
+        error.0.is_misstated = true;
+        error
     }
 
     pub fn kind(&self) -> Kind {

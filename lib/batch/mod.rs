@@ -284,8 +284,8 @@ pub enum GameForm {
     /// Columns of steps.
     Columns,
     /// The rows of a pack where the pool has them, else columns. Which rows are whose is counted
-    /// before, or taken as `metadata.db` states it: then it is compared as the rows are read, and an
-    /// error that [is misstated](Error::is_misstated) ends the reading where it is not so.
+    /// before, or taken as `metadata.db` states it: then it is compared as the rows are copied, and an
+    /// error that [is misstated](Error::is_misstated) ends the run where it is not so.
     Rows { counted: bool },
 }
 

@@ -1,5 +1,10 @@
 //! Steps that go from one pack to another as the rows that they are: checked and made as they would
-//! be written again, without columns in between.
+//! be written again while they are copied, without columns in between.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
 
 use super::columns::{ALL_BRANCHES, BRANCH_MASKS};
 use super::game::Game;
@@ -7,6 +12,8 @@ use super::rows::{ALIGNED_ROW, PACKED_ROW, PACKED_SEED, StepRow};
 
 /// Rows that are copied, then checked while they are in the nearest cache.
 const BLOCK: usize = 128;
+/// A pack has no name of this number.
+const NO_NUMBER: u8 = u8::MAX;
 
 /// A game of a pool.
 #[derive(Debug, Default)]
@@ -23,88 +30,76 @@ impl StoredGame {
     }
 }
 
-/// The steps of a game as aligned rows. Until they are numbered, their `run_id` is that of the pool
-/// that they come from, and their `valuation_type` counts in [`Game::valuation_names`].
-#[derive(Debug, Default)]
+/// The steps of a game as rows of a pack, which may not be valid.
+#[derive(Debug)]
 pub struct StepRows {
-    bytes: Vec<u8>,
-    run_id: u32,
-    last_step: u32,
-    /// How many of the game's names are used.
-    names: usize,
+    /// The run of all rows.
+    pub run_id: u32,
+    /// Whether they have 46 bytes, without padding.
+    pub is_packed: bool,
+    /// The bytes of the rows, one part after another.
+    pub parts: Vec<Bytes>,
+    /// The names of valuations by their numbers in the rows.
+    pub names: Arc<[Option<String>]>,
 }
 
 impl StepRows {
-    /// For some rows, all of which have this `run_id`.
-    pub fn of_run(run_id: u32, rows: usize) -> StepRows {
-        let bytes = Vec::with_capacity(rows.saturating_mul(ALIGNED_ROW));
-        StepRows { bytes, run_id, ..StepRows::default() }
-    }
-
     pub fn len(&self) -> usize {
-        self.bytes.len() / ALIGNED_ROW
+        self.parts.iter().map(Bytes::len).sum::<usize>() / self.row_bytes()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.len() == 0
     }
 
-    /// Appends rows of 48 bytes, or of 46 without padding, given as their bytes; `name_of` gives
-    /// the game's number of the name that an id of the pool has. `None` if a row is not valid or
-    /// of another run, steps do not ascend, or an id has no name: then the rows are to be read one by
-    /// one.
-    pub fn append(
-        &mut self,
-        rows: &[u8],
-        is_packed: bool,
-        mut name_of: impl FnMut(u8) -> Option<u8>,
-    ) -> Option<()> {
-        let row_bytes = if is_packed { PACKED_ROW } else { ALIGNED_ROW };
-        let mut last_name = None;
-        for block in rows.chunks(BLOCK * row_bytes) {
-            if block.len() % row_bytes != 0 {
-                return None;
-            }
-            let start = self.bytes.len();
-            match is_packed {
-                false => self.bytes.extend_from_slice(block),
-                true => add_padding(block, &mut self.bytes),
-            }
-            let (rows, _) = self.bytes[start..].as_chunks_mut::<ALIGNED_ROW>();
-            if !settle(rows, self.run_id, &mut self.last_step) {
-                return None;
-            }
-            for row in rows {
-                let id = row[StepRow::VALUATION_TYPE];
-                let name = match last_name {
-                    Some((known, name)) if known == id => name,
-                    _ => {
-                        let name = name_of(id)?;
-                        self.names = self.names.max(usize::from(name) + 1);
-                        last_name = Some((id, name));
-                        name
-                    }
-                };
-                row[StepRow::VALUATION_TYPE] = name;
-            }
-        }
-        Some(())
+    fn row_bytes(&self) -> usize {
+        if self.is_packed { PACKED_ROW } else { ALIGNED_ROW }
     }
 
-    /// The bytes of the rows of run `run_id`; `valuation_ids` gives the pack's number of each of
-    /// [`Game::valuation_names`]. `None` if one has no number.
-    pub fn numbered(mut self, run_id: u32, valuation_ids: &[u8]) -> Option<Vec<u8>> {
-        let ids = valuation_ids.get(..self.names)?;
-        let rows = self.bytes.as_chunks_mut::<ALIGNED_ROW>().0;
-        let run_id = run_id.to_le_bytes();
-        rows.iter_mut().for_each(|row| row[..4].copy_from_slice(&run_id));
-        if !ids.iter().enumerate().all(|(name, &id)| name == usize::from(id)) {
-            for row in rows {
-                let name = &mut row[StepRow::VALUATION_TYPE];
-                *name = *ids.get(usize::from(*name))?;
+    /// Whether every row can be copied.
+    pub fn are_valid(&self) -> bool {
+        let copied: Result<bool, Infallible> = self.copy(self.run_id, |_| Ok(0), |_| Ok(()));
+        matches!(copied, Ok(true))
+    }
+
+    /// Gives the rows as aligned rows of run `run_id`, some at a time; `number` gives the number that
+    /// a name has there, below 255. False if a row is not valid or of another run, steps do not
+    /// ascend, or a number has no name: then the rows are to be read one by one.
+    pub fn copy<E>(
+        &self,
+        run_id: u32,
+        mut number: impl FnMut(&str) -> Result<u8, E>,
+        mut write: impl FnMut(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let mut numbers = [NO_NUMBER; 1 << u8::BITS];
+        let mut last_step = 0;
+        let mut copied = Vec::with_capacity(BLOCK * ALIGNED_ROW);
+        let blocks = self.parts.iter().flat_map(|part| part.chunks(BLOCK * self.row_bytes()));
+        for block in blocks {
+            if block.len() % self.row_bytes() != 0 {
+                return Ok(false);
             }
+            copied.clear();
+            match self.is_packed {
+                false => copied.extend_from_slice(block),
+                true => add_padding(block, &mut copied),
+            }
+            let rows = copied.as_chunks_mut::<ALIGNED_ROW>().0;
+            if !settle(rows, self.run_id, &mut last_step) {
+                return Ok(false);
+            }
+            for row in rows {
+                row[..4].copy_from_slice(&run_id.to_le_bytes());
+                let id = usize::from(row[StepRow::VALUATION_TYPE]);
+                if numbers[id] == NO_NUMBER {
+                    let Some(Some(name)) = self.names.get(id) else { return Ok(false) };
+                    numbers[id] = number(name)?;
+                }
+                row[StepRow::VALUATION_TYPE] = numbers[id];
+            }
+            write(&mut copied)?;
         }
-        Some(self.bytes)
+        Ok(true)
     }
 }
 
@@ -181,10 +176,21 @@ mod tests {
         row.to_aligned()
     }
 
-    fn appended(rows: &[u8], is_packed: bool) -> Option<StepRows> {
-        let mut appended = StepRows::of_run(9, 1);
-        let taken = appended.append(rows, is_packed, |id| (id == 7).then_some(1));
-        taken.map(|()| appended)
+    fn stored(parts: &[&[u8]], is_packed: bool) -> StepRows {
+        let parts = parts.iter().map(|part| Bytes::copy_from_slice(part)).collect();
+        let names = (0..9).map(|id| (id != 6).then(|| format!("name {id}"))).collect();
+        StepRows { run_id: 9, is_packed, parts, names }
+    }
+
+    /// What becomes of rows in run 0x01020304, where the name 7 has number 200.
+    fn copied(rows: &StepRows) -> Option<Vec<u8>> {
+        let mut all = Vec::new();
+        let number = |name: &str| if name == "name 7" { Ok(200) } else { Err(()) };
+        let write = |rows: &mut Vec<u8>| {
+            all.append(rows);
+            Ok(())
+        };
+        rows.copy(0x0102_0304, number, write).unwrap().then_some(all)
     }
 
     #[test]
@@ -197,23 +203,14 @@ mod tests {
             row.valuation_type = 200;
             row.branch_evs = [-0.0, 0.0, 2.5, 0.0];
         });
-        let numbered = |rows: StepRows| rows.numbered(0x0102_0304, &[0, 200]).unwrap();
-        assert_eq!(numbered(appended(&rows, false).unwrap()), expected.repeat(2));
+        assert_eq!(copied(&stored(&[&rows], false)).unwrap(), expected.repeat(2));
         let mut packed = rows.clone();
         remove_padding(&mut packed);
-        assert_eq!(numbered(appended(&packed, true).unwrap()), expected.repeat(2));
+        assert_eq!(copied(&stored(&[&packed], true)).unwrap(), expected.repeat(2));
         let many = rows.repeat(BLOCK);
-        let copied = appended(&many, false).unwrap();
-        assert_eq!((copied.len(), copied.is_empty()), (2 * BLOCK, false));
-        assert_eq!(numbered(copied), expected.repeat(2 * BLOCK));
-    }
-
-    #[test]
-    fn names_keep_their_numbers_where_these_are_the_same() {
-        let rows = || appended(&row(|_| ()), false).unwrap();
-        assert_eq!(rows().numbered(0, &[0, 1]).unwrap()[StepRow::VALUATION_TYPE], 1);
-        assert_eq!(rows().numbered(0, &[0]), None);
-        assert_eq!(rows().numbered(0, &[3]), None);
+        let in_parts = stored(&[&many, &rows], false);
+        assert_eq!((in_parts.len(), in_parts.is_empty()), (2 * BLOCK + 2, false));
+        assert_eq!(copied(&in_parts).unwrap(), expected.repeat(2 * BLOCK + 2));
     }
 
     #[test]
@@ -227,17 +224,21 @@ mod tests {
             |row| row.valuation_type = 6,
             |row| row.tile_65536_mask = 1,
         ];
+        let valid = row(|_| ());
         for (number, change) in bad.into_iter().enumerate() {
-            let rows = [row(|_| ()), row(change)].concat();
-            assert!(appended(&rows, false).is_none(), "{number}");
+            assert!(!stored(&[&valid, &row(change)], false).are_valid(), "{number}");
         }
         let sound = row(|row| row.tile_65536_mask = 1 << 15);
-        assert!(appended(&sound, false).is_some());
-        let descending = [row(|_| ()), row(|row| row.step_index = 3)].concat();
-        assert!(appended(&descending, false).is_none());
-        let mut parts = StepRows::of_run(9, 2);
-        parts.append(&row(|_| ()), false, Some).unwrap();
-        assert_eq!(parts.append(&row(|row| row.step_index = 3), false, Some), None);
-        assert!(appended(&row(|_| ())[..47], false).is_none());
+        assert!(stored(&[&sound], false).are_valid());
+        let earlier = row(|row| row.step_index = 3);
+        assert!(!stored(&[&[valid, earlier].concat()], false).are_valid());
+        assert!(!stored(&[&valid, &earlier], false).are_valid());
+        assert!(!stored(&[&valid[..47]], false).are_valid());
+    }
+
+    #[test]
+    fn a_name_without_a_number_ends_the_copy() {
+        let rows = stored(&[&row(|row| row.valuation_type = 5)], false);
+        assert_eq!(rows.copy(0, |name| Err(name.to_string()), |_| Ok(())), Err("name 5".into()));
     }
 }

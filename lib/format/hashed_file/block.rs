@@ -4,8 +4,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
+use memmap2::MmapMut;
+
 /// Direct writes want memory, lengths and places in the file that are multiples of this: the
-/// largest that disks ask for.
+/// largest that disks ask for. (Mapped memory begins at a page.)
 const ALIGNMENT: usize = 4096;
 /// Small enough that a few of them in memory do not count, large enough for a disk's full speed:
 /// direct writes of 1 MiB made 450 to 850 MB/s, of 4 MiB 600 to 1,400 (dd, 2026-11-22).
@@ -13,22 +15,27 @@ pub(super) const BLOCK: usize = 2 << 20;
 
 /// Memory that is filled from its start. It is never moved, and not touched before it is filled.
 pub(super) struct Block {
-    /// The bytes begin at `start`, where memory is aligned.
-    memory: Vec<u8>,
-    start: usize,
+    memory: MmapMut,
     length: usize,
 }
 
 impl Block {
-    pub fn new() -> Block {
-        let mut memory: Vec<u8> = Vec::with_capacity(BLOCK + ALIGNMENT);
-        let start = memory.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
-        memory.resize(start, 0);
-        Block { memory, start, length: 0 }
+    pub fn new() -> io::Result<Block> {
+        Ok(Block { memory: MmapMut::map_anon(BLOCK)?, length: 0 })
+    }
+
+    /// A block that will be filled as a whole: one large page, where the system has them, which a
+    /// direct write need not hold page by page. (Of the system's time in writing 520 MB, 0.16 s, that
+    /// is a third.)
+    pub fn large() -> io::Result<Block> {
+        let block = Block::new()?;
+        #[cfg(target_os = "linux")]
+        let _ = block.memory.advise(memmap2::Advice::HugePage);
+        Ok(block)
     }
 
     pub fn bytes(&self) -> &[u8] {
-        &self.memory[self.start..self.end()]
+        &self.memory[..self.length]
     }
 
     pub fn is_full(&self) -> bool {
@@ -41,31 +48,17 @@ impl Block {
 
     /// Takes as many of the bytes as there is room for, and says how many.
     pub fn take(&mut self, bytes: &[u8]) -> usize {
-        let taken = &bytes[..bytes.len().min(BLOCK - self.length)];
-        let end = self.end();
-        match self.memory.get_mut(end..end + taken.len()) {
-            Some(used_before) => used_before.copy_from_slice(taken),
-            None => {
-                self.memory.truncate(end);
-                self.memory.extend_from_slice(taken);
-            }
-        }
-        self.length += taken.len();
-        taken.len()
+        let room = &mut self.memory[self.length..];
+        let taken = bytes.len().min(room.len());
+        room[..taken].copy_from_slice(&bytes[..taken]);
+        self.length += taken;
+        taken
     }
 
     /// Makes it this long, at most [`BLOCK`], and gives all of it, to be filled.
     pub fn resize(&mut self, length: usize) -> &mut [u8] {
         self.length = length.min(BLOCK);
-        let end = self.end();
-        if self.memory.len() < end {
-            self.memory.resize(end, 0);
-        }
-        &mut self.memory[self.start..end]
-    }
-
-    fn end(&self) -> usize {
-        self.start + self.length
+        &mut self.memory[..self.length]
     }
 }
 

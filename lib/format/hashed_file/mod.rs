@@ -51,7 +51,8 @@ pub struct FinishedFile {
 
 impl HashedFile {
     pub fn create(path: &Path) -> Result<HashedFile> {
-        let (file, filling, is_hashed) = (PendingFile::create(path)?, Block::new(), true);
+        let (file, is_hashed) = (PendingFile::create(path)?, true);
+        let filling = Block::new().map_err(|e| Error::write(shown(path), &e))?;
         Ok(HashedFile { file, filling, bytes: 0, blocks: 1, is_hashed, hasher: None, writer: None })
     }
 
@@ -133,11 +134,11 @@ impl HashedFile {
     fn empty_block(&mut self) -> io::Result<Block> {
         if self.blocks < BLOCKS {
             self.blocks += 1;
-            return Ok(Block::new());
+            return Block::large();
         }
         let empty = match &self.hasher {
             Some(hasher) => hasher.empty.recv(),
-            None => return Ok(Block::new()),
+            None => return Block::large(),
         };
         empty.or_else(|_| self.failure())
     }
@@ -245,7 +246,7 @@ fn hash_of(file: File) -> io::Result<Sha256> {
     let mut reader = BlockReader::new(file);
     for number in 0.. {
         let mut block = match number < BLOCKS {
-            true => Block::new(),
+            true => Block::large()?,
             false => hasher.empty.recv().map_err(|_| ended())?,
         };
         if !reader.read(&mut block)? {

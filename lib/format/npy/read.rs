@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io::Seek;
+use std::ops::Range;
+use std::sync::Arc;
 
+use bytes::Bytes;
 use memmap2::Mmap;
 
 use super::{ArrayHeader, Error};
@@ -16,7 +19,7 @@ const FAULT_AROUND: usize = 2 << 20;
 /// of scripts/bench.sh, 2026-11-22).
 #[derive(Debug)]
 pub struct Mapped {
-    map: Mmap,
+    map: Arc<Mmap>,
     header: ArrayHeader,
     data: usize,
     row_bytes: usize,
@@ -44,7 +47,7 @@ impl Mapped {
         heed_lost_pages()?;
         // SAFETY: the map is only read, and only as bytes, for which any content is valid.
         // The condition stated above is that the file is not changed meanwhile.
-        let map = unsafe { Mmap::map(file)? };
+        let map = Arc::new(unsafe { Mmap::map(file)? });
         header.check_length(header_bytes, map.len() as u64)?;
         let data = usize::try_from(header_bytes).map_err(|_| Error::Overflow)?;
         Ok(Mapped { map, header, data, row_bytes, rows })
@@ -69,14 +72,10 @@ impl Mapped {
 
     /// Releases the memory of some rows, which were read and will hardly be read again:
     /// reading a whole file then takes no more memory than its current part. Only a hint.
-    pub fn release(&self, rows: std::ops::Range<u64>) {
-        let at = |row: u64| {
-            let row = usize::try_from(row.min(self.rows)).unwrap_or(usize::MAX);
-            row.saturating_mul(self.row_bytes).saturating_add(self.data).min(self.map.len())
-        };
-        let end = at(rows.end);
+    pub fn release(&self, rows: Range<u64>) {
+        let end = self.place(rows.end);
         // A page fault maps the pages around it too, also those before, which were released.
-        let start = at(rows.start).saturating_sub(FAULT_AROUND);
+        let start = self.place(rows.start).saturating_sub(FAULT_AROUND);
         if start < end {
             // SAFETY: the map is of a file, shared and only read: a released page is read
             // from the file again, with the same bytes (see `open`).
@@ -87,6 +86,22 @@ impl Mapped {
         }
     }
 
+    /// The bytes of some rows; none past the end.
+    pub fn part(&self, rows: Range<u64>) -> &[u8] {
+        self.map.get(self.place(rows.start)..self.place(rows.end)).unwrap_or_default()
+    }
+
+    /// The same bytes, which keep the file mapped.
+    pub fn share(&self, rows: Range<u64>) -> Bytes {
+        Bytes::from_owner(Shared(self.map.clone())).slice_ref(self.part(rows))
+    }
+
+    /// Where a row begins in the file, or the last ends.
+    fn place(&self, row: u64) -> usize {
+        let row = usize::try_from(row.min(self.rows)).unwrap_or(usize::MAX);
+        row.saturating_mul(self.row_bytes).saturating_add(self.data).min(self.map.len())
+    }
+
     /// The bytes of one row; `None` past the end.
     #[inline]
     pub fn row(&self, index: u64) -> Option<&[u8]> {
@@ -95,5 +110,14 @@ impl Mapped {
         }
         let start = usize::try_from(index).ok()?.checked_mul(self.row_bytes)?;
         self.data().get(start..start.checked_add(self.row_bytes)?)
+    }
+}
+
+/// Keeps a file mapped as long as some of its bytes are held.
+struct Shared(Arc<Mmap>);
+
+impl AsRef<[u8]> for Shared {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
     }
 }

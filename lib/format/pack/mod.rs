@@ -28,7 +28,7 @@ use super::{RecordCounts, npy};
 use crate::batch::GameForm;
 use crate::cli::{PendingFile, Standing, Target, WithoutEffect, publish, refuse_existing};
 use crate::error::{Error, Result};
-use crate::game2048::{Game, StepRows};
+use crate::game2048::{Game, StepRows, remove_padding};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
 pub use self::sink::PackSink;
@@ -63,6 +63,29 @@ impl PackLayout {
             PackLayout::SelfplayV1 => "selfplay-v1",
         }
     }
+
+    fn dtype(self) -> npy::DType {
+        match self {
+            PackLayout::Macroxue => npy::aligned_step_row(),
+            PackLayout::MacroxuePacked => npy::packed_step_row(),
+            PackLayout::SelfplayV1 => npy::selfplay_row(),
+        }
+    }
+
+    /// The file of the shard `number`, from 0; `None` past the last that readers can sort by name.
+    fn shard_name(self, number: u64) -> Option<String> {
+        match self {
+            PackLayout::Macroxue | PackLayout::MacroxuePacked => macroxue::shard_name(number),
+            PackLayout::SelfplayV1 => selfplay_v1::shard_name(number),
+        }
+    }
+
+    /// Makes of aligned rows those of the layout.
+    fn settle(self, rows: &mut Vec<u8>) {
+        if self == PackLayout::MacroxuePacked {
+            remove_padding(rows);
+        }
+    }
 }
 
 /// How a pack is to be written.
@@ -88,17 +111,12 @@ pub struct PackOptions {
 
 /// What a layout makes of games.
 trait RowMaker {
-    fn dtype(&self) -> npy::DType;
-
-    /// The file of the shard `number`, from 0; `None` past the last that readers can sort by name.
-    fn shard_name(&self, number: u64) -> Option<String>;
-
     /// Appends the rows of a game as run `run_id`; the cause if a step cannot be a row. The outer
     /// error is about the pack as a whole.
     fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>>;
 
-    /// The rows of a game whose steps are rows of a pack already.
-    fn number(&mut self, _game: &Game, _run_id: u64, _rows: StepRows) -> Result<Vec<u8>> {
+    /// The number of a valuation name.
+    fn number(&mut self, _name: &str) -> Result<u8> {
         Err(Error::data("rows of a pack came, where columns are wanted"))
     }
 
@@ -165,8 +183,9 @@ impl PackWriter {
         let layout = options.layout.unwrap_or_default();
         let shard_rows = options.shard_rows.map(NonZeroU64::get);
         let (maker, shard_rows): (Box<dyn RowMaker>, _) = match layout {
-            PackLayout::Macroxue => (Box::new(macroxue::Macroxue::new(false)), shard_rows),
-            PackLayout::MacroxuePacked => (Box::new(macroxue::Macroxue::new(true)), shard_rows),
+            PackLayout::Macroxue | PackLayout::MacroxuePacked => {
+                (Box::new(macroxue::Macroxue::new()), shard_rows)
+            }
             PackLayout::SelfplayV1 => {
                 let rows = shard_rows.unwrap_or(selfplay_v1::SHARD_ROWS);
                 (Box::new(selfplay_v1::SelfplayV1), Some(rows))
@@ -175,7 +194,7 @@ impl PackWriter {
         let database = PackDatabase::create(directory)?;
         Ok(PackWriter {
             directory: directory.to_path_buf(),
-            shards: RowShards::create(directory, maker.as_ref(), shard_rows, rows)?,
+            shards: RowShards::create(directory, layout, shard_rows, rows)?,
             layout,
             maker,
             lossy: options.lossy,
@@ -197,17 +216,15 @@ impl PackWriter {
     }
 
     /// Makes the rows of a game, to be written by [`PackWriter::push`]; the cause if a step
-    /// cannot be a row. `rows` are its steps if these are rows of a pack already. The outer error is
-    /// about the pack as a whole: too many names, or a loss without `--lossy`.
-    pub fn prepare(&mut self, game: &Game, rows: Option<StepRows>) -> Result<Result<(), String>> {
+    /// cannot be a row. The outer error is about the pack as a whole: too many names, or a loss without
+    /// `--lossy`.
+    pub fn prepare(&mut self, game: &Game) -> Result<Result<(), String>> {
         self.left_out(&self.maker.lost(game));
         self.refuse_loss()?;
-        if let Some(rows) = rows {
-            self.game_rows = self.maker.number(game, self.runs, rows)?;
-            return Ok(Ok(()));
-        }
         self.game_rows.clear();
-        self.maker.make(game, self.runs, &mut self.game_rows)
+        let made = self.maker.make(game, self.runs, &mut self.game_rows);
+        self.layout.settle(&mut self.game_rows);
+        made
     }
 
     fn refuse_loss(&self) -> Result<()> {
@@ -220,8 +237,29 @@ impl PackWriter {
 
     /// Writes the game that [`PackWriter::prepare`] has just accepted.
     pub fn push(&mut self, game: &Game) -> Result<()> {
+        self.shards.write(&self.game_rows)?;
+        self.describe(game, (self.game_rows.len() / self.shards.row_bytes()) as u64)
+    }
+
+    /// Writes a game whose steps are rows of a pack already; an error that [is
+    /// misstated](Error::is_misstated) if they are not valid.
+    pub fn push_rows(&mut self, game: &Game, rows: &StepRows) -> Result<()> {
+        self.refuse_loss()?;
+        let PackWriter { maker, shards, layout, .. } = self;
+        let write = |rows: &mut Vec<u8>| {
+            layout.settle(rows);
+            shards.write(rows)
+        };
+        let run_id = macroxue::row_run_id(self.runs)?;
+        match rows.copy(run_id, |name| maker.number(name), write)? {
+            true => self.describe(game, rows.len() as u64),
+            false => Err(Error::misstated_run(game.run_id)),
+        }
+    }
+
+    /// Adds the run of a game whose rows are written.
+    fn describe(&mut self, game: &Game, steps: u64) -> Result<()> {
         self.maker.taken();
-        let steps = self.shards.write(self.maker.as_ref(), &self.game_rows)?;
         self.database.put_run(self.runs, game, steps)?;
         self.runs += 1;
         Ok(())

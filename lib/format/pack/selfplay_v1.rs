@@ -3,7 +3,6 @@
 
 use super::RowMaker;
 use crate::error::Result;
-use crate::format::npy;
 use crate::game2048::{Game, SELFPLAY_ROW, SelfplayRow};
 
 /// Default rows of a shard, as in the engine that made this layout.
@@ -13,15 +12,11 @@ const MAX_SHARDS: u64 = 999_999;
 
 pub(super) struct SelfplayV1;
 
+pub(super) fn shard_name(number: u64) -> Option<String> {
+    (number < MAX_SHARDS).then(|| format!("steps-{:06}.npy", number + 1))
+}
+
 impl RowMaker for SelfplayV1 {
-    fn dtype(&self) -> npy::DType {
-        npy::selfplay_row()
-    }
-
-    fn shard_name(&self, number: u64) -> Option<String> {
-        (number < MAX_SHARDS).then(|| format!("steps-{:06}.npy", number + 1))
-    }
-
     fn make(&mut self, game: &Game, run_id: u64, rows: &mut Vec<u8>) -> Result<Result<(), String>> {
         rows.reserve(game.steps.len() * SELFPLAY_ROW);
         for (&step_idx, board) in game.steps.step_index.iter().zip(&game.steps.board) {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::manifest::PackFile;
-use super::{RowMaker, STEPS};
+use super::{PackLayout, STEPS};
 use crate::cli::PendingFile;
 use crate::error::{Error, Result};
 use crate::format::hashed_file::HashedFile;
@@ -12,6 +12,7 @@ use crate::format::npy;
 /// Writes rows into one file after another.
 pub(super) struct RowShards {
     directory: PathBuf,
+    layout: PackLayout,
     shard_rows: Option<u64>,
     row_bytes: usize,
     /// How many rows are expected in all.
@@ -26,12 +27,13 @@ impl RowShards {
     /// Begins the first file, with `shard_rows` rows in each but the last, or all in one.
     pub(super) fn create(
         directory: &Path,
-        layout: &dyn RowMaker,
+        layout: PackLayout,
         shard_rows: Option<u64>,
         expected: Option<u64>,
     ) -> Result<RowShards> {
         let mut shards = RowShards {
             directory: directory.to_path_buf(),
+            layout,
             shard_rows,
             row_bytes: layout.dtype().num_bytes().unwrap_or(1).max(1),
             expected,
@@ -39,7 +41,7 @@ impl RowShards {
             full: Vec::new(),
             rows: 0,
         };
-        shards.begin(layout)?;
+        shards.begin()?;
         Ok(shards)
     }
 
@@ -53,15 +55,19 @@ impl RowShards {
         self.rows * self.row_bytes as u64
     }
 
-    /// Writes rows given as their bytes, and returns their number.
-    pub(super) fn write(&mut self, layout: &dyn RowMaker, rows: &[u8]) -> Result<u64> {
+    pub(super) fn row_bytes(&self) -> usize {
+        self.row_bytes
+    }
+
+    /// Writes rows given as their bytes.
+    pub(super) fn write(&mut self, rows: &[u8]) -> Result<()> {
         let mut left = rows;
         while !left.is_empty() {
             let written = self.current.as_ref().map_or(0, npy::Writer::rows);
             let room = self.shard_rows.map_or(u64::MAX, |most| most.saturating_sub(written));
             if room == 0 {
                 self.end()?;
-                self.begin(layout)?;
+                self.begin()?;
                 continue;
             }
             let most = usize::try_from(room).unwrap_or(usize::MAX).saturating_mul(self.row_bytes);
@@ -72,7 +78,7 @@ impl RowShards {
             self.rows += (now.len() / self.row_bytes) as u64;
             left = later;
         }
-        Ok((rows.len() / self.row_bytes) as u64)
+        Ok(())
     }
 
     /// The files, complete but not published.
@@ -81,11 +87,11 @@ impl RowShards {
         Ok(self.full)
     }
 
-    fn begin(&mut self, layout: &dyn RowMaker) -> Result<()> {
+    fn begin(&mut self) -> Result<()> {
         let number = self.full.len() as u64;
         let name = match self.shard_rows {
             None => STEPS.to_string(),
-            Some(_) => layout.shard_name(number).ok_or_else(|| {
+            Some(_) => self.layout.shard_name(number).ok_or_else(|| {
                 Error::usage(format!("more than {number} shards")).hint("a larger --shard-rows")
             })?,
         };
@@ -97,7 +103,7 @@ impl RowShards {
             Some(_) => HashedFile::create(&path)?,
             None => HashedFile::create_unhashed(&path)?,
         };
-        let shard = npy::Writer::expecting(rows.unwrap_or(0), out, layout.dtype(), &[]);
+        let shard = npy::Writer::expecting(rows.unwrap_or(0), out, self.layout.dtype(), &[]);
         self.current = Some(shard.map_err(|error| Error::from(error).at(&*self.directory))?);
         Ok(())
     }

@@ -45,14 +45,8 @@ impl PackSink {
     }
 
     /// Writes one game, or rejects it. What is wrong with the pack as a whole ends the run.
-    fn put(
-        &mut self,
-        row: usize,
-        game: &Game,
-        rows: Option<StepRows>,
-        batch: &mut Batch,
-    ) -> Result<()> {
-        let prepared = self.pack.prepare(game, rows);
+    fn put(&mut self, row: usize, game: &Game, batch: &mut Batch) -> Result<()> {
+        let prepared = self.pack.prepare(game);
         match prepared.map_err(|error| error.at(batch.origin.place(row)))? {
             Ok(()) => {
                 self.written += 1;
@@ -64,6 +58,15 @@ impl PackSink {
                 Ok(())
             }
         }
+    }
+
+    /// Writes one game whose steps are rows.
+    fn put_rows(&mut self, row: usize, game: &Game, rows: &StepRows, batch: &Batch) -> Result<()> {
+        self.written += 1;
+        self.pack.push_rows(game, rows).map_err(|error| match error.place() {
+            Some(_) => error,
+            None => error.at(batch.origin.place(row)),
+        })
     }
 
     fn put_session(&mut self, session: Option<&str>, row: usize, batch: &Batch) -> Result<()> {
@@ -78,7 +81,7 @@ impl PackSink {
         for row in 0..view.len() {
             self.put_session(view.session(row), row, batch)?;
             match view.read(row, &mut game) {
-                Ok(()) => self.put(row, &game, None, batch)?,
+                Ok(()) => self.put(row, &game, batch)?,
                 Err(reason) => {
                     let input = named(view.run_id.get(row), view.source(row));
                     batch.reject(row, view.source(row), reason, input);
@@ -102,7 +105,10 @@ impl Sink for PackSink {
             Some(games) => {
                 for (row, StoredGame { game, rows }) in games.into_iter().enumerate() {
                     self.put_session(game.session.as_deref(), row, &batch)?;
-                    self.put(row, &game, rows, &mut batch)?;
+                    match rows {
+                        Some(rows) => self.put_rows(row, &game, &rows, &batch)?,
+                        None => self.put(row, &game, &mut batch)?,
+                    }
                 }
             }
             None => self.put_columns(&mut batch)?,

@@ -3,8 +3,10 @@
 //! of a group of runs.
 
 use std::collections::{HashMap, VecDeque};
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+use bytes::Bytes;
 
 use super::columns::Number;
 use crate::cli::{Error, Result, shown};
@@ -75,13 +77,21 @@ impl Rows {
     }
 
     /// The bytes of the rows of a range, shard by shard.
-    pub fn parts(&self, range: RangeInclusive<u64>) -> impl Iterator<Item = &[u8]> {
+    pub fn parts(&self, range: Range<u64>) -> impl Iterator<Item = &[u8]> {
+        self.overlaps(range).map(|(shard, rows)| shard.mapped.part(rows))
+    }
+
+    /// The same bytes, which keep their files mapped.
+    pub fn shared(&self, range: Range<u64>) -> Vec<Bytes> {
+        self.overlaps(range).map(|(shard, rows)| shard.mapped.share(rows)).collect()
+    }
+
+    /// The shards that hold rows of a range, each with the numbers of these rows in it.
+    fn overlaps(&self, range: Range<u64>) -> impl Iterator<Item = (&Shard, Range<u64>)> {
         self.shards.iter().filter_map(move |shard| {
-            let start = shard.start.max(*range.start());
-            let end = (shard.start + shard.mapped.rows()).min(range.end() + 1);
-            let at =
-                |row: u64| usize::try_from(row - shard.start).ok()?.checked_mul(self.row_bytes);
-            if start < end { shard.mapped.data().get(at(start)?..at(end)?) } else { None }
+            let end = shard.start + shard.mapped.rows();
+            let part = range.start.clamp(shard.start, end)..range.end.clamp(shard.start, end);
+            (!part.is_empty()).then(|| (shard, part.start - shard.start..part.end - shard.start))
         })
     }
 
@@ -99,17 +109,11 @@ impl Rows {
         range: Range<u64>,
         mut f: impl FnMut(u64, &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
-        for shard in &self.shards {
-            let rows = shard.start..shard.start + shard.mapped.rows();
-            let (start, end) = (rows.start.max(range.start), rows.end.min(range.end));
-            if start >= end || self.row_bytes == 0 {
-                continue;
-            }
-            for first in (start..end).step_by(SCANNED as usize) {
-                let part = first - shard.start..end.min(first + SCANNED) - shard.start;
-                let chunks = shard.mapped.data().chunks_exact(self.row_bytes);
-                let chunks = chunks.skip(part.start as usize);
-                let numbers = first..shard.start + part.end;
+        for (shard, rows) in self.overlaps(range) {
+            for first in rows.clone().step_by(SCANNED as usize) {
+                let part = first..rows.end.min(first + SCANNED);
+                let chunks = shard.mapped.part(part.clone()).chunks_exact(self.row_bytes.max(1));
+                let numbers = shard.start + part.start..shard.start + part.end;
                 numbers.zip(chunks).try_for_each(|(number, row)| f(number, row))?;
                 shard.mapped.release(part);
             }
@@ -119,13 +123,7 @@ impl Rows {
 
     /// Releases the memory of some rows, see [`Mapped::release`].
     pub fn release(&self, range: Range<u64>) {
-        for shard in &self.shards {
-            let end = shard.start + shard.mapped.rows();
-            let part = range.start.clamp(shard.start, end)..range.end.clamp(shard.start, end);
-            if part.start < part.end {
-                shard.mapped.release(part.start - shard.start..part.end - shard.start);
-            }
-        }
+        self.overlaps(range).for_each(|(shard, rows)| shard.mapped.release(rows));
     }
 }
 
@@ -159,8 +157,9 @@ impl Run {
     }
 
     /// Its rows, if no others are between them.
-    pub fn range(&self) -> Option<RangeInclusive<u64>> {
-        (self.rows > 0 && self.last - self.first + 1 == self.rows).then_some(self.first..=self.last)
+    pub fn range(&self) -> Option<Range<u64>> {
+        let range = self.first..self.last + 1;
+        (self.rows > 0 && self.last - self.first + 1 == self.rows).then_some(range)
     }
 }
 
@@ -171,7 +170,7 @@ pub(super) fn are_there(rows: &Rows, run_id: Number, runs: &[Run]) -> bool {
         let Some(range) = run.range() else { return run.rows == 0 };
         let mut parts = rows.parts(range.clone());
         let all = parts.all(|part| run_id.is_everywhere(run.id, part, rows.row_bytes));
-        rows.release(*range.start()..range.end() + 1);
+        rows.release(range);
         all
     };
     runs.iter().all(has_its_rows)

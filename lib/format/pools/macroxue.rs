@@ -3,7 +3,7 @@
 //! other rows.
 
 use crate::format::npy::{DType, aligned_step_row, packed_step_row};
-use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, StepRow, StepRows, known_values};
+use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, StepRow, known_values};
 
 /// Rows of a block: few enough that it stays in the nearest cache while its columns are read.
 const BLOCK: usize = 128;
@@ -36,16 +36,6 @@ impl Layout {
             Layout::Aligned => append::<ALIGNED_ROW>(rows, StepRow::from_aligned, game, name_of),
             Layout::Packed => append::<PACKED_ROW>(rows, StepRow::from_packed, game, name_of),
         }
-    }
-
-    /// Copies rows, given as their bytes in parts; see [`StepRows::append`].
-    pub fn copy<'a>(
-        self,
-        mut parts: impl Iterator<Item = &'a [u8]>,
-        rows: &mut StepRows,
-        mut name_of: impl FnMut(u8) -> Option<u8>,
-    ) -> Option<()> {
-        parts.try_for_each(|part| rows.append(part, self == Layout::Packed, &mut name_of))
     }
 }
 

@@ -1,5 +1,6 @@
 //! One pool: its rows, what its `metadata.db` knows of their runs, and both as games.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub struct Pool {
     gather: Gather,
     left_out: Vec<String>,
     origin: PoolOrigin,
+    /// The rows that were given as they are, to be copied.
+    given: Range<u64>,
     /// Scattered rows that were read since their memory was released.
     scattered: usize,
 }
@@ -102,6 +105,7 @@ impl Pool {
             gather,
             left_out,
             origin,
+            given: 0..0,
             scattered: 0,
         })
     }
@@ -122,8 +126,8 @@ impl Pool {
     fn is_there(&self, run: &Run) -> bool {
         let (Some(id), Some(range)) = (self.columns.run_id, run.range()) else { return true };
         let is_own = |row: u64| id.unsigned(self.rows.row(row)) == Some(run.id);
-        let (start, end) = (*range.start(), *range.end());
-        let around = [start.checked_sub(1), Some(end + 1).filter(|row| *row < self.rows.len())];
+        let after = Some(range.end).filter(|row| *row < self.rows.len());
+        let around = [range.start.checked_sub(1), after];
         range.clone().all(is_own) && !around.into_iter().flatten().any(is_own)
     }
 
@@ -190,9 +194,9 @@ impl Pool {
         self.fill_steps(position, game)
     }
 
-    /// Reads the same game in one of the forms. If `is_trusting`, its rows must be where they are
-    /// stated to be, as those of all other games must: then the pool is what was stated. (Where a row
-    /// is not valid, that is not so either: reading it again says what is wrong.)
+    /// Reads the same game in one of the forms. If `is_trusting`, rows are taken to be where they are
+    /// stated to be; whoever copies them finds out. If those of all games are, the pool is what was
+    /// stated. (Where a row is not valid, that is not so either: reading it again says what is wrong.)
     pub fn read_stored(
         &mut self,
         position: u64,
@@ -206,18 +210,23 @@ impl Pool {
         }
         self.describe(position, &mut game)?;
         let rows = match form {
-            GameForm::Rows { .. } => self.rows_of(position, &mut game),
+            GameForm::Rows { .. } => self.rows_of(position, &game),
             GameForm::Columns => None,
         };
+        let rows = rows.filter(|rows| is_trusting || rows.are_valid());
         match rows {
             Some(_) => {}
             None if is_trusting && self.runs[position].rows > 0 => {
-                let cause = format!("metadata.db does not say where run {} is", game.run_id);
-                return Err(Error::data(cause).at(shown(&self.directory)).misstated());
+                return Err(Error::misstated_run(game.run_id).at(shown(&self.directory)));
             }
             None => self.fill_steps(position, &mut game)?,
         }
         Ok(StoredGame { game, rows })
+    }
+
+    /// Releases the memory of rows that were given as they are: they have been copied by now.
+    pub fn release_given(&mut self) {
+        self.rows.release(std::mem::take(&mut self.given));
     }
 
     /// Counts the rows if the run at a position is not where it is stated to be.
@@ -241,19 +250,21 @@ impl Pool {
         Ok(())
     }
 
-    /// The rows of a run as they are, if they are valid rows of a pack, one after another; the game
-    /// gets their names. The seed of a run without one would be that of its first row.
-    fn rows_of(&self, position: usize, game: &mut Game) -> Option<StepRows> {
+    /// The rows of a run as they are, if they are rows of a pack, one after another; they are copied
+    /// later. The seed of a run without one would be that of its first row.
+    fn rows_of(&mut self, position: usize, game: &Game) -> Option<StepRows> {
         let run = self.runs[position];
         let (layout, range, _) = (self.layout?, run.range()?, game.seed?);
-        let mut rows = StepRows::of_run(run.id.try_into().ok()?, run.rows as usize);
-        let name_of = |id: u8| self.valuation(game, id.into()).ok()??.try_into().ok();
-        let copied = layout.copy(self.rows.parts(range.clone()), &mut rows, name_of);
-        if copied.is_none() {
-            game.valuation_names.clear();
-        }
-        self.rows.release(*range.start()..range.end() + 1);
-        copied.map(|()| rows)
+        self.given = match self.given.is_empty() {
+            true => range.clone(),
+            false => self.given.start.min(range.start)..self.given.end.max(range.end),
+        };
+        Some(StepRows {
+            run_id: run.id.try_into().ok()?,
+            is_packed: layout == Layout::Packed,
+            parts: self.rows.shared(range),
+            names: self.valuations.of_rows(),
+        })
     }
 
     fn fill_sidecar(&self, game: &mut Game) -> Result<()> {
@@ -300,7 +311,7 @@ impl Pool {
             let name_of = |game: &mut Game, id: u8| self.valuation(game, id.into()).ok().flatten();
             let mut parts = self.rows.parts(range.clone());
             if parts.all(|rows| layout.append(rows, game, name_of).is_some()) {
-                self.rows.release(*range.start()..range.end() + 1);
+                self.rows.release(range);
                 return Ok(());
             }
             // Row by row, which finds what is wrong, if anything is.
@@ -353,7 +364,7 @@ impl Pool {
             game.steps.push(step);
         }
         match run.range() {
-            Some(range) => self.rows.release(*range.start()..range.end() + 1),
+            Some(range) => self.rows.release(range),
             None => {
                 self.scattered += count;
                 if self.scattered > SCATTERED {

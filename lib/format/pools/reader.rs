@@ -164,6 +164,7 @@ impl DatasetReader for PoolReader {
             false if self.may_trust(games) => (self.counted, self.is_trusting) = (true, true),
             _ => self.count()?,
         }
+        self.pools.iter_mut().for_each(Pool::release_given);
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
         let (mut list, mut origin) = (Vec::new(), Origin::default());
         let (mut count, mut steps) = (0, 0);

@@ -3,6 +3,7 @@
 
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -14,6 +15,8 @@ use crate::game2048::KNOWN_VALUATIONS;
 #[derive(Debug)]
 pub struct Valuations {
     names: Vec<(u64, String)>,
+    /// See [`Valuations::of_rows`].
+    of_rows: Arc<[Option<String>]>,
     /// Whether the pool says so itself.
     pub stored: bool,
 }
@@ -26,12 +29,27 @@ impl Valuations {
         let read = |text| String::from_utf8(text).map_err(no_text);
         if !files::is_member(&path)? {
             let names = KNOWN_VALUATIONS.into_iter().map(str::to_string);
-            return Ok(Valuations { names: (0..).zip(names).collect(), stored: false });
+            return Ok(Valuations::new((0..).zip(names).collect(), false));
         }
         let text = files::read_member(&path).and_then(read);
         let text = text.map_err(|error| Error::io(shown(&path), &error))?;
         let names = parse(&text).map_err(|what| Error::data(what).at(shown(&path)))?;
-        Ok(Valuations { names, stored: true })
+        Ok(Valuations::new(names, true))
+    }
+
+    fn new(names: Vec<(u64, String)>, stored: bool) -> Valuations {
+        let mut of_rows = vec![None; 1 << u8::BITS];
+        for (id, name) in &names {
+            if let Some(known) = usize::try_from(*id).ok().and_then(|id| of_rows.get_mut(id)) {
+                *known = Some(name.clone());
+            }
+        }
+        Valuations { names, of_rows: of_rows.into(), stored }
+    }
+
+    /// The names of the ids that a row of a pack can have, by id.
+    pub fn of_rows(&self) -> Arc<[Option<String>]> {
+        self.of_rows.clone()
     }
 
     /// Ids and names, by ascending id.
