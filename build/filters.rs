@@ -4,8 +4,10 @@ use std::path::Path;
 use std::{env, fs};
 
 pub fn write() {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
-    println!("cargo::rerun-if-changed={}", directory.display());
+    // As it is now: a checkout may have been moved, and this program with it.
+    let package = env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let directory = Path::new(&package).join("src/bin");
+    println!("cargo::rerun-if-changed=src/bin");
     let entries = fs::read_dir(&directory).expect("src/bin can be listed");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "rs"));

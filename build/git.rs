@@ -1,13 +1,16 @@
 //! `GRISTMILL_GIT_SHA`: the commit the package is built from, for the provenance chain, and
-//! `GRISTMILL_GIT_DIRTY`: whether its sources differ from that commit. Unset when the package does not stand in its own git checkout: read it with `option_env!`.
+//! `GRISTMILL_GIT_DIRTY`: whether its sources differ from that commit. Unset when the package does
+//! not stand in its own git checkout: read it with `option_env!`.
 
+use std::env;
 use std::path::Path;
 use std::process::Command;
 
 pub fn emit_commit() {
     // A package unpacked inside some other checkout must not take that one's commit.
     let Some(top) = git(&["rev-parse", "--show-toplevel"]) else { return };
-    let here = Path::new(env!("CARGO_MANIFEST_DIR")).canonicalize().ok();
+    let here =
+        env::var_os("CARGO_MANIFEST_DIR").and_then(|here| Path::new(&here).canonicalize().ok());
     if Path::new(&top).canonicalize().ok() != here {
         return;
     }

@@ -60,6 +60,18 @@ pub fn is_directory(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_dir()))
 }
 
+/// Makes a directory and those above it. (`create_dir_all` says "File exists" where it cannot know
+/// whether that is a directory.)
+pub fn make_directories(directory: &Path) -> io::Result<()> {
+    match fs::create_dir_all(directory) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            let is_directory = fs::metadata(directory)?.is_dir();
+            if is_directory { Ok(()) } else { Err(error) }
+        }
+        made => made,
+    }
+}
+
 /// The most bytes of a file that is read whole (manifests and other JSON).
 const MOST_WHOLE: u64 = 1 << 30;
 

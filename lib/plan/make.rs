@@ -76,7 +76,7 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     }
     let looked = look(request)?;
     let directory = directory_of(&path);
-    std::fs::create_dir_all(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
+    files::make_directories(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
     let lock = TargetLock::take(&directory)?;
     let old = Plan::find(&root)?;
     let mut plan = empty(request, root)?;

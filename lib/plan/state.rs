@@ -223,7 +223,7 @@ impl Task<'_> {
     pub(super) fn lock(&self, root: &Path) -> Result<File> {
         let directory = self.directory(root);
         let failed = |e: std::io::Error| Error::write(shown(&directory), &e);
-        std::fs::create_dir_all(&directory).map_err(failed)?;
+        files::make_directories(&directory).map_err(failed)?;
         let file = open_lock(&directory.join(LOCK), true).map_err(failed)?;
         let _ = file.lock_shared();
         rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())

@@ -16,6 +16,7 @@ use super::{Plan, Product, Task};
 use crate::cli::{self, Line, PassedSignals};
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
+use crate::files;
 use crate::program;
 
 /// How often the line is drawn.
@@ -106,7 +107,7 @@ impl Work {
         let mut command = Command::new(program::filter("ds-plan").map_err(failed)?);
         let progress = std::path::absolute(task.progress(root)).map_err(failed)?;
         let directory = task.directory(root);
-        std::fs::create_dir_all(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
+        files::make_directories(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
         let _ = std::fs::remove_file(&progress);
         command.arg("run").arg(root).args([&task.plan.id, &task.name()]);
         command.arg("--jobs").arg(threads.to_string()).arg("--progress-to").arg(progress);

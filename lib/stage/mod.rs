@@ -6,11 +6,13 @@ mod json_members;
 mod render;
 mod span_mask;
 mod synth;
+mod synth_args;
 mod vocabulary;
 
 pub use decode::decode;
 pub use json_members::check_json_members;
 pub use render::{Budget, render};
 pub use span_mask::Masking;
-pub use synth::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};
+pub use synth::{SynthHarmony, SynthSettings};
+pub use synth_args::SynthArgs;
 pub use vocabulary::describe_tokenizer;

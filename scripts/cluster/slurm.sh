@@ -114,8 +114,25 @@ slurm_restart() {
 }
 
 slurm_wait() {
-    expect "all jobs end" none squeue -h
-    report_engine "$(job_states)"
+    rm -f log/released
+    expect "all jobs end" no_jobs
+    report_engine "$(job_states)$([[ ! -e log/released ]] || echo "; released: $(one_line "$(<log/released)")")"
+}
+
+# no_jobs: says so if there are none. A node that comes back while it still knows a job that is given to
+# it again is drained, and the job held: both are let go, as docs/cluster.md says.
+no_jobs() {
+    local node held
+    held=$(squeue -h -r -t PENDING -o '%i %r' | awk 'tolower($0) ~ /held/ { print $1 }')
+    for node in $(sinfo -h -N -t drain -o %N); do
+        scontrol update nodename="$node" state=resume
+    done
+    if [[ -n $held ]]; then
+        echo "$held" >>log/released
+        # shellcheck disable=SC2086
+        scontrol release $held
+    fi
+    none squeue -h
 }
 
 # job_states: how often jobs of the array ended in each way.
@@ -129,7 +146,7 @@ job_states() {
 
 slurm_again() {
     slurm_submit again.txt
-    expect "all jobs end" none squeue -h
+    expect "all jobs end" no_jobs
 }
 
 slurm_finish() {

@@ -17,7 +17,7 @@ use gristmill::error::Result;
 use gristmill::format::synth_shards::{CONVERSION, is_finished};
 use gristmill::record::{CONVERSATION, RAW_SYNTH};
 use gristmill::runner::Runner;
-use gristmill::stage::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};
+use gristmill::stage::{SynthArgs, SynthHarmony, SynthSettings};
 use gristmill::stream::{FileOutputArgs, Reader};
 
 /// Make Harmony conversations of raw SYNTH rows
@@ -32,57 +32,8 @@ struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// What the system message asks for: low, medium or high
-    #[arg(long, value_enum, default_value = "high", value_name = "LEVEL")]
-    #[arg(hide_possible_values = true)]
-    reasoning_effort: ReasoningEffort,
-
-    /// Who the system message says the model is
-    #[arg(long, value_name = "TEXT", hide_default_value = true, hide_short_help = true)]
-    #[arg(default_value = "You are vpMoE, a large language model trained by Veer Pareek.")]
-    model_identity: String,
-
-    /// The knowledge cutoff in the system message
-    #[arg(long, value_name = "TEXT", default_value = "2024-06", hide_short_help = true)]
-    knowledge_cutoff: String,
-
-    /// The start date in the system message
-    #[arg(long, value_name = "TEXT", default_value = "2026-01-01", alias = "current-date")]
-    #[arg(hide_short_help = true)]
-    conversation_start_date: String,
-
-    /// The text of the developer message
-    #[arg(long, value_name = "TEXT", default_value = INSTRUCTIONS, hide_default_value = true)]
-    #[arg(hide_short_help = true)]
-    developer_instructions: String,
-
-    /// Leave the developer message out
-    #[arg(long)]
-    omit_developer: bool,
-
-    /// The fields that are kept beside the messages, in this order
-    #[arg(long, value_name = "A,B,...", hide_default_value = true)]
-    #[arg(
-        default_value = "synth_id,language,exercise,model,constraints,seed_license,query_seed_url"
-    )]
-    metadata_fields: String,
-
-    /// Keep rows without reasoning, with their answers alone
-    #[arg(long)]
-    keep_without_reasoning: bool,
-
-    /// What becomes of query_seed_text, which a query is about (drop)
-    ///
-    /// `append` puts it after the query: a blank line, `Reference:`, a new line and the text.
-    #[arg(
-        long,
-        value_enum,
-        default_value = "drop",
-        value_name = "append|drop",
-        hide_default_value = true
-    )]
-    #[arg(hide_possible_values = true)]
-    reference: Reference,
+    #[command(flatten)]
+    conversation: SynthArgs,
 
     /// Read only the I-th of N contiguous parts of the files, whole ones (with --slice: part of
     /// those); the types of columns are those of the first file of all
@@ -111,11 +62,6 @@ struct Args {
     #[command(flatten)]
     common: CommonArgs,
 }
-
-const INSTRUCTIONS: &str = "\
-Follow the user's request. When you provide an answer, produce both:
-- reasoning in the analysis channel
-- the user-facing answer in the final channel";
 
 const HELP: &str = "\
 Examples:
@@ -146,7 +92,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
             None
         }
     };
-    let settings = args.settings()?;
+    let settings = args.conversation.settings()?;
     let wanted = Wanted {
         schema: settings.wanted_columns(),
         any_types: true,
@@ -186,31 +132,4 @@ fn header(args: &Args, settings: &SynthSettings, reader: &Reader, tool: &Tool) -
     });
     header.set(CONVERSION, conversion);
     header
-}
-
-impl Args {
-    fn settings(&self) -> Result<SynthSettings> {
-        let fields = self.metadata_fields.split(',').map(str::trim).filter(|name| !name.is_empty());
-        let metadata_fields: Vec<String> = fields.map(str::to_string).collect();
-        if metadata_fields.is_empty() {
-            return Err(Error::usage("No metadata fields specified."));
-        }
-        let instructions = self.developer_instructions.clone();
-        let settings = SynthSettings {
-            model_identity: self.model_identity.clone(),
-            reasoning_effort: self.reasoning_effort,
-            conversation_start_date: self.conversation_start_date.clone(),
-            knowledge_cutoff: self.knowledge_cutoff.clone(),
-            developer_instructions: (!self.omit_developer).then_some(instructions),
-            metadata_fields,
-            keep_without_reasoning: self.keep_without_reasoning,
-            reference: self.reference,
-        };
-        match settings.repeated_column() {
-            Some(name) => {
-                Err(Error::usage(format!("--metadata-fields: there would be two columns {name}")))
-            }
-            None => Ok(settings),
-        }
-    }
 }

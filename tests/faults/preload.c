@@ -95,7 +95,7 @@ static int hit(enum kind kind, const char *path) {
     if (wanted_at == 0 || (wanted_kind != (int)kind && wanted_kind != ANY)) return 0;
     if (wanted_kind == ANY) at = of_all;
     if (at != wanted_at && !(is_sticky && at > wanted_at)) return 0;
-    if (at == wanted_at) note(kind, path);
+    note(kind, path);
     if (wanted_signal) {
         kill(getpid(), wanted_signal);
         return 0;

@@ -122,9 +122,8 @@ pub fn counts(scratch: &Path) -> Vec<(&'static str, u64)> {
     CALLS.into_iter().zip(numbers).collect()
 }
 
-/// The file at whose call the fault came, if it came.
-pub fn hit(scratch: &Path) -> Option<String> {
-    let log = fs::read_to_string(scratch.join("log")).ok()?;
-    let line = log.lines().next()?;
-    Some(line.splitn(3, ' ').nth(2)?.to_string())
+/// The files at whose calls the fault came, in the order in which it did.
+pub fn hits(scratch: &Path) -> Vec<String> {
+    let log = fs::read_to_string(scratch.join("log")).unwrap_or_default();
+    log.lines().filter_map(|line| line.splitn(3, ' ').nth(2)).map(str::to_string).collect()
 }

@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use super::cannot;
 use crate::cli::signals;
 use crate::error::{Error, Result, shown};
+use crate::files;
 
 /// How the names of stagings begin.
 const MARK: &str = ".gristmill-tmp.";
@@ -79,7 +80,7 @@ impl Staging {
     /// was left behind.
     fn create(directory: &Path) -> io::Result<Option<Staging>> {
         signals::remember_directories(missing_directories(directory));
-        make_directories(directory)?;
+        files::make_directories(directory)?;
         sweep(directory);
         let random = RandomState::new().build_hasher().finish();
         let path = directory.join(format!("{MARK}{random:016x}"));
@@ -155,18 +156,6 @@ fn open_lock(staging: &Path, create: bool) -> io::Result<File> {
 /// Whether a file system has no locks.
 pub(super) fn cannot_lock(error: &io::Error) -> bool {
     cannot(error) || error.raw_os_error() == Some(libc::ENOLCK)
-}
-
-/// Makes a directory and those above it. (`create_dir_all` says "File exists" where it cannot know
-/// whether that is a directory.)
-fn make_directories(directory: &Path) -> io::Result<()> {
-    match fs::create_dir_all(directory) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let is_directory = fs::metadata(directory)?.is_dir();
-            if is_directory { Ok(()) } else { Err(error) }
-        }
-        made => made,
-    }
 }
 
 /// The directories that `create_dir_all` would make.

@@ -1,0 +1,95 @@
+//! The arguments that say what conversations are made of raw rows.
+
+use clap::Args;
+
+use super::synth::{ReasoningEffort, Reference, SynthSettings};
+use crate::error::{Error, Result};
+
+const INSTRUCTIONS: &str = "\
+Follow the user's request. When you provide an answer, produce both:
+- reasoning in the analysis channel
+- the user-facing answer in the final channel";
+
+/// What stands in every conversation, and which rows become one.
+#[derive(Debug, Clone, Args)]
+pub struct SynthArgs {
+    /// What the system message asks for: low, medium or high
+    #[arg(long, value_enum, default_value = "high", value_name = "LEVEL")]
+    #[arg(hide_possible_values = true)]
+    pub reasoning_effort: ReasoningEffort,
+
+    /// Who the system message says the model is
+    #[arg(long, value_name = "TEXT", hide_default_value = true, hide_short_help = true)]
+    #[arg(default_value = "You are vpMoE, a large language model trained by Veer Pareek.")]
+    pub model_identity: String,
+
+    /// The knowledge cutoff in the system message
+    #[arg(long, value_name = "TEXT", default_value = "2024-06", hide_short_help = true)]
+    pub knowledge_cutoff: String,
+
+    /// The start date in the system message
+    #[arg(long, value_name = "TEXT", default_value = "2026-01-01", alias = "current-date")]
+    #[arg(hide_short_help = true)]
+    pub conversation_start_date: String,
+
+    /// The text of the developer message
+    #[arg(long, value_name = "TEXT", default_value = INSTRUCTIONS, hide_default_value = true)]
+    #[arg(hide_short_help = true)]
+    pub developer_instructions: String,
+
+    /// Leave the developer message out
+    #[arg(long)]
+    pub omit_developer: bool,
+
+    /// The fields that are kept beside the messages, in this order
+    #[arg(long, value_name = "A,B,...", hide_default_value = true)]
+    #[arg(
+        default_value = "synth_id,language,exercise,model,constraints,seed_license,query_seed_url"
+    )]
+    pub metadata_fields: String,
+
+    /// Keep rows without reasoning, with their answers alone
+    #[arg(long)]
+    pub keep_without_reasoning: bool,
+
+    /// What becomes of query_seed_text, which a query is about (drop)
+    ///
+    /// `append` puts it after the query: a blank line, `Reference:`, a new line and the text.
+    #[arg(
+        long,
+        value_enum,
+        default_value = "drop",
+        value_name = "append|drop",
+        hide_default_value = true
+    )]
+    #[arg(hide_possible_values = true)]
+    pub reference: Reference,
+}
+
+impl SynthArgs {
+    /// What the arguments ask for; fails if two columns would have one name.
+    pub fn settings(&self) -> Result<SynthSettings> {
+        let fields = self.metadata_fields.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let metadata_fields: Vec<String> = fields.map(str::to_string).collect();
+        if metadata_fields.is_empty() {
+            return Err(Error::usage("No metadata fields specified."));
+        }
+        let instructions = self.developer_instructions.clone();
+        let settings = SynthSettings {
+            model_identity: self.model_identity.clone(),
+            reasoning_effort: self.reasoning_effort,
+            conversation_start_date: self.conversation_start_date.clone(),
+            knowledge_cutoff: self.knowledge_cutoff.clone(),
+            developer_instructions: (!self.omit_developer).then_some(instructions),
+            metadata_fields,
+            keep_without_reasoning: self.keep_without_reasoning,
+            reference: self.reference,
+        };
+        match settings.repeated_column() {
+            Some(name) => {
+                Err(Error::usage(format!("--metadata-fields: there would be two columns {name}")))
+            }
+            None => Ok(settings),
+        }
+    }
+}
