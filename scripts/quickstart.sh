@@ -10,7 +10,8 @@ Usage: scripts/quickstart.sh [OUT]
   OUT receives input/ (the bundled conversations as a Parquet shard), dataset/ (the files for a trainer)
   and page.html. What an earlier run has made there is replaced. In a checkout OUT is target/quickstart
   if it is not given, and the filters are built first: in target/quick, in less time than a
-  build at full speed; or in target/release, if there is such a build. Elsewhere it is gristmill-quickstart.
+  build at full speed; or in target/release, if there is such a build. With GRISTMILL_BUILT=1 nothing is
+  built: target/release has the filters. Elsewhere OUT is gristmill-quickstart.
 
   -h, --help
 
@@ -32,7 +33,7 @@ case ${1-} in
 esac
 (($# <= 1)) || die "one OUT at most; see --help"
 out=${1:-gristmill-quickstart}
-if [[ -f $here/../Cargo.toml ]]; then
+if [[ -f $here/../Cargo.toml && -z ${GRISTMILL_BUILT-} ]]; then
     out=${1:-target/quickstart}
     cd "$here/.."
     # A build at full speed is brought up to date. Without one, our own code is not optimized much, which
