@@ -17,10 +17,11 @@ number() {
     ((10#$2 >= ${3:-0})) || die "$1 needs at least $3"
 }
 
-# The filters built here come first, or those that are installed beside the script; others otherwise.
+# The filters built here come first (the quick ones only without the others), or those that are installed
+# beside the script; others otherwise.
 need_filters() {
     local filter directory
-    for directory in "${here%/*}/target/release" "$(dirname "$(readlink -f "$self")")"; do
+    for directory in "${here%/*}/target/"{quick,release} "$(dirname "$(readlink -f "$self")")"; do
         # A task is made by the filters beside its ds-plan.
         [[ ${mode-} == slice || ! -x $directory/$1 ]] || PATH=$directory:$PATH
     done

@@ -15,6 +15,8 @@ fi
 
 cargo fmt --check
 cargo clippy --release --all-targets -- -D warnings
-# One profile for the tests and for daily use: the tested build is the one that is used.
+# One profile for the tests and for daily use: the tested build is the one that is used. No test is in
+# src/bin, where each filter would be linked once more.
+(($#)) || set -- --lib --test '*'
 cargo test --release "$@"
 scripts/quickstart.sh target/quickstart-test >/dev/null

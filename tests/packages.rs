@@ -215,6 +215,56 @@ fn a_wheel_does_the_main_job() {
     assert_eq!(left, "");
 }
 
+/// A checkout's first build is the quick one, which says so; a build at full speed is kept up to date.
+/// Scripts find the filters of both, and take those at full speed where there are some.
+#[test]
+fn a_checkout_is_built_in_a_short_time_first() {
+    let checkout = TempDir::new();
+    for name in ["scripts", "src", "Cargo.toml"] {
+        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+        std::os::unix::fs::symlink(place, checkout.path().join(name)).unwrap();
+    }
+    // In the place of cargo: it notes what is to be built, and the program is there.
+    let cargo = checkout.write(
+        "bin/cargo",
+        format!(
+            "#!/bin/sh\necho \"$*\" >>cargo.log\nmkdir -p target/release\ncp {} target/release/gristmill\n",
+            bin_dir().join("gristmill").display()
+        ),
+    );
+    bash(&format!("chmod 755 {cargo}")).ok();
+    let run = |command: &str| {
+        let root = checkout.path().display();
+        bash(&format!("cd {root} && env -i HOME={root} PATH={root}/bin:/usr/bin:/bin {command}"))
+    };
+    let full_speed = "For large data: cargo build --release";
+    let text = run("scripts/quickstart.sh").ok().text();
+    assert!(text.ends_with(&format!("{full_speed}\n")), "{text}");
+    run("scripts/synth-kd.sh target/quickstart/input own").ok();
+    // Filters at full speed that do nothing but fail.
+    bash(&format!(
+        "cd {0}/target/release && for filter in {0}/src/bin/*.rs; do \
+         ln -s /bin/false $(basename $filter .rs); done",
+        checkout.path().display()
+    ))
+    .ok();
+    let failed = run("scripts/synth-kd.sh target/quickstart/input other");
+    assert_eq!(failed.code(), Some(1), "{failed:?}");
+    fs::write(checkout.path().join("target/release/gristmill"), "").unwrap();
+    bash(&format!("chmod 755 {}", checkout.at("target/release/gristmill"))).ok();
+    let text = run("scripts/quickstart.sh").ok().text();
+    assert!(text.contains("page.html") && !text.contains(full_speed), "{text}");
+    let built = fs::read_to_string(checkout.path().join("cargo.log")).unwrap();
+    let own = "profile.release.package.gristmill";
+    assert_eq!(
+        built,
+        format!(
+            "build --release --bin gristmill --config {own}.opt-level=1 --config {own}.codegen-units=16\n\
+             build --release --bin gristmill\n"
+        )
+    );
+}
+
 /// Every filter, subcommand and script has a page without a warning, with examples that can be copied.
 #[test]
 fn manual_pages() {

@@ -51,3 +51,12 @@ impl<R: Read> Lines<R> {
         Ok((self.start > 0).then(|| &self.buffer[..self.start]))
     }
 }
+
+/// The lines of a block, each with its newline.
+pub fn whole_lines(block: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = block;
+    std::iter::from_fn(move || {
+        let end = memchr::memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
+        rest.split_off(..end).filter(|line| !line.is_empty())
+    })
+}

@@ -7,11 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
-use bstr::ByteSlice;
 
 use super::inferred::Inference;
 use super::input::{Bytes, cut, read_error};
-use super::lines::Lines;
+use super::lines::{Lines, whole_lines};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::slices::lines_between;
 use crate::batch::{Batch, Header, Origin, RecordSource, TooLarge, Wanted};
@@ -126,7 +125,7 @@ impl Decoding {
         };
         let mut places = Vec::new();
         let mut rejected = Vec::new();
-        for line in block.lines_with_terminator() {
+        for line in whole_lines(block) {
             let number = self.next_line;
             self.next_line += 1;
             if line.len() as u64 > self.most {
@@ -143,7 +142,7 @@ impl Decoding {
             match decoder.line(line) {
                 Ok(()) => places.push(number),
                 Err(reason) => {
-                    let text = line.trim_ascii_end().to_str_lossy().into_owned();
+                    let text = String::from_utf8_lossy(line.trim_ascii_end()).into_owned();
                     let place = Place::line(self.name.clone(), number);
                     let input = Rejected::Text(text);
                     rejected.push(Rejection { place, id: None, reason, input });
@@ -160,8 +159,8 @@ impl Decoding {
 impl RecordSource for NdjsonSource {
     fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
         let block = self.peek()?;
-        let mut known =
-            block.lines().filter_map(|line| record_type_with(among(&member_names(line).ok()?)));
+        let mut known = whole_lines(block)
+            .filter_map(|line| record_type_with(among(&member_names(line).ok()?)));
         Ok(known.next().or(first_line(block).map(|_| default)))
     }
 
@@ -230,7 +229,7 @@ fn next_block<'a>(lines: &'a mut Lines<Bytes>, decoding: &Decoding) -> Result<Op
 
 /// Looks at the lines of a block that begin in the first bytes of the file; `bytes` come before it.
 fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
-    for line in block.lines_with_terminator() {
+    for line in whole_lines(block) {
         if *bytes < TYPED_BYTES {
             inference.look_at(line);
         }
@@ -240,7 +239,7 @@ fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
 
 /// The first line that is not blank, and how many are before it.
 fn first_line(block: &[u8]) -> Option<(u64, &[u8])> {
-    (0..).zip(block.lines()).find(|(_, line)| !line.trim_ascii().is_empty())
+    (0..).zip(whole_lines(block)).find(|(_, line)| !line.trim_ascii().is_empty())
 }
 
 /// Whether a field belongs to an NDJSON record.
