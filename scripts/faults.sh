@@ -12,12 +12,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 table=$(mktemp -d)
 trap 'rm -rf "$table"' EXIT
 export GRISTMILL_FAULTS=all GRISTMILL_KILLS=${1:-1000} GRISTMILL_FAULTS_TABLE=$table/part
-code=0
+code=0 commit=$(git rev-parse --short HEAD)
 cargo test --release --test faults -- --nocapture || code=$?
 {
     echo "# Calls that fail, runs that are stopped"
     echo
-    echo "Written by \`scripts/faults.sh ${1:-}\` on $(date -u +%F), $(git rev-parse --short HEAD)," \
+    echo "Written by \`scripts/faults.sh ${1:-}\` on $(date -u +%F), $commit," \
         "share 1/${GRISTMILL_FAULTS_SHARE:-1}. What is wrong is printed by the run."
     cat "$table"/part.*
 } >tests/faults/RESULT.md

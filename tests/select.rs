@@ -216,6 +216,8 @@ fn lengthen(dir: &TempDir, name: &str, rows: usize, values: impl Iterator<Item =
 /// How many pages of memory a command has touched.
 fn pages(command: &str) -> i64 {
     let script = format!("exec {}/{command} > /dev/null", common::bin_dir().display());
+    // (It is waited for below, where its pages are counted.)
+    #[allow(clippy::zombie_processes)]
     let child = std::process::Command::new("bash").args(["-c", &script]).spawn().unwrap();
     let mut status = 0;
     // SAFETY: numbers alone, for which 0 is a value.
