@@ -13,6 +13,6 @@ pub use decode::decode;
 pub use json_members::check_json_members;
 pub use render::{Budget, render};
 pub use span_mask::Masking;
-pub use synth::{SynthHarmony, SynthSettings};
+pub use synth::{ReasoningEffort, Reference, SynthHarmony, SynthSettings};
 pub use synth_args::SynthArgs;
 pub use vocabulary::describe_tokenizer;
