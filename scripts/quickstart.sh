@@ -32,13 +32,13 @@ case ${1-} in
 -*) die "unknown option $1; see --help" ;;
 esac
 (($# <= 1)) || die "one OUT at most; see --help"
-out=${1:-gristmill-quickstart}
-if [[ -f $here/../Cargo.toml && -z ${GRISTMILL_BUILT-} ]]; then
-    out=${1:-target/quickstart}
-    cd "$here/.."
+
+# build: sets `built` to where the filters are then.
+build() {
+    local filter setting own=()
     # A build at full speed is brought up to date. Without one, our own code is not optimized much, which
     # builds in less time; all other crates are built as always, and not again by cargo build --release.
-    built=target/release own=()
+    built=target/release
     if [[ ! -x target/release/gristmill && ! -x target/release/ds-cat ]]; then
         built=target/quick
         for setting in opt-level=1 codegen-units=16; do
@@ -55,6 +55,13 @@ if [[ -f $here/../Cargo.toml && -z ${GRISTMILL_BUILT-} ]]; then
         filter=${filter##*/}
         ln -f "$built/gristmill" "$built/${filter%.rs}"
     done
+}
+
+out=${1:-gristmill-quickstart} built=''
+if [[ -f $here/../Cargo.toml ]]; then
+    out=${1:-target/quickstart}
+    cd "$here/.."
+    [[ -n ${GRISTMILL_BUILT-} ]] || build
 fi
 need_filters ds-cat ds-view
 
@@ -78,5 +85,5 @@ ds-view "$out/dataset/train/shard_00" --nth 0
 ds-view --quiet "$out/dataset" --check --html "$out/page.html"
 echo
 echo "All of it, to look at in a browser: $out/page.html"
-[[ ${built-} != target/quick ]] ||
+[[ $built != target/quick ]] ||
     echo "These filters were built in a short time, not for speed. For large data: cargo build --release"

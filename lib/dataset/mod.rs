@@ -181,7 +181,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
 
 /// Compares a folder with the manifest in it. Its files are not compared if they are named themselves.
 fn compare_folder(path: &Path) -> Result<()> {
-    let compared = parquet::compare_inputs(std::slice::from_ref(&path.to_path_buf()));
+    let compared = parquet::compare_inputs(&[path]);
     let way = || format!("{}/*.parquet, to read what is there", shown(path));
     compared.map_err(|error| error.hint(way()))
 }

@@ -51,13 +51,13 @@ impl StatedShard {
 /// Compares inputs with the manifests beside them: of a directory every shard that its manifest
 /// names, of a file its own rows and bytes. What is beside no manifest, or not named in it, is not
 /// compared.
-pub fn compare_inputs(paths: &[PathBuf]) -> Result<()> {
+pub fn compare_inputs(paths: &[impl AsRef<Path>]) -> Result<()> {
     // The manifest of the file before, as they are often the same.
     let mut last: Option<(PathBuf, Vec<StatedShard>)> = None;
-    for path in paths.iter().filter(|path| path.as_os_str() != "-") {
+    for path in paths.iter().map(AsRef::as_ref).filter(|path| path.as_os_str() != "-") {
         let is_directory = files::is_directory(path)?;
         let directory = match is_directory {
-            true => path.as_path(),
+            true => path,
             false => path.parent().unwrap_or(Path::new("")),
         };
         let shards = match last.take().filter(|(of, _)| of == directory) {
