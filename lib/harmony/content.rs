@@ -1,5 +1,7 @@
 //! The parts of a message's content: text, and what only system and developer messages have.
 
+use std::ops::Range;
+
 use super::RenderError;
 use super::field::{self, attempt, expect, nullable, optional, or_default, required};
 use super::tools::{self, Tools};
@@ -7,9 +9,28 @@ use crate::json::{Kind, Reader, Str};
 
 /// One part of a content, borrowed from the JSON text.
 pub(super) enum Part<'a> {
-    Text(Str<'a>),
+    Text(PartText<'a>),
     System(Box<SystemContent<'a>>),
     Developer(Box<DeveloperContent<'a>>),
+}
+
+/// The text of a part. Nearly all of a conversation is such texts.
+pub(super) struct PartText<'a> {
+    pub source: Str<'a>,
+    /// Where its value is among the decoded texts, if it was decoded.
+    pub decoded: Option<Range<usize>>,
+}
+
+impl<'a> PartText<'a> {
+    /// Reads a text; if it has escapes, its value is appended to `texts`.
+    pub(super) fn read(
+        reader: &mut Reader<'a>,
+        texts: &mut String,
+    ) -> Result<PartText<'a>, RenderError> {
+        expect(reader, Kind::String)?;
+        let (source, decoded) = reader.string_onto(texts)?;
+        Ok(PartText { source, decoded })
+    }
 }
 
 /// Text of the input, or a default for it.
@@ -46,7 +67,10 @@ pub(super) struct DeveloperContent<'a> {
 }
 
 /// Reads one part. Its kind may come after its other fields.
-pub(super) fn part<'a>(reader: &mut Reader<'a>) -> Result<Part<'a>, RenderError> {
+pub(super) fn part<'a>(
+    reader: &mut Reader<'a>,
+    texts: &mut String,
+) -> Result<Part<'a>, RenderError> {
     expect(reader, Kind::Object)?;
     let start = reader.clone();
     let (mut kind, mut text) = (None, None);
@@ -54,7 +78,7 @@ pub(super) fn part<'a>(reader: &mut Reader<'a>) -> Result<Part<'a>, RenderError>
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
             "type" => kind = Some(attempt(reader, field::string)?),
-            "text" => text = Some(attempt(reader, field::string)?),
+            "text" => text = Some(attempt(reader, |r| PartText::read(r, texts))?),
             _ => reader.skip()?,
         }
         Ok::<_, RenderError>(())

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::content::{self, Part};
+use super::content::{self, Part, PartText};
 use super::field::{self, attempt, expect, nullable, optional, required};
 use super::memo::Memo;
 use super::{Policy, RenderError, Role};
@@ -47,11 +47,13 @@ impl Message<'_> {
 }
 
 /// Reads `{"messages": [...]}` and applies the rules of the policy that concern single
-/// messages. Messages whose text is in the memo are not read again.
+/// messages. Messages whose text is in the memo are not read again. `texts` receives the texts of
+/// parts that have escapes.
 pub(super) fn read<'a>(
     text: &'a str,
     policy: Policy,
     memo: Option<&Memo>,
+    texts: &mut String,
 ) -> Result<Conversation<'a>, RenderError> {
     let mut reader = Reader::lenient(text);
     let mut slot = None;
@@ -64,7 +66,9 @@ pub(super) fn read<'a>(
     reader
         .object(|reader, key| {
             match field::name(&key, &mut scratch) {
-                "messages" => slot = Some(attempt(reader, |r| conversation(r, policy, memo))?),
+                "messages" => {
+                    slot = Some(attempt(reader, |r| conversation(r, policy, memo, texts))?)
+                }
                 _ => reader.skip()?,
             }
             Ok(())
@@ -85,6 +89,7 @@ fn conversation<'a>(
     reader: &mut Reader<'a>,
     policy: Policy,
     memo: Option<&Memo>,
+    texts: &mut String,
 ) -> Result<Conversation<'a>, RenderError> {
     expect(reader, Kind::Array).map_err(|error| error.within("messages"))?;
     let mut entries = Vec::with_capacity(8);
@@ -96,7 +101,7 @@ fn conversation<'a>(
             entries.push(Entry::Known(place));
             return Ok(());
         }
-        let message = message(reader, &mut parts)
+        let message = message(reader, &mut parts, texts)
             .and_then(|message| check(message, policy))
             .map_err(|error| error.in_message(index))?;
         has_assistant |= message.role == Role::Assistant;
@@ -112,6 +117,7 @@ fn conversation<'a>(
 fn message<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Vec<Part<'a>>,
+    texts: &mut String,
 ) -> Result<Message<'a>, RenderError> {
     expect(reader, Kind::Object)?;
     let start = reader.position();
@@ -121,7 +127,7 @@ fn message<'a>(
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
             "role" => role = Some(attempt(reader, self::role)?),
-            "content" => content = Some(attempt(reader, |r| self::content(r, parts))?),
+            "content" => content = Some(attempt(reader, |r| self::content(r, parts, texts))?),
             "name" => name = Some(attempt(reader, |r| nullable(r, field::string))?),
             "recipient" => recipient = Some(attempt(reader, |r| nullable(r, field::string))?),
             "channel" => channel = Some(attempt(reader, |r| nullable(r, field::string))?),
@@ -157,14 +163,15 @@ fn role(reader: &mut Reader) -> Result<Role, RenderError> {
 fn content<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Vec<Part<'a>>,
+    texts: &mut String,
 ) -> Result<Range<usize>, RenderError> {
     let start = parts.len();
     match reader.peek()? {
-        Kind::String => parts.push(Part::Text(reader.string()?)),
+        Kind::String => parts.push(Part::Text(PartText::read(reader, texts)?)),
         Kind::Array => {
             reader.array(|reader| {
                 let index = parts.len() - start;
-                let part = content::part(reader)
+                let part = content::part(reader, texts)
                     .map_err(|error| error.within(format_args!("part {index}")))?;
                 parts.push(part);
                 Ok::<_, RenderError>(())

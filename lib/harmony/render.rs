@@ -38,6 +38,8 @@ pub struct Renderer {
     policy: Policy,
     pen: Pen,
     memo: Memo,
+    /// The texts of the current conversation that had escapes.
+    texts: String,
     /// Messages of the current conversation to be remembered.
     fresh: Vec<Fresh>,
 }
@@ -55,6 +57,7 @@ impl Renderer {
             policy,
             pen: Pen { encoder: Encoder::new(), text: String::new(), scratch: String::new() },
             memo: Memo::default(),
+            texts: String::new(),
             fresh: Vec::new(),
         }
     }
@@ -72,11 +75,14 @@ impl Renderer {
     }
 
     fn append(&mut self, json: &str, out: &mut Rendered) -> Result<(), RenderError> {
-        let mut conversation = message::read(json, self.policy, Some(&self.memo))?;
+        self.texts.clear();
+        let memo = Some(&self.memo);
+        let mut conversation = message::read(json, self.policy, memo, &mut self.texts)?;
         let function_tools = has_function_tools(&conversation);
         if function_tools {
             // A known system message was rendered without the line on function tools.
-            conversation = message::read(json, self.policy, None)?;
+            self.texts.clear();
+            conversation = message::read(json, self.policy, None, &mut self.texts)?;
         }
         let base = out.tokens.len();
         self.fresh.clear();
@@ -131,7 +137,7 @@ impl Renderer {
             ));
         }
         let start = out.tokens.len();
-        self.pen.message(message, parts, function_tools, &mut out.tokens)?;
+        self.pen.message(message, (parts, &self.texts), function_tools, &mut out.tokens)?;
         let Some(channel) = &message.channel else {
             if matches!(message.role, Role::System | Role::Developer) && !function_tools {
                 self.fresh.push(Fresh {
@@ -181,10 +187,11 @@ struct Pen {
 }
 
 impl Pen {
+    /// `texts` are the decoded texts of the parts.
     fn message(
         &mut self,
         message: &Message,
-        parts: &[Part],
+        (parts, texts): (&[Part], &str),
         function_tools: bool,
         out: &mut Vec<i32>,
     ) -> Result<(), RenderError> {
@@ -229,7 +236,7 @@ impl Pen {
         }
         out.push(MESSAGE);
         for part in parts {
-            self.part(message.role, part, function_tools, out)?;
+            self.part(message.role, (part, texts), function_tools, out)?;
         }
         let is_call = message.role == Role::Assistant && message.recipient.is_some();
         out.push(if is_call { CALL } else { END });
@@ -239,12 +246,18 @@ impl Pen {
     fn part(
         &mut self,
         role: Role,
-        part: &Part,
+        (part, texts): (&Part, &str),
         function_tools: bool,
         out: &mut Vec<i32>,
     ) -> Result<(), RenderError> {
         match part {
-            Part::Text(text) => return self.string(text, out),
+            Part::Text(text) => {
+                match text.decoded.clone().and_then(|place| texts.get(place)) {
+                    Some(text) => self.encoder.encode(text, out),
+                    None => self.string(&text.source, out)?,
+                }
+                return Ok(());
+            }
             Part::System(content) => {
                 if role != Role::System {
                     return Err(RenderError::new(format!(

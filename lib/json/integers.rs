@@ -1,88 +1,100 @@
 //! Lists of integers in the form that compact writers give them (`17,199999,0`), many at once:
-//! the digits of a number are one word of eight bytes, from its text and into it.
+//! the digits of a number are one word of eight bytes, from its text and into it. (Instructions for
+//! each token and its two masks, 2026-11-22: reading READNEW, one by one through a column READOLD;
+//! writing WRITENEW, WRITEOLD with the digits made by multiplying.)
 //!
 //! Nearly all bytes of tokens records are such lists. What is written in another way (a sign,
 //! white space, more than seven digits, the last bytes of a text) is left to the general code.
 
-/// The most digits of an integer that is handled here: a word holds them and what follows.
+/// The most digits of an integer that is read here: a word holds them and what follows.
 const MOST_DIGITS: usize = 7;
-/// Integers of more digits begin here.
-const LIMIT: u32 = 10_000_000;
-/// Integers that are written together.
-const CHUNK: usize = 64;
+/// Integers that are read or written together.
+pub(super) const CHUNK: usize = 64;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const ZEROS: u64 = ONES * b'0' as u64;
 
-/// Reads the integers of an array from `at` on, as long as they are in the plain form, `take`
-/// accepts them, and a comma stands between them; gives the offset after the last, if there is one.
+/// Four integers of one digit, each with its comma: `1,0,0,1,`.
+const FOUR: u64 = u64::from_le_bytes(*b"0,0,0,0,");
+
+/// Reads the integers of an array from `at` on, as long as they are in the plain form, there is room
+/// for them, and a comma stands between them: their number, and the offset after the last.
 /// After it stands `,` or `]`.
-pub(super) fn read(
-    bytes: &[u8],
-    mut at: usize,
-    mut take: impl FnMut(u32) -> bool,
-) -> Option<usize> {
-    let mut end = None;
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
+pub(super) fn read(bytes: &[u8], mut at: usize, into: &mut [u32]) -> (usize, usize) {
+    let mut count = 0;
+    let mut is_last = false;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk)
+        && let Some(room) = into.get_mut(count..)
+        && !room.is_empty()
+    {
         let word = u64::from_le_bytes(*chunk);
-        if let Some(digits) = four_digits(word) {
-            for digit in digits {
-                if !take(digit) {
-                    return end;
-                }
-                end = Some(at + 1);
-                at += 2;
-            }
+        let values = word ^ ZEROS;
+        // The eighth bit of every byte that is no digit.
+        let others = (((values & (0x7f * ONES)) + 0x76 * ONES) | values) & (0x80 * ONES);
+        if others == 0x8000_8000_8000_8000
+            && let read @ 1.. = single_digits(&bytes[at..], room)
+        {
+            (count, at) = (count + read, at + 2 * read);
             continue;
         }
-        let Some((value, length)) = first_integer(word) else { break };
-        if !take(value) {
+        let length = others.trailing_zeros() as usize / 8;
+        if length.wrapping_sub(1) >= MOST_DIGITS || (values & 0xff == 0 && length > 1) {
             break;
         }
-        end = Some(at + length);
-        if chunk[length] == b']' {
+        let next = (word >> (8 * length)) as u8;
+        if next != b',' {
+            if next == b']' {
+                room[0] = value_of(values, length);
+                (count, at) = (count + 1, at + length);
+                is_last = true;
+            }
             break;
         }
-        at += length + 1;
+        room[0] = value_of(values, length);
+        (count, at) = (count + 1, at + length + 1);
     }
-    end
+    // The comma after the last is not read.
+    (count, if is_last || count == 0 { at } else { at - 1 })
 }
 
-/// Four integers of one digit, each with its comma: `1,0,0,1,`.
-#[inline(always)]
-fn four_digits(word: u64) -> Option<[u32; 4]> {
-    const DIGITS: u64 = 0x00ff_00ff_00ff_00ff;
-    const COMMAS: u64 = 0x2c00_2c00_2c00_2c00;
-    let values = (word ^ ZEROS) & DIGITS;
-    // 10 and more reaches the eighth bit; no sum leaves its sixteen bits.
-    let is_other = (values + (0x76 * (ONES & DIGITS))) & 0x0180_0180_0180_0180;
-    if word & !DIGITS != COMMAS || is_other != 0 {
-        return None;
+/// Reads integers of one digit, each with its comma, sixteen or four at a time; says how many.
+fn single_digits(bytes: &[u8], into: &mut [u32]) -> usize {
+    // Zero where a byte is what it should be; the tenth digit sets the eighth bit.
+    let wrong = |word: u64| {
+        let values = word ^ FOUR;
+        (values | values.wrapping_add(0x0076_0076_0076_0076)) & 0xff80_ff80_ff80_ff80
+    };
+    let put = |word: u64, into: &mut [u32; 4]| {
+        *into = [0, 16, 32, 48].map(|lane| (word >> lane) as u32 & 0xf);
+    };
+    let mut count = 0;
+    for (block, room) in bytes.as_chunks::<32>().0.iter().zip(into.as_chunks_mut::<16>().0) {
+        let words: [u64; 4] = std::array::from_fn(|i| u64::from_le_bytes(block.as_chunks().0[i]));
+        if words.iter().fold(0, |all, &word| all | wrong(word)) != 0 {
+            break;
+        }
+        words.iter().zip(room.as_chunks_mut().0).for_each(|(&word, four)| put(word, four));
+        count += 16;
     }
-    Some([0, 16, 32, 48].map(|lane| (values >> lane) as u32 & 0xf))
+    if count == 0
+        && let (Some(chunk), Some(room)) = (bytes.first_chunk(), into.first_chunk_mut())
+        && let word = u64::from_le_bytes(*chunk)
+        && wrong(word) == 0
+    {
+        put(word, room);
+        count = 4;
+    }
+    count
 }
 
-/// The integer that a word of text begins with, and its digits. A comma or bracket follows it.
+/// The integer of so many digits, the first in the lowest byte.
 #[inline(always)]
-fn first_integer(word: u64) -> Option<(u32, usize)> {
-    let values = word ^ ZEROS;
-    // The eighth bit of every byte that is no digit.
-    let others = (((values & (0x7f * ONES)) + 0x76 * ONES) | values) & (0x80 * ONES);
-    let length = others.trailing_zeros() as usize / 8;
-    if length == 0 || length > MOST_DIGITS {
-        return None;
-    }
-    let is_led_by_zero = values & 0xff == 0 && length > 1;
-    let next = (word >> (8 * length)) as u8;
-    if is_led_by_zero || !matches!(next, b',' | b']') {
-        return None;
-    }
+fn value_of(values: u64, length: usize) -> u32 {
     // Zeros before the digits make eight of them; then neighbours are added up: pairs, fours, all.
     let digits = values << (64 - 8 * length);
     let pairs = digits.wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
     let fours = pairs.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
-    let value = fours.wrapping_mul(10_000 << 32 | 1) >> 32;
-    Some((value as u32, length))
+    (fours.wrapping_mul(10_000 << 32 | 1) >> 32) as u32
 }
 
 /// Appends integers with commas between them, as the items of an array.
@@ -94,50 +106,99 @@ where
         if index > 0 {
             out.push(b',');
         }
+        let mut small = [0; CHUNK];
+        let small = &mut small[..values.len()];
+        // What does not fit is larger than all that is written here.
+        let mut bits = 0;
+        small.iter_mut().zip(values).for_each(|(small, &value)| {
+            *small = value.try_into().unwrap_or(u32::MAX);
+            bits |= *small;
+        });
         let mut text = [0; CHUNK * 8];
-        let mut length = 0;
-        if values.iter().all(|&value| matches!(value.try_into(), Ok(0..10))) {
-            for (&value, item) in values.iter().zip(text.as_chunks_mut::<2>().0) {
-                *item = [b'0' + value.try_into().map_or(0, |digit| digit as u8), b','];
-            }
-            length = 2 * values.len();
-        } else {
-            for &value in values {
-                match value.try_into() {
-                    Ok(small @ ..LIMIT) => {
-                        let (word, digits) = digits(small);
-                        let word = word | u64::from(b',') << (8 * digits);
-                        text[length..length + 8].copy_from_slice(&word.to_le_bytes());
-                        length += digits + 1;
-                    }
-                    _ => {
-                        out.extend_from_slice(&text[..length]);
-                        out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
-                        text[0] = b',';
-                        length = 1;
-                    }
+        // No value is larger than the bits of all.
+        let length = match bits {
+            ..10 => {
+                for (&value, item) in small.iter().zip(text.as_chunks_mut::<2>().0) {
+                    *item = [b'0' + value as u8, b','];
                 }
+                2 * small.len()
             }
-        }
+            10..LARGE => write_small(small, &mut text),
+            _ => {
+                write_each(out, values);
+                continue;
+            }
+        };
         out.extend_from_slice(&text[..length - 1]);
     }
 }
 
-/// The text of an integer below [`LIMIT`], the first digit in the lowest byte, and its length. The
-/// bytes after it are zero.
-#[inline(always)]
-fn digits(value: u32) -> (u64, usize) {
-    if value < 10 {
-        return (u64::from(b'0') + u64::from(value), 1);
+/// Integers from here on are written one by one, a power of two; all tokens are smaller.
+const LARGE: u32 = 1 << 19;
+
+/// Appends integers of any size, with commas between them.
+fn write_each<T: itoa::Integer + Copy>(out: &mut Vec<u8>, values: &[T]) {
+    for (index, &value) in values.iter().enumerate() {
+        out.extend_from_slice(if index > 0 { b"," } else { b"" });
+        out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
     }
-    // Eight digits: two halves of four, each divided by 100, and their quarters by 10.
-    let halves = u64::from(value / 10_000) | u64::from(value % 10_000) << 32;
-    let hundreds = (halves * 10_486) >> 20 & 0x0000_007f_0000_007f;
-    let pairs = hundreds | (halves - 100 * hundreds) << 16;
-    let tens = (pairs * 103) >> 10 & 0x000f_000f_000f_000f;
-    let digits = tens | (pairs - 10 * tens) << 8;
-    let absent = digits.trailing_zeros() as usize / 8;
-    ((digits | ZEROS) >> (8 * absent), 8 - absent)
+}
+
+/// Writes integers below [`LARGE`], each with a comma after it, and gives the length of the text:
+/// thousands and the rest are looked up.
+fn write_small(values: &[u32], text: &mut [u8; CHUNK * 8]) -> usize {
+    let mut length = 0;
+    for &value in values {
+        let (thousands, rest) = ((value / 1000) as usize, (value % 1000) as usize);
+        let head = HEADS.get(thousands).copied().unwrap_or_default();
+        let digits = head >> 24;
+        let tail = TAILS[usize::from(thousands > 0)][rest];
+        let word = u64::from(head & 0xff_ffff) | u64::from(tail) << (8 * digits);
+        if let Some(room) = text.get_mut(length..).and_then(<[u8]>::first_chunk_mut) {
+            *room = word.to_le_bytes();
+        }
+        length += digits as usize + 4 - (tail | 1).leading_zeros() as usize / 8;
+    }
+    length
+}
+
+/// The digits of a number of thousands, the first in the lowest byte, and in the highest byte how many
+/// they are; none of 0.
+static HEADS: [u32; 1 + LARGE as usize / 1000] = {
+    let mut heads = [0; 1 + LARGE as usize / 1000];
+    let mut value = 1;
+    while value <= LARGE / 1000 {
+        let (text, digits) = short(value);
+        heads[value as usize] = text | digits << 24;
+        value += 1;
+    }
+    heads
+};
+
+/// The text of a number below 1000 and the comma after it: without thousands before it, and with
+/// them, when it has three digits.
+static TAILS: [[u32; 1000]; 2] = {
+    let mut tails = [[0; 1000]; 2];
+    let mut value = 0;
+    while value < 1000 {
+        let (text, digits) = short(value);
+        tails[0][value as usize] = text | (b',' as u32) << (8 * digits);
+        tails[1][value as usize] = three(value) | (b',' as u32) << 24;
+        value += 1;
+    }
+    tails
+};
+
+/// Three digits, the first in the lowest byte.
+const fn three(value: u32) -> u32 {
+    let digits = value / 100 | value / 10 % 10 << 8 | value % 10 << 16;
+    digits | 0x30_3030
+}
+
+/// The digits of a number below 1000, and how many.
+const fn short(value: u32) -> (u32, u32) {
+    let digits = if value < 10 { 1 } else { 2 + (value >= 100) as u32 };
+    (three(value) >> (8 * (3 - digits)), digits)
 }
 
 #[cfg(test)]
@@ -146,17 +207,29 @@ mod tests {
 
     #[test]
     fn every_short_integer_is_written_and_read() {
-        for first in (0..LIMIT + 100).step_by(6_431) {
+        for first in (0..10_000_100).step_by(6_431) {
             let values: Vec<u32> = (first..first + CHUNK as u32 * 10 + 3).collect();
             let mut text = Vec::new();
             write_integers(&mut text, &values);
             let expected: Vec<String> = values.iter().map(u32::to_string).collect();
-            assert_eq!(text, expected.join(",").as_bytes());
+            let expected = expected.join(",");
+            assert_eq!(String::from_utf8_lossy(&text), expected);
+            text.extend_from_slice(b"]       ");
+            let mut read_values = [0; CHUNK];
+            let plain = values.iter().take(CHUNK).take_while(|value| **value < 10_000_000);
+            let (count, end) = read(&text, 0, &mut read_values);
+            assert_eq!(read_values[..count], plain.copied().collect::<Vec<u32>>());
+            assert!(count == 0 || expected[end..].starts_with(','));
         }
-        for value in (0..LIMIT).step_by(7) {
-            let (word, length) = digits(value);
-            let text = word | u64::from(b"],"[value as usize % 2]) << (8 * length);
-            assert_eq!(first_integer(text), Some((value, length)));
+        // Large and small ones side by side, at every place of a chunk.
+        for at in 0..CHUNK {
+            for large in [10, 999, 1_000, 200_018, LARGE - 1, LARGE, u32::MAX] {
+                let mut values = [7; CHUNK];
+                values[at] = large;
+                let mut text = Vec::new();
+                write_integers(&mut text, &values);
+                assert_eq!(text, values.map(|value| value.to_string()).join(",").as_bytes());
+            }
         }
     }
 
@@ -177,12 +250,9 @@ mod tests {
 
     /// What is read of a text, and the offset after it.
     fn read_all(text: &str) -> (Vec<u32>, Option<usize>) {
-        let mut values = Vec::new();
-        let end = read(text.as_bytes(), 0, |value| {
-            values.push(value);
-            true
-        });
-        (values, end)
+        let mut values = [0; CHUNK];
+        let (count, end) = read(text.as_bytes(), 0, &mut values);
+        (values[..count].to_vec(), (count > 0).then_some(end))
     }
 
     #[test]
@@ -205,6 +275,11 @@ mod tests {
             ("1}                 ", 0),
             ("1,:,1,1,]          ", 1),
             ("1,/,1,1,]          ", 1),
+            ("1,0,2,0,1,0,2,9,1,0,1,0,1,0,1,0,1,0,1,0,1]       ", 21),
+            ("1,0,2,0,1,0,2,9,1,0,1,0,1,0,1,0,1,0,1,0, 1]       ", 20),
+            ("1,0,2,0,1,0,2,9,1,0,1,0,1,:,1,0,1,0,1,0,1]       ", 13),
+            ("1,0,2,0,1,0,2,9,1,0,1,0,1;0,1,0,1,0,1,0,1]       ", 12),
+            ("1,0,2,0,1,0,2,9,1,0,1,0,1,0,1,0,1,0,1,0,1,17,1,0,1,0,1,2]       ", 28),
             ("12\u{442}4\u{442}        ", 0),
             ("12,13", 0),
             ("", 0),
@@ -217,13 +292,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_not_read() {
-        for (text, limit, expected) in [
-            ("17,256,3,4,5,6,7]", 256, Some(2)),
-            ("7,9,3,4,5,6,7,8]", 9, Some(1)),
-            ("300,1,1,1,1]", 256, None),
+    fn no_more_is_read_than_there_is_room_for() {
+        for (text, room, expected) in [
+            ("17,256,3,4,5,6,7]", 1, (1, 2)),
+            ("17,256,3,4,5,6,7]", 2, (2, 6)),
+            ("7,9,3,4,5,6,7,8]       ", 3, (3, 5)),
+            ("7,9,3,4,5,6,7,8]       ", 4, (4, 7)),
+            ("7,9,3,4,5,6,7,8]       ", 6, (6, 11)),
+            ("300,1,1,1,1]", 0, (0, 0)),
         ] {
-            assert_eq!(read(text.as_bytes(), 0, |value| value < limit), expected, "{text}");
+            assert_eq!(read(text.as_bytes(), 0, &mut [0; CHUNK][..room]), expected, "{text}");
         }
     }
 }

@@ -29,6 +29,7 @@ pub use python::{PythonFormatter, repr as python_repr, write_ascii_string, write
 pub use string::{Str, write_string};
 
 use std::fmt;
+use std::ops::Range;
 
 /// The deepest nesting of arrays and objects that is read; more is an error.
 pub const MAX_DEPTH: usize = 990;
@@ -193,14 +194,60 @@ impl<'a> Reader<'a> {
         Ok(Str::new(self.text, start, end, escaped))
     }
 
+    /// The same; if the string has escapes, its value is appended to `out`, which is quicker than to
+    /// read it first, and its place there is given too. A lone surrogate leaves it to [`Str::decode`].
+    pub fn string_onto(
+        &mut self,
+        out: &mut String,
+    ) -> Result<(Str<'a>, Option<Range<usize>>), Error> {
+        self.white_space();
+        let bytes = self.text.as_bytes();
+        if self.byte() == Some(b'"') {
+            let start = self.at + 1;
+            let special = scan::special(bytes, start);
+            let from = out.len();
+            if bytes.get(special) == Some(&b'\\') {
+                out.push_str(&self.text[start..special]);
+                if let Ok(end) = string::decode(self.text, special, out) {
+                    self.at = end + 1;
+                    return Ok((Str::new(self.text, start, end, true), Some(from..out.len())));
+                }
+                out.truncate(from);
+            }
+        }
+        // Without escapes; or what is wrong is found here.
+        self.string().map(|string| (string, None))
+    }
+
     /// Reads the integers that come next in an array, for `array`'s function: as many as are in
-    /// the form of a compact writer (a few digits, no white space) and as `take` accepts. Says
-    /// whether there was one; if not, what comes next is read as any value.
+    /// the form of a compact writer (a few digits, no white space). `take` gets some at a time, and
+    /// accepts all or none of them. Says whether one was accepted; if not, what comes next is read as
+    /// any value.
     #[inline]
-    pub fn plain_integers(&mut self, take: impl FnMut(u32) -> bool) -> bool {
-        let end = integers::read(self.text.as_bytes(), self.at, take);
-        self.at = end.unwrap_or(self.at);
-        end.is_some()
+    pub fn plain_integers(&mut self, mut take: impl FnMut(&[u32]) -> bool) -> bool {
+        let mut is_any = false;
+        // After some that are not accepted, those before the wrong one are read one by one.
+        let mut most = integers::CHUNK;
+        loop {
+            let start = if is_any { self.at + 1 } else { self.at };
+            let mut values = [0; integers::CHUNK];
+            let bytes = self.text.as_bytes();
+            if is_any && bytes.get(self.at) != Some(&b',') {
+                return true;
+            }
+            let (count, end) = integers::read(bytes, start, &mut values[..most]);
+            if count == 0 {
+                return is_any;
+            }
+            if take(&values[..count]) {
+                is_any = true;
+                self.at = end;
+            } else if count == 1 {
+                return is_any;
+            } else {
+                most = 1;
+            }
+        }
     }
 
     /// Reads a number and gives its own text.

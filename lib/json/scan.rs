@@ -20,32 +20,6 @@ pub(super) fn special(bytes: &[u8], mut at: usize) -> usize {
     at + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
 }
 
-/// Copies the bytes from `at` to the first quote, backslash or control character, or to `end`, and
-/// gives their number. The bytes of `to` after them are overwritten too: it must have room for
-/// [`BLOCK`] bytes more than there are up to `end`.
-#[inline]
-pub(super) fn copy(bytes: &[u8], at: usize, end: usize, to: &mut [u8]) -> usize {
-    let mut length = 0;
-    while let Some(block) = bytes.get(at + length..).and_then(<[u8]>::first_chunk)
-        && let Some(room) = to.get_mut(length..).and_then(<[u8]>::first_chunk_mut)
-    {
-        *room = *block;
-        let found = json_specials(block);
-        if found != 0 {
-            return (length + found.trailing_zeros() as usize).min(end - at);
-        }
-        length += BLOCK;
-        if at + length >= end {
-            return end - at;
-        }
-    }
-    // The last bytes of the whole text.
-    let stop = special(bytes, at + length).min(end);
-    let rest = &bytes[at + length..stop];
-    to[length..length + rest.len()].copy_from_slice(rest);
-    stop - at
-}
-
 fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }

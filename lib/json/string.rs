@@ -1,6 +1,8 @@
 //! Strings in the text, their decoding, and the writing of strings.
 
-use super::{Error, scan};
+use super::Error;
+use super::scan::{self, BLOCK};
+use crate::simd::json_specials;
 
 /// The text between the quotes of a string: its form is checked, its escapes are not decoded.
 #[derive(Clone, Copy, Debug)]
@@ -65,53 +67,7 @@ impl<'a> Str<'a> {
             out.push_str(self.raw());
             return Ok(());
         }
-        let mut decoded = std::mem::take(out).into_bytes();
-        let result = self.decode_bytes(&mut decoded);
-        // To look through the text once more costs 2.3 % of the instructions of a whole run (4.8 of
-        // 206 million, 2026-11-22: callgrind, `harmony-tok -q -j1 --to arrow` on
-        // conversations_1000.parquet of scripts/bench.sh).
-        // SAFETY: `decoded` had a string's bytes. What was added to it is whole characters: pieces
-        // of the text that end at an ASCII byte or at the string's end, and decoded escapes.
-        *out = unsafe { String::from_utf8_unchecked(decoded) };
-        result
-    }
-
-    /// Appends the string's value in UTF-8, whole characters only.
-    fn decode_bytes(&self, out: &mut Vec<u8>) -> Result<(), Error> {
-        let bytes = self.text.as_bytes();
-        // No escape is shorter than its character. Blocks are copied whole, before it is known how
-        // many of their bytes are needed.
-        let start = out.len();
-        out.resize(start + (self.end - self.start) + scan::BLOCK, 0);
-        let (mut at, mut to) = (self.start, start);
-        let result = loop {
-            // The form was checked, so that only backslashes and the end are left to find.
-            // Escapes come in runs in text of other scripts.
-            let length = match bytes.get(at) {
-                Some(b'\\') => 0,
-                _ => scan::copy(bytes, at, self.end, &mut out[to..]),
-            };
-            at += length;
-            to += length;
-            if at >= self.end {
-                break Ok(());
-            }
-            // Most escapes mean one byte.
-            let simple = bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]);
-            if simple != 0 {
-                out[to] = simple;
-                (at, to) = (at + 2, to + 1);
-                continue;
-            }
-            let (character, next) = match self.unicode_escape(at) {
-                Ok(found) => found,
-                Err(error) => break Err(error),
-            };
-            to += character.encode_utf8(&mut out[to..]).len();
-            at = next;
-        };
-        out.truncate(to);
-        result
+        decode(self.text, self.start, out).map(drop)
     }
 
     /// The number of characters of the string's value, without making it. A lone surrogate is an
@@ -167,38 +123,95 @@ impl<'a> Str<'a> {
     fn escape(&self, at: usize) -> Result<(char, usize), Error> {
         let bytes = self.text.as_bytes();
         match bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]) {
-            0 => self.unicode_escape(at),
+            0 => unicode_escape(bytes, at),
             byte => Ok((char::from(byte), at + 2)),
         }
     }
+}
 
-    #[inline]
-    fn unicode_escape(&self, at: usize) -> Result<(char, usize), Error> {
-        let bytes = self.text.as_bytes();
-        let Some(unit) = scan::hex4(bytes, at + 2) else {
-            return Err(self.error(at, "invalid escape in a string"));
-        };
-        if let Some(character) = char::from_u32(unit) {
-            return Ok((character, at + 6));
-        }
-        let low = (bytes.get(at + 6) == Some(&b'\\') && bytes.get(at + 7) == Some(&b'u'))
-            .then(|| scan::hex4(bytes, at + 8))
-            .flatten();
-        match low {
-            Some(low) if unit < 0xdc00 && (0xdc00..0xe000).contains(&low) => {
-                let code = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-                match char::from_u32(code) {
-                    Some(character) => Ok((character, at + 12)),
-                    None => Err(self.error(at, "lone surrogate")),
+/// Appends the value of the string whose content begins at `start`, and gives the offset of the quote
+/// that ends it. What came before an error is then in `out`.
+pub(super) fn decode(text: &str, start: usize, out: &mut String) -> Result<usize, Error> {
+    let mut decoded = std::mem::take(out).into_bytes();
+    let end = decode_bytes(text.as_bytes(), start, &mut decoded);
+    // To look through the text once more costs 2.3 % of the instructions of a whole run (4.8 of
+    // 206 million, 2026-11-22: callgrind, `harmony-tok -q -j1 --to arrow` on
+    // conversations_1000.parquet of scripts/bench.sh).
+    // SAFETY: `decoded` had a string's bytes. What was added to it is whole characters: pieces of the
+    // text that end at an ASCII byte or at the text's end, and decoded escapes.
+    *out = unsafe { String::from_utf8_unchecked(decoded) };
+    end
+}
+
+/// Appends the string's value in UTF-8, whole characters only.
+fn decode_bytes(bytes: &[u8], mut at: usize, out: &mut Vec<u8>) -> Result<usize, Error> {
+    loop {
+        match bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+            // Copied whole, before it is known how many of its bytes are needed.
+            Some(block) => {
+                let plain = json_specials(block).trailing_zeros() as usize;
+                out.extend_from_slice(block);
+                out.truncate(out.len() - BLOCK + plain);
+                at += plain;
+                if plain == BLOCK {
+                    continue;
                 }
             }
-            _ => Err(self.error(at, "lone surrogate")),
+            None => {
+                let stop = scan::special(bytes, at);
+                out.extend_from_slice(&bytes[at..stop]);
+                at = stop;
+            }
+        }
+        // Escapes come in runs in text of other scripts. Most mean one byte.
+        while bytes.get(at) == Some(&b'\\') {
+            let simple = bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]);
+            if simple != 0 {
+                out.push(simple);
+                at += 2;
+                continue;
+            }
+            let (character, next) = unicode_escape(bytes, at)?;
+            let mut utf8 = [0; 4];
+            let length = character.encode_utf8(&mut utf8).len();
+            out.extend_from_slice(&utf8);
+            out.truncate(out.len() - utf8.len() + length);
+            at = next;
+        }
+        match bytes.get(at) {
+            Some(b'"') => return Ok(at),
+            Some(0x20..) => {}
+            _ => return Err(error(at, "no end of a string")),
         }
     }
+}
 
-    fn error(&self, at: usize, message: &'static str) -> Error {
-        Error { offset: at, message }
+/// The character of `\uXXXX` at `at`, and the offset after it.
+#[inline]
+fn unicode_escape(bytes: &[u8], at: usize) -> Result<(char, usize), Error> {
+    let Some(unit) = scan::hex4(bytes, at + 2).filter(|_| bytes.get(at + 1) == Some(&b'u')) else {
+        return Err(error(at, "invalid escape in a string"));
+    };
+    if let Some(character) = char::from_u32(unit) {
+        return Ok((character, at + 6));
     }
+    let low = (bytes.get(at + 6) == Some(&b'\\') && bytes.get(at + 7) == Some(&b'u'))
+        .then(|| scan::hex4(bytes, at + 8))
+        .flatten();
+    match low {
+        Some(low) if unit < 0xdc00 && (0xdc00..0xe000).contains(&low) => {
+            let code = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+            match char::from_u32(code) {
+                Some(character) => Ok((character, at + 12)),
+                None => Err(error(at, "lone surrogate")),
+            }
+        }
+        _ => Err(error(at, "lone surrogate")),
+    }
+}
+
+fn error(at: usize, message: &'static str) -> Error {
+    Error { offset: at, message }
 }
 
 /// Appends `s` as a JSON string: quoted, only what must be escaped is escaped, and what is not

@@ -3,6 +3,27 @@
 use super::*;
 use serde_json::Value;
 
+/// A string that is decoded as it is read is what it is when it is read first, or the same error.
+fn assert_same_at_once(reader: &Reader) {
+    let (mut first, mut at_once) = (reader.clone(), reader.clone());
+    let (mut value, mut out) = (String::from("→"), String::from("→"));
+    let expected = first.string().map(|string| (string.decode_onto(&mut value), string.raw()));
+    match (at_once.string_onto(&mut out), expected) {
+        (Ok((string, Some(place))), Ok((Ok(()), raw))) => {
+            assert_eq!((string.raw(), at_once.position()), (raw, first.position()));
+            assert_eq!((&out[place], out.as_str()), (&value["→".len()..], value.as_str()));
+        }
+        // Without escapes, or with a lone surrogate.
+        (Ok((string, None)), Ok((decoded, raw))) => {
+            assert_eq!((string.raw(), at_once.position()), (raw, first.position()));
+            assert!(decoded.is_err() || raw == &value["→".len()..]);
+            assert_eq!(out, "→");
+        }
+        (Err(ours), Err(theirs)) => assert_eq!((ours, out.as_str()), (theirs, "→")),
+        (ours, theirs) => panic!("{ours:?} {theirs:?}"),
+    }
+}
+
 /// xorshift64*: seeded, so that a failure can be repeated.
 struct Random(u64);
 
@@ -139,6 +160,7 @@ fn build(reader: &mut Reader) -> Result<Value, Error> {
         }
         Kind::String => {
             let mut scratch = String::new();
+            assert_same_at_once(reader);
             let string = reader.string()?;
             let text = string.decode(&mut scratch)?.to_owned();
             assert!(string.eq_str(&text));
@@ -212,6 +234,7 @@ fn escapes_at_every_place_of_a_block() {
         let string = Reader::new(&text).string().unwrap();
         let done = string.decode_onto(&mut out);
         assert_eq!(done.is_ok(), theirs.is_some(), "{text}");
+        assert_same_at_once(&Reader::new(&text));
         let count = theirs.as_ref().map(|theirs| theirs.chars().count() as u64);
         assert_eq!(string.characters().ok(), count, "{text}");
         assert!(std::str::from_utf8(out.as_bytes()).is_ok(), "{text}");

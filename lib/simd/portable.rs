@@ -106,6 +106,18 @@ pub fn json_specials(block: &[u8; 32]) -> u32 {
     })
 }
 
+/// Which bytes `json.dumps` of Python writes as escapes.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline]
+pub fn ascii_specials(block: &[u8; 32]) -> u32 {
+    block.as_chunks().0.iter().rev().fold(0, |mask, eight| {
+        let bytes = u64::from_le_bytes(*eight);
+        let [quote, backslash, delete] =
+            [b'"', b'\\', 0x7f].map(|byte| below(bytes ^ eight_of(byte), 1));
+        mask << 8 | (quote | backslash | delete | below(bytes, 0x20) | gather(bytes >> 7)) as u32
+    })
+}
+
 /// Which bytes are digits, commas and ones.
 #[cfg(any(test, not(target_arch = "x86_64")))]
 #[inline]

@@ -57,6 +57,10 @@ fn check(window: &[u8; 64]) {
         let found = portable::json_specials(block);
         assert_eq!(found.trailing_zeros() as usize, first, "{block:?}");
         assert_eq!(json_specials(block), found, "{block:?}");
+        let is_plain = |byte: u8| matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\';
+        let expected = (0..32).fold(0, |mask, at| mask | u32::from(!is_plain(block[at])) << at);
+        assert_eq!(portable::ascii_specials(block), expected, "{block:?}");
+        assert_eq!(ascii_specials(block), expected, "{block:?}");
     }
 }
 

@@ -31,6 +31,28 @@ fn json_specials_sse2(block: &[u8; 32]) -> u32 {
     first | second << 16
 }
 
+/// Which bytes `json.dumps` of Python writes as escapes: quotes, backslashes, control characters, U+007F
+/// and what is not ASCII.
+#[inline(always)]
+pub fn ascii_specials(block: &[u8; 32]) -> u32 {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { ascii_specials_sse2(block) }
+}
+
+#[target_feature(enable = "sse2")]
+#[inline]
+fn ascii_specials_sse2(block: &[u8; 32]) -> u32 {
+    let [first, second] = [0, 1].map(|half| {
+        let half = sixteen(&block.as_chunks().0[half]);
+        let is = |byte: u8| _mm_cmpeq_epi8(half, _mm_set1_epi8(byte.cast_signed()));
+        // As signed bytes those that are not ASCII are below all others.
+        let small = _mm_cmpgt_epi8(_mm_set1_epi8(b' '.cast_signed()), half);
+        let found = _mm_or_si128(_mm_or_si128(is(b'"'), is(b'\\')), _mm_or_si128(is(0x7f), small));
+        _mm_movemask_epi8(found).cast_unsigned()
+    });
+    first | second << 16
+}
+
 /// Which bytes are digits, commas and ones.
 #[inline(always)]
 pub fn board_masks(window: &[u8; 64]) -> BoardMasks {

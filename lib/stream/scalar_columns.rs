@@ -62,13 +62,18 @@ impl<T: JsonNumber> JsonColumn for NullableColumn<T> {
     }
 
     fn read_some_items(&mut self, reader: &mut Reader<'_>) -> bool {
-        reader.plain_integers(|integer| {
-            let value = T::from_plain(integer);
-            if value.is_some() {
-                self.push(value);
-            }
-            value.is_some()
-        })
+        let is_integer = T::from_plain(0).is_some();
+        is_integer
+            && reader.plain_integers(|integers| {
+                // If the type can hold the largest, it can hold all.
+                let largest = integers.iter().fold(0, |all, &integer| all.max(integer));
+                let fits = T::from_plain(largest).is_some();
+                if fits {
+                    let value = |&integer| T::from_plain(integer).unwrap_or_default();
+                    self.extend_known(integers.iter().map(value));
+                }
+                fits
+            })
     }
 
     fn push_null(&mut self) {

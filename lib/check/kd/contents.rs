@@ -2,13 +2,12 @@
 
 use std::os::unix::fs::FileExt;
 
-use byteorder::{ByteOrder, LittleEndian};
-
 use super::frames::ValidPrefix;
 use super::sequences::{SequenceChecker, SequenceRules};
 use crate::check::repeats::{Repeats, hash};
 use crate::check::{At, CheckContext, CheckedChunk, Findings};
 use crate::error::{Error, Result, shown};
+use crate::format::kd_root::count_spans;
 use crate::format::mmidx::MmidxDataset;
 
 /// A chunk has about this many tokens (1 MiB), or one sequence.
@@ -39,7 +38,8 @@ pub(super) fn check(
     let hashed = repeats.is_some();
     let make_worker = || {
         let checker = SequenceChecker::new(rules);
-        let mut worker = ChunkReader { prefix, tokens, checker, hashed, bytes: Vec::new() };
+        let mut worker =
+            ChunkReader { prefix, tokens, checker, hashed, bytes: Vec::new(), values: Vec::new() };
         move |chunk: Chunk, findings: &mut Findings<'_>| worker.check(&chunk, findings)
     };
     context.check_chunks(chunks, make_worker, findings, |chunk, _| {
@@ -102,6 +102,8 @@ struct ChunkReader<'a> {
     hashed: bool,
     /// Those of the tokens, and of the masks if there are any.
     bytes: Vec<Vec<u8>>,
+    /// The tokens.
+    values: Vec<i32>,
 }
 
 impl ChunkReader<'_> {
@@ -123,11 +125,13 @@ impl ChunkReader<'_> {
             [tokens, ..] => (tokens, None),
             [] => (&[], None),
         };
-        let mut tokens = vec![0i32; values as usize];
-        LittleEndian::read_i32_into(token_bytes, &mut tokens);
+        let token = |bytes: &[u8; 4]| i32::from_le_bytes(*bytes);
+        self.values.clear();
+        self.values.extend(token_bytes.as_chunks().0.iter().map(token));
+        let tokens = &self.values;
         let mut summary = ChunkSummary { first: chunk.first, hashes: Vec::new(), spans: [0; 256] };
         if let Some((_, span)) = masks {
-            span.iter().for_each(|&id| summary.spans[usize::from(id)] += 1);
+            count_spans(span, &mut summary.spans);
         }
         let mut start = 0;
         for (sequence, &length) in (chunk.first..).zip(&chunk.lengths) {

@@ -3,10 +3,10 @@
 //! candidates: the caller compares the records themselves, so nothing is reported falsely.
 
 use std::fs::File;
-use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, BufReader, Read, Seek, Write};
 
 use byteorder::{ByteOrder, LittleEndian};
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::error::{Error, Result};
 
@@ -47,14 +47,17 @@ struct Partition {
     file: File,
 }
 
-/// The hash of a record's bytes; the same within a run, and only a hint that two are equal.
+/// The hash of a record's bytes; only a hint that two are equal.
 pub(crate) fn hash(parts: &[&[u8]]) -> u128 {
-    let mut hasher = DefaultHasher::new();
-    for part in parts {
-        hasher.write_usize(part.len());
-        hasher.write(part);
+    if let [whole] = parts {
+        return xxh3_128(whole);
     }
-    u128::from(hasher.finish()) << 64
+    let mut hasher = Xxh3::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.digest128()
 }
 
 impl Repeats {

@@ -164,7 +164,7 @@ fn write(
         let path = with_suffix(out, &format!("{suffix}.bin"));
         let (bin, appended) = all.write_bin(&path, |bytes| {
             if name == "span" {
-                sink::count(bytes, &mut supervised);
+                sink::count_spans(bytes, &mut supervised);
             }
         })?;
         check_contents(inputs, name, &appended)?;

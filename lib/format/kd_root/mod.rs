@@ -25,7 +25,7 @@ pub use part::{
 };
 pub use part_sink::{AssertedSource, PartSink, publish_part, status};
 pub use reader::{KdReader, prefix_of};
-pub use sink::{KdSink, KdTarget};
+pub use sink::{KdSink, KdTarget, count_spans};
 pub use split::{FractionError, ValidFraction};
 pub use target_args::KdTargetArgs;
 

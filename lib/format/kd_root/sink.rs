@@ -289,7 +289,7 @@ impl KdSink {
         output.push_ids(view, run.rows.clone())?;
         match view.masks_of(run.rows.clone()) {
             Some([mask, span]) if self.layout == PrefixLayout::Triple => {
-                count(span, &mut output.supervised);
+                count_spans(span, &mut output.supervised);
                 output.writer.push(lengths, &[tokens, mask, span])
             }
             _ => output.writer.push(lengths, &[tokens]),
@@ -352,7 +352,7 @@ pub(super) fn by_span_id(counts: &[u64; 256]) -> BTreeMap<String, u64> {
 }
 
 /// Adds up how often each span id is in `span`.
-pub(super) fn count(span: &[u8], counts: &mut [u64; 256]) {
+pub fn count_spans(span: &[u8], counts: &mut [u64; 256]) {
     // Nearly all sequences have only the contract's ids, which are counted quickly.
     const USUAL: [u8; 3] = [0, 1, 2];
     let usual = USUAL.map(|id| memchr::memchr_iter(id, span).count());
