@@ -1,7 +1,7 @@
 //! Lists of integers in the form that compact writers give them (`17,199999,0`), many at once:
 //! the digits of a number are one word of eight bytes, from its text and into it. (Instructions for
-//! each token and its two masks, 2026-11-22: reading READNEW, one by one through a column READOLD;
-//! writing WRITENEW, WRITEOLD with the digits made by multiplying.)
+//! each token and its two masks, 2026-11-22: reading 93, where 109 were taken one by one into the
+//! column; writing 52, where 67 made the digits by multiplying.)
 //!
 //! Nearly all bytes of tokens records are such lists. What is written in another way (a sign,
 //! white space, more than seven digits, the last bytes of a text) is left to the general code.

