@@ -259,7 +259,9 @@ fn a_manifest_names_files_of_its_own() {
             manifest.replacen("train/shard_00_tokens.bin", elsewhere, 1),
         );
         let run = common::bash(&format!("timeout 60 ds-check '{}'", root.display()));
-        assert_eq!(run.code(), Some(1), "{run:?}");
+        // Not that it is no regular file: nobody has looked.
+        let is_not_there = run.text().contains("dev/zero: is not there");
+        assert!(run.code() == Some(1) && is_not_there, "{run:?}");
     }
 }
 

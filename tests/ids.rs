@@ -152,10 +152,68 @@ fn a_record_is_found_by_its_id() {
     assert_eq!(cat(&shard, &["--id", &id, "--columns", "language"]), [json!({"language": "en"})]);
 }
 
+/// Of several shards, each with a train and a valid split: wherever the record is, it is found.
+#[test]
+fn a_record_is_found_in_whichever_shard_it_is() {
+    let dir = TempDir::new();
+    let lines = conversations(42);
+    let lines: Vec<&str> = lines.lines().collect();
+    for (shard, lines) in ["a", "b", "c"].into_iter().zip(lines.chunks(14)) {
+        // Two shards have a record of this id.
+        let twice = conversations(1).replace("id-0", "twice");
+        let more = if shard == "b" { "" } else { twice.as_str() };
+        dir.write("in.ndjson", format!("{}\n{more}", lines.join("\n")));
+        let script = format!(
+            "set -eo pipefail; cd {}; harmony-tok in.ndjson | span-mask \
+             | mmidx-write --root root --shard {shard} --valid-fraction 0.4",
+            dir.path().display()
+        );
+        bash_with(&script, &[("GRISTMILL_TO", "arrow")]).silent();
+    }
+    for shard in ["a", "b", "c"] {
+        for split in ["train", "valid"] {
+            assert!(!cat(&dir.at(&format!("root/{split}/{shard}")), &[]).is_empty());
+        }
+    }
+    let root = dir.at("root");
+    let all = cat(&root, &[]);
+    let of = |id: &str| all.iter().filter(|record| record["id"] == id).cloned().collect::<Vec<_>>();
+    let heads = |id: &str| -> usize {
+        let shown = tool("ds-view").args(&[&root, "--id", id]).run().ok().text();
+        shown.lines().filter(|line| line.starts_with(&format!("{id}  "))).count()
+    };
+    for number in 0..42 {
+        let id = format!("id-{number}");
+        assert_eq!(of(&id).len(), 1);
+        assert_eq!(cat(&root, &["--id", &id]), of(&id));
+        assert_eq!(heads(&id), 1, "{id}");
+    }
+    // All of an id's records come, and those of several ids in the order of the root.
+    assert_eq!(of("twice").len(), 2);
+    assert_eq!(cat(&root, &["--id", "twice"]), of("twice"));
+    assert_eq!(heads("twice"), 2);
+    let asked = ["id-41", "twice", "id-3", "id-20"];
+    let flags: Vec<&str> = asked.iter().flat_map(|id| ["--id", id]).collect();
+    let expected: Vec<Value> =
+        all.iter().filter(|record| asked.iter().any(|id| record["id"] == *id)).cloned().collect();
+    assert_eq!(cat(&root, &flags), expected);
+    assert_eq!(expected.len(), 5);
+    for reader in ["ds-cat", "ds-view", "ds-stat"] {
+        let missing = tool(reader).args(&[&root, "--id", "id-7", "--id", "nowhere"]).run();
+        missing.says(1, &format!("{reader}: no record has the id \"nowhere\""));
+    }
+}
+
 #[test]
 fn ids_come_back_through_every_filter() {
     let dir = root(30);
     let expected = cat(&dir.at("root"), &[]);
+    let mut known: Vec<u64> = expected
+        .iter()
+        .map(|record| record["id"].as_str().unwrap().strip_prefix("id-").unwrap().parse().unwrap())
+        .collect();
+    known.sort();
+    assert_eq!(known, (0..30).collect::<Vec<u64>>());
     let decoded = tool("harmony-tok").args(&["--decode", &dir.at("root")]).run().silent();
     let ids = |records: &[Value]| records.iter().map(|r| r["id"].clone()).collect::<Vec<_>>();
     assert_eq!(ids(&decoded.records()), ids(&expected));

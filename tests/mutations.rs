@@ -103,6 +103,34 @@ fn parquet_files() {
     damaged("in.parquet", &["harmony-tok {in}", "ds-cat {in}"], 400);
 }
 
+/// Lengths of runs and pages that are far too large: some of these bytes are a panic of the decoder.
+#[test]
+fn every_byte_of_parquet_pages() {
+    let dir = TempDir::new();
+    let line = |number: u32| format!("{{\"id\": \"{number}\", \"messages\": []}}\n");
+    let lines = dir.write("in.ndjson", (0..4).map(line).collect::<String>());
+    let file = dir.at("in.parquet");
+    tool("ds-cat").args(&[&lines, "-o", &file]).run().silent();
+    let good = dir.read("in.parquet");
+    let footer = u32::from_le_bytes(good[good.len() - 8..][..4].try_into().unwrap()) as usize;
+    let mut refused = 0;
+    for at in 4..good.len() - 8 - footer {
+        let mut bad = good.clone();
+        bad[at] = 0xff;
+        dir.write("in.parquet", bad);
+        let run = tool("ds-cat").args(&[&file]).run();
+        match run.code() {
+            Some(0) => {}
+            Some(1) => {
+                refused += 1;
+                assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+            }
+            _ => panic!("byte {at}: {run:?}"),
+        }
+    }
+    assert!(refused > 50, "{refused}");
+}
+
 #[test]
 fn ndjson_lines() {
     damaged("in.ndjson", &["harmony-tok {in}", "harmony-tok {in} --on-error skip -j 2"], 250);

@@ -266,10 +266,11 @@ fn every_state_is_seen() {
     assert_eq!(place.state("shard_01"), "done");
 
     // A task that is told to stop stops its filters, and dies of the signal.
-    with_harmony_tok(&place, "echo $$ > started; exec sleep 300");
+    with_harmony_tok(&place, "echo $$ > started; exec sleep 60");
     let stopped = place.run(&format!(
-        "rm -f started; {} & until [ -s started ]; do sleep 0.02; done; kill -TERM $!; wait $!; \
-         echo $?; i=0; while grep -qs 'State:.[^Z]' /proc/$(cat started)/status; do \
+        "rm -f started; {} & until [ -s started ]; do sleep 0.02; done; SECONDS=0; kill -TERM $!; \
+         wait $!; echo $?; ((SECONDS < 40)) || echo late; \
+         i=0; while grep -qs 'State:.[^Z]' /proc/$(cat started)/status; do \
          ((i++ < 100)) || {{ echo alive; break; }}; sleep 0.05; done",
         task(&tasks, "shard_02")
     ));

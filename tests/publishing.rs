@@ -492,15 +492,24 @@ fn rejects_replace_nothing_else() {
 #[test]
 fn rejects_come_before_the_output() {
     let dir = TempDir::new();
-    let line = "{}\n".repeat(2000) + &masked_line("a", &[1, 2, 3]);
-    dir.write("in.ndjson", line);
-    let run = bash(&format!(
-        "cd {}; trap '' XFSZ; ulimit -f 8; mmidx-write in.ndjson --prefix out/p --on-error skip \
-         --rejects r",
-        dir.path().display()
-    ));
-    run.fails(75, &["r: File too large"]);
-    assert_eq!(dir.files(), ["in.ndjson"]);
+    let write = |bad: usize, limit: &str| {
+        dir.write("in.ndjson", "{}\n".repeat(bad) + &masked_line("a", &[1, 2, 3]));
+        bash(&format!(
+            "cd {}; trap '' XFSZ; {limit} mmidx-write in.ndjson --prefix out/p --no-ids \
+             --on-error skip --rejects r",
+            dir.path().display()
+        ))
+    };
+    // Few rejects wait in memory until the end of the run.
+    const FEW: usize = 60;
+    write(FEW, "").ok();
+    let sizes = ["r", "out/p.part.json"].map(|name| dir.read(name).len());
+    assert!((4097..8192).contains(&sizes[0]) && sizes[1] < 4096, "{sizes:?}");
+    bash(&format!("cd {}; rm -r out r", dir.path().display())).ok();
+    for bad in [2000, FEW] {
+        write(bad, "ulimit -f 4;").fails(75, &["r: File too large"]);
+        assert_eq!(dir.files(), ["in.ndjson"]);
+    }
 }
 
 /// A directory with a dataset of one kind is not written into with another.

@@ -408,6 +408,9 @@ fn empty_inputs() {
             assert_eq!(bash(&format!("{filter} {name}")).silent().stdout, b"");
             assert_eq!(bash(&format!("{filter} < {name}")).silent().stdout, b"");
         }
+        let name = dir.write(file, "");
+        bash(&format!("{filter} {name}")).fails(1, &[&name, "there are no bytes"]);
+        bash(&format!("{filter} < {name}")).fails(75, &["stdin: there are no bytes"]);
     }
     // An Arrow stream without batches is whole; no bytes at all are not.
     let stream = bash("harmony-tok --to arrow --allow-empty < /dev/null").silent().stdout;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::common::run::Tool;
 use super::common::{Outcome, Random};
-use super::preload::{Fault, Watch, What, counts, hits, variables};
+use super::preload::{Fault, Watch, What, counts, hits, noted, variables};
 
 /// One command on one state of its output.
 #[derive(Debug, Clone)]
@@ -230,7 +230,9 @@ pub fn drive(case: &Case, bench: &Bench, share: Share) -> Vec<Row> {
                 tried: 0,
                 wrong: Vec::new(),
             };
-            for at in (1..=count).filter(|_| random.below(share.of) == 0) {
+            // Threads are few: all of them.
+            let of = if call == "thread" { 1 } else { share.of };
+            for at in (1..=count).filter(|_| random.below(of) == 0) {
                 row.tried += 1;
                 let fault = Fault { call, at, what: *what };
                 if let Err(wrong) = try_one(case, bench, &watch, fault, &expected) {
@@ -347,6 +349,22 @@ pub fn kills_at_renames(case: &Case, bench: &Bench) -> Vec<String> {
     (1..=renames).filter_map(kill).collect()
 }
 
+/// The files that a case makes, without those that it forces to the disk.
+pub fn not_synced(case: &Case, bench: &Bench) -> Result<Vec<String>, String> {
+    let (expected, watch) = undisturbed(case, bench)?;
+    // A signal that does nothing, at every call: all of them are noted.
+    let fault = Fault { call: "sync", at: 1, what: What::Signal(libc::SIGWINCH) };
+    let mut variables = variables(&bench.scratch(), &watch, Some(fault));
+    variables.push(("FAULT_STICKY".into(), "1".into()));
+    bench.restore();
+    bench.run(&case.command, &variables).ok();
+    let mut synced = noted(&bench.scratch());
+    synced.retain(|(call, path)| call == "sync" && path.contains("gristmill-tmp"));
+    let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_string();
+    let is_synced = |file: &String| synced.iter().any(|(_, path)| name(path) == name(file));
+    Ok(expected.new.into_keys().filter(|file| !is_synced(file)).collect())
+}
+
 /// Runs a case twice at once: the result is right, and who loses says 75 or 2.
 pub fn twice(case: &Case, bench: &Bench) -> Result<(), String> {
     let (expected, _) = undisturbed(case, bench)?;
@@ -407,6 +425,15 @@ fn try_one(
         if !files.iter().any(|file| names(&stderr, file, fault.call)) {
             return fail("the file is not named");
         }
+    }
+    // All bytes reach the disk before anything that stands is changed.
+    let is_staged = file.contains("gristmill-tmp") && !["rename", "unlink"].contains(&fault.call);
+    let is_kept = same_dataset(&now, &expected.old) || now == expected.new;
+    if !case.is_script && is_staged && run.code() == Some(75) && !is_kept {
+        return fail("what stood there is lost before the new one is complete");
+    }
+    if !case.is_script && fault.call == "sync" && run.code() == Some(0) {
+        return fail("a sync that failed is taken for one that was done");
     }
     // What cannot be removed stays until the next run.
     let mut left = if fault.call == "unlink" { Vec::new() } else { bench.temporaries() };

@@ -124,6 +124,15 @@ pub fn counts(scratch: &Path) -> Vec<(&'static str, u64)> {
 
 /// The files at whose calls the fault came, in the order in which it did.
 pub fn hits(scratch: &Path) -> Vec<String> {
+    noted(scratch).into_iter().map(|(_, file)| file).collect()
+}
+
+/// The same with the calls (`sync_file_range` is "range").
+pub fn noted(scratch: &Path) -> Vec<(String, String)> {
     let log = fs::read_to_string(scratch.join("log")).unwrap_or_default();
-    log.lines().filter_map(|line| line.splitn(3, ' ').nth(2)).map(str::to_string).collect()
+    let words = |line: &str| {
+        let (_process, rest) = line.split_once(' ')?;
+        rest.split_once(' ').map(|(call, file)| (call.to_string(), file.to_string()))
+    };
+    log.lines().filter_map(words).collect()
 }

@@ -292,6 +292,20 @@ mod tests {
     }
 
     #[test]
+    fn more_than_memory_may_hold_goes_to_disk() {
+        let mut repeats = Repeats::default();
+        for number in 0..IN_MEMORY as u64 + 10 {
+            repeats.add(u128::from(number % 1000) << 118, 0, number).unwrap();
+            assert!(repeats.entries.len() <= IN_MEMORY);
+        }
+        assert_eq!(repeats.entries.capacity(), 0);
+        assert_eq!(repeats.partitions.len(), PARTITIONS);
+        assert!(repeats.partitions.iter().all(|part| part.buffer.len() < BUFFER));
+        let entries: usize = repeats.partitions.iter().map(|part| part.entries).sum();
+        assert_eq!(entries, IN_MEMORY + 10);
+    }
+
+    #[test]
     fn a_missing_tmpdir_is_named_and_may_pass() {
         let error = failed(&io::Error::from_raw_os_error(libc::ENOENT));
         let directory = std::env::temp_dir().display().to_string();
