@@ -11,7 +11,7 @@ use crate::simd::{self, Instructions};
 
 /// Lines at first, when twice as many words were put, and when twice as many again. A line holds
 /// five words or so.
-const SIZES: [usize; 3] = [1 << 10, 1 << 14, 5 << 15];
+const SIZES: [usize; 3] = [1 << 10, 1 << 14, 9 << 14];
 /// The word goes on in the next slot.
 const GOES_ON: u64 = 1 << SLOT_BITS;
 /// Above it are bits of the word's hash, not all 0, in its first slot; 0 in the others.
