@@ -190,6 +190,7 @@ impl SpelledCache {
 
     fn push(&mut self, line: usize, slots: &[u64]) {
         let line = &mut self.room.lines_mut()[line];
+        // All are looked at: where the same one is cannot be predicted.
         if line.iter().fold(false, |found, slot| found | (*slot == slots[0])) {
             return;
         }
