@@ -40,26 +40,24 @@ fn write(directory: &Path) {
         blob.extend_from_slice(token);
         offsets.push(blob.len() as u32);
     }
-    let word_hashes: Vec<u64> = tokens.iter().map(|token| hash_word(token)).collect();
+    let word_hashes: Vec<u64> = tokens.iter().map(|token| hash::hash_word(token)).collect();
     let words = place(&word_hashes);
-    let mut slots = vec![0u64; hash::SLOTS];
-    for (id, token) in tokens.iter().enumerate() {
-        let (length, offset) = (token.len() as u32, offsets[id]);
-        assert!(length < 1 << 8 && offset < 1 << 21);
-        slots[words.slots[id]] = hash::fingerprint(hash_word(token)) << 47
-            | (offset as u64) << 26
-            | (length as u64) << 18
-            | id as u64;
+    let mut slots = vec![0u32; hash::SLOTS];
+    for (id, &word) in word_hashes.iter().enumerate() {
+        slots[words.slots[id]] = hash::fingerprint(word) << 18 | id as u32;
     }
-    put_placed(directory, "words", &word_hashes, &words, &slots);
+    put_buckets(directory, "words", &word_hashes, &words);
+    put_u32(directory, "words.slots", &slots);
 
     for id in vocabulary::RANKS..vocabulary::PADDED_SIZE {
         blob.extend_from_slice(vocabulary::special_name(id).as_bytes());
         offsets.push(blob.len() as u32);
     }
-    // Any token can be read as a block of 16 bytes.
-    blob.extend_from_slice(&[0; 16]);
+    // The id after the last has no bytes.
+    offsets.push(blob.len() as u32);
     put(directory, "blob", &blob);
+    let ids = offsets.windows(2).map(|place| &blob[place[0] as usize..place[1] as usize]);
+    put(directory, "blocks", &ids.flat_map(hash::block_of).collect::<Vec<u8>>());
     put_u32(directory, "offsets", &offsets);
 
     let made: Vec<(u32, u32, u32)> = (0..)
@@ -73,7 +71,12 @@ fn write(directory: &Path) {
     for (&(left, right, merged), &slot) in made.iter().zip(&placed.slots) {
         slots[slot] = (left as u64) << 36 | (right as u64) << 18 | merged as u64;
     }
-    put_placed(directory, "pairs", &hashes, &placed, &slots);
+    put_buckets(directory, "pairs", &hashes, &placed);
+    put(
+        directory,
+        "pairs.slots",
+        &slots.iter().flat_map(|slot| slot.to_le_bytes()).collect::<Vec<u8>>(),
+    );
 
     // Ids of the 256 bytes, then of the 65,536 pairs of bytes (0 where a pair makes nothing:
     // id 0 is a byte, never a pair).
@@ -165,23 +168,13 @@ fn character_table(tokens: &[Vec<u8>]) -> Vec<u8> {
     stage_one
 }
 
-fn hash_word(word: &[u8]) -> u64 {
-    if word.len() > hash::KEY_BYTES {
-        return hash::hash_long(word);
-    }
-    let mut block = [0; 16];
-    block[..word.len()].copy_from_slice(word);
-    hash::hash_key(hash::key_of_block(u128::from_le_bytes(block), word.len()))
-}
-
-fn put_placed(directory: &Path, name: &str, hashes: &[u64], placement: &Placement, slots: &[u64]) {
+fn put_buckets(directory: &Path, name: &str, hashes: &[u64], placement: &Placement) {
     let mut buckets: Vec<u32> = placement.pilots.iter().map(|&pilot| pilot.into()).collect();
     for &key in hashes {
-        buckets[hash::bucket(key, placement.seed)] |= hash::bucket_bit(key, placement.seed);
+        let bit = 1 << hash::bucket_bit(key, placement.seed);
+        buckets[hash::bucket(key, placement.seed)] |= bit & !0xff;
     }
     put_u32(directory, &format!("{name}.buckets"), &buckets);
-    let bytes: Vec<u8> = slots.iter().flat_map(|slot| slot.to_le_bytes()).collect();
-    put(directory, &format!("{name}.slots"), &bytes);
 }
 
 fn put_u32(directory: &Path, name: &str, numbers: &[u32]) {

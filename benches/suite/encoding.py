@@ -126,6 +126,8 @@ def real_text(bench, inputs, quick):
     if quick:
         bench.shell(f"head -n 2000 {file} > real_few.ndjson")
         file = "real_few.ndjson"
+    # gigatoken reads it.
+    inputs.vocabulary()
     runs = Runs(bench, file, FAST, bench.runs)
     rows = []
     base = runs.speed("fastokens")

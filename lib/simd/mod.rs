@@ -64,6 +64,9 @@ pub trait Instructions {
 
     /// One bit of each byte, the one that is the highest after a shift to the left by less than 8.
     fn bit_mask<const SHIFT: i32>(bytes: &[u8; 64]) -> u64;
+
+    /// Which of eight numbers are the same as `top` above their lowest bits: bit n is number n.
+    fn equal_tops<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32;
 }
 
 /// A loop that is compiled once for each set of instructions. `run` must be `#[inline(always)]`,

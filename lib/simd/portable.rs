@@ -66,6 +66,12 @@ impl Instructions for Portable {
     }
 
     #[inline(always)]
+    fn equal_tops<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32 {
+        let bit = |(at, number): (usize, &u64)| u32::from(number >> SHIFT == top) << at;
+        numbers.iter().enumerate().map(bit).sum()
+    }
+
+    #[inline(always)]
     fn bit_mask<const SHIFT: i32>(bytes: &[u8; 64]) -> u64 {
         bytes
             .as_chunks::<8>()

@@ -20,6 +20,31 @@ impl SimdTask for BitsOf<'_> {
     }
 }
 
+struct TopsOf<'a>(&'a [u64; 8], u64);
+
+impl SimdTask for TopsOf<'_> {
+    type Output = [u32; 2];
+    #[inline(always)]
+    fn run<I: Instructions>(self) -> [u32; 2] {
+        [I::equal_tops::<57>(self.0, self.1), I::equal_tops::<0>(self.0, self.1)]
+    }
+}
+
+#[test]
+fn equal_numbers_are_told() {
+    for number in 0..1 << 16u32 {
+        // Which of them have the top, and which are all of it.
+        let (tops, whole) = (number >> 8, number & 0xff);
+        let numbers = std::array::from_fn(|at| {
+            let bit = |bits: u32| u64::from(bits >> at & 1);
+            if bit(whole) == 1 { 77 } else { (76 + bit(tops)) << 57 | at as u64 }
+        });
+        let expected = [tops & !whole, whole];
+        assert_eq!(SimdLevel::PORTABLE.run(TopsOf(&numbers, 77)), expected);
+        assert_eq!(SimdLevel::best().run(TopsOf(&numbers, 77)), expected);
+    }
+}
+
 /// The masks, bit by bit.
 fn text_masks(window: &[u8; 64]) -> TextMasks {
     let mask =

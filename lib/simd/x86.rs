@@ -4,8 +4,9 @@
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_min_epu8, _mm_movemask_epi8,
     _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8, _mm_sub_epi8, _mm256_and_si256,
-    _mm256_broadcastsi128_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set_epi64x,
-    _mm256_set1_epi8, _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_srli_epi16,
+    _mm256_broadcastsi128_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_movemask_epi8,
+    _mm256_movemask_pd, _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi64x,
+    _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_srli_epi16, _mm256_srli_epi64,
 };
 
 use super::{BoardMasks, Instructions, SimdTask, TextMasks};
@@ -104,6 +105,12 @@ impl Instructions for Avx2 {
         // SAFETY: as above.
         unsafe { bit_mask_avx2::<SHIFT>(bytes) }
     }
+
+    #[inline(always)]
+    fn equal_tops<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32 {
+        // SAFETY: as above.
+        unsafe { equal_tops_avx2::<SHIFT>(numbers, top) }
+    }
 }
 
 // A byte's class is the bits that the tables of its two halves share. Letters need two bits:
@@ -178,6 +185,19 @@ fn bit_mask_avx2<const SHIFT: i32>(bytes: &[u8; 64]) -> u64 {
         _mm256_movemask_epi8(top).cast_unsigned()
     });
     u64::from(first) | u64::from(second) << 32
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn equal_tops_avx2<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32 {
+    let top = _mm256_set1_epi64x(top.cast_signed());
+    let [first, second] = [0, 4].map(|at| {
+        let number = |next: usize| numbers[at + next].cast_signed();
+        let four = _mm256_set_epi64x(number(3), number(2), number(1), number(0));
+        let same = _mm256_cmpeq_epi64(_mm256_srli_epi64::<SHIFT>(four), top);
+        _mm256_movemask_pd(_mm256_castsi256_pd(same)).cast_unsigned()
+    });
+    first | second << 4
 }
 
 #[target_feature(enable = "avx2")]

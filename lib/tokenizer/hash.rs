@@ -24,71 +24,54 @@ pub mod class {
 pub const SLOTS: usize = 1 << 18;
 pub const BUCKETS: usize = 1 << 16;
 
-/// Words of up to this many bytes fit in a key.
-pub const KEY_BYTES: usize = 15;
+/// Bytes of a token that fit in a block of 16, beside their number.
+pub const TOKEN_BYTES: usize = 15;
 
-/// A word of 1 to 15 bytes as one number: its bytes, little-endian, and its length on top.
-/// Distinct words have distinct keys, and none is 0.
+/// The first bytes of a block, up to 16, and zeros after them.
 #[inline(always)]
-pub fn key_of_block(block: u128, length: usize) -> u128 {
-    block & KEPT[length % 16] | (length as u128) << 120
+pub fn first_bytes(block: u128, length: usize) -> u128 {
+    block & KEPT[length % 32]
 }
 
-/// The bytes of a word in a key, and their number.
-#[inline]
-#[allow(dead_code, reason = "the build script only makes keys")]
-pub fn word_of_key(key: u128) -> ([u8; 16], usize) {
-    let word = key.to_le_bytes();
-    (word, (word[KEY_BYTES] as usize).min(KEY_BYTES))
+/// The bytes of a token and, in the last place, their number; or [`LONG`] there if they do not fit.
+pub fn block_of(token: &[u8]) -> [u8; 16] {
+    let mut block = [0; 16];
+    block[TOKEN_BYTES] = LONG;
+    if token.len() <= TOKEN_BYTES {
+        block[..token.len()].copy_from_slice(token);
+        block[TOKEN_BYTES] = token.len() as u8;
+    }
+    block
 }
 
-/// Words of more bytes than fit in a key, and of up to this many, fit in a wide one.
-pub const WIDE_BYTES: usize = 31;
+pub const LONG: u8 = 0xff;
 
-/// A word of 16 to 31 bytes: its bytes, little-endian, and its length on top.
-pub type WideKey = [u128; 2];
-
-#[inline(always)]
-pub fn wide_key(block: &[u8; 32], length: usize) -> WideKey {
-    let (halves, _) = block.as_chunks::<16>();
-    let [first, second] = [0, 1].map(|half: usize| u128::from_le_bytes(halves[half]));
-    [first, second & KEPT[length % 16] | (length as u128) << 120]
-}
+/// Words of up to this many bytes are hashed as a block.
+pub const BLOCK_BYTES: usize = 31;
 
 /// Masks of the first bytes of a block, by their number.
-const KEPT: [u128; 16] = {
-    let mut kept = [0; 16];
-    let mut length = 1;
+const KEPT: [u128; 32] = {
+    let mut kept = [u128::MAX; 32];
+    let mut length = 0;
     while length < 16 {
-        kept[length] = kept[length - 1] << 8 | 0xff;
+        kept[length] = (1 << (8 * length)) - 1;
         length += 1;
     }
     kept
 };
 
 #[inline(always)]
-fn fold(left: u64, right: u64) -> u64 {
+pub fn fold(left: u64, right: u64) -> u64 {
     let product = left as u128 * right as u128;
     product as u64 ^ (product >> 64) as u64
 }
 
-#[inline(always)]
-pub fn hash_key(key: u128) -> u64 {
-    fold(key as u64 ^ 0x2d35_8dcc_aa6c_78a5, (key >> 64) as u64 ^ 0x8bb8_4b93_962e_acc9)
-}
-
-#[inline(always)]
-pub fn hash_wide(key: WideKey) -> u64 {
-    let [first, second] = key;
-    fold(hash_key(first) ^ second as u64, (second >> 64) as u64 ^ 0x5895_89e1_8a4d_8a7d)
-}
-
-/// Hash of a word longer than a key holds.
-pub fn hash_long(word: &[u8]) -> u64 {
-    if word.len() <= WIDE_BYTES {
+/// Hash of any word.
+pub fn hash_word(word: &[u8]) -> u64 {
+    if word.len() <= BLOCK_BYTES {
         let mut block = [0; 32];
         block[..word.len()].copy_from_slice(word);
-        return hash_wide(wide_key(&block, word.len()));
+        return hash_block(&block, word.len());
     }
     let (chunks, rest) = word.as_chunks::<8>();
     let mut last = [0; 8];
@@ -100,9 +83,28 @@ pub fn hash_long(word: &[u8]) -> u64 {
     hash
 }
 
+/// The same of a word of up to 31 bytes with which a block begins.
+#[inline(always)]
+pub fn hash_block(block: &[u8; 32], length: usize) -> u64 {
+    let (halves, _) = block.as_chunks::<16>();
+    let [first, second] = [0, 1].map(|half: usize| u128::from_le_bytes(halves[half]));
+    let length_on_top = (length as u128) << (8 * TOKEN_BYTES);
+    if length <= TOKEN_BYTES {
+        return hash_half(first_bytes(first, length) | length_on_top);
+    }
+    let second = first_bytes(second, length - 16) | length_on_top;
+    fold(hash_half(first) ^ second as u64, (second >> 64) as u64 ^ 0x5895_89e1_8a4d_8a7d)
+}
+
+#[inline(always)]
+fn hash_half(half: u128) -> u64 {
+    fold(half as u64 ^ 0x2d35_8dcc_aa6c_78a5, (half >> 64) as u64 ^ 0x8bb8_4b93_962e_acc9)
+}
+
+/// Not spread yet: the seed does it.
 #[inline(always)]
 pub fn hash_pair(left: u32, right: u32) -> u64 {
-    fold((left as u64) << 18 | right as u64, 0x9fb2_1c65_1e98_df25)
+    (left as u64) << 18 | right as u64
 }
 
 #[inline(always)]
@@ -112,15 +114,24 @@ pub fn bucket(hash: u64, seed: u64) -> usize {
 
 #[inline(always)]
 pub fn slot(hash: u64, seed: u64, pilot: u8) -> usize {
-    let moved = (pilot as u64).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 40;
+    let moved = (pilot as u64).wrapping_mul(0x2_95c9);
     ((hash.wrapping_mul(seed) >> 24 ^ moved) & (SLOTS as u64 - 1)) as usize
 }
 
 /// A bucket has its pilot in its lowest byte, and above it a bit for each of its keys: most of
-/// what is looked up is in no table, and is known not to be without its slot.
+/// what is looked up is in no table, and is known not to be without its slot. Keys whose bit would
+/// be in the lowest byte have none.
 #[inline(always)]
 pub fn bucket_bit(hash: u64, seed: u64) -> u32 {
-    256 << ((hash.wrapping_mul(seed) >> 43 & 31) * 24 / 32)
+    (hash.wrapping_mul(seed) >> 43) as u32 % 32
+}
+
+/// All bits if a key with this hash may be in the table, else 0.
+#[inline(always)]
+#[allow(dead_code, reason = "the build script only makes buckets")]
+pub fn may_be_in(bucket: u32, hash: u64, seed: u64) -> usize {
+    let bit = (bucket | 0xff) >> bucket_bit(hash, seed) & 1;
+    0usize.wrapping_sub(bit as usize)
 }
 
 /// Bits of the table of neighbours.
@@ -136,11 +147,10 @@ pub fn neighbours_bit(left: u32, right: u32) -> usize {
 // A slot of the pair table holds the left id, the right id and the merged id in 18 bits each,
 // from the top; 0 is empty, since no pair of tokens makes a byte.
 //
-// A slot of the word table holds, from the top, the fingerprint of the hash (17 bits), the
-// offset in the blob (21), the length (8) and the id (18); 0 is empty, since no token has
-// length 0.
+// A slot of the word table holds, from the top, bits of the word's hash (14) and the id (18). The
+// token's bytes say whether it is the word.
 
 #[inline(always)]
-pub fn fingerprint(hash: u64) -> u64 {
-    hash & 0x1_ffff
+pub fn fingerprint(hash: u64) -> u32 {
+    hash as u32 & 0x3fff
 }

@@ -1,218 +1,285 @@
 //! Words to tokens: looked up among the words already seen, else in the vocabulary, else merged.
 
-use super::cache::{FEW_TOKENS, Tokens, WordCache};
-use super::hash::{WIDE_BYTES, hash_long, wide_key, word_of_key};
+use super::cache::{self, WordCache};
+use super::hash::{BLOCK_BYTES, hash_block, hash_word};
 use super::merge::Merger;
 use super::pieces::piece_end;
-use super::rare::RareCache;
+use super::slot::{SLOT_TOKENS, Tokens, slot_of};
+use super::spelled::{Place, SpelledCache};
 use super::tables;
-use super::wide::WideCache;
-use super::words::{BATCH, Word, block_at};
-use crate::simd::SimdLevel;
+use super::words::{BATCH, Word, Words, block_at};
+use crate::simd::{Instructions, SimdLevel};
 
-/// Pieces of a long word that are cut off before the first of them is looked up.
-const PIECES: usize = 32;
+/// Room for the tokens of a batch, unless many of its words have many.
+const STAGE: usize = 2 * (SLOT_TOKENS + 1) * BATCH;
 
 pub struct Lookup {
+    /// Words met again and again.
     cache: WordCache,
-    wide: WideCache,
-    rare: RareCache,
+    /// All words, as many as there is room for.
+    spelled: SpelledCache,
     merger: Merger,
-    /// Tokens before they go to the output: all places of an entry are written for every word, and
+    many: Many,
+    /// Tokens before they go to the output: all places of a slot are written for every word, and
     /// the next word overwrites the unused ones.
-    stage: [i32; (FEW_TOKENS + 1) * BATCH],
-    /// Words of a batch that no cache has.
-    new: [Word; BATCH],
-    keys: [u128; BATCH],
-    pieces: [Word; PIECES],
+    stage: [i32; STAGE],
+}
+
+/// The tokens of the words of a batch that have more than a slot.
+#[derive(Default)]
+struct Many {
+    tokens: Vec<i32>,
+    /// Where those of each word end.
+    ends: Vec<usize>,
+}
+
+impl Many {
+    /// Tokens of an ordinary batch; what one with a very long word took is given back.
+    const USUAL: usize = 1 << 16;
+
+    fn clear(&mut self) {
+        self.tokens.clear();
+        self.tokens.shrink_to(Self::USUAL);
+        self.ends.clear();
+    }
+
+    /// Takes what was put at the end of the tokens as those of a word.
+    fn end_word(&mut self) -> Tokens {
+        self.ends.push(self.tokens.len());
+        Tokens::elsewhere(self.ends.len() - 1)
+    }
+
+    #[inline(always)]
+    fn of(&self, word: usize) -> &[i32] {
+        let start = if word == 0 { 0 } else { self.ends[word - 1] };
+        &self.tokens[start..self.ends[word]]
+    }
+}
+
+/// Words on their way: what they need is asked for some time before it is looked at.
+pub struct Batch {
+    words: [Word; BATCH],
+    count: usize,
+    /// The tokens of each.
+    found: [Tokens; BATCH],
+    /// Which words are not in the cache.
+    missing: [u8; BATCH],
+    /// Those of them that are looked up whole, and then those that are nowhere.
+    asked: [Asked; BATCH],
+    asked_count: usize,
+    /// How many are longer: they have the first places of `missing`.
+    long_count: usize,
+}
+
+/// A word of up to 31 bytes, and which one of its batch it is.
+#[derive(Clone, Copy)]
+struct Asked {
+    hash: u64,
+    at: usize,
+    place: Place,
+}
+
+impl Asked {
+    const NONE: Self = Self { hash: 0, at: 0, place: Place::NONE };
+}
+
+impl Batch {
+    pub fn new() -> Self {
+        Self {
+            words: [Word::NONE; BATCH],
+            count: 0,
+            found: [Tokens::NONE; BATCH],
+            missing: [0; BATCH],
+            asked: [Asked::NONE; BATCH],
+            asked_count: 0,
+            long_count: 0,
+        }
+    }
 }
 
 impl Lookup {
     pub fn new(level: SimdLevel) -> Self {
         Self {
             cache: WordCache::new(),
-            wide: WideCache::new(),
-            rare: RareCache::new(),
+            spelled: SpelledCache::new(),
             merger: Merger::new(level),
-            stage: [0; (FEW_TOKENS + 1) * BATCH],
-            new: [Word::NONE; BATCH],
-            keys: [0; BATCH],
-            pieces: [Word::NONE; PIECES],
+            many: Many::default(),
+            stage: [0; STAGE],
         }
     }
 
-    /// Asks for what a word with this hash of its key will need.
+    /// Takes the next words of a text into the batch, and asks for what they will need. False at
+    /// the end of the text.
     #[inline(always)]
-    pub fn prefetch(&self, hash: u64) {
-        self.cache.prefetch(hash);
-    }
-
-    /// Asks for what a word with this hash of its wide key will need.
-    #[inline(always)]
-    pub fn prefetch_wide(&self, hash: u64) {
-        self.wide.prefetch(hash);
-    }
-
-    /// Appends the tokens of words of the text, at most a batch of them.
-    #[inline(always)]
-    pub fn append(&mut self, text: &[u8], words: &[Word], out: &mut Vec<i32>) {
-        let mut staged = 0;
-        let mut prepared = false;
-        for (at, word) in words.iter().enumerate() {
-            if let Some(tokens) = self.cache.get(word.key, word.hash)
-                && tokens.are_few()
-            {
-                self.stage[staged..][..FEW_TOKENS + 1].copy_from_slice(&tokens.ids());
-                staged += tokens.count();
+    pub fn take<I: Instructions>(&self, source: &mut Words, batch: &mut Batch) -> bool {
+        let sets = self.cache.sets();
+        let Batch { words, found, missing, asked, .. } = batch;
+        let count = source.next_batch::<I>(sets, words).min(BATCH);
+        let mut missed = 0;
+        for (at, (word, found)) in words[..count].iter().zip(&mut *found).enumerate() {
+            let slot = sets.get(word.key, word.hash);
+            *found = Tokens::of_slot(slot);
+            missing[missed % BATCH] = at as u8;
+            missed += usize::from(slot == 0);
+        }
+        let text = source.text();
+        let (mut asked_count, mut long_count) = (0, 0);
+        for index in 0..missed {
+            let at = usize::from(missing[index]);
+            let Word { start, length, .. } = words[at];
+            if length > BLOCK_BYTES {
+                missing[long_count] = at as u8;
+                long_count += 1;
                 continue;
             }
-            out.extend_from_slice(&self.stage[..staged]);
-            staged = 0;
-            if let Some((start, end)) = word.long_range() {
-                self.long(text, (start, end), word.wide, out);
-            } else if !self.seen(word, out) {
-                if !prepared {
-                    prepared = true;
-                    self.prepare(&words[at..]);
-                    if self.seen(word, out) {
-                        continue;
-                    }
+            let hash = hash_block(&block_at(text, start), length);
+            self.spelled.prefetch(hash);
+            asked[asked_count] = Asked { hash, at, place: Place::NONE };
+            asked_count += 1;
+        }
+        (batch.count, batch.asked_count, batch.long_count) = (count, asked_count, long_count);
+        count > 0
+    }
+
+    /// Appends the tokens of a batch.
+    #[inline(always)]
+    pub fn append<I: Instructions>(&mut self, text: &[u8], batch: &mut Batch, out: &mut Vec<i32>) {
+        if batch.asked_count + batch.long_count > 0 {
+            self.find::<I>(text, batch);
+        }
+        let Self { many, stage, .. } = self;
+        let mut staged = 0;
+        for tokens in &batch.found[..batch.count] {
+            stage[staged..][..SLOT_TOKENS + 1].copy_from_slice(&tokens.ids());
+            staged += tokens.count();
+            if tokens.count() == 0 {
+                let tokens = many.of(tokens.place());
+                if staged + tokens.len() > STAGE - (SLOT_TOKENS + 1) * BATCH {
+                    out.extend_from_slice(&stage[..staged]);
+                    out.extend_from_slice(tokens);
+                    staged = 0;
+                    continue;
                 }
-                self.first_seen(word, out);
+                // A loop: most are four or five.
+                for &id in tokens {
+                    stage[staged] = id;
+                    staged += 1;
+                }
             }
         }
-        out.extend_from_slice(&self.stage[..staged]);
+        out.extend_from_slice(&stage[..staged]);
     }
 
-    /// Appends the tokens of a word that fits in a key if a cache has them.
-    #[inline(never)]
-    fn seen(&mut self, word: &Word, out: &mut Vec<i32>) -> bool {
-        let &Word { key, hash, .. } = word;
-        let tokens = self.cache.get(key, hash).or_else(|| self.cache.bring_back(key, hash));
-        if let Some(tokens) = tokens {
-            tokens.append_to(out);
-            return true;
+    /// Finds the words that are not in the cache.
+    #[inline(always)]
+    fn find<I: Instructions>(&mut self, text: &[u8], batch: &mut Batch) {
+        let Self { cache, spelled, merger, many, .. } = self;
+        let Batch { words, found, missing, asked, asked_count, long_count, .. } = batch;
+        many.clear();
+        for &at in &missing[..*long_count] {
+            let Word { start, length, .. } = words[usize::from(at)];
+            append_pieces::<I>(spelled, merger, text, (start, start + length), &mut many.tokens);
+            found[usize::from(at)] = many.end_word();
         }
-        let (word, length) = word_of_key(key);
-        self.rare.get(&word[..length], hash, out)
+        for word in &mut asked[..*asked_count] {
+            word.place = spelled.place::<I>(word.hash);
+        }
+        let mut new = 0;
+        for index in 0..*asked_count {
+            let word @ Asked { at, place, .. } = asked[index];
+            let Word { start, length, key, hash } = words[at];
+            let Some(tokens) = spelled.get_at(place, text, start, length) else {
+                asked[new] = word;
+                new += 1;
+                continue;
+            };
+            if let Some(few) = tokens.few() {
+                found[at] = few;
+                if length <= cache::MOST_BYTES {
+                    cache.put(key, hash, few);
+                }
+            } else {
+                tokens.append_to(&mut many.tokens);
+                found[at] = many.end_word();
+            }
+        }
+        if new > 0 {
+            self.make(text, batch, new);
+        }
     }
 
-    /// Where one word is new, others are too: keeps all new ones, so that their parts of the
-    /// vocabulary are read side by side.
+    /// Makes the tokens of new words, `count` of them.
     #[inline(never)]
-    fn prepare(&mut self, words: &[Word]) {
-        let Self { cache, rare, merger, new, keys, .. } = self;
-        let mut count = 0;
-        for &word in words {
-            if word.hash != 0 && cache.get(word.key, word.hash).is_none() {
-                cache.prefetch_moved(word.hash);
-                tables::prefetch_word(word.hash);
-                new[count] = word;
-                count += 1;
-            }
+    fn make(&mut self, text: &[u8], batch: &mut Batch, count: usize) {
+        let Self { spelled, merger, many, .. } = self;
+        let Batch { words, found, asked, .. } = batch;
+        let word = |Asked { at, .. }: Asked| {
+            let Word { start, length, .. } = words[at];
+            &text[start..start + length]
+        };
+        for new in &asked[..count] {
+            tables::prefetch_word(new.hash);
         }
-        let missing = count;
-        count = 0;
-        for at in 0..missing {
-            let word = new[at];
-            if cache.get_moved(word.key, word.hash).is_none() {
-                tables::prefetch_token(word.hash);
-                new[count] = word;
-                count += 1;
-            }
+        for new in &asked[..count] {
+            tables::prefetch_token(new.hash);
         }
         let mut no_tokens = 0;
-        for at in 0..count {
-            let Word { key, hash, .. } = new[at];
-            if let Some(id) = tables::short_word(key, hash) {
-                cache.put(key, hash, Tokens::one(id as i32));
-                continue;
-            }
-            let (word, length) = word_of_key(key);
-            if !rare.has(&word[..length], hash) {
-                keys[no_tokens] = key;
-                new[no_tokens] = new[at];
+        let mut keep = |Asked { hash, at, .. }: Asked, tokens: &[i32]| {
+            spelled.put(hash, tokens);
+            found[at] = if tokens.len() <= SLOT_TOKENS {
+                Tokens::of_slot(slot_of(tokens))
+            } else {
+                many.tokens.extend_from_slice(tokens);
+                many.end_word()
+            };
+        };
+        for index in 0..count {
+            let new = asked[index];
+            if let Some(id) = tables::word(word(new), new.hash) {
+                keep(new, &[id as i32]);
+            } else {
+                asked[no_tokens] = new;
                 no_tokens += 1;
             }
         }
-        merger.merge_keys(&keys[..no_tokens], |at, tokens| keep(cache, rare, &new[at], tokens));
-    }
-
-    /// A word that fits in a key and is in no cache: looked up in the vocabulary, else merged,
-    /// and kept.
-    #[inline(never)]
-    fn first_seen(&mut self, word: &Word, out: &mut Vec<i32>) {
-        let before = out.len();
-        match tables::short_word(word.key, word.hash) {
-            Some(id) => out.push(id as i32),
-            None => {
-                let (bytes, length) = word_of_key(word.key);
-                self.merger.merge(&bytes[..length], out);
-            }
-        }
-        keep(&mut self.cache, &mut self.rare, word, &out[before..]);
-    }
-
-    /// A word that is too long for a key.
-    #[inline(never)]
-    fn long(&mut self, text: &[u8], place: (usize, usize), wide: u64, out: &mut Vec<i32>) {
-        let (start, end) = place;
-        let word = &text[start..end];
-        let key = wide_key(&block_at(text, start), word.len());
-        if word.len() <= WIDE_BYTES && self.wide.get(key, wide, out) {
-            return;
-        }
-        let first = piece_end(word, 0);
-        if first < word.len() {
-            return self.pieces(text, (start, start + first, end), out);
-        }
-        let hash = if wide != 0 { wide } else { hash_long(word) };
-        if self.rare.get(word, hash, out) {
-            return;
-        }
-        let before = out.len();
-        match tables::long_word(word, hash) {
-            Some(id) => out.push(id as i32),
-            None => self.merger.merge(word, out),
-        }
-        let tokens = &out[before..];
-        if word.len() > WIDE_BYTES || !self.wide.put(key, hash, tokens) {
-            self.rare.put(word, hash, tokens);
-        }
-    }
-
-    /// A long word of several pieces: from `start` to `first` is the first, and `end` is the end
-    /// of all. A piece is not cut again.
-    #[inline(never)]
-    fn pieces(
-        &mut self,
-        text: &[u8],
-        (mut start, first, end): (usize, usize, usize),
-        out: &mut Vec<i32>,
-    ) {
-        let mut words = self.pieces;
-        let mut piece = first;
-        while start < end {
-            let mut count = 0;
-            while count < PIECES && start < end {
-                words[count] = Word::new(&block_at(text, start), start, piece - start, self);
-                count += 1;
-                start = piece;
-                if start < end {
-                    piece = start + piece_end(&text[start..end], 0);
-                }
-            }
-            self.append(text, &words[..count], out);
-        }
+        merger.merge_words(no_tokens, |at| word(asked[at]), |at, tokens| keep(asked[at], tokens));
     }
 }
 
-fn keep(cache: &mut WordCache, rare: &mut RareCache, word: &Word, tokens: &[i32]) {
-    match Tokens::new(tokens) {
-        Some(tokens) => cache.put(word.key, word.hash, tokens),
-        None => {
-            let (bytes, length) = word_of_key(word.key);
-            rare.put(&bytes[..length], word.hash, tokens);
+/// A word of any length, cut into pieces, by its start and end.
+#[inline(always)]
+fn append_pieces<I: Instructions>(
+    spelled: &mut SpelledCache,
+    merger: &mut Merger,
+    text: &[u8],
+    (mut start, end): (usize, usize),
+    out: &mut Vec<i32>,
+) {
+    while start < end {
+        let length = piece_end(&text[start..end], 0);
+        let word = &text[start..start + length];
+        let hash = hash_word(word);
+        if let Some(tokens) = spelled.get::<I>(text, start, length, hash) {
+            tokens.append_to(out);
+        } else {
+            append_new(spelled, merger, word, hash, out);
         }
+        start += length;
     }
+}
+
+#[inline(never)]
+fn append_new(
+    spelled: &mut SpelledCache,
+    merger: &mut Merger,
+    word: &[u8],
+    hash: u64,
+    out: &mut Vec<i32>,
+) {
+    let before = out.len();
+    match tables::word(word, hash) {
+        Some(id) => out.push(id as i32),
+        None => merger.merge(word, out),
+    }
+    spelled.put(hash, &out[before..]);
 }

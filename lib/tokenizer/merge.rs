@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::parts::{MergeKeys, MergeShort, first_merge, first_token};
+use super::parts::{MergeShort, MergeWords, first_merge, first_token};
 use super::tables::{NONE, bytes_of, merge};
 use crate::simd::SimdLevel;
 
@@ -46,9 +46,14 @@ impl Merger {
         }
     }
 
-    /// Merges words that fit in a key, and gives the tokens of each with its number.
-    pub fn merge_keys(&self, keys: &[u128], made: impl FnMut(usize, &[i32])) {
-        self.level.run(MergeKeys { keys, made });
+    /// Merges so many words of at most 31 bytes, and gives the tokens of each with its number.
+    pub fn merge_words<'a>(
+        &self,
+        count: usize,
+        word: impl Fn(usize) -> &'a [u8],
+        made: impl FnMut(usize, &[i32]),
+    ) {
+        self.level.run(MergeWords { count, word, made });
     }
 
     /// Tokens are correct for their bytes exactly if every pair of neighbours is correct for its
@@ -144,7 +149,7 @@ fn token_bytes(id: i32) -> &'static [u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokenizer::hash::{KEY_BYTES, key_of_block};
+    use crate::tokenizer::hash::BLOCK_BYTES;
     use crate::tokenizer::parts::SHORT;
     use crate::tokenizer::tables::byte_id;
 
@@ -203,7 +208,7 @@ mod tests {
                 (0..length).map(|_| alphabet[random.below(alphabet.len())]).collect();
             let expected = plain(&word);
             assert_eq!(short(&word), expected, "{:?}", String::from_utf8_lossy(&word));
-            if word.len() <= KEY_BYTES {
+            if word.len() <= BLOCK_BYTES {
                 words.push((word.clone(), expected.clone()));
             }
             assert_eq!(window(&word), expected, "{:?}", String::from_utf8_lossy(&word));
@@ -212,18 +217,11 @@ mod tests {
     }
 
     fn side_by_side(words: &[(Vec<u8>, Vec<i32>)]) {
-        let keys: Vec<u128> = words
-            .iter()
-            .map(|(word, _)| {
-                let mut block = [0; 16];
-                block[..word.len()].copy_from_slice(word);
-                key_of_block(u128::from_le_bytes(block), word.len())
-            })
-            .collect();
         for level in [SimdLevel::PORTABLE, SimdLevel::best()] {
-            for some in [0, 1, 3, 4, 5, keys.len()] {
+            for some in [0, 1, 3, 7, 8, 9, words.len()] {
                 let mut seen = vec![0; some];
-                Merger::new(level).merge_keys(&keys[..some], |at, tokens| {
+                let word = |at: usize| &words[at].0[..];
+                Merger::new(level).merge_words(some, word, |at, tokens| {
                     seen[at] += 1;
                     assert_eq!(tokens, words[at].1, "{:?}", String::from_utf8_lossy(&words[at].0));
                 });
@@ -264,7 +262,7 @@ mod tests {
             let expected = plain(word.as_bytes());
             assert_eq!(short(word.as_bytes()), expected, "{word:?}");
             assert_eq!(window(word.as_bytes()), expected, "{word:?}");
-            if word.len() <= KEY_BYTES {
+            if word.len() <= BLOCK_BYTES {
                 words.push((word.into_bytes(), expected));
             }
         }

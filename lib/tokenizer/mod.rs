@@ -24,12 +24,12 @@ mod merge;
 mod pages;
 mod parts;
 mod pieces;
-mod rare;
 mod scan;
+mod slot;
 mod special;
+mod spelled;
 mod tables;
 mod vocabulary;
-mod wide;
 mod window;
 mod words;
 

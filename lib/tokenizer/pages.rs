@@ -17,7 +17,7 @@ pub struct Room {
 }
 
 /// A cache line.
-pub type Line = [u128; 4];
+pub type Line = [u64; 8];
 
 enum Source {
     Heap(Layout),
@@ -108,9 +108,9 @@ mod tests {
                 let mut room = Room::zeroed(count);
                 assert_eq!(room.lines().len(), count);
                 assert_eq!(room.lines().as_ptr() as usize % 64, 0);
-                assert!(room.lines().iter().all(|line| *line == [0; 4]));
-                room.lines_mut().fill([u128::MAX; 4]);
-                assert!(room.lines().iter().all(|line| *line == [u128::MAX; 4]));
+                assert!(room.lines().iter().all(|line| *line == [0; 8]));
+                room.lines_mut().fill([u64::MAX; 8]);
+                assert!(room.lines().iter().all(|line| *line == [u64::MAX; 8]));
             }
         }
     }

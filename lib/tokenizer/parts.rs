@@ -1,6 +1,5 @@
 //! Merging in small arrays: one word, or several side by side.
 
-use super::hash::{KEY_BYTES, word_of_key};
 use super::tables::{NONE, Pair, byte_id, merge, merge_bytes, merged_character};
 use crate::simd::{Instructions, SimdTask};
 
@@ -14,8 +13,8 @@ pub fn first_token(word: &[u8], at: usize) -> (u32, usize) {
     merged_character(word, at).unwrap_or((byte_id(word[at]), 1))
 }
 
-/// Room for the words that are merged side by side: those that fit in a key.
-const KEY_ROOM: usize = 16;
+/// Room for the words that are merged side by side.
+const ROOM: usize = 32;
 /// How many of them: the next step of each waits for memory, so others are made meanwhile.
 const LANES: usize = 8;
 
@@ -51,58 +50,62 @@ impl SimdTask for MergeShort<'_> {
             }
             parts.step(best);
         }
-        parts.finish(self.out);
+        let mut tokens = [0; 64];
+        let count = parts.finish(&mut tokens);
+        self.out.extend_from_slice(&tokens[..count]);
         true
     }
 }
 
-/// Words that fit in a key: `made` is given the number of each and its tokens.
-pub struct MergeKeys<'a, F> {
-    pub keys: &'a [u128],
+/// Words of up to 31 bytes: `made` is given the number of each and its tokens.
+pub struct MergeWords<W, F> {
+    pub count: usize,
+    /// A word by its number.
+    pub word: W,
     pub made: F,
 }
 
-impl<F: FnMut(usize, &[i32])> SimdTask for MergeKeys<'_, F> {
+impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, &[i32])> SimdTask for MergeWords<W, F> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Instructions>(self) {
-        let Self { keys, mut made } = self;
-        let mut lanes: [Parts<KEY_ROOM>; LANES] = std::array::from_fn(|_| Parts::new());
-        // Which word is in a lane.
-        let mut words = [keys.len(); LANES];
-        let mut next = 0;
-        let mut tokens = Vec::with_capacity(KEY_BYTES);
-        let mut busy = true;
-        while busy {
-            busy = false;
-            // Loops, not closures: those would be compiled for every processor.
-            let mut steps = [const { None }; LANES];
-            for at in 0..LANES {
-                let (lane, word) = (&mut lanes[at], &mut words[at]);
+        let Self { count, word, mut made } = self;
+        let mut lanes: [Parts<ROOM>; LANES] = std::array::from_fn(|_| Parts::new());
+        // The word of each lane, and the lanes that have one.
+        let mut words: [usize; LANES] = std::array::from_fn(|at| at);
+        let mut order = words;
+        let mut busy = LANES.min(count);
+        for (at, lane) in lanes[..busy].iter_mut().enumerate() {
+            lane.start(word(at));
+        }
+        let mut next = busy;
+        while busy > 0 {
+            let mut steps = [const { Step::NONE }; LANES];
+            let mut at = 0;
+            while at < busy {
+                let number = order[at] % LANES;
+                let lane = &mut lanes[number];
                 let best = lane.best();
                 if best != NONE {
-                    busy = true;
-                    steps[at] = Some(lane.begin(best));
+                    steps[at] = lane.begin(best);
+                    at += 1;
                     continue;
                 }
-                if *word < keys.len() {
-                    tokens.clear();
-                    lane.finish(&mut tokens);
-                    made(*word, &tokens);
-                }
-                *word = next;
-                if let Some(&key) = keys.get(next) {
-                    busy = true;
+                let mut tokens = [0; ROOM];
+                let made_of_it = lane.finish(&mut tokens);
+                made(words[number], &tokens[..made_of_it]);
+                if next < count {
+                    lane.start(word(next));
+                    words[number] = next;
                     next += 1;
-                    let (bytes, length) = word_of_key(key);
-                    lane.start(&bytes[..length]);
+                } else {
+                    busy -= 1;
+                    order.swap(at, busy);
                 }
             }
-            for at in 0..LANES {
-                if let Some(step) = steps[at].take() {
-                    lanes[at].end(step);
-                }
+            for (&number, step) in order[..busy].iter().zip(steps) {
+                lanes[number % LANES].end(step);
             }
         }
     }
@@ -133,6 +136,10 @@ struct Step {
     previous: usize,
     after: Pair,
     before: Pair,
+}
+
+impl Step {
+    const NONE: Self = Self { place: 0, previous: 0, after: Pair::NONE, before: Pair::NONE };
 }
 
 impl<const ROOM: usize> Parts<ROOM> {
@@ -180,7 +187,7 @@ impl<const ROOM: usize> Parts<ROOM> {
 
     #[inline(always)]
     fn best(&self) -> u32 {
-        let room = if ROOM == KEY_ROOM { ROOM } else { self.used() };
+        let room = if ROOM <= 32 { ROOM } else { self.used() };
         let mut best = NONE;
         for sixteen in self.candidates[..room].as_chunks::<16>().0 {
             best = sixteen.iter().fold(best, |best, &next| best.min(next));
@@ -231,14 +238,17 @@ impl<const ROOM: usize> Parts<ROOM> {
         self.candidates[previous % ROOM] = candidate(before.merged(), previous);
     }
 
-    /// Appends the tokens.
+    /// Writes the tokens, and gives their number.
     #[inline(always)]
-    fn finish(&self, out: &mut Vec<i32>) {
+    fn finish(&self, out: &mut [i32; ROOM]) -> usize {
         // Without the first and the last.
         let mut places = self.places & self.places.wrapping_sub(1);
+        let mut count = 0;
         while places & places.wrapping_sub(1) != 0 {
-            out.push(self.ids[places.trailing_zeros() as usize] as i32);
+            out[count % ROOM] = self.ids[places.trailing_zeros() as usize % 64] as i32;
+            count += 1;
             places &= places - 1;
         }
+        count
     }
 }

@@ -2,7 +2,7 @@
 //! Numbers are read as little-endian bytes, so the result depends neither on alignment nor on
 //! the machine's byte order; the alignment is for the cache.
 
-use super::hash::{self, KEY_BYTES, SLOTS};
+use super::hash::{self, SLOTS};
 use crate::simd;
 
 #[repr(C, align(64))]
@@ -18,6 +18,7 @@ macro_rules! table {
 include!(concat!(env!("OUT_DIR"), "/seeds.rs"));
 table!(BLOB, "/blob");
 table!(OFFSETS, "/offsets");
+table!(BLOCKS, "/blocks");
 table!(WORD_BUCKETS, "/words.buckets");
 table!(WORD_SLOTS, "/words.slots");
 table!(PAIR_BUCKETS, "/pairs.buckets");
@@ -68,67 +69,59 @@ pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
     BLOB.0.get(u32::from_le_bytes(*start) as usize..u32::from_le_bytes(*end) as usize)
 }
 
+/// An id that no token has, with no bytes.
+pub const NO_TOKEN: u32 = 201_088;
+
+/// The tokens up to [`NO_TOKEN`], as `hash::block_of` makes them.
+#[inline(always)]
+pub fn blocks() -> &'static [[u8; 16]; NO_TOKEN as usize + 1] {
+    match BLOCKS.0.as_chunks::<16>().0.first_chunk() {
+        Some(blocks) => blocks,
+        None => &[[0; 16]; NO_TOKEN as usize + 1],
+    }
+}
+
 /// The slot of a key with this hash if it is in the table, and slot 0 for most keys that are
 /// not. The slot says itself whose it is.
 #[inline(always)]
 fn place(buckets: &[u8; 4 * hash::BUCKETS], h: u64, seed: u64) -> usize {
     let (buckets, _) = buckets.as_chunks::<4>();
     let bucket = u32::from_le_bytes(buckets[hash::bucket(h, seed)]);
-    let has_bit = bucket & hash::bucket_bit(h, seed) != 0;
-    hash::slot(h, seed, bucket as u8) & 0usize.wrapping_sub(usize::from(has_bit))
-}
-
-#[inline(always)]
-fn word_slot(h: u64) -> u64 {
-    let (slots, _) = WORD_SLOTS.0.as_chunks::<8>();
-    u64::from_le_bytes(slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)])
-}
-
-/// Id, length and offset of a slot of the word table.
-#[inline(always)]
-fn unpack_word(slot: u64) -> (u32, usize, usize) {
-    (slot as u32 & 0x3_ffff, (slot >> 18) as usize & 0xff, (slot >> 26) as usize & 0x1f_ffff)
+    hash::slot(h, seed, bucket as u8) & hash::may_be_in(bucket, h, seed)
 }
 
 /// Asks for the slot of a word that will be looked up soon, by its hash.
 #[inline]
 pub fn prefetch_word(h: u64) {
-    let (slots, _) = WORD_SLOTS.0.as_chunks::<8>();
+    let (slots, _) = WORD_SLOTS.0.as_chunks::<4>();
     simd::prefetch(&slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
+}
+
+/// The id of the token that a word with this hash may be.
+#[inline]
+fn candidate(h: u64) -> Option<u32> {
+    let (slots, _) = WORD_SLOTS.0.as_chunks::<4>();
+    let slot = u32::from_le_bytes(slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
+    (slot >> 18 == hash::fingerprint(h)).then_some(slot & 0x3_ffff)
 }
 
 /// Asks for the bytes of a token that may be the word, once its slot is here.
 #[inline]
 pub fn prefetch_token(h: u64) {
-    let slot = word_slot(h);
-    let (_, _, offset) = unpack_word(slot);
-    if slot >> 47 == hash::fingerprint(h)
-        && let Some(byte) = BLOB.0.get(offset)
-    {
-        simd::prefetch(byte);
+    if let Some(id) = candidate(h) {
+        simd::prefetch(&blocks()[id as usize]);
     }
 }
 
-/// The id of a word of 1 to 15 bytes that is a token, by its key and the key's hash.
+/// The id of a word that is a token, by its bytes and `hash_word` of them.
 #[inline]
-pub fn short_word(key: u128, h: u64) -> Option<u32> {
-    let slot = word_slot(h);
-    if slot >> 47 != hash::fingerprint(h) {
-        return None;
-    }
-    let (id, length, offset) = unpack_word(slot);
-    if length > KEY_BYTES {
-        return None;
-    }
-    let block = BLOB.0.get(offset..)?.first_chunk::<16>()?;
-    (hash::key_of_block(u128::from_le_bytes(*block), length) == key).then_some(id)
-}
-
-/// The id of a word of more than 15 bytes that is a token, by its bytes and `hash_long` of them.
-pub fn long_word(word: &[u8], h: u64) -> Option<u32> {
-    let slot = word_slot(h);
-    let (id, length, offset) = unpack_word(slot);
-    (BLOB.0.get(offset..offset + length)? == word).then_some(id)
+pub fn word(word: &[u8], h: u64) -> Option<u32> {
+    let id = candidate(h)?;
+    let is_it = match blocks().get(id as usize)? {
+        [.., hash::LONG] => bytes_of(id)? == word,
+        block => *block == hash::block_of(word),
+    };
+    is_it.then_some(id)
 }
 
 #[inline(always)]
@@ -206,6 +199,8 @@ pub struct Pair {
 }
 
 impl Pair {
+    pub const NONE: Self = Self { pair: 0, slot: 0 };
+
     #[inline(always)]
     pub fn new(left: u32, right: u32) -> Self {
         let h = hash::hash_pair(left, right);
@@ -221,7 +216,8 @@ impl Pair {
     pub fn merged(self) -> u32 {
         let (slots, _) = PAIR_SLOTS.0.as_chunks::<8>();
         let slot = u64::from_le_bytes(slots[self.slot % SLOTS]);
-        let other = u32::from(slot >> 18 != self.pair) | u32::from(slot == 0);
+        // An empty slot is that of pair 0, which is in the table, and so finds its own slot.
+        let other = u32::from(slot >> 18 != self.pair);
         slot as u32 & 0x3_ffff | 0u32.wrapping_sub(other)
     }
 }
@@ -266,14 +262,7 @@ mod tests {
         let mut made = 0;
         for id in 0..199_998 {
             let word = bytes_of(id).unwrap();
-            let found = if word.len() > KEY_BYTES {
-                long_word(word, hash::hash_long(word))
-            } else {
-                let mut block = [0; 16];
-                block[..word.len()].copy_from_slice(word);
-                let key = hash::key_of_block(u128::from_le_bytes(block), word.len());
-                short_word(key, hash::hash_key(key))
-            };
+            let found = super::word(word, hash::hash_word(word));
             assert_eq!(found, Some(id));
         }
         for slot in PAIR_SLOTS.0.as_chunks::<8>().0 {
@@ -294,11 +283,25 @@ mod tests {
     /// Some of these share slot and fingerprint with a token: the bytes decide.
     #[test]
     fn a_word_that_is_no_token_is_not_found() {
-        for number in 0..1_000_000u128 {
-            let key = hash::key_of_block(number * 0x1_0001_0101, 7);
-            if let Some(id) = short_word(key, hash::hash_key(key)) {
-                assert_eq!(bytes_of(id), Some(&key.to_le_bytes()[..7]));
+        for number in 0..1_000_000u64 {
+            let word = (number * 0x1_0001_0101).to_le_bytes();
+            if let Some(id) = super::word(&word[..7], hash::hash_word(&word[..7])) {
+                assert_eq!(bytes_of(id), Some(&word[..7]));
             }
         }
+    }
+
+    #[test]
+    fn blocks_have_the_bytes_of_their_tokens() {
+        for id in 0..NO_TOKEN {
+            let block = blocks()[id as usize];
+            let bytes = bytes_of(id).unwrap();
+            match block[15] {
+                hash::LONG => assert!(bytes.len() > 15),
+                length => assert_eq!(&block[..length.into()], bytes),
+            }
+        }
+        assert_eq!(blocks()[NO_TOKEN as usize], [0; 16]);
+        assert_eq!(i64::from(NO_TOKEN), i64::from(crate::tokenizer::PADDED_VOCABULARY_SIZE));
     }
 }

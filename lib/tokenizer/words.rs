@@ -1,65 +1,46 @@
 //! Text to words: pre-tokens cut off and given the keys by which they are looked up, some of them
 //! before the first is looked up, so that the lines of the caches are being loaded by then.
 
-use super::hash::{KEY_BYTES, WIDE_BYTES, hash_key, hash_wide, key_of_block, wide_key};
-use super::lookup::Lookup;
+use super::cache::{Sets, hash_of, key_of};
 use super::pieces::piece_end;
 use super::scan;
 use super::window::{WINDOW, starts};
 use crate::simd::Instructions;
 
-/// Words that are cut off before the first of them is looked up: those of a window, and those
-/// that were left before it.
-pub const BATCH: usize = 2 * WINDOW;
+/// Words that are cut off before the first of them is looked up. Of so many, several are new, and
+/// are merged side by side.
+pub const BATCH: usize = 4 * WINDOW;
 
 /// A pre-token, or a piece of one, on its way from the scanner to the caches.
 #[derive(Clone, Copy)]
 pub struct Word {
-    /// Its key. For a longer one its start and length, and 0 in the byte that holds a key's
-    /// length, so that it is in no cache.
-    pub key: u128,
-    /// The hash of the key; 0 for a longer word.
+    /// Its key in the word cache; 0 if it is too long for that.
+    pub key: u64,
+    /// The hash of that.
     pub hash: u64,
-    /// The hash of a wide key.
-    pub wide: u64,
+    pub start: usize,
+    pub length: usize,
 }
 
 impl Word {
-    pub const NONE: Self = Self { key: 0, hash: 0, wide: 0 };
+    pub const NONE: Self = Self { key: 0, hash: 0, start: 0, length: 0 };
 
     /// The word of `length` bytes at `start` of the text, where `block` begins, too.
     #[inline(always)]
-    pub fn new(block: &[u8; 32], start: usize, length: usize, lookup: &Lookup) -> Self {
-        if length <= KEY_BYTES {
-            let (halves, _) = block.as_chunks::<16>();
-            let key = key_of_block(u128::from_le_bytes(halves[0]), length);
-            let hash = hash_key(key);
-            lookup.prefetch(hash);
-            return Self { key, hash, wide: 0 };
-        }
-        let key = start as u128 | (length as u128) << 64;
-        let mut wide = 0;
-        if length <= WIDE_BYTES {
-            wide = hash_wide(wide_key(block, length));
-            lookup.prefetch_wide(wide);
-        }
-        Self { key, hash: 0, wide }
-    }
-
-    /// Start and end of a word that is too long for a key.
-    #[inline]
-    pub fn long_range(&self) -> Option<(usize, usize)> {
-        let (start, length) = (self.key as usize, (self.key >> 64) as usize);
-        (self.key >> 120 == 0).then(|| (start, start + length))
+    pub fn new(block: &[u8; 8], start: usize, length: usize, sets: Sets) -> Self {
+        let key = key_of(u64::from_le_bytes(*block), length);
+        let hash = hash_of(key);
+        sets.prefetch(hash);
+        Self { key, hash, start, length }
     }
 }
 
-/// The 32 bytes of a text from `start` on, with zeros after its end.
+/// The bytes of a text from `start` on, with zeros after its end.
 #[inline(always)]
-pub fn block_at(text: &[u8], start: usize) -> [u8; 32] {
+pub fn block_at<const N: usize>(text: &[u8], start: usize) -> [u8; N] {
     let rest = &text[start..];
     rest.first_chunk().copied().unwrap_or_else(|| {
-        let mut block = [0; 32];
+        let mut block = [0; N];
         block[..rest.len()].copy_from_slice(rest);
         block
     })
@@ -73,8 +54,8 @@ fn is_run(start: &[u8]) -> bool {
     second >= 0xe3
 }
 
-/// Bytes that are looked at together: a window, and after it as many as a wide key has.
-const VIEW: usize = WINDOW + 32;
+/// Bytes that are looked at together: a window, and after it as many as a key has.
+const VIEW: usize = WINDOW + 8;
 
 /// Cuts a text into pre-tokens.
 pub struct Words<'a> {
@@ -96,20 +77,21 @@ impl<'a> Words<'a> {
         Self { text, at: 0, cut_end: 0, tail }
     }
 
+    #[inline(always)]
+    pub fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
     /// Fills the batch from the front, until no window more may fit; 0 only at the end of the
     /// text.
     #[inline(always)]
-    pub fn next_batch<I: Instructions>(
-        &mut self,
-        lookup: &Lookup,
-        batch: &mut [Word; BATCH],
-    ) -> usize {
+    pub fn next_batch<I: Instructions>(&mut self, sets: Sets, batch: &mut [Word; BATCH]) -> usize {
         let mut at = self.at;
         let mut count = 0;
         while count + WINDOW <= BATCH && at < self.text.len() {
             while at < self.cut_end && count < BATCH {
                 let end = at + piece_end(&self.text[at..self.cut_end], 0);
-                batch[count] = Word::new(&block_at(self.text, at), at, end - at, lookup);
+                batch[count] = Word::new(&block_at(self.text, at), at, end - at, sets);
                 count += 1;
                 at = end;
             }
@@ -125,8 +107,8 @@ impl<'a> Words<'a> {
             };
             let mut begin = 0;
             let mut push = |begin: usize, length: usize| {
-                let block = view[begin % WINDOW..].first_chunk().unwrap_or(&[0; 32]);
-                batch[count % BATCH] = Word::new(block, at + begin, length, lookup);
+                let block = view[begin % WINDOW..].first_chunk().unwrap_or(&[0; 8]);
+                batch[count % BATCH] = Word::new(block, at + begin, length, sets);
                 count += 1;
             };
             // One word for the scanner: the last of a window with what masks do not tell, or one

@@ -1,0 +1,89 @@
+//! Up to three tokens in eight bytes, as the caches hold them.
+
+use super::tables::NO_TOKEN;
+
+/// Tokens of a slot, 18 bits each from the lowest up: every id has that many at most.
+pub const SLOT_TOKENS: usize = 3;
+const TOKEN_BITS: usize = 18;
+const TOKEN: u64 = (1 << TOKEN_BITS) - 1;
+/// Above them is their number, in two bits; the caches may use what is above it.
+const COUNT_SHIFT: usize = SLOT_TOKENS * TOKEN_BITS;
+pub const SLOT_BITS: usize = COUNT_SHIFT + 2;
+
+/// The slot of one to three tokens. What is not taken has the id of no token.
+#[inline(always)]
+pub fn slot_of(tokens: &[i32]) -> u64 {
+    let id = |at: usize| tokens.get(at).map_or(u64::from(NO_TOKEN), |&id| id as u64);
+    (0..SLOT_TOKENS)
+        .fold((tokens.len() as u64) << COUNT_SHIFT, |all, at| all | id(at) << (TOKEN_BITS * at))
+}
+
+#[inline(always)]
+pub fn slot_ids(slot: u64) -> [u32; SLOT_TOKENS] {
+    [0, 1, 2].map(|at| (slot >> (TOKEN_BITS * at) & TOKEN) as u32)
+}
+
+#[inline(always)]
+pub fn slot_count(slot: u64) -> usize {
+    (slot >> COUNT_SHIFT & 3) as usize
+}
+
+/// The tokens of a word: those of a slot or, if they are more, a number under which they are.
+#[derive(Clone, Copy)]
+pub struct Tokens(u64);
+
+impl Tokens {
+    pub const NONE: Self = Self(0);
+
+    #[inline(always)]
+    pub fn of_slot(slot: u64) -> Self {
+        Self(slot & ((1 << SLOT_BITS) - 1))
+    }
+
+    #[inline(always)]
+    pub fn slot(self) -> u64 {
+        self.0
+    }
+
+    pub fn elsewhere(number: usize) -> Self {
+        Self(number as u64)
+    }
+
+    /// The number of tokens that are elsewhere.
+    #[inline(always)]
+    pub fn place(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The tokens that are here, and one place more so that all are written at once.
+    #[inline(always)]
+    pub fn ids(self) -> [i32; SLOT_TOKENS + 1] {
+        let [first, second, third] = slot_ids(self.0);
+        [first as i32, second as i32, third as i32, 0]
+    }
+
+    /// How many tokens are here; 0 if they are elsewhere.
+    #[inline(always)]
+    pub fn count(self) -> usize {
+        (self.0 >> COUNT_SHIFT) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_come_back() {
+        for ids in [&[0][..], &[201_087], &[0, 0], &[5, 201_087], &[7, 0, 201_087], &[0, 0, 0]] {
+            // What is above the tokens is not theirs.
+            let tokens = Tokens::of_slot(slot_of(ids) | 0xff << SLOT_BITS);
+            assert_eq!(tokens.slot(), slot_of(ids));
+            assert_eq!(&tokens.ids()[..tokens.count()], ids);
+            assert_eq!(slot_count(slot_of(ids)), ids.len());
+            assert!(slot_ids(slot_of(ids))[ids.len()..].iter().all(|&id| id == NO_TOKEN));
+        }
+        let tokens = Tokens::elsewhere(255);
+        assert_eq!((tokens.count(), tokens.place()), (0, 255));
+    }
+}

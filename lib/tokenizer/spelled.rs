@@ -1,0 +1,346 @@
+//! Words already encoded, kept as their tokens alone: an entry is right for a word if its tokens
+//! spell it. So a word of three tokens takes eight bytes, however long it is. Like the word cache
+//! it grows to a fixed size, and a new word drives out others, which changes the speed of the
+//! encoder, never its output.
+
+use super::hash::{LONG, TOKEN_BYTES, first_bytes, hash_word};
+use super::pages::{Line, Room};
+use super::slot::{SLOT_BITS, SLOT_TOKENS, Tokens, slot_count, slot_ids, slot_of};
+use super::tables::{blocks, bytes_of};
+use crate::simd::{self, Instructions};
+
+/// Lines at first, when twice as many words were put, and when twice as many again. A line holds
+/// five words or so.
+const SIZES: [usize; 3] = [1 << 10, 1 << 14, 9 << 14];
+/// The word goes on in the next slot.
+const GOES_ON: u64 = 1 << SLOT_BITS;
+/// Above it are bits of the word's hash, not all 0, in its first slot; 0 in the others.
+const TAG_SHIFT: i32 = SLOT_BITS as i32 + 1;
+const SLOTS: usize = size_of::<Line>() / 8;
+/// A word has at most a line.
+const MOST_TOKENS: usize = SLOT_TOKENS * SLOTS;
+
+pub struct SpelledCache {
+    /// A word is in the line of its hash, the newest first.
+    room: Room,
+    /// How many words more this room takes before it grows.
+    left: usize,
+}
+
+/// A line, and which of its slots may be the first of a word.
+#[derive(Clone, Copy)]
+pub struct Place {
+    line: u32,
+    same: u32,
+}
+
+impl Place {
+    pub const NONE: Self = Self { line: 0, same: 0 };
+}
+
+/// The slots of a word.
+#[derive(Clone, Copy)]
+pub struct Spelled<'a>(&'a [u64]);
+
+impl Spelled<'_> {
+    /// The tokens if they are few.
+    #[inline(always)]
+    pub fn few(self) -> Option<Tokens> {
+        match self.0 {
+            &[slot] => Some(Tokens::of_slot(slot)),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    pub fn append_to(self, out: &mut Vec<i32>) {
+        for &slot in self.0 {
+            out.extend_from_slice(&slot_ids(slot).map(|id| id as i32)[..slot_count(slot)]);
+        }
+    }
+
+    fn tokens(self) -> impl Iterator<Item = u32> {
+        let tokens = |&slot: &u64| slot_ids(slot).into_iter().take(slot_count(slot));
+        self.0.iter().flat_map(tokens)
+    }
+
+    /// Whether they spell the word of `length` bytes at `start` of the text.
+    #[inline(always)]
+    fn is_at(self, text: &[u8], start: usize, length: usize) -> bool {
+        let mut at = start;
+        let mut different = 0;
+        for &slot in self.0 {
+            for id in slot_ids(slot) {
+                let block = blocks()[id as usize];
+                let count = block[TOKEN_BYTES];
+                let Some(&here) = text.get(at..).and_then(|rest| rest.first_chunk()) else {
+                    return self.is_word(&text[start..start + length]);
+                };
+                if count == LONG {
+                    return self.is_word(&text[start..start + length]);
+                }
+                let both = u128::from_le_bytes(block) ^ u128::from_le_bytes(here);
+                different |= first_bytes(both, usize::from(count));
+                at += usize::from(count);
+            }
+        }
+        different == 0 && at == start + length
+    }
+
+    #[cold]
+    fn is_word(self, mut word: &[u8]) -> bool {
+        for id in self.tokens() {
+            let Some(rest) = bytes_of(id).and_then(|token| word.strip_prefix(token)) else {
+                return false;
+            };
+            word = rest;
+        }
+        word.is_empty()
+    }
+}
+
+fn tag(hash: u64) -> u64 {
+    (hash >> TAG_SHIFT).max(1)
+}
+
+impl SpelledCache {
+    pub fn new() -> Self {
+        Self { room: Room::zeroed(SIZES[0]), left: 2 * SIZES[0] }
+    }
+
+    #[inline(always)]
+    fn line(&self, hash: u64) -> usize {
+        ((u64::from(hash as u32) * self.room.lines().len() as u64) >> 32) as usize
+    }
+
+    /// Asks for what a word with this hash will need.
+    #[inline(always)]
+    pub fn prefetch(&self, hash: u64) {
+        simd::prefetch(&self.room.lines()[self.line(hash)]);
+    }
+
+    /// Where a word with this hash may be; asks for what [`SpelledCache::get_at`] will need.
+    #[inline(always)]
+    pub fn place<I: Instructions>(&self, hash: u64) -> Place {
+        let line = self.line(hash);
+        let slots = &self.room.lines()[line];
+        let same = I::equal_tops::<TAG_SHIFT>(slots, tag(hash));
+        if same != 0 {
+            let first = same.trailing_zeros() as usize % SLOTS;
+            for id in slot_ids(slots[first]) {
+                simd::prefetch(&blocks()[id as usize]);
+            }
+        }
+        Place { line: line as u32, same }
+    }
+
+    /// The word of `length` bytes at `start` of the text, if it is there.
+    #[inline(always)]
+    pub fn get_at(
+        &self,
+        Place { line, mut same }: Place,
+        text: &[u8],
+        start: usize,
+        length: usize,
+    ) -> Option<Spelled<'_>> {
+        let line = &self.room.lines()[line as usize];
+        while same != 0 {
+            let first = same.trailing_zeros() as usize % SLOTS;
+            same &= same - 1;
+            let spelled = Spelled(word_at(line, first));
+            if spelled.is_at(text, start, length) {
+                return Some(spelled);
+            }
+        }
+        None
+    }
+
+    /// The word of `length` bytes at `start` of the text.
+    #[inline(always)]
+    pub fn get<I: Instructions>(
+        &self,
+        text: &[u8],
+        start: usize,
+        length: usize,
+        hash: u64,
+    ) -> Option<Spelled<'_>> {
+        self.get_at(self.place::<I>(hash), text, start, length)
+    }
+
+    /// Keeps a word, if it has not too many tokens.
+    pub fn put(&mut self, hash: u64, tokens: &[i32]) {
+        if tokens.len() > MOST_TOKENS {
+            return;
+        }
+        if self.left == 0 {
+            self.grow();
+        }
+        self.left -= 1;
+        let mut slots = [0; SLOTS];
+        let mut count = 0;
+        for few in tokens.chunks(SLOT_TOKENS) {
+            slots[count] = slot_of(few) | GOES_ON;
+            count += 1;
+        }
+        slots[count - 1] &= !GOES_ON;
+        slots[0] |= tag(hash) << TAG_SHIFT;
+        let at = self.line(hash);
+        self.push(at, &slots[..count]);
+    }
+
+    fn push(&mut self, line: usize, slots: &[u64]) {
+        let line = &mut self.room.lines_mut()[line];
+        // All are looked at: where the same one is cannot be predicted.
+        if line.iter().fold(false, |found, slot| found | (*slot == slots[0])) {
+            return;
+        }
+        for &slot in slots.iter().rev() {
+            line.copy_within(..SLOTS - 1, 1);
+            line[0] = slot;
+        }
+        // A word whose end was driven out goes with it.
+        let mut last = SLOTS - 1;
+        if line[last] & GOES_ON != 0 {
+            while line[last] >> TAG_SHIFT == 0 {
+                last -= 1;
+            }
+            line[last..].fill(0);
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let now = self.room.lines().len();
+        let Some(&size) = SIZES.iter().find(|&&size| size > now) else {
+            self.left = usize::MAX;
+            return;
+        };
+        let few = std::mem::replace(&mut self.room, Room::zeroed(size));
+        self.left = 2 * size;
+        let mut word = Vec::new();
+        for line in few.lines() {
+            // The oldest first.
+            for first in (0..line.len()).rev().filter(|&at| line[at] >> TAG_SHIFT != 0) {
+                let slots = word_at(line, first);
+                word.clear();
+                for id in Spelled(slots).tokens() {
+                    word.extend_from_slice(bytes_of(id).unwrap_or_default());
+                }
+                self.push(self.line(hash_word(&word)), slots);
+            }
+        }
+    }
+}
+
+/// The slots of the word whose first is at `first`.
+#[inline(always)]
+fn word_at(line: &Line, first: usize) -> &[u64] {
+    let mut last = first;
+    while line[last] & GOES_ON != 0 && last + 1 < line.len() {
+        last += 1;
+    }
+    &line[first..=last]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::Portable;
+    use crate::tokenizer::Encoder;
+
+    /// Looks the whole text up, with this hash.
+    fn found(cache: &SpelledCache, text: &str, hash: u64) -> Option<Vec<i32>> {
+        let text = text.as_bytes();
+        let mut out = Vec::new();
+        cache.get::<Portable>(text, 0, text.len(), hash)?.append_to(&mut out);
+        Some(out)
+    }
+
+    fn encoded(word: &str) -> Vec<i32> {
+        let mut out = Vec::new();
+        Encoder::new().encode(word, &mut out);
+        out
+    }
+
+    #[test]
+    fn words_come_back_whole_or_not_at_all() {
+        let mut cache = SpelledCache::new();
+        let long = "-=".repeat(40);
+        let words =
+            ["a", "\0", " indeed", "Donaudampfschiff", "ภาษาไทยสวยมาก", "zqxjkvwpyg", &long];
+        for word in words {
+            let tokens = encoded(word);
+            // All have the same hash, and so the same line and tag.
+            assert_eq!(found(&cache, word, 3), None, "{word}");
+            cache.put(3, &tokens);
+            assert_eq!(found(&cache, word, 3), Some(tokens), "{word}");
+            for other in
+                [&word[..word.len() - word.chars().last().unwrap().len_utf8()], &format!("{word}a")]
+            {
+                assert_eq!(found(&cache, other, 3), None, "{other}");
+            }
+            assert_eq!(found(&cache, word, 3 | 1 << 63), None, "{word}");
+        }
+        assert_eq!(found(&cache, "", 3), None);
+    }
+
+    /// A part of a text, up to its very end and before more text.
+    #[test]
+    fn a_word_ends_where_it_ends() {
+        let mut cache = SpelledCache::new();
+        let text = " indeedindeed and more of the text".as_bytes();
+        let tokens = encoded(" indeedindeed");
+        cache.put(3, &tokens);
+        for end in [13, 14, text.len()] {
+            for length in 0..=end {
+                let is_found = cache.get::<Portable>(&text[..end], 0, length, 3).is_some();
+                assert_eq!(is_found, length == 13, "{length} of {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_line_forgets_whole_words() {
+        let mut cache = SpelledCache::new();
+        // They differ in their first tokens: all have the same hash.
+        let words: Vec<(String, Vec<i32>)> = (0..2000)
+            .map(|number: usize| {
+                number.to_string() + &["x9", "Qj", "=-"][number % 3].repeat(number * 7 % 11)
+            })
+            .map(|word| (word.clone(), encoded(&word)))
+            .filter(|(_, tokens)| tokens.len() <= MOST_TOKENS)
+            .collect();
+        for (last, (word, tokens)) in words.iter().enumerate() {
+            cache.put(3, tokens);
+            assert_eq!(found(&cache, word, 3).as_ref(), Some(tokens));
+            for (word, tokens) in &words[last.saturating_sub(9)..last] {
+                assert!(found(&cache, word, 3).is_none_or(|found| found == *tokens), "{word}");
+            }
+        }
+        let kept = words.iter().filter(|(word, _)| found(&cache, word, 3).is_some()).count();
+        assert!((1..=SLOTS).contains(&kept), "{kept}");
+        // One with more tokens than a line is not kept.
+        cache.put(3, &[5; MOST_TOKENS + 1]);
+        assert!(found(&cache, &words[words.len() - 1].0, 3).is_some());
+    }
+
+    #[test]
+    fn most_of_what_is_kept_is_there_after_it_grows() {
+        let mut cache = SpelledCache::new();
+        let mut words = 0;
+        let word = |number: usize| format!("w{number}");
+        while cache.room.lines().len() < SIZES[2] {
+            words += 1;
+            let word = word(words);
+            cache.put(hash_word(word.as_bytes()), &encoded(&word));
+        }
+        let is_found = |&number: &usize| {
+            let word = word(number);
+            found(&cache, &word, hash_word(word.as_bytes()))
+                .inspect(|found| assert_eq!(*found, encoded(&word)))
+                .is_some()
+        };
+        let kept = (1..=words).filter(is_found).count();
+        assert!(kept > words * 9 / 10, "{kept} of {words}");
+    }
+}
