@@ -103,7 +103,7 @@ impl<'a> Str<'a> {
                 (at, to) = (at + 2, to + 1);
                 continue;
             }
-            let (character, next) = match self.unicode_escape(at) {
+            let (character, next) = match scan::unicode_escape(bytes, at) {
                 Ok(found) => found,
                 Err(error) => break Err(error),
             };
@@ -114,34 +114,16 @@ impl<'a> Str<'a> {
         result
     }
 
-    /// The number of characters of the string's value, without making it. A lone surrogate is an
-    /// error.
-    pub fn characters(&self) -> Result<u64, Error> {
-        let mut count = self.raw().chars().count();
-        if !self.escaped {
-            return Ok(count as u64);
-        }
-        let bytes = self.text.as_bytes();
-        let mut at = self.start;
-        loop {
-            // Escapes come in runs in text of other scripts.
-            if bytes.get(at) != Some(&b'\\') {
-                at = scan::special(bytes, at);
-            }
-            if at >= self.end {
-                return Ok(count as u64);
-            }
-            let (_, next) = self.escape(at)?;
-            count -= next - at - 1;
-            at = next;
+    /// Whether the string's value is `other`.
+    #[inline]
+    pub fn eq_str(&self, other: &str) -> bool {
+        match self.escaped {
+            false => self.text.as_bytes().get(self.start..self.end) == Some(other.as_bytes()),
+            true => self.decoded_is(other),
         }
     }
 
-    /// Whether the string's value is `other`.
-    pub fn eq_str(&self, other: &str) -> bool {
-        if !self.escaped {
-            return self.raw() == other;
-        }
+    fn decoded_is(&self, other: &str) -> bool {
         let mut rest = other;
         let mut at = self.start;
         while let Some(character) = self.text[at..self.end].chars().next() {
@@ -167,37 +149,9 @@ impl<'a> Str<'a> {
     fn escape(&self, at: usize) -> Result<(char, usize), Error> {
         let bytes = self.text.as_bytes();
         match bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]) {
-            0 => self.unicode_escape(at),
+            0 => scan::unicode_escape(bytes, at),
             byte => Ok((char::from(byte), at + 2)),
         }
-    }
-
-    #[inline]
-    fn unicode_escape(&self, at: usize) -> Result<(char, usize), Error> {
-        let bytes = self.text.as_bytes();
-        let Some(unit) = scan::hex4(bytes, at + 2) else {
-            return Err(self.error(at, "invalid escape in a string"));
-        };
-        if let Some(character) = char::from_u32(unit) {
-            return Ok((character, at + 6));
-        }
-        let low = (bytes.get(at + 6) == Some(&b'\\') && bytes.get(at + 7) == Some(&b'u'))
-            .then(|| scan::hex4(bytes, at + 8))
-            .flatten();
-        match low {
-            Some(low) if unit < 0xdc00 && (0xdc00..0xe000).contains(&low) => {
-                let code = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-                match char::from_u32(code) {
-                    Some(character) => Ok((character, at + 12)),
-                    None => Err(self.error(at, "lone surrogate")),
-                }
-            }
-            _ => Err(self.error(at, "lone surrogate")),
-        }
-    }
-
-    fn error(&self, at: usize, message: &'static str) -> Error {
-        Error { offset: at, message }
     }
 }
 
