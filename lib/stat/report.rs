@@ -16,8 +16,8 @@ const BARS: u64 = 12;
 pub fn report(answer: &Answer, by: Option<&str>, columns: usize) -> String {
     let columns = columns.clamp(50, 80);
     let is_wide = columns == 80;
-    let name = if is_wide { 22 } else { 16 };
-    let mut out = Lines { text: String::new(), columns, is_wide, name };
+    let (name, value) = if is_wide { (22, 15) } else { (18, 13) };
+    let mut out = Lines { text: String::new(), columns, is_wide, name, value };
     let (inputs, kind) = answer.title();
     let what = [kind, "records"].join(" ");
     let what = what.trim();
@@ -30,8 +30,8 @@ pub fn report(answer: &Answer, by: Option<&str>, columns: usize) -> String {
         for line in section.lines {
             match line {
                 Line::Fact { name, value } => {
-                    let width = out.name;
-                    out.line(&format!("  {name:<width$} {value:>15}"));
+                    let (width, values) = (out.name, out.value);
+                    out.line(&format!("  {name:<width$} {value:>values$}"));
                 }
                 Line::Share { name, count, all } => out.share(&name, count, all),
                 Line::More(names) => {
@@ -50,8 +50,9 @@ struct Lines {
     columns: usize,
     /// Whether every table has its full width.
     is_wide: bool,
-    /// The widest name in a table.
+    /// The widest name in a table, and the widest value.
     name: usize,
+    value: usize,
 }
 
 impl Lines {
@@ -68,9 +69,9 @@ impl Lines {
     /// A number with its share of all, as a bar.
     fn share(&mut self, name: &str, value: u64, all: u64) {
         let share = if all == 0 { 0.0 } else { value as f64 / all as f64 };
-        let (width, percent) = (self.name, share * 100.0);
+        let (width, values, percent) = (self.name, self.value, share * 100.0);
         let name = cut(name, width);
-        let text = format!("  {name:<width$} {:>15} {percent:>6.2} %", grouped(value));
+        let text = format!("  {name:<width$} {:>values$} {percent:>6.2} %", grouped(value));
         self.bar_line(&text, value, all);
     }
 
