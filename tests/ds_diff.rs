@@ -77,6 +77,8 @@ fn each_change_is_said_as_what_it_is() {
         let first = &answer["first"][0];
         assert_eq!((&first["a"], &first["b"]), (&json!(137), &json!(137)));
         assert!(first["shown"][0].as_str().unwrap().starts_with("at token 5, of "), "{first}");
+        let bracket = first["shown"][1].as_str().unwrap().find("[[");
+        assert!(bracket.is_some_and(|at| at < 40), "{first}");
         assert_eq!(first["id"].is_string(), name == "ids");
         write(&edit("loss_mask", 3, 1));
         check(json!({"mask": 1}));
@@ -236,4 +238,27 @@ fn exit_codes_and_what_is_printed() {
         .says(75, "ds-diff: stdout: No space left on device");
     dir.write("bad", join(&lines) + "nonsense\n");
     run(&["ids", "bad"]).fails(1, &["bad:301: "]);
+}
+
+/// Text is shown as it is; only what would break the line is escaped, and it is not cut before the
+/// token that differs.
+#[test]
+fn text_is_shown_as_it_is() {
+    let dir = TempDir::new();
+    let words = "nell'Adriatico \"extraordinarily\" straightforwardly";
+    let record = |last: &str| {
+        let content = format!("{words}\n{last}");
+        let messages = json!([{"role": "user", "content": content}]);
+        json!({"id": "l'id", "messages": messages}).to_string() + "\n"
+    };
+    for (name, last) in [("a", "one"), ("b", "two")] {
+        dir.write(name, record(last));
+        bash(&format!("cd {}; harmony-tok {name} > {name}.t", dir.path().display())).ok();
+    }
+    let text = |a: &str, b: &str| tool("ds-diff").args(&[&dir.at(a), &dir.at(b)]).run().text();
+    let tokens = text("a.t", "b.t");
+    assert!(tokens.contains("(l'id)") && tokens.contains("\\n[[one]]"), "{tokens}");
+    assert!(tokens.contains("[[two]]") && tokens.contains("A: …"), "{tokens}");
+    assert!(tokens.contains(r#"" straightforwardly"#), "{tokens}");
+    assert!(!tokens.contains(r"\'") && !tokens.contains(r#"\""#), "{tokens}");
 }

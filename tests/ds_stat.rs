@@ -221,17 +221,33 @@ fn numbers_do_not_depend_on_the_encoding() {
 }
 
 #[test]
-fn text_fits_eighty_columns() {
+fn text_fits_the_columns() {
     let dir = TempDir::new();
     for input in inputs(&dir) {
         for by in [&[][..], &["--by", "role"], &["--by", "id"], &["--by", "group"]] {
-            let run = tool("ds-stat").args(&[&input]).args(by).run();
-            if run.code() == Some(2) {
+            let run = |columns: usize| {
+                let stat = tool("ds-stat").env("COLUMNS", &columns.to_string());
+                stat.args(&[&input]).args(by).run()
+            };
+            if run(80).code() == Some(2) {
                 continue;
             }
-            let text = run.silent().text();
-            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-            assert!(!text.contains('\x1b') && text.contains("records"), "{text}");
+            for columns in [80, 50] {
+                let text = run(columns).silent().text();
+                assert!(text.lines().all(|line| line.chars().count() <= columns), "{text}");
+                assert!(!text.contains('\x1b') && text.contains("records"), "{text}");
+            }
+            // As many numbers at each width.
+            let numbers = |text: String| -> Vec<String> {
+                let words = text.split_whitespace().skip_while(|word| *word != "records");
+                let numbers = words.filter(|word| word.starts_with(|c: char| c.is_ascii_digit()));
+                let mut numbers: Vec<String> = numbers.map(str::to_string).collect();
+                numbers.sort();
+                numbers
+            };
+            let [wide, narrow] = [80, 50].map(|columns| numbers(run(columns).silent().text()));
+            assert!(wide.len() > 2);
+            assert_eq!(wide, narrow, "{input} {by:?}");
         }
     }
     let line = r#"{"id":"a","messages":[{"role":"assis\u001b[31mtant\u202e","content":"x"}]}"#;

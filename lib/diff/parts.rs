@@ -180,9 +180,22 @@ fn first_different<T: PartialEq>(a: &[T], b: &[T]) -> usize {
     a.iter().zip(b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()))
 }
 
+/// Text in one line. Quotes stay as they are: nothing is quoted.
+pub(super) fn in_a_line(text: &str) -> String {
+    let quotes = ['"', '\''];
+    let mut out = String::new();
+    for piece in text.split_inclusive(quotes) {
+        let plain = piece.trim_end_matches(quotes);
+        out.extend(plain.escape_debug());
+        out += &piece[plain.len()..];
+    }
+    out
+}
+
 /// Tokens around a place as text, the one there in double brackets.
 fn around(tokens: &[i32], at: usize) -> String {
     const AROUND: usize = 8;
+    const BEFORE: usize = 24;
     let text = |range: std::ops::Range<usize>| {
         let mut bytes = Vec::new();
         for token in tokens.get(range).unwrap_or_default() {
@@ -190,13 +203,21 @@ fn around(tokens: &[i32], at: usize) -> String {
                 bytes.extend_from_slice(format!("<{token}>").as_bytes());
             }
         }
-        String::from_utf8_lossy(&bytes).escape_debug().to_string()
+        in_a_line(&String::from_utf8_lossy(&bytes))
+    };
+    // What is in brackets must not be where the line is cut.
+    let before = |end: usize| {
+        let text = text(end.saturating_sub(AROUND)..end);
+        match text.char_indices().rev().nth(BEFORE - 1) {
+            Some((start, _)) if start > 0 => format!("…{}", &text[start..]),
+            _ => text,
+        }
     };
     if at >= tokens.len() {
-        return format!("{}[[the end]]", text(at.saturating_sub(AROUND)..tokens.len()));
+        return format!("{}[[the end]]", before(tokens.len()));
     }
     let end = tokens.len().min(at + 1 + AROUND);
-    let before = text(at.saturating_sub(AROUND)..at);
+    let before = before(at);
     format!("{before}[[{}]]{}", text(at..at + 1), text(at + 1..end))
 }
 
@@ -225,7 +246,7 @@ fn shown_texts(a: &str, b: &str) -> Vec<String> {
     let at = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
     let part = |text: &str| {
         let part: String = text.chars().skip(at.saturating_sub(AROUND)).take(2 * AROUND).collect();
-        part.escape_debug().to_string()
+        in_a_line(&part)
     };
     let mut lines = vec![format!("at character {at}")];
     lines.extend(pair(&part(a), &part(b)));

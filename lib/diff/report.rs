@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::compare::{Difference, Found};
+use super::parts::in_a_line;
 use crate::cli::grouped;
 
 /// A line of what stands in a record is cut here.
@@ -89,7 +90,7 @@ fn shown(difference: &Difference) -> String {
         (None, Some(b)) => format!("record {b} of B"),
         (None, None) => String::new(),
     };
-    let id = id.as_ref().map_or(String::new(), |id| format!(" ({})", id.escape_debug()));
+    let id = id.as_ref().map_or(String::new(), |id| format!(" ({})", in_a_line(id)));
     let mut out = format!("\n{kind}: {place}{id}\n");
     for line in lines {
         let cut: String = line.chars().take(WIDTH).collect();

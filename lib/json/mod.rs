@@ -31,6 +31,8 @@ pub use string::{Str, write_string};
 use std::fmt;
 use std::ops::Range;
 
+use crate::simd::SimdLevel;
+
 /// The deepest nesting of arrays and objects that is read; more is an error.
 pub const MAX_DEPTH: usize = 990;
 
@@ -82,12 +84,13 @@ pub struct Reader<'a> {
     at: usize,
     depth: usize,
     lenient: bool,
+    simd: SimdLevel,
 }
 
 impl<'a> Reader<'a> {
     /// Reads `text` strictly.
     pub fn new(text: &'a str) -> Self {
-        Reader { text, at: 0, depth: 0, lenient: false }
+        Reader { text, at: 0, depth: 0, lenient: false, simd: SimdLevel::best() }
     }
 
     /// Reads `text` as Python's `json.loads` does: `NaN`, `Infinity` and `-Infinity` are
@@ -189,9 +192,22 @@ impl<'a> Reader<'a> {
             return Err(self.error("expected a string"));
         }
         let start = self.at + 1;
-        let (end, escaped) = scan::string_end(self.text, start)?;
-        self.at = end + 1;
-        Ok(Str::new(self.text, start, end, escaped))
+        let end = scan::string_end::<false>(self.simd, self.text, start)?;
+        self.at = end.at + 1;
+        Ok(Str::new(self.text, start, end.at, end.escaped))
+    }
+
+    /// Reads a string and gives the number of characters of its value, without making it and in
+    /// one look at the text. A lone surrogate is an error.
+    pub fn characters(&mut self) -> Result<u64, Error> {
+        self.white_space();
+        if self.byte() != Some(b'"') {
+            return Err(self.error("expected a string"));
+        }
+        let start = self.at + 1;
+        let end = scan::string_end::<true>(self.simd, self.text, start)?;
+        self.at = end.at + 1;
+        Ok((end.at - start - end.extra) as u64)
     }
 
     /// The same; if the string has escapes, its value is appended to `out`, which is quicker than to

@@ -1,10 +1,12 @@
-//! Finding the special bytes in strings, 32 bytes at a time.
+//! Finding the special bytes in strings, 32 or 64 bytes at a time.
 
 use super::Error;
-use crate::simd::json_specials;
+use crate::simd::{Instructions, SimdLevel, SimdTask, StringMasks, json_specials};
 
 /// Bytes that are looked at together.
 pub(super) const BLOCK: usize = 32;
+/// The same in the search for the end of a string.
+const WINDOW: usize = 64;
 
 /// The offset of the first quote, backslash or control character at or after `at`.
 #[inline]
@@ -24,49 +26,111 @@ fn is_special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
-/// The offset of the quote that ends the string whose content starts at `start`, and whether
-/// there is an escape in it.
-pub(super) fn string_end(text: &str, start: usize) -> Result<(usize, bool), Error> {
-    let bytes = text.as_bytes();
-    let (mut at, mut escaped) = (start, false);
-    'blocks: while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
-        let mut found = json_specials(block);
-        while found != 0 {
-            let place = found.trailing_zeros() as usize;
-            match block[place] {
-                b'"' => return Ok((at + place, escaped)),
-                b'\\' => escaped = true,
-                _ => return Err(control(at + place)),
-            }
-            // The bytes of the escape are not looked at again.
-            let behind = escape_end(bytes, at + place)?;
-            match behind - at {
-                within @ ..BLOCK => found &= u32::MAX << within,
-                _ => {
-                    // Escapes come in runs in text of other scripts.
-                    at = behind;
-                    while bytes.get(at) == Some(&b'\\') {
-                        at = escape_end(bytes, at)?;
+/// Where a string ends.
+pub(super) struct End {
+    /// The offset of its last quote.
+    pub at: usize,
+    /// Whether there is an escape in it.
+    pub escaped: bool,
+    /// Its bytes that are no characters of its value: those of an escape but one, and those of a
+    /// character in UTF-8 but its first. Counted by `string_end::<true>` alone.
+    pub extra: usize,
+}
+
+/// The end of the string whose content starts at `start`. With `COUNT`, the characters of its value
+/// are counted in the same look, and a lone surrogate is an error.
+pub(super) fn string_end<const COUNT: bool>(
+    simd: SimdLevel,
+    text: &str,
+    start: usize,
+) -> Result<End, Error> {
+    simd.run(StringEnd::<COUNT> { bytes: text.as_bytes(), start })
+}
+
+struct StringEnd<'a, const COUNT: bool> {
+    bytes: &'a [u8],
+    start: usize,
+}
+
+impl<const COUNT: bool> SimdTask for StringEnd<'_, COUNT> {
+    type Output = Result<End, Error>;
+
+    #[inline(always)]
+    fn run<I: Instructions>(self) -> Result<End, Error> {
+        let bytes = self.bytes;
+        let mut end = End { at: self.start, escaped: false, extra: 0 };
+        'windows: while let Some(window) = bytes.get(end.at..).and_then(<[u8]>::first_chunk) {
+            let StringMasks { mut specials, later } = I::string_masks(window);
+            while specials != 0 {
+                let place = specials.trailing_zeros() as usize;
+                match window[place] {
+                    b'"' => {
+                        end.count::<COUNT>(later & !(u64::MAX << place));
+                        end.at += place;
+                        return Ok(end);
                     }
-                    continue 'blocks;
+                    b'\\' => {}
+                    _ => return Err(control(end.at + place)),
+                }
+                // The bytes of the escape are not looked at again.
+                let after = end.escape::<COUNT>(bytes, end.at + place)?;
+                match after - end.at {
+                    within @ ..WINDOW => specials &= u64::MAX << within,
+                    _ => {
+                        end.count::<COUNT>(later);
+                        end.at = after;
+                        // Escapes come in runs in text of other scripts.
+                        while bytes.get(end.at) == Some(&b'\\') {
+                            end.at = end.escape::<COUNT>(bytes, end.at)?;
+                        }
+                        continue 'windows;
+                    }
+                }
+            }
+            end.count::<COUNT>(later);
+            end.at += WINDOW;
+        }
+        loop {
+            let stop = special(bytes, end.at);
+            if COUNT {
+                let later = |&&byte: &&u8| matches!(byte, 0x80..0xc0);
+                end.extra += bytes[end.at..stop].iter().filter(later).count();
+            }
+            end.at = stop;
+            match bytes.get(stop) {
+                Some(b'"') => return Ok(end),
+                Some(b'\\') => end.at = end.escape::<COUNT>(bytes, stop)?,
+                Some(_) => return Err(control(stop)),
+                None => {
+                    return Err(Error { offset: stop, message: "string without an end" });
                 }
             }
         }
-        at += BLOCK;
     }
-    loop {
-        at = special(bytes, at);
-        match bytes.get(at) {
-            Some(b'"') => return Ok((at, escaped)),
-            Some(b'\\') => {
-                escaped = true;
-                at = escape_end(bytes, at)?;
-            }
-            Some(_) => return Err(control(at)),
-            None => {
-                return Err(Error { offset: at, message: "string without an end" });
-            }
+}
+
+impl End {
+    /// Counts the bytes of a mask.
+    #[inline(always)]
+    fn count<const COUNT: bool>(&mut self, later: u64) {
+        if COUNT {
+            self.extra += later.count_ones() as usize;
         }
+    }
+
+    /// Notes the escape at `at` and gives the offset after it.
+    #[inline(always)]
+    fn escape<const COUNT: bool>(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
+        self.escaped = true;
+        let mut after = escape_end(bytes, at)?;
+        if COUNT {
+            // Two of them may be one character.
+            if after - at > 2 {
+                (_, after) = unicode_escape(bytes, at)?;
+            }
+            self.extra += after - at - 1;
+        }
+        Ok(after)
     }
 }
 
@@ -97,7 +161,7 @@ static HEX: [u8; 256] = {
 
 /// The value of the four hexadecimal digits at `at`.
 #[inline]
-pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
+fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
     let &[a, b, c, d]: &[u8; 4] = bytes.get(at..)?.first_chunk()?;
     let value = |digit: u8| u32::from(HEX[usize::from(digit)]);
     let (a, b, c, d) = (value(a), value(b), value(c), value(d));
@@ -105,4 +169,30 @@ pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
         return None;
     }
     Some(a << 12 | b << 8 | c << 4 | d)
+}
+
+/// The character of the escape `\u` at `at`, or of the two of a surrogate pair, and the offset after
+/// it.
+#[inline]
+pub(super) fn unicode_escape(bytes: &[u8], at: usize) -> Result<(char, usize), Error> {
+    let error = |message| Error { offset: at, message };
+    let Some(unit) = hex4(bytes, at + 2).filter(|_| bytes.get(at + 1) == Some(&b'u')) else {
+        return Err(error("invalid escape in a string"));
+    };
+    if let Some(character) = char::from_u32(unit) {
+        return Ok((character, at + 6));
+    }
+    let low = (bytes.get(at + 6) == Some(&b'\\') && bytes.get(at + 7) == Some(&b'u'))
+        .then(|| hex4(bytes, at + 8))
+        .flatten();
+    match low {
+        Some(low) if unit < 0xdc00 && (0xdc00..0xe000).contains(&low) => {
+            let code = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
+            match char::from_u32(code) {
+                Some(character) => Ok((character, at + 12)),
+                None => Err(error("lone surrogate")),
+            }
+        }
+        _ => Err(error("lone surrogate")),
+    }
 }

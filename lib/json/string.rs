@@ -70,34 +70,16 @@ impl<'a> Str<'a> {
         decode(self.text, self.start, out).map(drop)
     }
 
-    /// The number of characters of the string's value, without making it. A lone surrogate is an
-    /// error.
-    pub fn characters(&self) -> Result<u64, Error> {
-        let mut count = self.raw().chars().count();
-        if !self.escaped {
-            return Ok(count as u64);
-        }
-        let bytes = self.text.as_bytes();
-        let mut at = self.start;
-        loop {
-            // Escapes come in runs in text of other scripts.
-            if bytes.get(at) != Some(&b'\\') {
-                at = scan::special(bytes, at);
-            }
-            if at >= self.end {
-                return Ok(count as u64);
-            }
-            let (_, next) = self.escape(at)?;
-            count -= next - at - 1;
-            at = next;
+    /// Whether the string's value is `other`.
+    #[inline]
+    pub fn eq_str(&self, other: &str) -> bool {
+        match self.escaped {
+            false => self.text.as_bytes().get(self.start..self.end) == Some(other.as_bytes()),
+            true => self.decoded_is(other),
         }
     }
 
-    /// Whether the string's value is `other`.
-    pub fn eq_str(&self, other: &str) -> bool {
-        if !self.escaped {
-            return self.raw() == other;
-        }
+    fn decoded_is(&self, other: &str) -> bool {
         let mut rest = other;
         let mut at = self.start;
         while let Some(character) = self.text[at..self.end].chars().next() {
@@ -123,7 +105,7 @@ impl<'a> Str<'a> {
     fn escape(&self, at: usize) -> Result<(char, usize), Error> {
         let bytes = self.text.as_bytes();
         match bytes.get(at + 1).map_or(0, |&letter| SIMPLE[usize::from(letter)]) {
-            0 => unicode_escape(bytes, at),
+            0 => scan::unicode_escape(bytes, at),
             byte => Ok((char::from(byte), at + 2)),
         }
     }
@@ -171,7 +153,7 @@ fn decode_bytes(bytes: &[u8], mut at: usize, out: &mut Vec<u8>) -> Result<usize,
                 at += 2;
                 continue;
             }
-            let (character, next) = unicode_escape(bytes, at)?;
+            let (character, next) = scan::unicode_escape(bytes, at)?;
             let mut utf8 = [0; 4];
             let length = character.encode_utf8(&mut utf8).len();
             out.extend_from_slice(&utf8);
@@ -183,30 +165,6 @@ fn decode_bytes(bytes: &[u8], mut at: usize, out: &mut Vec<u8>) -> Result<usize,
             Some(0x20..) => {}
             _ => return Err(error(at, "no end of a string")),
         }
-    }
-}
-
-/// The character of `\uXXXX` at `at`, and the offset after it.
-#[inline]
-fn unicode_escape(bytes: &[u8], at: usize) -> Result<(char, usize), Error> {
-    let Some(unit) = scan::hex4(bytes, at + 2).filter(|_| bytes.get(at + 1) == Some(&b'u')) else {
-        return Err(error(at, "invalid escape in a string"));
-    };
-    if let Some(character) = char::from_u32(unit) {
-        return Ok((character, at + 6));
-    }
-    let low = (bytes.get(at + 6) == Some(&b'\\') && bytes.get(at + 7) == Some(&b'u'))
-        .then(|| scan::hex4(bytes, at + 8))
-        .flatten();
-    match low {
-        Some(low) if unit < 0xdc00 && (0xdc00..0xe000).contains(&low) => {
-            let code = 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00);
-            match char::from_u32(code) {
-                Some(character) => Ok((character, at + 12)),
-                None => Err(error(at, "lone surrogate")),
-            }
-        }
-        _ => Err(error(at, "lone surrogate")),
     }
 }
 

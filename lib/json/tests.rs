@@ -161,6 +161,7 @@ fn build(reader: &mut Reader) -> Result<Value, Error> {
         Kind::String => {
             let mut scratch = String::new();
             assert_same_at_once(reader);
+            let before = reader.clone();
             let string = reader.string()?;
             let text = string.decode(&mut scratch)?.to_owned();
             assert!(string.eq_str(&text));
@@ -169,7 +170,9 @@ fn build(reader: &mut Reader) -> Result<Value, Error> {
                 assert!(!string.eq_str(&text[..text.len() - last.len_utf8()]));
             }
             assert_eq!(string.plain().is_some(), !string.raw().contains('\\'));
-            assert_eq!(string.characters()?, text.chars().count() as u64);
+            let mut again = before;
+            assert_eq!(again.characters()?, text.chars().count() as u64);
+            assert_eq!(again.position(), reader.position());
             Value::String(text)
         }
         Kind::Array => {
@@ -236,7 +239,7 @@ fn escapes_at_every_place_of_a_block() {
         assert_eq!(done.is_ok(), theirs.is_some(), "{text}");
         assert_same_at_once(&Reader::new(&text));
         let count = theirs.as_ref().map(|theirs| theirs.chars().count() as u64);
-        assert_eq!(string.characters().ok(), count, "{text}");
+        assert_eq!(Reader::new(&text).characters().ok(), count, "{text}");
         assert!(std::str::from_utf8(out.as_bytes()).is_ok(), "{text}");
         if let Some(theirs) = theirs {
             assert_eq!(out.strip_prefix('→'), Some(theirs.as_str()), "{text}");

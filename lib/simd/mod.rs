@@ -28,7 +28,11 @@ mod x86;
 
 pub use portable::Portable;
 #[cfg(not(target_arch = "x86_64"))]
+use portable::later_bytes;
+#[cfg(not(target_arch = "x86_64"))]
 pub use portable::{ascii_specials, board_masks, json_specials};
+#[cfg(target_arch = "x86_64")]
+use x86::later_bytes;
 #[cfg(target_arch = "x86_64")]
 pub use x86::{ascii_specials, board_masks, json_specials};
 
@@ -50,6 +54,15 @@ pub struct TextMasks {
     pub inside: u64,
 }
 
+/// Masks of 64 bytes of JSON text: bit n is byte n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StringMasks {
+    /// Bytes that end a run of plain bytes in a string: quotes, backslashes, control characters.
+    pub specials: u64,
+    /// Bytes of a character in UTF-8 after its first.
+    pub later: u64,
+}
+
 /// Masks of 64 bytes of a board's text: bit n is byte n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoardMasks {
@@ -61,6 +74,8 @@ pub struct BoardMasks {
 /// A set of instructions that a task is compiled for.
 pub trait Instructions {
     fn text_masks(window: &[u8; 64]) -> TextMasks;
+
+    fn string_masks(window: &[u8; 64]) -> StringMasks;
 
     /// One bit of each byte, the one that is the highest after a shift to the left by less than 8.
     fn bit_mask<const SHIFT: i32>(bytes: &[u8; 64]) -> u64;

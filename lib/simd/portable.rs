@@ -2,7 +2,7 @@
 
 #[cfg(any(test, not(target_arch = "x86_64")))]
 use super::BoardMasks;
-use super::{Instructions, TextMasks};
+use super::{Instructions, StringMasks, TextMasks};
 
 pub struct Portable;
 
@@ -65,6 +65,15 @@ impl Instructions for Portable {
         }
     }
 
+    /// Of the calls for a few bytes.
+    #[inline(always)]
+    fn string_masks(window: &[u8; 64]) -> StringMasks {
+        let [first, second] = [0, 1].map(|half: usize| &window.as_chunks::<32>().0[half]);
+        let of =
+            |mask: fn(&[u8; 32]) -> u32| u64::from(mask(first)) | u64::from(mask(second)) << 32;
+        StringMasks { specials: of(super::json_specials), later: of(super::later_bytes) }
+    }
+
     #[inline(always)]
     fn equal_tops<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32 {
         let bit = |(at, number): (usize, &u64)| u32::from(number >> SHIFT == top) << at;
@@ -121,6 +130,16 @@ pub fn ascii_specials(block: &[u8; 32]) -> u32 {
         let [quote, backslash, delete] =
             [b'"', b'\\', 0x7f].map(|byte| below(bytes ^ eight_of(byte), 1));
         mask << 8 | (quote | backslash | delete | below(bytes, 0x20) | gather(bytes >> 7)) as u32
+    })
+}
+
+/// Which bytes are those of a character in UTF-8 after its first.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline]
+pub fn later_bytes(block: &[u8; 32]) -> u32 {
+    block.as_chunks().0.iter().rev().fold(0, |mask, eight| {
+        let bytes = u64::from_le_bytes(*eight);
+        mask << 8 | gather(bytes >> 7 & !(bytes >> 6)) as u32
     })
 }
 

@@ -10,6 +10,16 @@ impl SimdTask for MasksOf<'_> {
     }
 }
 
+struct StringMasksOf<'a>(&'a [u8; 64]);
+
+impl SimdTask for StringMasksOf<'_> {
+    type Output = StringMasks;
+    #[inline(always)]
+    fn run<I: Instructions>(self) -> StringMasks {
+        I::string_masks(self.0)
+    }
+}
+
 struct BitsOf<'a>(&'a [u8; 64]);
 
 impl SimdTask for BitsOf<'_> {
@@ -86,7 +96,17 @@ fn check(window: &[u8; 64]) {
         let expected = (0..32).fold(0, |mask, at| mask | u32::from(!is_plain(block[at])) << at);
         assert_eq!(portable::ascii_specials(block), expected, "{block:?}");
         assert_eq!(ascii_specials(block), expected, "{block:?}");
+        let later = |mask, at: usize| mask | u32::from(matches!(block[at], 0x80..0xc0)) << at;
+        assert_eq!(portable::later_bytes(block), (0..32).fold(0, later), "{block:?}");
     }
+    let halves = |mask: fn(&[u8; 32]) -> u32| {
+        let [first, second] = [0, 1].map(|half: usize| mask(&window.as_chunks::<32>().0[half]));
+        u64::from(first) | u64::from(second) << 32
+    };
+    let (specials, later) = (halves(portable::json_specials), halves(portable::later_bytes));
+    let strings = StringMasks { specials, later };
+    assert_eq!(SimdLevel::PORTABLE.run(StringMasksOf(window)), strings, "{window:?}");
+    assert_eq!(SimdLevel::best().run(StringMasksOf(window)), strings, "{window:?}");
 }
 
 #[test]

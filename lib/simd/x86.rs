@@ -4,12 +4,13 @@
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_min_epu8, _mm_movemask_epi8,
     _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8, _mm_sub_epi8, _mm256_and_si256,
-    _mm256_broadcastsi128_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi64, _mm256_movemask_epi8,
-    _mm256_movemask_pd, _mm256_or_si256, _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi64x,
-    _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_srli_epi16, _mm256_srli_epi64,
+    _mm256_broadcastsi128_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi8, _mm256_cmpeq_epi64,
+    _mm256_cmpgt_epi8, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_movemask_pd, _mm256_or_si256,
+    _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi64x, _mm256_shuffle_epi8,
+    _mm256_slli_epi16, _mm256_srli_epi16, _mm256_srli_epi64,
 };
 
-use super::{BoardMasks, Instructions, SimdTask, TextMasks};
+use super::{BoardMasks, Instructions, SimdTask, StringMasks, TextMasks};
 
 /// Which bytes end a run of plain bytes in a JSON string: quotes, backslashes, control characters.
 #[inline]
@@ -40,6 +41,13 @@ pub fn ascii_specials(block: &[u8; 32]) -> u32 {
     unsafe { ascii_specials_sse2(block) }
 }
 
+/// Which bytes are those of a character in UTF-8 after its first.
+#[inline]
+pub fn later_bytes(block: &[u8; 32]) -> u32 {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { later_bytes_sse2(block) }
+}
+
 #[target_feature(enable = "sse2")]
 #[inline]
 fn ascii_specials_sse2(block: &[u8; 32]) -> u32 {
@@ -50,6 +58,18 @@ fn ascii_specials_sse2(block: &[u8; 32]) -> u32 {
         let small = _mm_cmpgt_epi8(_mm_set1_epi8(b' '.cast_signed()), half);
         let found = _mm_or_si128(_mm_or_si128(is(b'"'), is(b'\\')), _mm_or_si128(is(0x7f), small));
         _mm_movemask_epi8(found).cast_unsigned()
+    });
+    first | second << 16
+}
+
+#[target_feature(enable = "sse2")]
+#[inline]
+fn later_bytes_sse2(block: &[u8; 32]) -> u32 {
+    let [first, second] = [0, 1].map(|half| {
+        let half = sixteen(&block.as_chunks().0[half]);
+        // As signed numbers they are the least: 0x80 to 0xbf.
+        let later = _mm_cmpgt_epi8(_mm_set1_epi8(0xc0_u8.cast_signed()), half);
+        _mm_movemask_epi8(later).cast_unsigned()
     });
     first | second << 16
 }
@@ -98,6 +118,12 @@ impl Instructions for Avx2 {
     fn text_masks(window: &[u8; 64]) -> TextMasks {
         // SAFETY: this type is private, and only `run_avx2`, which has the features, uses it.
         unsafe { text_masks_avx2(window) }
+    }
+
+    #[inline(always)]
+    fn string_masks(window: &[u8; 64]) -> StringMasks {
+        // SAFETY: as above.
+        unsafe { string_masks_avx2(window) }
     }
 
     #[inline(always)]
@@ -198,6 +224,26 @@ fn equal_tops_avx2<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32 {
         _mm256_movemask_pd(_mm256_castsi256_pd(same)).cast_unsigned()
     });
     first | second << 4
+}
+
+#[target_feature(enable = "avx2")]
+#[inline]
+fn string_masks_avx2(window: &[u8; 64]) -> StringMasks {
+    let (halves, _) = window.as_chunks::<32>();
+    let mut masks = StringMasks { specials: 0, later: 0 };
+    for (place, half) in halves.iter().enumerate() {
+        let half = thirty_two(half);
+        let mask = |found| u64::from(_mm256_movemask_epi8(found).cast_unsigned()) << (32 * place);
+        let quote = _mm256_cmpeq_epi8(half, _mm256_set1_epi8(b'"'.cast_signed()));
+        let backslash = _mm256_cmpeq_epi8(half, _mm256_set1_epi8(b'\\'.cast_signed()));
+        let least = _mm256_min_epu8(half, _mm256_set1_epi8(0x1f));
+        let control = _mm256_cmpeq_epi8(half, least);
+        masks.specials |= mask(_mm256_or_si256(_mm256_or_si256(quote, backslash), control));
+        // As signed numbers they are the least: 0x80 to 0xbf.
+        let first = _mm256_set1_epi8(0xc0_u8.cast_signed());
+        masks.later |= mask(_mm256_cmpgt_epi8(first, half));
+    }
+    masks
 }
 
 #[target_feature(enable = "avx2")]

@@ -101,14 +101,17 @@ fn message<'a>(reader: &mut Reader<'a>) -> Result<Message<'a>, json::Error> {
 /// A string whose value is text.
 fn name<'a>(reader: &mut Reader<'a>) -> Result<Str<'a>, json::Error> {
     let string = reader.string()?;
-    string.characters().map(|_| string)
+    if string.plain().is_none() {
+        string.decode(&mut String::new())?;
+    }
+    Ok(string)
 }
 
 /// The characters of a content: a text, or parts with texts.
 fn characters(reader: &mut Reader<'_>) -> Result<u64, json::Error> {
     let mut count = 0;
     match reader.peek()? {
-        Kind::String => count = reader.string()?.characters()?,
+        Kind::String => count = reader.characters()?,
         Kind::Array => reader.array(|reader| {
             count += characters(reader)?;
             Ok::<_, json::Error>(())

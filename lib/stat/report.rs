@@ -1,4 +1,4 @@
-//! An answer as text for people: at most 80 columns, bars without colour.
+//! An answer as text for people: 50 to 80 columns, as many as there are, bars without colour.
 
 use std::fmt::Write as _;
 
@@ -7,18 +7,21 @@ use super::answer::Answer;
 use super::sections::{Line, NamedLengths, QUANTILES, quantiles};
 use crate::cli::grouped;
 
-/// The widest name in a table.
-const NAME: usize = 22;
 /// The longest bar.
-const BAR: u64 = 24;
+const BAR: usize = 24;
 /// Bars of a histogram.
 const BARS: u64 = 12;
 
-/// The text; `by` as in the options.
-pub fn report(answer: &Answer, by: Option<&str>) -> String {
-    let mut out = Lines::default();
+/// The text for a screen of so many columns; `by` as in the options.
+pub fn report(answer: &Answer, by: Option<&str>, columns: usize) -> String {
+    let columns = columns.clamp(50, 80);
+    let is_wide = columns == 80;
+    let (name, value) = if is_wide { (22, 15) } else { (18, 13) };
+    let mut out = Lines { text: String::new(), columns, is_wide, name, value };
     let (inputs, kind) = answer.title();
-    out.line(&format!("{}: {}", cut(&inputs, 60), [kind, "records"].join(" ").trim()));
+    let what = [kind, "records"].join(" ");
+    let what = what.trim();
+    out.line(&format!("{}: {what}", cut(&inputs, columns - what.len() - 2)));
     for section in answer.sections(by) {
         if !section.head.is_empty() {
             out.line("");
@@ -26,7 +29,10 @@ pub fn report(answer: &Answer, by: Option<&str>) -> String {
         }
         for line in section.lines {
             match line {
-                Line::Fact { name, value } => out.line(&format!("  {name:<NAME$} {value:>15}")),
+                Line::Fact { name, value } => {
+                    let (width, values) = (out.name, out.value);
+                    out.line(&format!("  {name:<width$} {value:>values$}"));
+                }
                 Line::Share { name, count, all } => out.share(&name, count, all),
                 Line::More(names) => {
                     out.line(&format!("  ... and {} more", grouped(names as u64)));
@@ -36,29 +42,48 @@ pub fn report(answer: &Answer, by: Option<&str>) -> String {
             }
         }
     }
-    out.0
+    out.text
 }
 
-#[derive(Default)]
-struct Lines(String);
+struct Lines {
+    text: String,
+    columns: usize,
+    /// Whether every table has its full width.
+    is_wide: bool,
+    /// The widest name in a table, and the widest value.
+    name: usize,
+    value: usize,
+}
 
 impl Lines {
     fn line(&mut self, text: &str) {
-        let _ = writeln!(self.0, "{}", text.trim_end());
+        let _ = writeln!(self.text, "{}", text.trim_end());
+    }
+
+    /// A line of a table that ends in a bar.
+    fn bar_line(&mut self, text: &str, value: u64, most: u64) {
+        let left = self.columns.saturating_sub(text.chars().count() + 1);
+        self.line(&format!("{text} {}", bar(value, most, left.min(BAR))));
     }
 
     /// A number with its share of all, as a bar.
     fn share(&mut self, name: &str, value: u64, all: u64) {
         let share = if all == 0 { 0.0 } else { value as f64 / all as f64 };
-        let bar = bar(value, all);
-        let name = cut(name, NAME);
-        let percent = share * 100.0;
-        self.line(&format!("  {name:<NAME$} {:>15} {percent:>6.2} % {bar}", grouped(value)));
+        let (width, values, percent) = (self.name, self.value, share * 100.0);
+        let name = cut(name, width);
+        let text = format!("  {name:<width$} {:>values$} {percent:>6.2} %", grouped(value));
+        self.bar_line(&text, value, all);
     }
 
     fn distribution(&mut self, of: &Distribution) {
-        self.line(&format!("  {}", QUANTILES.map(|name| format!("{name:>12}")).join(" ")));
-        self.line(&format!("  {}", quantiles(of).map(|v| format!("{v:>12}")).join(" ")));
+        let in_a_line = if self.is_wide { QUANTILES.len() } else { QUANTILES.len() / 2 };
+        let values = quantiles(of);
+        for (names, values) in QUANTILES.chunks(in_a_line).zip(values.chunks(in_a_line)) {
+            let names: Vec<String> = names.iter().map(|name| format!("{name:>12}")).collect();
+            let values: Vec<String> = values.iter().map(|value| format!("{value:>12}")).collect();
+            self.line(&format!("  {}", names.join(" ")));
+            self.line(&format!("  {}", values.join(" ")));
+        }
         let bars = of.histogram(BARS);
         let most = bars.iter().map(|bar| bar.2).max().unwrap_or(0);
         for (first, last, count) in bars {
@@ -66,39 +91,45 @@ impl Lines {
                 true => grouped(first),
                 false => format!("{} – {}", grouped(first), grouped(last)),
             };
-            self.line(&format!("  {range:>25} {:>13} {}", grouped(count), bar(count, most)));
+            self.bar_line(&format!("  {range:>25} {:>13}", grouped(count)), count, most);
         }
     }
 
     /// One line for each name: how many, and how long.
     fn names(&mut self, (column, what): (&str, &str), rows: &[NamedLengths<'_>]) {
-        let column: String = column.chars().take(NAME).collect();
-        self.line(&format!(
-            "  {column:<NAME$} {what:>11} {:>13} {:>8} {:>8} {:>8}",
-            "all", "median", "p99", "max"
-        ));
+        self.named_line(column, [what, "all", "median", "p99", "max"]);
         let none = Distribution::default();
         for NamedLengths { name, count, lengths } in rows {
             let of = lengths.unwrap_or(&none);
             let [_, median, _, _, p99, max] = quantiles(of);
-            let name = if name.is_empty() { "(none)".to_string() } else { cut(name, NAME) };
-            let sum = grouped(of.sum());
-            self.line(&format!(
-                "  {name:<NAME$} {:>11} {sum:>13} {median:>8} {p99:>8} {max:>8}",
-                grouped(*count)
+            let name = if name.is_empty() { "(none)" } else { name };
+            let (count, sum) = (grouped(*count), grouped(of.sum()));
+            self.named_line(name, [&count, &sum, &median, &p99, &max]);
+        }
+    }
+
+    /// Values after their name, or below it.
+    fn named_line(&mut self, name: &str, [count, sum, median, p99, max]: [&str; 5]) {
+        if self.is_wide {
+            let (width, name) = (self.name, cut(name, self.name));
+            return self.line(&format!(
+                "  {name:<width$} {count:>11} {sum:>13} {median:>8} {p99:>8} {max:>8}"
             ));
         }
+        self.line(&format!("  {}", cut(name, self.columns - 2)));
+        self.line(&format!("  {count:>9} {sum:>13} {median:>7} {p99:>7} {max:>7}"));
     }
 }
 
-/// A bar whose length is a share, in eighths of a column; something is always seen.
-fn bar(value: u64, most: u64) -> String {
+/// A bar whose length is a share of `columns`, in eighths of a column; something is always seen.
+fn bar(value: u64, most: u64, columns: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if value == 0 || most == 0 {
         return String::new();
     }
-    let eighths = u128::from(value) * u128::from(BAR * 8) / u128::from(most);
-    let eighths = (eighths as usize).clamp(1, BAR as usize * 8);
+    let longest = columns * 8;
+    let eighths = u128::from(value) * longest as u128 / u128::from(most);
+    let eighths = (eighths as usize).clamp(1.min(longest), longest);
     "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
 }
 

@@ -67,8 +67,9 @@ Examples:
   ds-stat out --slice 0/2 --part > a; ds-stat out --slice 1/2 --part > b; ds-stat --merge a b
 
 In: anything that holds records; with --merge answers of ds-stat in JSON.
-Out: text of 80 columns, or one object {kind, records, bytes, numbers, repeated, by}. Quantiles
-are exact for up to 65,536 different lengths (else at most 1/1024 too small: \"exact\": false).
+Out: text as wide as the terminal, 50 to 80 columns, or one object {kind, records, bytes, numbers,
+repeated, by}. Quantiles are exact for up to 65,536 different lengths (else at most 1/1024 too
+small: \"exact\": false).
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
@@ -89,7 +90,10 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     };
     match args.part || args.format == ReportFormat::Json {
         true => answer.write_json(cli::print),
-        false => cli::print(&stat::report(&answer, args.by.as_deref())),
+        false => {
+            let (columns, _) = cli::screen_size();
+            cli::print(&stat::report(&answer, args.by.as_deref(), columns))
+        }
     }
 }
 

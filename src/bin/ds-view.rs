@@ -119,7 +119,7 @@ fn print(
             let is_first = printed.is_none();
             let text = printed.get_or_insert_with(|| {
                 summary.has_masks = shown.has_masks();
-                let lines = artist.finish(&head(&summary));
+                let lines = artist.finish(&head(&summary, artist.drawing.width));
                 left = artist.fit_below(lines.len());
                 text(&lines)
             });
@@ -141,7 +141,7 @@ fn print(
     }
     match printed {
         Some(_) => Ok(()),
-        None => cli::print(&text(&artist.finish(&head(&summary)))),
+        None => cli::print(&text(&artist.finish(&head(&summary, artist.drawing.width)))),
     }
 }
 

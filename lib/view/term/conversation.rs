@@ -43,15 +43,15 @@ fn lines_of(
     most: (Option<usize>, Option<usize>),
 ) -> Vec<Line> {
     let has_masks = shown.has_masks();
-    let mut lines = vec![head(shown, number, has_masks)];
+    let mut lines = head(shown, number, has_masks).wrapped(drawing.width);
     let wrong = shown.fit.and_then(MaskFit::message);
     for note in shown.notes.iter().cloned().chain(wrong) {
-        lines.push(Line::new().add(Style::BAD, &format!("! {note}")));
+        lines.extend(Line::new().add(Style::BAD, &format!("! {note}")).wrapped(drawing.width));
     }
     for message in &shown.messages {
         let is_end = message.pieces.iter().all(|piece| piece.kind == PieceKind::Eod);
         if message.role.is_some() || !is_end {
-            lines.push(title(message, has_masks));
+            lines.extend(title(message, has_masks).wrapped(drawing.width));
         }
         let is_context = |piece: &Piece| piece.trained == Trained::Not && piece.expected.is_none();
         let most = if message.pieces.iter().all(is_context) { most.0 } else { most.1 };

@@ -76,7 +76,7 @@ fn frame(
     let (width, height) = screen_size();
     let drawing =
         Drawing { width, colour, height: None, lines: None, tokens: false, steps: Vec::new() };
-    let mut lines = vec![title(game, "")];
+    let mut lines = title(game, "").wrapped(width);
     if let Some(step) = game.step(place) {
         lines.extend(step_lines(&step, game.len(), &drawing));
     }
@@ -91,7 +91,7 @@ fn frame(
     let state = if is_playing { format!("{fps:.1} steps a second") } else { "paused".to_string() };
     let keys = "space: play  ←→: step  ↑↓: 100 steps  +-: speed  q: quit";
     lines.push(Line::new().add(Style::BOLD, &format!("  {state}")));
-    lines.push(Line::new().add(Style::DIM, &format!("  {keys}")));
+    lines.extend(Line::new().add(Style::DIM, &format!("  {keys}")).wrapped(width));
     let lines = lines.iter().take(height.max(1));
     lines.map(|line| line.finish(width, colour)).collect()
 }

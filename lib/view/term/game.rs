@@ -7,13 +7,16 @@ use crate::game2048::Direction;
 use crate::view::{ShownBranch, ShownGame, ShownStep, tile};
 
 pub fn lines(shown: &ShownGame, number: &str, drawing: &Drawing) -> Vec<Line> {
-    let mut lines = vec![title(shown, number)];
+    let mut lines = title(shown, number).wrapped(drawing.width);
     let detail = detail(shown);
     if detail.width() > 0 {
-        lines.push(detail);
+        lines.extend(detail.wrapped(drawing.width));
     }
-    // A step takes seven lines.
-    let few = drawing.height.map_or(3, |height| (height.saturating_sub(2) / 7).clamp(1, 3));
+    // Those in the middle have the longest numbers.
+    let a_step =
+        shown.step(shown.len() / 2).map_or(7, |step| step_lines(&step, shown.len(), drawing).len());
+    let left = |height: usize| height.saturating_sub(lines.len());
+    let few = drawing.height.map_or(3, |height| (left(height) / a_step).clamp(1, 3));
     for place in places(shown.len(), few, &drawing.steps) {
         lines.extend(
             shown.step(place).iter().flat_map(|step| step_lines(step, shown.len(), drawing)),
@@ -23,7 +26,7 @@ pub fn lines(shown: &ShownGame, number: &str, drawing: &Drawing) -> Vec<Line> {
     for range in missing {
         let first = range.first.max(shown.len() as u64);
         let text = format!("! no step {first}: there are {} (from 0)", shown.len());
-        lines.push(Line::new().add(Style::BAD, &text));
+        lines.extend(Line::new().add(Style::BAD, &text).wrapped(drawing.width));
     }
     lines
 }
@@ -93,7 +96,7 @@ pub fn step_lines(step: &ShownStep, length: usize, drawing: &Drawing) -> Vec<Lin
         step.board_eval.map(|eval| format!("eval {eval}")).unwrap_or_default(),
         valuation.unwrap_or_default(),
     ]);
-    let mut lines = vec![Line::new().add(Style::OTHER, &format!("  {facts}"))];
+    let mut lines = Line::new().add(Style::OTHER, &format!("  {facts}")).wrapped(drawing.width);
     let board = board(step);
     let beside = board[0].width() + 2;
     let is_beside = drawing.width >= beside + BRANCH + 6;

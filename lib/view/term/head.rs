@@ -6,6 +6,7 @@ use super::line::{Line, Style, counted, facts};
 use crate::cli::{directory_of, size};
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::format::kd_root::prefix_of;
 use crate::harmony::Alignment;
 use crate::stream::Reader;
 use crate::view::Viewer;
@@ -76,6 +77,10 @@ fn bytes_of(path: &Path) -> Result<Option<u64>> {
     let Some(metadata) = files::metadata(path)? else {
         return files::size_of(with_prefix(path)?).map(Some);
     };
+    let prefix = prefix_of(path)?;
+    if prefix != path {
+        return files::size_of(with_prefix(&prefix)?).map(Some);
+    }
     if metadata.is_dir() {
         let found = walk::files(path, |_| true).map(|found| found.map_err(Error::from));
         return files::size_of(found.collect::<Result<Vec<_>>>()?).map(Some);
@@ -95,8 +100,8 @@ fn with_prefix(prefix: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// The lines of it.
-pub fn head(head: &Head) -> Vec<Line> {
+/// The lines of it, in so many columns.
+pub fn head(head: &Head, width: usize) -> Vec<Line> {
     let inputs: Vec<String> = head.inputs.iter().map(|path| shown(path)).collect();
     let inputs = if inputs.is_empty() { "stdin".to_string() } else { inputs.join(" ") };
     let facts = facts(&[
@@ -112,19 +117,16 @@ pub fn head(head: &Head) -> Vec<Line> {
         Some(Alignment::Label) => " with label-aligned masks",
         Some(Alignment::Token) => " with token-aligned masks",
     };
-    let mut lines = vec![
-        Line::new().add(Style::BOLD, &inputs),
-        Line::new().add(Style::PLAIN, &format!("{}{masks}", head.what)),
-        Line::new().add(Style::PLAIN, &facts),
-    ];
+    let mut lines = vec![Line::new().add(Style::BOLD, &inputs)];
+    lines.extend(Line::new().add(Style::PLAIN, &format!("{}{masks}", head.what)).wrapped(width));
+    lines.extend(Line::new().add(Style::PLAIN, &facts).wrapped(width));
     if head.has_masks {
-        lines.push(
-            Line::new()
-                .add(Style::REASONING, "R│ reasoning")
-                .add(Style::FINAL, "  F│ final")
-                .add(Style::PLAIN, "  ·│ not trained on")
-                .add(Style::DIM, "  →R: the next token is"),
-        );
+        let signs = Line::new()
+            .add(Style::REASONING, "R│ reasoning")
+            .add(Style::FINAL, "  F│ final")
+            .add(Style::PLAIN, "  ·│ not trained on")
+            .add(Style::DIM, "  →R: the next token is");
+        lines.extend(signs.wrapped(width));
     }
     lines
 }

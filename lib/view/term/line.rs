@@ -1,5 +1,7 @@
 //! Lines of styled text, cut to a width.
 
+use std::ops::Range;
+
 use unicode_width::UnicodeWidthChar;
 
 use crate::view::{Visible, visible};
@@ -49,6 +51,9 @@ impl Style {
         Style("97;48;5;88"),
     ];
 }
+
+/// Columns before a line that goes on.
+const CONTINUED: usize = 4;
 
 /// A line in parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,6 +105,54 @@ impl Line {
 
     pub fn width(&self) -> usize {
         self.width
+    }
+
+    /// Lines of at most this width, where facts or words are short enough: text of ours is not cut.
+    /// Those after the first are indented.
+    pub fn wrapped(self, width: usize) -> Vec<Line> {
+        let (mut lines, mut rest) = (Vec::new(), self);
+        while rest.width > width
+            && let Some((end, next)) = rest.border(width)
+        {
+            lines.push(rest.range(0..end));
+            rest = Line::new().pad(CONTINUED).join(rest.range(next..usize::MAX));
+        }
+        lines.push(rest);
+        lines
+    }
+
+    /// The last place where the line can end within a width, and where the next begins: between two
+    /// facts, or else two words.
+    fn border(&self, width: usize) -> Option<(usize, usize)> {
+        let text: String = self.parts.iter().map(|(_, text)| text.as_str()).collect();
+        let fits = fitting(&text, &mut { width }).len();
+        let last = |(between, kept): (&str, usize)| {
+            let ends = text.match_indices(between).map(|(at, _)| (at + kept, at + between.len()));
+            // Each line takes something.
+            let is_line = |&(end, _): &(usize, usize)| {
+                end <= fits && width_of(text[..end].trim_end()) > CONTINUED
+            };
+            ends.filter(is_line).last()
+        };
+        [("  ", 0), (" · ", 0), (", ", 1)]
+            .into_iter()
+            .filter_map(last)
+            .max()
+            .or_else(|| last((" ", 0)))
+    }
+
+    /// A part of the line, in bytes of its text.
+    fn range(&self, range: Range<usize>) -> Line {
+        let (mut out, mut start) = (Line::new(), 0);
+        for (style, text) in &self.parts {
+            let of = |at: usize| at.saturating_sub(start).min(text.len());
+            let part = &text[of(range.start)..of(range.end)];
+            if !part.is_empty() {
+                out.push(*style, part, part.chars().map(columns_of).sum());
+            }
+            start += text.len();
+        }
+        out
     }
 
     /// The line as it is written out: no wider than `width`, a cut is shown.
@@ -172,6 +225,32 @@ pub fn counted(number: u64, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn facts_go_on_in_the_next_line() {
+        let line = || {
+            Line::new()
+                .add(Style::BOLD, "#0 漢字")
+                .add(Style::PLAIN, "  12 steps · score 7, all legal")
+        };
+        let wrapped = |line: Line, width: usize| -> Vec<String> {
+            line.wrapped(width).iter().map(|line| line.finish(width, false)).collect()
+        };
+        assert_eq!(wrapped(line(), 38), ["#0 漢字  12 steps · score 7, all legal"]);
+        assert_eq!(wrapped(line(), 37), ["#0 漢字  12 steps · score 7,", "    all legal"]);
+        assert_eq!(wrapped(line(), 27), ["#0 漢字  12 steps", "    score 7, all legal"]);
+        assert_eq!(
+            wrapped(line(), 16),
+            ["#0 漢字", "    12 steps", "    score 7,", "    all legal"]
+        );
+        let words = || Line::new().add(Style::BAD, "  ! the masks are shifted");
+        assert_eq!(wrapped(words(), 18), ["  ! the masks are", "    shifted"]);
+        // What is too long for a line is cut.
+        assert_eq!(wrapped(words(), 9), ["  ! the", "    masks", "    are", "    shif…"]);
+        let colours =
+            line().wrapped(16).iter().map(|line| line.finish(16, true)).collect::<Vec<_>>();
+        assert_eq!(colours[..2], ["\x1b[1m#0 漢字\x1b[0m", "    12 steps"]);
+    }
 
     #[test]
     fn lines_are_cut_by_columns() {

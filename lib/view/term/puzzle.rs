@@ -16,10 +16,11 @@ pub fn lines(
     (number, example): (&str, usize),
     drawing: &Drawing,
 ) -> Vec<Line> {
-    let mut lines = vec![title(shown, number, example)];
+    let mut lines = title(shown, number, example).wrapped(drawing.width);
     for broken in &shown.broken {
-        lines.push(Line::new().add(Style::BAD, &format!("! {broken}")));
+        lines.extend(Line::new().add(Style::BAD, &format!("! {broken}")).wrapped(drawing.width));
     }
+    let head = lines.len();
     let width = drawing.width.saturating_sub(INDENT).max(8);
     let sides = [("input", &shown.input), ("label", &shown.label)];
     match (&shown.input, &shown.label) {
@@ -43,7 +44,6 @@ pub fn lines(
         }
     }
     let indented = |line: Line| Line::new().pad(INDENT).join(line);
-    let head = 1 + shown.broken.len();
     let body = lines.split_off(head);
     lines.extend(body.into_iter().map(indented));
     lines
