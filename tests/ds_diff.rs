@@ -253,7 +253,8 @@ fn text_is_shown_as_it_is() {
     };
     for (name, last) in [("a", "one"), ("b", "two")] {
         dir.write(name, record(last));
-        bash(&format!("cd {}; harmony-tok {name} > {name}.t", dir.path().display())).ok();
+        bash(&format!("cd {}; harmony-tok --policy chat {name} > {name}.t", dir.path().display()))
+            .ok();
     }
     let text = |a: &str, b: &str| tool("ds-diff").args(&[&dir.at(a), &dir.at(b)]).run().text();
     let tokens = text("a.t", "b.t");
