@@ -3,8 +3,8 @@
 
 use std::hint::select_unpredictable;
 
-use super::hash::fold;
-use super::pages::{Line, Room};
+use super::hash::hash_half;
+use super::pages::{Line, Room, line_of};
 use super::slot::Tokens;
 use crate::simd;
 
@@ -36,7 +36,7 @@ pub fn key_of(block: u64, length: usize) -> u64 {
 
 #[inline(always)]
 pub fn hash_of(key: u64) -> u64 {
-    fold(key ^ 0x2d35_8dcc_aa6c_78a5, 0x8bb8_4b93_962e_acc9)
+    hash_half(key.into())
 }
 
 pub struct WordCache {
@@ -52,24 +52,18 @@ pub struct WordCache {
 #[derive(Clone, Copy)]
 pub struct Sets<'a>(&'a [Line]);
 
-impl<'a> Sets<'a> {
-    #[inline(always)]
-    fn set(self, hash: u64) -> &'a Line {
-        // A room has a power of two of lines.
-        &self.0[hash as usize & (self.0.len() - 1)]
-    }
-
+impl Sets<'_> {
     /// Asks for what a word with this hash will need.
     #[inline(always)]
     pub fn prefetch(self, hash: u64) {
-        simd::prefetch(self.set(hash));
+        simd::prefetch(line_of(self.0, hash));
     }
 
     /// The slot of a word, or 0 if it is not here. Without a branch: which words are here cannot
     /// be predicted.
     #[inline(always)]
     pub fn get(self, key: u64, hash: u64) -> u64 {
-        let (keys, slots) = self.set(hash).split_at(WAYS);
+        let (keys, slots) = line_of(self.0, hash).split_at(WAYS);
         (0..WAYS).fold(0, |found, at| select_unpredictable(keys[at] == key, slots[at], found))
     }
 }
@@ -87,7 +81,7 @@ impl WordCache {
 
     /// Keeps a word that is not here, in a free place or now and then in that of another word.
     pub fn put(&mut self, key: u64, hash: u64, tokens: Tokens) {
-        let (keys, _) = self.room.line_of(hash).split_at(WAYS);
+        let (keys, _) = line_of(self.room.lines(), hash).split_at(WAYS);
         let free = keys.iter().position(|&key| key == 0);
         let way = match free {
             Some(_) if self.left == 0 => {

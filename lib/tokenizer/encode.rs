@@ -65,25 +65,27 @@ impl Default for Encoder {
     }
 }
 
+/// The tokens of a text, for tests.
+#[cfg(test)]
+pub fn encoded(text: &str) -> Vec<i32> {
+    let mut out = Vec::new();
+    Encoder::new().encode(text, &mut out);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn encode(text: &str) -> Vec<i32> {
-        let mut out = Vec::new();
-        Encoder::new().encode(text, &mut out);
-        out
-    }
-
     #[test]
     fn a_long_s_is_a_contraction() {
-        assert_eq!(encode("中'ſ'lldon't"), [1404, 6, 70067, 54602, 143373, 1507]);
+        assert_eq!(encoded("中'ſ'lldon't"), [1404, 6, 70067, 54602, 143373, 1507]);
     }
 
     #[test]
     fn control_tokens_in_text_are_text() {
         for (id, name) in super::super::SPECIAL_TOKENS {
-            let tokens = encode(name);
+            let tokens = encoded(name);
             assert!(tokens.len() > 1 && !tokens.contains(&id), "{name}: {tokens:?}");
         }
     }

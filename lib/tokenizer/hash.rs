@@ -61,7 +61,7 @@ const KEPT: [u128; 32] = {
 };
 
 #[inline(always)]
-pub fn fold(left: u64, right: u64) -> u64 {
+fn fold(left: u64, right: u64) -> u64 {
     let product = left as u128 * right as u128;
     product as u64 ^ (product >> 64) as u64
 }
@@ -96,8 +96,9 @@ pub fn hash_block(block: &[u8; 32], length: usize) -> u64 {
     fold(hash_half(first) ^ second as u64, (second >> 64) as u64 ^ 0x5895_89e1_8a4d_8a7d)
 }
 
+/// Hash of sixteen bytes.
 #[inline(always)]
-fn hash_half(half: u128) -> u64 {
+pub fn hash_half(half: u128) -> u64 {
     fold(half as u64 ^ 0x2d35_8dcc_aa6c_78a5, (half >> 64) as u64 ^ 0x8bb8_4b93_962e_acc9)
 }
 

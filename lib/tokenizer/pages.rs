@@ -73,19 +73,19 @@ impl Room {
         unsafe { std::slice::from_raw_parts_mut(self.first.as_ptr(), self.count) }
     }
 
-    /// The line of a hash, in a room whose count is a power of two.
-    #[inline(always)]
-    pub fn line_of(&self, hash: u64) -> &Line {
-        let lines = self.lines();
-        &lines[hash as usize & (lines.len() - 1)]
-    }
-
+    /// As [`line_of`].
     #[inline(always)]
     pub fn line_of_mut(&mut self, hash: u64) -> &mut Line {
         let lines = self.lines_mut();
         let mask = lines.len() - 1;
         &mut lines[hash as usize & mask]
     }
+}
+
+/// The line of a hash, of a power of two of lines.
+#[inline(always)]
+pub fn line_of(lines: &[Line], hash: u64) -> &Line {
+    &lines[hash as usize & (lines.len() - 1)]
 }
 
 impl Drop for Room {

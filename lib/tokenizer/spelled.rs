@@ -246,7 +246,7 @@ fn word_at(line: &Line, first: usize) -> &[u64] {
 mod tests {
     use super::*;
     use crate::simd::Portable;
-    use crate::tokenizer::Encoder;
+    use crate::tokenizer::encoded;
 
     /// Looks the whole text up, with this hash.
     fn found(cache: &SpelledCache, text: &str, hash: u64) -> Option<Vec<i32>> {
@@ -254,12 +254,6 @@ mod tests {
         let mut out = Vec::new();
         cache.get::<Portable>(text, 0, text.len(), hash)?.append_to(&mut out);
         Some(out)
-    }
-
-    fn encoded(word: &str) -> Vec<i32> {
-        let mut out = Vec::new();
-        Encoder::new().encode(word, &mut out);
-        out
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::game2048::{Board, Direction, Step};
 use crate::harmony::{Policy, Rendered, Renderer, loss_mask};
 use crate::record::decoded::DecodedBuilder;
 use crate::record::tokens::{Identity, TokensBuilder};
-use crate::tokenizer::Encoder;
+use crate::tokenizer::encoded;
 
 const MESSAGES: &str = r#"{"messages": [{"role": "user", "content": "How, é😀?"},
     {"role": "assistant", "channel": "analysis", "content": "So."},
@@ -149,8 +149,7 @@ fn whatever_the_tokens_are_their_text_is_whole() {
 
 #[test]
 fn a_character_may_be_cut_by_its_masks() {
-    let mut tokens = Vec::new();
-    Encoder::new().encode("\u{1f9ff}", &mut tokens);
+    let tokens = encoded("\u{1f9ff}");
     assert!(tokens.len() > 1, "the character is one token");
     let mask: Vec<u8> = (0..tokens.len()).map(|at| u8::from(at == 0)).collect();
     let shown = shown(&tokens, Some((&mask, &mask)));
