@@ -191,7 +191,7 @@ static TAILS: [[u32; 1000]; 2] = {
 
 /// Three digits, the first in the lowest byte.
 const fn three(value: u32) -> u32 {
-    let digits = value / 100 | value / 10 % 10 << 8 | value % 10 << 16;
+    let digits = (value / 100) | ((value / 10 % 10) << 8) | ((value % 10) << 16);
     digits | 0x30_3030
 }
 

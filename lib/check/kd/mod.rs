@@ -5,7 +5,6 @@
 //! |---|---|
 //! | `frames.rs` | `.idx` and `.bin`: headers, lengths, pointers, documents; the three of a triple together |
 //! | `sequences.rs` | the tokens and masks of one sequence |
-//! | `spelling.rs` | (no check: tokens back into text) |
 //! | `contents.rs` | every sequence of a prefix, on all threads |
 //! | `caches.rs` | Megatron's index caches beside the data |
 //! | `ids.rs` | the ids of the sequences |
@@ -19,7 +18,6 @@ mod ids;
 mod manifest;
 mod root;
 pub(super) mod sequences;
-mod spelling;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;

@@ -1,14 +1,13 @@
 //! Checks one sequence: its tokens and its masks. Masks are derived again from the roles and
 //! channels in the tokens; if they differ, the most likely cause is reported, once.
 
-use super::spelling::Spelling;
 use crate::check::{At, Check, Findings, Severity, checks};
 use crate::harmony::{
     Alignment, Channel, Policy, Role, Segment, Segments, Spans, loss_mask, segments_of,
 };
 use crate::record::tokens;
 use crate::tokenizer::{
-    EOD, Encoder, MESSAGE, PADDED_VOCABULARY_SIZE, RETURN, START_OF_TEXT, is_produced,
+    EOD, Encoder, MESSAGE, PADDED_VOCABULARY_SIZE, RETURN, START_OF_TEXT, decode_into, is_produced,
 };
 
 checks! {
@@ -86,7 +85,6 @@ pub(in crate::check) struct SequenceChecker {
     encoded: Vec<i32>,
     derived: Vec<u8>,
     known: KnownContents,
-    spelling: Spelling,
 }
 
 impl SequenceChecker {
@@ -99,7 +97,6 @@ impl SequenceChecker {
             encoded: Vec::new(),
             derived: Vec::new(),
             known: KnownContents::default(),
-            spelling: Spelling::new(),
         }
     }
 
@@ -226,7 +223,7 @@ impl SequenceChecker {
                 continue;
             }
             self.text.clear();
-            let text = match self.spelling.append(content, &mut self.text) {
+            let text = match decode_into(content, &mut self.text) {
                 Ok(()) => str::from_utf8(&self.text).ok(),
                 Err(_) => None,
             };
