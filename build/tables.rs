@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use crate::displace::{Placement, place};
-use crate::{hash, unicode, vocabulary};
+use crate::{characters, hash, unicode, vocabulary};
 
 /// The sources and the lock file: a new version of a crate makes new tables.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     include_str!("tables.rs"),
+    include_str!("characters.rs"),
     include_str!("displace.rs"),
     include_str!("unicode.rs"),
     include_str!("vocabulary.rs"),
@@ -92,7 +93,9 @@ fn write(directory: &Path) {
     put_bits(directory, "cuts", 1 << 16, tokens.iter().flat_map(|token| cut_borders(token)));
     let neighbours = tokens.iter().flat_map(|token| neighbours(token));
     put_bits(directory, "neighbours", hash::NEIGHBOUR_BITS, neighbours);
-    put(directory, "characters", &character_table(&tokens));
+    let characters = characters::table(&tokens, &pairs);
+    put(directory, "characters", &characters.table);
+    put(directory, "characters.sets", &characters.sets);
     put(directory, "classes", &unicode::class_table());
     put(directory, "unprintable", &unicode::unprintable());
     put(
@@ -138,34 +141,6 @@ fn neighbours(token: &[u8]) -> Vec<usize> {
 
 fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
-}
-
-/// Ids of the tokens that are one character beyond ASCII, in two stages: for each 64 code
-/// points the number of a block in two bytes; then the blocks, of 64 ids in four bytes each (0
-/// where there is none: id 0 is ASCII).
-fn character_table(tokens: &[Vec<u8>]) -> Vec<u8> {
-    let mut ids = vec![0u32; 0x11_0000];
-    for (id, token) in tokens.iter().enumerate() {
-        if let Ok(text) = std::str::from_utf8(token)
-            && let Some(character) = text.chars().next()
-            && character.len_utf8() == token.len()
-            && token.len() > 1
-        {
-            ids[character as usize] = id as u32;
-        }
-    }
-    let mut stage_one = Vec::new();
-    let mut blocks = vec![0u32; 64];
-    for block in ids.chunks(64) {
-        let mut number = 0;
-        if block.iter().any(|&id| id != 0) {
-            number = blocks.len() / 64;
-            blocks.extend_from_slice(block);
-        }
-        stage_one.extend_from_slice(&(number as u16).to_le_bytes());
-    }
-    stage_one.extend(blocks.iter().flat_map(|id| id.to_le_bytes()));
-    stage_one
 }
 
 fn put_buckets(directory: &Path, name: &str, hashes: &[u64], placement: &Placement) {

@@ -3,7 +3,6 @@
 use super::cache::{self, WordCache};
 use super::hash::{BLOCK_BYTES, hash_block, hash_word};
 use super::merge::Merger;
-use super::pieces::piece_end;
 use super::slot::{SLOT_TOKENS, Tokens, slot_of};
 use super::spelled::{Place, SpelledCache};
 use super::tables;
@@ -64,14 +63,12 @@ pub struct Batch {
     found: [Tokens; BATCH],
     /// Which words are not in the cache.
     missing: [u8; BATCH],
-    /// Those of them that are looked up whole, and then those that are nowhere.
+    /// Those of them that are looked for among all words, and then those that are nowhere.
     asked: [Asked; BATCH],
     asked_count: usize,
-    /// How many are longer: they have the first places of `missing`.
-    long_count: usize,
 }
 
-/// A word of up to 31 bytes, and which one of its batch it is.
+/// A word, and which one of its batch it is.
 #[derive(Clone, Copy)]
 struct Asked {
     hash: u64,
@@ -92,7 +89,6 @@ impl Batch {
             missing: [0; BATCH],
             asked: [Asked::NONE; BATCH],
             asked_count: 0,
-            long_count: 0,
         }
     }
 }
@@ -123,28 +119,25 @@ impl Lookup {
             missed += usize::from(slot == 0);
         }
         let text = source.text();
-        let (mut asked_count, mut long_count) = (0, 0);
-        for index in 0..missed {
-            let at = usize::from(missing[index]);
+        for (&at, asked) in missing[..missed].iter().zip(asked) {
+            let at = usize::from(at);
             let Word { start, length, .. } = words[at];
-            if length > BLOCK_BYTES {
-                missing[long_count] = at as u8;
-                long_count += 1;
-                continue;
-            }
-            let hash = hash_block(&block_at(text, start), length);
+            let hash = if length <= BLOCK_BYTES {
+                hash_block(&block_at(text, start), length)
+            } else {
+                hash_word(&text[start..start + length])
+            };
             self.spelled.prefetch(hash);
-            asked[asked_count] = Asked { hash, at, place: Place::NONE };
-            asked_count += 1;
+            *asked = Asked { hash, at, place: Place::NONE };
         }
-        (batch.count, batch.asked_count, batch.long_count) = (count, asked_count, long_count);
+        (batch.count, batch.asked_count) = (count, missed);
         count > 0
     }
 
     /// Appends the tokens of a batch.
     #[inline(always)]
     pub fn append<I: Instructions>(&mut self, text: &[u8], batch: &mut Batch, out: &mut Vec<i32>) {
-        if batch.asked_count + batch.long_count > 0 {
+        if batch.asked_count > 0 {
             self.find::<I>(text, batch);
         }
         let Self { many, stage, .. } = self;
@@ -173,14 +166,9 @@ impl Lookup {
     /// Finds the words that are not in the cache.
     #[inline(always)]
     fn find<I: Instructions>(&mut self, text: &[u8], batch: &mut Batch) {
-        let Self { cache, spelled, merger, many, .. } = self;
-        let Batch { words, found, missing, asked, asked_count, long_count, .. } = batch;
+        let Self { cache, spelled, many, .. } = self;
+        let Batch { words, found, asked, asked_count, .. } = batch;
         many.clear();
-        for &at in &missing[..*long_count] {
-            let Word { start, length, .. } = words[usize::from(at)];
-            append_pieces::<I>(spelled, merger, text, (start, start + length), &mut many.tokens);
-            found[usize::from(at)] = many.end_word();
-        }
         for word in &mut asked[..*asked_count] {
             word.place = spelled.place::<I>(word.hash);
         }
@@ -244,42 +232,4 @@ impl Lookup {
         }
         merger.merge_words(no_tokens, |at| word(asked[at]), |at, tokens| keep(asked[at], tokens));
     }
-}
-
-/// A word of any length, cut into pieces, by its start and end.
-#[inline(always)]
-fn append_pieces<I: Instructions>(
-    spelled: &mut SpelledCache,
-    merger: &mut Merger,
-    text: &[u8],
-    (mut start, end): (usize, usize),
-    out: &mut Vec<i32>,
-) {
-    while start < end {
-        let length = piece_end(&text[start..end], 0);
-        let word = &text[start..start + length];
-        let hash = hash_word(word);
-        if let Some(tokens) = spelled.get::<I>(text, start, length, hash) {
-            tokens.append_to(out);
-        } else {
-            append_new(spelled, merger, word, hash, out);
-        }
-        start += length;
-    }
-}
-
-#[inline(never)]
-fn append_new(
-    spelled: &mut SpelledCache,
-    merger: &mut Merger,
-    word: &[u8],
-    hash: u64,
-    out: &mut Vec<i32>,
-) {
-    let before = out.len();
-    match tables::word(word, hash) {
-        Some(id) => out.push(id as i32),
-        None => merger.merge(word, out),
-    }
-    spelled.put(hash, &out[before..]);
 }

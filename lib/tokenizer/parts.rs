@@ -13,6 +13,11 @@ pub fn first_token(word: &[u8], at: usize) -> (u32, usize) {
     merged_character(word, at).unwrap_or((byte_id(word[at]), 1))
 }
 
+/// A word starts with as many tokens at least.
+fn characters(word: &[u8]) -> usize {
+    word.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
+}
+
 /// Room for the words that are merged side by side.
 const ROOM: usize = 32;
 /// How many of them: the next step of each waits for memory, so others are made meanwhile.
@@ -57,7 +62,8 @@ impl SimdTask for MergeShort<'_> {
     }
 }
 
-/// Words of up to 31 bytes: `made` is given the number of each and its tokens.
+/// Many words: `made` is given the number of each and its tokens, or none if it starts with more
+/// than there is room for.
 pub struct MergeWords<W, F> {
     pub count: usize,
     /// A word by its number.
@@ -65,7 +71,7 @@ pub struct MergeWords<W, F> {
     pub made: F,
 }
 
-impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, &[i32])> SimdTask for MergeWords<W, F> {
+impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<&[i32]>)> SimdTask for MergeWords<W, F> {
     type Output = ();
 
     #[inline(always)]
@@ -73,13 +79,19 @@ impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, &[i32])> SimdTask for MergeWo
         let Self { count, word, mut made } = self;
         let mut lanes: [Parts<ROOM>; LANES] = std::array::from_fn(|_| Parts::new());
         // The word of each lane, and the lanes that have one.
-        let mut words: [usize; LANES] = std::array::from_fn(|at| at);
-        let mut order = words;
-        let mut busy = LANES.min(count);
-        for (at, lane) in lanes[..busy].iter_mut().enumerate() {
-            lane.start(word(at));
+        let mut words = [0; LANES];
+        let mut order: [usize; LANES] = std::array::from_fn(|at| at);
+        let mut busy = 0;
+        let mut next = 0;
+        while next < count && busy < LANES {
+            if lanes[busy].start(word(next)) {
+                words[busy] = next;
+                busy += 1;
+            } else {
+                made(next, None);
+            }
+            next += 1;
         }
-        let mut next = busy;
         while busy > 0 {
             let mut steps = [const { Step::NONE }; LANES];
             let mut at = 0;
@@ -94,14 +106,19 @@ impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, &[i32])> SimdTask for MergeWo
                 }
                 let mut tokens = [0; ROOM];
                 let made_of_it = lane.finish(&mut tokens);
-                made(words[number], &tokens[..made_of_it]);
-                if next < count {
-                    lane.start(word(next));
+                made(words[number], Some(&tokens[..made_of_it]));
+                loop {
+                    if next == count {
+                        busy -= 1;
+                        order.swap(at, busy);
+                        break;
+                    }
                     words[number] = next;
                     next += 1;
-                } else {
-                    busy -= 1;
-                    order.swap(at, busy);
+                    if lane.start(word(words[number])) {
+                        break;
+                    }
+                    made(words[number], None);
                 }
             }
             for (&number, step) in order[..busy].iter().zip(steps) {
@@ -153,6 +170,9 @@ impl<const ROOM: usize> Parts<ROOM> {
     #[inline(always)]
     fn start(&mut self, word: &[u8]) -> bool {
         let most = SHORT.min(ROOM - 1);
+        if word.len() > most && characters(word) > most {
+            return false;
+        }
         let mut count = 0;
         if word.len() <= most && word.is_ascii() {
             count = word.len();

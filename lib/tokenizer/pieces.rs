@@ -1,24 +1,40 @@
-//! Cuts a pre-token where no token of the vocabulary goes on. The pieces have the tokens that the
-//! whole has, and a run of Chinese or Japanese, which no text has twice, becomes short pieces
-//! that are met again and again.
+//! Cuts a pre-token where no merge goes on. The pieces have the tokens that the whole has, and a
+//! run of Chinese or Thai, which no text has twice, becomes short pieces that are met again and
+//! again.
 
-use super::tables::may_be_joined;
+use super::tables::{Character, are_neighbours, is_cut_border};
 
-/// Where the piece that starts at `start`, which is before the end of `word`, ends. Whether there
-/// is a border between two characters depends on these two alone.
+/// Where the piece that starts at `start`, which is before the end of `word`, ends. Nothing before
+/// `start` may be merged with it: it is the start of the word or the end of another piece.
 #[inline]
 pub fn piece_end(word: &[u8], start: usize) -> usize {
-    let (mut left, length) = character(word, start);
+    let (mut left, mut length) = character(word, start);
     let mut at = start + length;
     while at < word.len() {
-        let (right, length) = character(word, at);
-        if !may_be_joined((left, right), (word[at - 1], word[at])) {
+        let (right, next) = character(word, at);
+        if !are_neighbours(left, right) && !may_be_cut(&word[start..], at - start, length) {
             return at;
         }
-        left = right;
+        (left, length) = (right, next);
         at += length;
     }
     word.len()
+}
+
+/// Whether at the border before `at`, after a character of `length` bytes, a part of one of the two
+/// characters may be merged with the other: before the character is whole, or if it never is.
+#[inline(always)]
+fn may_be_cut(piece: &[u8], at: usize, length: usize) -> bool {
+    let (before, after) = (piece[at - 1], piece[at]);
+    if !is_cut_border(before, after) {
+        return false;
+    }
+    let [left, right] = [at - length, at].map(|at| Character::at(piece, at));
+    // What comes before the two are whole depends on them alone, if nothing takes a part of them
+    // away from the other sides.
+    let is_alone = (at == length || left.is_whole_after(piece[at - length - 1]))
+        && piece.get(at + right.length).is_none_or(|&byte| right.is_whole_before(byte));
+    !(is_alone && left.is_whole_before(after) && right.is_whole_after(before))
 }
 
 /// Code point and length of the character at `at`.
@@ -37,48 +53,138 @@ fn character(word: &[u8], at: usize) -> (u32, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokenizer::merge::tests::{Random, plain};
     use crate::tokenizer::tables::bytes_of;
 
-    /// No token is cut, wherever in a text of whole characters it is.
+    fn pieces(word: &[u8]) -> Vec<&[u8]> {
+        let mut pieces = Vec::new();
+        let mut at = 0;
+        while at < word.len() {
+            let end = at + piece_end(&word[at..], 0);
+            assert_eq!(piece_end(word, at), end);
+            pieces.push(&word[at..end]);
+            at = end;
+        }
+        pieces
+    }
+
+    /// The tokens of the pieces, which must be those of the word; and how many pieces there are.
+    fn check(word: &[u8]) -> usize {
+        let pieces = pieces(word);
+        let tokens: Vec<i32> = pieces.iter().flat_map(|piece| plain(piece)).collect();
+        assert_eq!(tokens, plain(word), "{:?}", String::from_utf8_lossy(word));
+        pieces.len()
+    }
+
+    /// Every token, with characters that begin before it or end after it made whole, and beside
+    /// characters whose bytes tokens share.
     #[test]
-    fn no_piece_ends_inside_a_token() {
-        let mut whole = 0;
+    fn pieces_of_tokens_have_the_tokens_of_the_whole() {
+        let mut cut = 0;
         for id in 0..199_998 {
             let token = bytes_of(id).unwrap();
-            // Characters that begin before the token, or end after it, are made whole.
+            if str::from_utf8(token).is_ok() {
+                assert_eq!(piece_end(token, 0), token.len(), "{id}");
+            }
             let rest = token.iter().take_while(|&&byte| byte & 0xc0 == 0x80).count();
             let heads: &[&[u8]] = match rest {
-                0 => &[b""],
-                1 => &[b"\xc3", b"\xe4\xb8", b"\xe0\xa4", b"\xf0\x9f\x98"],
+                0 => &[b"", "า".as_bytes(), "ा".as_bytes()],
+                1 => &[b"\xc3", b"\xe4\xb8", b"\xe0\xa4", b"\xe0\xb8", b"\xf0\x9f\x98"],
                 2 => &[b"\xe4", b"\xe0", b"\xf0\x9f"],
                 3 => &[b"\xf0"],
                 _ => continue,
             };
             for head in heads {
-                let text = [head, token].concat();
-                for tail in [&b""[..], b"\x80", b"\xbf\x80", b"\x90\x80\x80"] {
-                    let text = [&text, tail].concat();
-                    if std::str::from_utf8(&text).is_err() {
-                        continue;
+                for tail in [&b""[..], b"\x80", b"\xbf\x80", b"\x90\x80\x80", "เก".as_bytes()] {
+                    let text = [head, token, tail].concat();
+                    if str::from_utf8(&text).is_ok() {
+                        cut += check(&text) - 1;
                     }
-                    whole += 1;
-                    assert_eq!(piece_end(&text, 0), text.len(), "{id} {text:x?}");
                 }
             }
         }
-        assert!(whole > 199_000, "{whole}");
+        assert!(cut > 200_000, "{cut}");
+    }
+
+    /// Characters of scripts whose letters share their first bytes, in any order.
+    #[test]
+    fn pieces_of_random_words_have_the_tokens_of_the_whole() {
+        let mut random = Random(5);
+        let blocks = [
+            ' '..'~',
+            '\u{370}'..'\u{700}',
+            '\u{900}'..'\u{d80}',
+            '\u{e01}'..'\u{e5b}',
+            '\u{e80}'..'\u{1800}',
+            '\u{2010}'..'\u{3100}',
+            '\u{4e00}'..'\u{5200}',
+            '\u{1f300}'..'\u{1f700}',
+        ];
+        let mut cut = 0;
+        for round in 0..200_000 {
+            let word: String = (0..2 + random.below(9))
+                .map(|_| {
+                    let other = random.below(3 * blocks.len());
+                    let block = &blocks[if other < blocks.len() { other } else { round % 8 }];
+                    let (start, end) = (block.start as usize, block.end as usize);
+                    char::from_u32((start + random.below(end - start)) as u32).unwrap()
+                })
+                .collect();
+            cut += check(word.as_bytes()) - 1;
+        }
+        assert!(cut > 400_000, "{cut}");
+    }
+
+    /// A character that a neighbour takes a part of, beside every first or last byte of another:
+    /// what is left of it may be merged with that one.
+    #[test]
+    fn what_is_left_of_a_character_is_not_cut_off() {
+        let mut random = Random(6);
+        let mut with_last = |byte: u8| match byte {
+            0..0x80 => char::from(byte),
+            _ => char::from_u32((2 + random.below(0xbe) as u32) << 6 | u32::from(byte & 0x3f))
+                .unwrap(),
+        };
+        let mut random = Random(7);
+        let mut with_first = |byte: u8| {
+            let (start, count) = match byte {
+                0..0x80 => (u32::from(byte), 1),
+                0x80..0xe0 => (u32::from(byte & 0x1f) << 6, 1 << 6),
+                0xe0 => (0x800, 0x800),
+                0xe1..0xf0 => (u32::from(byte & 0x0f) << 12, 1 << 12),
+                _ => (0x1_f000, 1 << 12),
+            };
+            // In place of a surrogate, which is no character, the last one before them.
+            char::from_u32(start + random.below(count) as u32).unwrap_or('\u{d7ff}')
+        };
+        let first_bytes = || (b' '..=b'~').chain(0xc2..=0xf0);
+        let last_bytes = || (b' '..=b'~').chain(0x80..=0xbf);
+        for middle in ('\u{80}'..'\u{3000}').chain('\u{1f300}'..'\u{1f700}') {
+            let character = Character::at(middle.to_string().as_bytes(), 0);
+            for taken in last_bytes().filter(|&byte| !character.is_whole_after(byte)) {
+                for other in first_bytes().filter(|&byte| byte > b'~' || byte % 16 == 1) {
+                    let word = [with_last(taken), middle, with_first(other)];
+                    check(String::from_iter(word).as_bytes());
+                }
+            }
+            for taken in first_bytes().filter(|&byte| !character.is_whole_before(byte)) {
+                for other in last_bytes() {
+                    let word = [with_last(other), middle, with_first(taken)];
+                    check(String::from_iter(word).as_bytes());
+                }
+            }
+        }
     }
 
     #[test]
     fn a_run_is_cut_into_pieces() {
-        let text = "在该目录下的文件名必须以此为后缀，否则将被忽略。".as_bytes();
-        let (mut at, mut count) = (0, 0);
-        while at < text.len() {
-            at = piece_end(text, at);
-            assert!(text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80));
-            count += 1;
+        for (text, least) in [
+            ("在该目录下的文件名必须以此为后缀，否则将被忽略。", 12),
+            ("แฟ้มนี้มีคำแปลข้อความของโปรแกรมสำหรับผู้ใช้ทั่วไป", 8),
+        ] {
+            let pieces = pieces(text.as_bytes());
+            assert!(pieces.iter().all(|piece| str::from_utf8(piece).is_ok()));
+            assert!(pieces.len() >= least, "{}", pieces.len());
         }
-        assert_eq!(at, text.len());
-        assert!(count > 5, "{count}");
     }
 }

@@ -155,18 +155,6 @@ impl SpelledCache {
         None
     }
 
-    /// The word of `length` bytes at `start` of the text.
-    #[inline(always)]
-    pub fn get<I: Instructions>(
-        &self,
-        text: &[u8],
-        start: usize,
-        length: usize,
-        hash: u64,
-    ) -> Option<Spelled<'_>> {
-        self.get_at(self.place::<I>(hash), text, start, length)
-    }
-
     /// Keeps a word, if it has not too many tokens.
     pub fn put(&mut self, hash: u64, tokens: &[i32]) {
         if tokens.len() > MOST_TOKENS {
@@ -252,7 +240,8 @@ mod tests {
     fn found(cache: &SpelledCache, text: &str, hash: u64) -> Option<Vec<i32>> {
         let text = text.as_bytes();
         let mut out = Vec::new();
-        cache.get::<Portable>(text, 0, text.len(), hash)?.append_to(&mut out);
+        let place = cache.place::<Portable>(hash);
+        cache.get_at(place, text, 0, text.len())?.append_to(&mut out);
         Some(out)
     }
 
@@ -287,7 +276,8 @@ mod tests {
         cache.put(3, &tokens);
         for end in [13, 14, text.len()] {
             for length in 0..=end {
-                let is_found = cache.get::<Portable>(&text[..end], 0, length, 3).is_some();
+                let place = cache.place::<Portable>(3);
+                let is_found = cache.get_at(place, &text[..end], 0, length).is_some();
                 assert_eq!(is_found, length == 13, "{length} of {end}");
             }
         }

@@ -27,6 +27,7 @@ table!(SHORT, "/short");
 table!(CUTS, "/cuts");
 table!(NEIGHBOURS, "/neighbours");
 table!(CHARACTERS, "/characters");
+table!(CHARACTER_SETS, "/characters.sets");
 table!(CLASSES, "/classes");
 
 /// "No such pair": above every id, so that a minimum over merges never picks it.
@@ -145,51 +146,88 @@ pub fn merge_bytes(left: u8, right: u8) -> u32 {
     }
 }
 
-/// Whether no token begins or ends inside a character that ends with `left` and is
-/// followed by `right`, or begins with `right` and is preceded by `left`, and goes on beyond that
-/// border: such a character is merged on its own before any other merge of its bytes.
-#[inline(always)]
-fn is_clean_border(left: u8, right: u8) -> bool {
-    !bit(&CUTS.0, (left as usize) * 256 + right as usize)
-}
-
 #[inline(always)]
 fn bit(bytes: &[u8], at: usize) -> bool {
     bytes[at / 8] >> (at % 8) & 1 != 0
 }
 
-/// Whether some token may go on beyond the border between two characters, given as code points
-/// and as the bytes at the border. Where none does, text can be cut: what is merged on one side
-/// has nothing to do with the other.
+/// A character of a word: `build/characters.rs` says how the table is made.
+#[derive(Clone, Copy)]
+pub struct Character {
+    /// Bytes of it; one if it is ASCII.
+    pub length: usize,
+    entry: u32,
+}
+
+impl Character {
+    /// The one that starts at `at`, which is before the end of the word.
+    #[inline(always)]
+    pub fn at(word: &[u8], at: usize) -> Self {
+        let bits = |n: usize| word.get(at + n).map_or(0, |&byte| usize::from(byte & 0x3f));
+        let first = usize::from(word[at]);
+        // The code point without the six bits of its last byte.
+        let (block, length) = match first {
+            0xc2..0xe0 => (first & 0x1f, 2),
+            0xe0..0xf0 => ((first & 0x0f) << 6 | bits(1), 3),
+            0xf0..0xf5 => ((first & 0x07) << 12 | bits(1) << 6 | bits(2), 4),
+            _ => return Self { length: 1, entry: 0 },
+        };
+        let (numbers, blocks) = CHARACTERS.0.split_at(2 * 0x11_0000 / 64);
+        let last = bits(length - 1);
+        let number =
+            numbers.as_chunks().0.get(block).map_or(0, |&number| u16::from_le_bytes(number));
+        let place = 64 * usize::from(number) + last;
+        let entry = blocks.as_chunks().0.get(place).map_or(0, |&entry| u32::from_le_bytes(entry));
+        Self { length, entry }
+    }
+
+    /// Whether it is merged before any part of it is merged with what ends with this byte.
+    #[inline(always)]
+    pub fn is_whole_after(self, byte: u8) -> bool {
+        !bit(&CHARACTER_SETS.0, 256 * (self.entry >> 18 & 0x7f) as usize + usize::from(byte))
+    }
+
+    /// Whether it is merged before any part of it is merged with what begins with this byte.
+    #[inline(always)]
+    pub fn is_whole_before(self, byte: u8) -> bool {
+        !bit(&CHARACTER_SETS.0, 256 * (self.entry >> 25) as usize + usize::from(byte))
+    }
+
+    /// Its id, if it is a token beyond ASCII.
+    #[inline(always)]
+    fn id(self) -> Option<u32> {
+        Some(self.entry & 0x3_ffff).filter(|&id| id != 0)
+    }
+}
+
+/// Whether some token has these two characters side by side, given as code points. Now and then,
+/// also if none has.
 #[inline(always)]
-pub fn may_be_joined(points: (u32, u32), bytes: (u8, u8)) -> bool {
-    bit(&NEIGHBOURS.0, hash::neighbours_bit(points.0, points.1) % hash::NEIGHBOUR_BITS)
-        || !is_clean_border(bytes.0, bytes.1)
+pub fn are_neighbours(left: u32, right: u32) -> bool {
+    bit(&NEIGHBOURS.0, hash::neighbours_bit(left, right) % hash::NEIGHBOUR_BITS)
+}
+
+/// Whether some token has these two bytes at a border of characters, and not the whole of both
+/// characters.
+#[inline(always)]
+pub fn is_cut_border(left: u8, right: u8) -> bool {
+    bit(&CUTS.0, usize::from(left) * 256 + usize::from(right))
 }
 
 /// The id and length of the character beyond ASCII that starts at `at`, if it is a token and
 /// merging always makes it: no other merge of its bytes comes first.
 #[inline(always)]
 pub fn merged_character(word: &[u8], at: usize) -> Option<(u32, usize)> {
-    let bits = |n: usize| word.get(at + n).map_or(0, |&byte| usize::from(byte & 0x3f));
-    let first = usize::from(word[at]);
-    // The code point without the six bits of its last byte.
-    let (block, length) = match first {
-        0xc2..0xe0 => (first & 0x1f, 2),
-        0xe0..0xf0 => ((first & 0x0f) << 6 | bits(1), 3),
-        0xf0..0xf5 => ((first & 0x07) << 12 | bits(1) << 6 | bits(2), 4),
-        _ => return None,
-    };
-    let end = at + length;
-    let (numbers, blocks) = CHARACTERS.0.split_at(2 * 0x11_0000 / 64);
-    let number = u16::from_le_bytes(*numbers.as_chunks::<2>().0.get(block)?);
-    let place = 64 * usize::from(number) + bits(length - 1);
-    let id = u32::from_le_bytes(*blocks.as_chunks::<4>().0.get(place)?);
-    let clean = id != 0
-        && end <= word.len()
-        && (at == 0 || is_clean_border(word[at - 1], word[at]))
-        && (end == word.len() || is_clean_border(word[end - 1], word[end]));
-    clean.then_some((id, length))
+    if word[at] < 0x80 {
+        return None;
+    }
+    let character = Character::at(word, at);
+    let id = character.id()?;
+    let end = at + character.length;
+    let is_whole = end <= word.len()
+        && (at == 0 || character.is_whole_after(word[at - 1]))
+        && word.get(end).is_none_or(|&byte| character.is_whole_before(byte));
+    is_whole.then_some((id, character.length))
 }
 
 /// Two tokens whose merge is being loaded into the cache.

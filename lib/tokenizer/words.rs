@@ -2,6 +2,7 @@
 //! before the first is looked up, so that the lines of the caches are being loaded by then.
 
 use super::cache::{Sets, hash_of, key_of};
+use super::hash::BLOCK_BYTES;
 use super::pieces::piece_end;
 use super::scan;
 use super::window::{WINDOW, starts};
@@ -61,7 +62,8 @@ const VIEW: usize = WINDOW + 8;
 pub struct Words<'a> {
     text: &'a [u8],
     at: usize,
-    /// The end of a pre-token that is being cut into pieces, if it is after `at`.
+    /// The end of a pre-token that is being cut into pieces, if it is after `at`: all are that have
+    /// more than [`BLOCK_BYTES`].
     cut_end: usize,
     /// The last bytes of the text, and after it as many bytes that are not ASCII, so that there is
     /// always a whole view and no pre-token seems to end with the text.
@@ -119,15 +121,19 @@ impl<'a> Words<'a> {
                 let mut starts = found.bits;
                 while starts != 0 {
                     let end = starts.trailing_zeros() as usize;
+                    if end - begin > BLOCK_BYTES {
+                        self.cut_end = at + end;
+                        break;
+                    }
                     starts &= starts - 1;
                     push(begin, end - begin);
                     begin = end;
                 }
-                is_odd = begin == 0 || found.is_odd;
+                is_odd = starts == 0 && (begin == 0 || found.is_odd);
             }
             if is_odd && at + begin < self.text.len() {
                 let end = scan::pre_token_end(self.text, at + begin);
-                if is_run(&view[begin % WINDOW..]) {
+                if is_run(&view[begin % WINDOW..]) || end - at - begin > BLOCK_BYTES {
                     self.cut_end = end;
                 } else {
                     push(begin, end - at - begin);

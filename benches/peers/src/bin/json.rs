@@ -69,8 +69,8 @@ fn with_gristmill(line: &str) -> Result<u64, Failure> {
         match key.plain() {
             Some("id") => sum += reader.string()?.decode(&mut scratch)?.len() as u64,
             Some("tokens") => reader.array(|reader| -> Result<(), JsonError> {
-                let add = |token| {
-                    sum += u64::from(token);
+                let add = |tokens: &[u32]| {
+                    sum += tokens.iter().map(|&token| u64::from(token)).sum::<u64>();
                     true
                 };
                 if reader.plain_integers(add) {

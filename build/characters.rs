@@ -1,0 +1,146 @@
+//! The table of characters: which are tokens, and beside which bytes merging may take a part of a
+//! character before the character is whole.
+
+use std::collections::HashMap;
+
+/// A merge across the border of a character that takes only a part of it.
+struct Crossing {
+    /// The byte on the other side of the border.
+    byte: u8,
+    /// Merges with lower ids come first.
+    id: u32,
+}
+
+pub struct Characters {
+    pub table: Vec<u8>,
+    pub sets: Vec<u8>,
+}
+
+type Pairs = [Option<(u32, u32)>];
+/// A set of bytes, one bit each.
+type Bytes = [u8; 32];
+
+/// `table` is in two stages: for each 64 code points the number of a block in two bytes; then the
+/// blocks, of 64 entries in four bytes each. An entry is the id of the character if it is a token
+/// beyond ASCII (else 0: id 0 is ASCII), from bit 18 on the number of a set, from bit 25 on that of
+/// another. `sets` has 32 bytes for each set, with one bit for each byte: after one of the bytes of
+/// the first set, and before one of the second, a part of the character may be merged away.
+///
+/// How: merging makes a character out of its bytes in steps. It takes the lowest id there is, so a
+/// merge across a border comes before the next step only if its id is lower.
+pub fn table(tokens: &[Vec<u8>], pairs: &Pairs) -> Characters {
+    let steps = Steps::new(tokens, pairs);
+    let mut numbers = HashMap::new();
+    let mut sets = Vec::new();
+    let mut number_of = |set: Bytes| {
+        *numbers.entry(set).or_insert_with(|| {
+            sets.extend_from_slice(&set);
+            sets.len() as u32 / 32 - 1
+        })
+    };
+    // What no character has: the set with no byte is number 0.
+    number_of([0; 32]);
+
+    let mut stage_one = Vec::new();
+    let mut blocks: Vec<[u32; 64]> = Vec::new();
+    let mut places: HashMap<[u32; 64], u16> = HashMap::new();
+    for first in (0..0x11_0000).step_by(64) {
+        let block = std::array::from_fn(|at| {
+            let Some(character) = char::from_u32(first + at as u32) else { return 0 };
+            if character.is_ascii() {
+                return 0;
+            }
+            let (id, after, before) = steps.of(character);
+            let [after, before] = [after, before].map(&mut number_of);
+            assert!(after < 128 && before < 128, "the numbers of sets have seven bits");
+            id | after << 18 | before << 25
+        });
+        let place = *places.entry(block).or_insert_with(|| {
+            blocks.push(block);
+            (blocks.len() - 1) as u16
+        });
+        stage_one.extend_from_slice(&place.to_le_bytes());
+    }
+    let mut table = stage_one;
+    table.extend(blocks.as_flattened().iter().flat_map(|entry| entry.to_le_bytes()));
+    Characters { table, sets }
+}
+
+struct Steps {
+    bytes: [u32; 256],
+    merges: HashMap<(u32, u32), u32>,
+    /// By the token that is the first part of a character, and of the one that is its last.
+    into_first: HashMap<u32, Vec<Crossing>>,
+    into_last: HashMap<u32, Vec<Crossing>>,
+}
+
+impl Steps {
+    fn new(tokens: &[Vec<u8>], pairs: &Pairs) -> Steps {
+        let mut steps = Steps {
+            bytes: [0; 256],
+            merges: HashMap::new(),
+            into_first: HashMap::new(),
+            into_last: HashMap::new(),
+        };
+        for (id, (token, pair)) in (0..).zip(tokens.iter().zip(pairs)) {
+            let &Some((left, right)) = pair else {
+                steps.bytes[usize::from(token[0])] = id;
+                continue;
+            };
+            steps.merges.insert((left, right), id);
+            let [before, after] = [left, right].map(|part| &tokens[part as usize][..]);
+            if is_first_part(after) {
+                let byte = before[before.len() - 1];
+                steps.into_first.entry(right).or_default().push(Crossing { byte, id });
+            }
+            if before.iter().all(|&byte| is_continuation(byte)) && !is_continuation(after[0]) {
+                steps.into_last.entry(left).or_default().push(Crossing { byte: after[0], id });
+            }
+        }
+        steps
+    }
+
+    /// The id of a character, or 0; and the bytes after which and before which a part of it may be
+    /// merged away.
+    fn of(&self, character: char) -> (u32, Bytes, Bytes) {
+        let mut bytes = [0; 4];
+        let bytes = character.encode_utf8(&mut bytes).as_bytes();
+        let mut parts: Vec<u32> = bytes.iter().map(|&byte| self.bytes[usize::from(byte)]).collect();
+        let (mut after, mut before) = ([0; 32], [0; 32]);
+        while parts.len() > 1 {
+            let merges = parts.windows(2).zip(0..);
+            let next = merges
+                .filter_map(|(pair, at)| Some((*self.merges.get(&(pair[0], pair[1]))?, at)))
+                .min();
+            let limit = next.map_or(u32::MAX, |(id, _)| id);
+            let sides = [
+                (self.into_first.get(&parts[0]), &mut after),
+                (self.into_last.get(&parts[parts.len() - 1]), &mut before),
+            ];
+            for (crossings, set) in sides {
+                for crossing in crossings.into_iter().flatten().filter(|other| other.id < limit) {
+                    set[usize::from(crossing.byte) / 8] |= 1 << (crossing.byte % 8);
+                }
+            }
+            let Some((id, at)) = next else { return (0, after, before) };
+            parts[at] = id;
+            parts.remove(at + 1);
+        }
+        (parts[0], after, before)
+    }
+}
+
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+/// Whether these are the first bytes of a character, and not all of it.
+fn is_first_part(bytes: &[u8]) -> bool {
+    let whole = match bytes[0] {
+        0xc2..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        0xf0..0xf5 => 4,
+        _ => return false,
+    };
+    bytes.len() < whole && bytes[1..].iter().all(|&byte| is_continuation(byte))
+}
