@@ -57,12 +57,34 @@ def main():
     commit = git("rev-parse", "--short", "HEAD") + (", changed" if git("status", "-s") else "")
     machine_facts = facts(commit)
 
-    chosen = [s for s in sections.ALL if not options.only or s.__name__ in options.only]
+    day = datetime.date.today().isoformat()
+    output = options.output
+    if not output and not options.quick and not options.only:
+        output = ROOT / f"benches/results/{day}-{machine()}.md"
+    # Files in the repository do not name directories of this machine.
+    names = [(str(ROOT), "."), (sys.executable, "python"), (data, "$GRISTMILL_DATA")]
+    names.append((str(inputs.data), "$GRISTMILL_DATA"))
+
     done = []
-    for section in chosen:
+    for section in sections.ALL:
+        if options.only and section.__name__ not in options.only:
+            continue
         print(f"measuring: {section.__name__}", file=sys.stderr)
         done.append((section, section(bench, inputs, options.quick)))
+        text = results(day, machine_facts, runs, done)
+        for path, name in names:
+            text = text.replace(str(path), name)
+        if output:
+            # After each section: what a long run has measured is not lost if a later one fails.
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.write_text(text)
+    if output:
+        print(f"wrote {output}", file=sys.stderr)
+    else:
+        print(text)
 
+
+def results(day, machine_facts, runs, done):
     goals = [
         [goal.what, f"{number(goal.asked)} {goal.unit}", f"{number(goal.reached)} {goal.unit}"]
         + [verdict(goal)]
@@ -70,7 +92,6 @@ def main():
         for goal in section.goals
     ]
     command = " ".join(["scripts/bench.sh", *sys.argv[1:]])
-    day = datetime.date.today().isoformat()
     parts = [f"# Speed, {day}\n", table(["machine", ""], machine_facts)]
     parts.append(HOW.format(command=command, runs=runs))
     parts.append("## Asked and reached\n")
@@ -78,21 +99,7 @@ def main():
     for function, section in done:
         about = " ".join((function.__doc__ or "").split())
         parts += [f"## {section.title}\n", about + "\n", section.text]
-    text = "\n".join(parts)
-    # Files in the repository do not name directories of this machine.
-    for path, name in [(str(ROOT), "."), (sys.executable, "python"), (data, "$GRISTMILL_DATA")]:
-        text = text.replace(str(path), name)
-    text = text.replace(str(inputs.data), "$GRISTMILL_DATA")
-
-    output = options.output
-    if not output and not options.quick and not options.only:
-        output = ROOT / f"benches/results/{day}-{machine()}.md"
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text)
-        print(f"wrote {output}", file=sys.stderr)
-    else:
-        print(text)
+    return "\n".join(parts)
 
 
 main()
