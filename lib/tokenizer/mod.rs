@@ -24,6 +24,7 @@ mod merge;
 mod pages;
 mod parts;
 mod pieces;
+mod runs;
 mod scan;
 mod slot;
 mod special;

@@ -24,7 +24,7 @@ pub fn piece_end(word: &[u8], start: usize) -> usize {
 /// Whether at the border before `at`, after a character of `length` bytes, a part of one of the two
 /// characters may be merged with the other: before the character is whole, or if it never is.
 #[inline(always)]
-fn may_be_cut(piece: &[u8], at: usize, length: usize) -> bool {
+pub fn may_be_cut(piece: &[u8], at: usize, length: usize) -> bool {
     let (before, after) = (piece[at - 1], piece[at]);
     if !is_cut_border(before, after) {
         return false;
@@ -39,7 +39,7 @@ fn may_be_cut(piece: &[u8], at: usize, length: usize) -> bool {
 
 /// Code point and length of the character at `at`.
 #[inline(always)]
-fn character(word: &[u8], at: usize) -> (u32, usize) {
+pub fn character(word: &[u8], at: usize) -> (u32, usize) {
     let bits = |n: usize| word.get(at + n).map_or(0, |&byte| u32::from(byte & 0x3f));
     let first = u32::from(word[at]);
     match first {

@@ -6,7 +6,7 @@ use super::tables::{FIRST_CLASSES, class_of};
 
 /// Class bits and length of the character that starts at `at`; `(0, 0)` at the end.
 #[inline(always)]
-fn class_at(text: &[u8], at: usize) -> (u8, usize) {
+pub fn class_at(text: &[u8], at: usize) -> (u8, usize) {
     match text.get(at) {
         None => (0, 0),
         Some(&byte) if byte < 0x80 => (FIRST_CLASSES[byte as usize], 1),
@@ -73,6 +73,15 @@ pub fn pre_token_end(text: &[u8], start: usize) -> usize {
         }
     }
     space(text, start)
+}
+
+/// End of the pre-token whose last character so far, at `at`, is a letter or mark without case, after
+/// none with case.
+pub fn word_end(text: &[u8], at: usize) -> usize {
+    match word(text, at) {
+        Word::Mixed(end) | Word::Capitals(end) => contraction(text, end),
+        Word::None => at,
+    }
 }
 
 enum Word {

@@ -55,6 +55,27 @@ pub static TWO_BYTE_CLASSES: [u8; 0x800] = {
     classes
 };
 
+/// One bit for each code point below U+10000: whether it is a letter or mark without case.
+static WITHOUT_CASE: [u8; 0x2000] = {
+    let mut bits = [0; 0x2000];
+    let mut point = 0;
+    while point < 0x1_0000 {
+        let block = CLASSES.0[point >> 8] as usize;
+        let class = CLASSES.0[0x1100 + 256 * block + (point & 0xff)];
+        let is_both = class & hash::class::UPPER != 0 && class & hash::class::LOWER != 0;
+        bits[point / 8] |= (is_both as u8) << (point % 8);
+        point += 1;
+    }
+    bits
+};
+
+/// Whether a code point below U+10000 is a letter or mark without case: such may be in both parts of
+/// a word.
+#[inline(always)]
+pub fn is_without_case(point: u16) -> bool {
+    bit(&WITHOUT_CASE, point.into())
+}
+
 /// Class bits of a code point; 0 for other numbers.
 #[inline]
 pub fn class_of(point: u32) -> u8 {

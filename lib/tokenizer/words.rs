@@ -4,6 +4,7 @@
 use super::cache::{Sets, hash_of, key_of};
 use super::hash::BLOCK_BYTES;
 use super::pieces::piece_end;
+use super::runs::{self, Cut};
 use super::scan;
 use super::window::{WINDOW, starts};
 use crate::simd::Instructions;
@@ -47,14 +48,6 @@ pub fn block_at<const N: usize>(text: &[u8], start: usize) -> [u8; N] {
     })
 }
 
-/// Whether a pre-token begins, after one character at most, with one from U+3000 on: those of
-/// scripts without spaces, whose pre-tokens are sentences and are cut into pieces at once.
-#[inline(always)]
-fn is_run(start: &[u8]) -> bool {
-    let second = if start[0] < 0x80 { start[1] } else { start[0] };
-    second >= 0xe3
-}
-
 /// Bytes that are looked at together: a window, and after it as many as a key has.
 const VIEW: usize = WINDOW + 8;
 
@@ -65,6 +58,8 @@ pub struct Words<'a> {
     /// The end of a pre-token that is being cut into pieces, if it is after `at`: all are that have
     /// more than [`BLOCK_BYTES`].
     cut_end: usize,
+    /// Whether a piece of a run starts at `at`.
+    in_run: bool,
     /// The last bytes of the text, and after it as many bytes that are not ASCII, so that there is
     /// always a whole view and no pre-token seems to end with the text.
     tail: [u8; 2 * VIEW],
@@ -76,7 +71,7 @@ impl<'a> Words<'a> {
         let mut tail = [0xff; 2 * VIEW];
         let kept = text.len().min(VIEW);
         tail[VIEW - kept..VIEW].copy_from_slice(&text[text.len() - kept..]);
-        Self { text, at: 0, cut_end: 0, tail }
+        Self { text, at: 0, cut_end: 0, in_run: false, tail }
     }
 
     #[inline(always)]
@@ -91,6 +86,20 @@ impl<'a> Words<'a> {
         let mut at = self.at;
         let mut count = 0;
         while count + WINDOW <= BATCH && at < self.text.len() {
+            if self.in_run {
+                let put = |start: usize, end: usize| {
+                    let block = block_at(self.text, start);
+                    batch[count % BATCH] = Word::new(&block, start, end - start, sets);
+                    count += 1;
+                    count < BATCH
+                };
+                let found = runs::cut(self.text, at, put);
+                self.in_run = matches!(found, Cut::Until(_));
+                (at, self.cut_end) = match found {
+                    Cut::Until(next) | Cut::Whole(next) => (next, next),
+                    Cut::Rest(next, end) => (next, end),
+                };
+            }
             while at < self.cut_end && count < BATCH {
                 let end = at + piece_end(&self.text[at..self.cut_end], 0);
                 batch[count] = Word::new(&block_at(self.text, at), at, end - at, sets);
@@ -107,6 +116,11 @@ impl<'a> Words<'a> {
                     self.tail[skip..].first_chunk().unwrap_or(&[0xff; VIEW])
                 }
             };
+            let is_run = runs::may_start(view);
+            if is_run && runs::starts(self.text, at) {
+                self.in_run = true;
+                continue;
+            }
             let mut begin = 0;
             let mut push = |begin: usize, length: usize| {
                 let block = view[begin % WINDOW..].first_chunk().unwrap_or(&[0; 8]);
@@ -115,7 +129,7 @@ impl<'a> Words<'a> {
             };
             // One word for the scanner: the last of a window with what masks do not tell, or one
             // that is longer than a window.
-            let mut is_odd = is_run(view);
+            let mut is_odd = is_run;
             if !is_odd && let Some(window) = view.first_chunk() {
                 let found = starts::<I>(window);
                 let mut starts = found.bits;
@@ -131,9 +145,11 @@ impl<'a> Words<'a> {
                 }
                 is_odd = starts == 0 && (begin == 0 || found.is_odd);
             }
+            // A run is cut when a window begins with it.
+            is_odd &= begin == 0 || !runs::may_start(&view[begin % WINDOW..]);
             if is_odd && at + begin < self.text.len() {
                 let end = scan::pre_token_end(self.text, at + begin);
-                if is_run(&view[begin % WINDOW..]) || end - at - begin > BLOCK_BYTES {
+                if end - at - begin > BLOCK_BYTES {
                     self.cut_end = end;
                 } else {
                     push(begin, end - at - begin);

@@ -1,0 +1,126 @@
+//! Runs of letters without case, in scripts that write no spaces: a pre-token there is a sentence. It is
+//! cut into pieces (`pieces`) as it is read, without a look for its end first.
+
+use super::hash::class::{LETTER, LOWER, PREFIX, UPPER};
+use super::pieces::{character, may_be_cut};
+use super::scan::{class_at, word_end};
+use super::tables::{FIRST_CLASSES, are_neighbours, is_without_case};
+
+/// Whether a pre-token that starts like this may be a run, after one other character at most: its
+/// characters are from U+3000 on, or Thai, Lao or Tibetan.
+#[inline(always)]
+pub fn may_start(start: &[u8]) -> bool {
+    let at = usize::from(start[0] < 0x80);
+    start[at] >= 0xe3 || start[at] == 0xe0 && start[at + 1] >= 0xb8
+}
+
+/// Whether the pre-token at `start` begins with a run: a letter of one, or any one character that
+/// belongs to the word behind it and such a letter or mark.
+#[inline]
+pub fn starts(text: &[u8], start: usize) -> bool {
+    let (class, length) = class_at(text, start);
+    let is_letter = class & LETTER != 0;
+    (is_letter || class & PREFIX != 0)
+        && letter_at(text, if is_letter { start } else { start + length }).is_some()
+}
+
+/// The code point of a letter or mark without case, of three bytes.
+#[inline(always)]
+fn letter_at(text: &[u8], at: usize) -> Option<u32> {
+    let &[first @ 0xe0..0xf0, second, third] = text.get(at..)?.first_chunk()? else { return None };
+    let [first, second, third] = [first & 0x0f, second & 0x3f, third & 0x3f].map(u32::from);
+    let point = first << 12 | second << 6 | third;
+    is_without_case(point as u16).then_some(point)
+}
+
+/// How far a run was cut.
+pub enum Cut {
+    /// Up to a piece that starts here.
+    Until(usize),
+    /// Up to the end of its pre-token.
+    Whole(usize),
+    /// Up to a piece that starts at the first place; the pre-token, which ends at the second, is no
+    /// run from here on.
+    Rest(usize, usize),
+}
+
+/// Cuts the run that starts or goes on at `start`. `put` takes the start and the end of a piece, and
+/// says whether it takes another one.
+#[inline(always)]
+pub fn cut(text: &[u8], mut start: usize, mut put: impl FnMut(usize, usize) -> bool) -> Cut {
+    let (mut left, mut length) = character(text, start);
+    let mut at = start + length;
+    while let Some(right) = letter_at(text, at) {
+        if !are_neighbours(left, right) && !may_be_cut(&text[start..], at - start, length) {
+            if !put(start, at) {
+                return Cut::Until(at);
+            }
+            start = at;
+        }
+        (left, length) = (right, 3);
+        at += length;
+    }
+    let may_go_on = |byte| {
+        byte >= 0x80 || byte == b'\'' || FIRST_CLASSES[usize::from(byte)] & (UPPER | LOWER) != 0
+    };
+    let end = match text.get(at) {
+        Some(&byte) if may_go_on(byte) => word_end(text, at - length),
+        _ => at,
+    };
+    if end > at {
+        return Cut::Rest(start, end);
+    }
+    put(start, end);
+    Cut::Whole(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tokenizer::merge::tests::Random;
+    use crate::tokenizer::scan::pre_token_end;
+
+    /// The pieces of a run end where its pre-token does.
+    #[test]
+    fn a_run_ends_where_its_pre_token_ends() {
+        let kinds = [
+            "中", "文", "の", "가", "ก", "า", "\u{e31}", "ใ", "ໂ", "\u{3099}", "，", "　", "１",
+            "𠀀", "a", "B", "é", "Б", "\u{301}", " ", "!", "'s", "'ſ", "'", "5", "\n", "/", "😀",
+        ];
+        let mut random = Random(11);
+        let mut runs = 0;
+        for round in 0..300_000 {
+            let many = [4, 10, 16, kinds.len()][round % 4];
+            let text: String =
+                (0..1 + random.below(9)).map(|_| kinds[random.below(many)]).collect();
+            let text = text.as_bytes();
+            let mut at = 0;
+            while at < text.len() {
+                let end = pre_token_end(text, at);
+                if starts(text, at) {
+                    runs += 1;
+                    // As many pieces at a time, and what is left.
+                    let most = 1 + random.below(3);
+                    loop {
+                        let (mut done, mut left) = (at, most);
+                        let found = cut(text, at, |from, to| {
+                            assert!(from == done && to > done && left > 0);
+                            (done, left) = (to, left - 1);
+                            left > 0
+                        });
+                        at = done;
+                        match found {
+                            Cut::Until(next) => assert!(next == at && at < end && left == 0),
+                            Cut::Whole(last) => break assert!(last == at && at == end),
+                            Cut::Rest(next, last) => {
+                                break assert!(next == at && at < last && last == end);
+                            }
+                        }
+                    }
+                }
+                at = end;
+            }
+        }
+        assert!(runs > 250_000, "{runs}");
+    }
+}
