@@ -42,37 +42,45 @@ def hard_texts(bench, inputs, quick):
 
 
 def synth(bench, inputs, quick):
-    """Parquet to `.bin/.idx`; all rows distinct, start-up included."""
-    small, large = (250, 10_000) if quick else (1_000, 100_000)
+    """Parquet to `.bin/.idx`; all rows distinct, start-up included. Records are Arrow between the
+    filters, in one line NDJSON."""
+    small, medium, large = (250, 1_000, 10_000) if quick else (1_000, 10_000, 100_000)
     environment = {"TIKTOKEN_ENCODINGS_BASE": inputs.vocabulary()}
-    ours = lambda shard, root: pipe(
+    shards = {count: inputs.conversations(count) for count in (small, medium, large)}
+    roots = "original medium cold warm ndjson large"
+    bench.shell(f"rm -rf {roots}; mkdir {roots}")
+    theirs = lambda shard, root: pipe(f"{ORIGINAL} {shard} {root} shard_00 0.1", **environment)
+    ours = lambda shard, root, **env: pipe(
         f"harmony-tok -q {shard} | span-mask -q | mmidx-write -q --overwrite --shard shard_00"
-        f" --valid-fraction 0.1 --root {root}"
+        f" --valid-fraction 0.1 --root {root}",
+        **env,
     )
-    first, second = inputs.conversations(small), inputs.conversations(large)
-    bench.shell("rm -rf original cold warm; mkdir original cold warm")
-    original = pipe(f"{ORIGINAL} {first} original shard_00 0.1", **environment)
     pipes = {
-        f"the Python original, {small:,} rows": original,
-        f"cold, {small:,} rows": ours(first, "cold"),
-        f"warm, {large:,} rows": ours(second, "warm"),
+        f"the Python original, {small:,} rows": theirs(shards[small], "original"),
+        f"cold, {small:,} rows": ours(shards[small], "cold"),
+        f"the Python original, {medium:,} rows": theirs(shards[medium], "medium"),
+        f"{medium:,} rows": ours(shards[medium], "warm"),
+        f"{medium:,} rows, NDJSON": ours(shards[medium], "ndjson", GRISTMILL_TO="ndjson"),
+        f"warm, {large:,} rows": ours(shards[large], "large"),
     }
-    results = bench.compare(pipes)
-    bench.shell("for split in train valid; do diff -r original/$split cold/$split; done")
-    rows = dict(zip(pipes, [small, small, large]))
-    original, cold, warm = (rows[name] / results[name].cpu_median for name in pipes)
+    rows = dict(zip(pipes, [small, small, medium, medium, medium, large]))
+    results = bench.compare(pipes, min(bench.runs, 3))
+    for left, right in [("original", "cold"), ("medium", "warm"), ("medium", "ndjson")]:
+        bench.shell(f"for split in train valid; do diff -r {left}/$split {right}/$split; done")
+    rates = {name: rows[name] / result.cpu_median for name, result in results.items()}
+    first, cold, second, same, ndjson, _ = rates.values()
     lines = []
     for name, result in results.items():
-        rate = rows[name] / result.cpu_median
-        line = [name, number(rate), f"{rate / original:.1f} x", number(1e6 / rate)]
+        rate, to = rates[name], first if rows[name] == small else second
+        line = [name, number(rate), f"{rate / to:.1f} x", number(1e6 / rate)]
         lines.append([*line, spread(result.cpu), f"{result.wall_median:.3f}", megabytes(result.peak)])
     head = ["", "rows per CPU s", "ratio", "CPU µs a row", "spread", "wall s", "peak MB"]
     text = "The files of both are equal byte for byte.\n\n" + table(head, lines)
-    peak = max(results[name].peak for name in list(pipes)[1:]) / 1e6
+    peak = max(results[name].peak for name in pipes if "original" not in name) / 1e6
     goals = [
-        Goal("SYNTH pipeline, warm, against the Python original", 60, warm / original, "x"),
-        Goal("SYNTH pipeline, warm: a row", 26.8, 1e6 / warm, "µs", less=True),
-        Goal("SYNTH pipeline, cold, against the Python original", 25, cold / original, "x"),
+        Goal(f"SYNTH pipeline, {medium:,} rows, against the Python original", 120, same / second, "x"),
+        Goal(f"SYNTH pipeline, {small:,} rows, against the Python original", 25, cold / first, "x"),
+        Goal("SYNTH pipeline in NDJSON, by Arrow", 2, same / ndjson, "x", less=True),
         Goal("SYNTH pipeline, memory of all processes", 200, peak, "MB", less=True),
     ]
     return Section("SYNTH pipeline", text + "\n" + commands(results), goals)
