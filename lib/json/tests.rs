@@ -247,6 +247,31 @@ fn escapes_at_every_place_of_a_block() {
     }
 }
 
+/// Every character behind a backslash, with what it may need behind it or not, near the end of the
+/// text and far from it.
+#[test]
+fn only_the_escapes_of_json_are_escapes() {
+    for letter in (0..=0x7fu8).map(char::from).chain(['é', '→']) {
+        for digits in ["0041", "004", "g041", "d83d\\ude00", "d83d\\xde00", "d83d", ""] {
+            for (before, after) in [("", ""), ("ab", "cd"), ("", &"e".repeat(70)[..])] {
+                let text = format!("\"{before}\\{letter}{digits}{after}\"");
+                let theirs = serde_json::from_str::<String>(&text);
+                let reader = Reader::new(&text);
+                let mut value = String::new();
+                let read =
+                    reader.clone().string().and_then(|string| string.decode_onto(&mut value));
+                assert_eq!(read.is_ok(), theirs.is_ok(), "{text}");
+                assert_same_at_once(&reader);
+                let count = reader.clone().characters().ok();
+                assert_eq!(count, theirs.as_ref().ok().map(|theirs| theirs.chars().count() as u64));
+                if let Ok(theirs) = theirs {
+                    assert_eq!(value, theirs);
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn agrees_with_serde_json() {
     let mut r = Random(0x9E37_79B9_7F4A_7C15);
