@@ -1,10 +1,13 @@
 //! Makes what the library carries inside itself: the tables of the o200k encoding, and the
-//! commit it was built from. Needs no network and no file outside the package.
+//! commit it was built from; and the list of filters for the program that holds all of them. Needs no
+//! network and no file outside the package.
 
 #[path = "build/characters.rs"]
 mod characters;
 #[path = "build/displace.rs"]
 mod displace;
+#[path = "build/filters.rs"]
+mod filters;
 #[path = "build/git.rs"]
 mod git;
 #[path = "lib/tokenizer/hash.rs"]
@@ -21,6 +24,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=lib/tokenizer/hash.rs");
     println!("cargo::rerun-if-changed=Cargo.lock");
+    filters::write();
     git::emit_commit();
     tables::write_if_stale();
 }
