@@ -58,7 +58,9 @@ fn write(directory: &Path) {
     offsets.push(blob.len() as u32);
     put(directory, "blob", &blob);
     let ids = offsets.windows(2).map(|place| &blob[place[0] as usize..place[1] as usize]);
-    put(directory, "blocks", &ids.flat_map(hash::block_of).collect::<Vec<u8>>());
+    let mut blocks: Vec<u8> = ids.flat_map(block_of).collect();
+    blocks.resize(16 << hash::ID_BITS, hash::LONG);
+    put(directory, "blocks", &blocks);
     put_u32(directory, "offsets", &offsets);
 
     let made: Vec<(u32, u32, u32)> = (0..)
@@ -107,6 +109,17 @@ fn write(directory: &Path) {
         )
         .as_bytes(),
     );
+}
+
+/// The bytes of a token and, in the last place, their number; or `LONG` there if they do not fit.
+fn block_of(token: &[u8]) -> [u8; 16] {
+    let mut block = [0; 16];
+    block[hash::TOKEN_BYTES] = hash::LONG;
+    if token.len() <= hash::TOKEN_BYTES {
+        block[..token.len()].copy_from_slice(token);
+        block[hash::TOKEN_BYTES] = token.len() as u8;
+    }
+    block
 }
 
 /// The two bytes at each border between characters of which a token holds one in part only:

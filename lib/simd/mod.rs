@@ -3,9 +3,9 @@
 //!
 //! - A long loop is a [`SimdTask`]. [`SimdLevel::run`] has it compiled for AVX2 and in plain code,
 //!   and takes the one that this processor can run, which is detected at run time.
-//! - A call for a few bytes ([`json_specials`], [`ascii_specials`], [`board_masks`]) is compiled for what
-//!   every processor of the architecture has: SSE2 on x86-64, plain code elsewhere. A choice would cost
-//!   as much as such a call.
+//! - A call for a few bytes ([`json_specials`], [`ascii_specials`], [`board_masks`], [`differ`]) is compiled
+//!   for what every processor of the architecture has: SSE2 on x86-64, plain code elsewhere. A choice
+//!   would cost as much as such a call.
 //!
 //! Lowest layer: it uses nothing of the crate.
 //!
@@ -30,11 +30,11 @@ pub use portable::Portable;
 #[cfg(not(target_arch = "x86_64"))]
 use portable::later_bytes;
 #[cfg(not(target_arch = "x86_64"))]
-pub use portable::{ascii_specials, board_masks, json_specials};
+pub use portable::{ascii_specials, board_masks, differ, json_specials};
 #[cfg(target_arch = "x86_64")]
 use x86::later_bytes;
 #[cfg(target_arch = "x86_64")]
-pub use x86::{ascii_specials, board_masks, json_specials};
+pub use x86::{ascii_specials, board_masks, differ, json_specials};
 
 /// Masks of 64 bytes of text: bit n is byte n.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -156,3 +156,11 @@ pub fn board_masks(window: &[u8; 64]) -> BoardMasks {
     }
     masks
 }
+
+/// Whether the first bytes of two blocks differ, up to 15 of them.
+#[cfg(any(test, not(target_arch = "x86_64")))]
+#[inline]
+pub fn differ(left: &[u8; 16], right: &[u8; 16], count: usize) -> bool {
+    let both = u128::from_le_bytes(*left) ^ u128::from_le_bytes(*right);
+    both & ((1 << (8 * (count % 16))) - 1) != 0
+}

@@ -55,6 +55,20 @@ fn equal_numbers_are_told() {
     }
 }
 
+#[test]
+fn blocks_differ_where_they_do() {
+    let block: [u8; 16] = *b"0123456789abcdef";
+    for count in 0..16 {
+        for (at, bit) in (0..16).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
+            let mut other = block;
+            other[at] ^= 1 << bit;
+            assert_eq!(differ(&block, &other, count), at < count, "{at} {bit} {count}");
+            assert_eq!(portable::differ(&block, &other, count), at < count, "{at} {bit} {count}");
+        }
+        assert!(!differ(&block, &block, count) && !portable::differ(&block, &block, count));
+    }
+}
+
 /// The masks, bit by bit.
 fn text_masks(window: &[u8; 64]) -> TextMasks {
     let mask =

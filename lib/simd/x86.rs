@@ -1,13 +1,13 @@
-//! SSE2, which every x86-64 processor has, and AVX2. Vectors are made of numbers, not loaded from
-//! pointers: the compiler makes the same loads.
+//! SSE2, which every x86-64 processor has, and AVX2. Vectors are made of arrays, not loaded from
+//! pointers.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_cmpeq_epi8, _mm_cmpgt_epi8, _mm_min_epu8, _mm_movemask_epi8,
-    _mm_or_si128, _mm_set_epi64x, _mm_set1_epi8, _mm_sub_epi8, _mm256_and_si256,
-    _mm256_broadcastsi128_si256, _mm256_castsi256_pd, _mm256_cmpeq_epi8, _mm256_cmpeq_epi64,
-    _mm256_cmpgt_epi8, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_movemask_pd, _mm256_or_si256,
-    _mm256_set_epi64x, _mm256_set1_epi8, _mm256_set1_epi64x, _mm256_shuffle_epi8,
-    _mm256_slli_epi16, _mm256_srli_epi16, _mm256_srli_epi64,
+    _mm_or_si128, _mm_set1_epi8, _mm_sub_epi8, _mm256_and_si256, _mm256_broadcastsi128_si256,
+    _mm256_castsi256_pd, _mm256_cmpeq_epi8, _mm256_cmpeq_epi64, _mm256_cmpgt_epi8, _mm256_min_epu8,
+    _mm256_movemask_epi8, _mm256_movemask_pd, _mm256_or_si256, _mm256_set1_epi8,
+    _mm256_set1_epi64x, _mm256_shuffle_epi8, _mm256_slli_epi16, _mm256_srli_epi16,
+    _mm256_srli_epi64,
 };
 
 use super::{BoardMasks, Instructions, SimdTask, StringMasks, TextMasks};
@@ -74,6 +74,20 @@ fn later_bytes_sse2(block: &[u8; 32]) -> u32 {
     first | second << 16
 }
 
+/// Whether the first bytes of two blocks differ, up to 15 of them.
+#[inline(always)]
+pub fn differ(left: &[u8; 16], right: &[u8; 16], count: usize) -> bool {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { differ_sse2(left, right, count) }
+}
+
+#[target_feature(enable = "sse2")]
+#[inline]
+fn differ_sse2(left: &[u8; 16], right: &[u8; 16], count: usize) -> bool {
+    let equal = _mm_movemask_epi8(_mm_cmpeq_epi8(sixteen(left), sixteen(right)));
+    !equal & ((1 << (count % 32)) - 1) != 0
+}
+
 /// Which bytes are digits, commas and ones.
 #[inline(always)]
 pub fn board_masks(window: &[u8; 64]) -> BoardMasks {
@@ -100,8 +114,8 @@ fn board_masks_sse2(window: &[u8; 64]) -> BoardMasks {
 #[target_feature(enable = "sse2")]
 #[inline]
 fn sixteen(bytes: &[u8; 16]) -> __m128i {
-    let word = |at: usize| i64::from_le_bytes(bytes.as_chunks().0[at]);
-    _mm_set_epi64x(word(1), word(0))
+    // SAFETY: both are 16 bytes, and all bits are numbers.
+    unsafe { std::mem::transmute(*bytes) }
 }
 
 /// Only [`run_avx2`] makes it.
@@ -217,9 +231,9 @@ fn bit_mask_avx2<const SHIFT: i32>(bytes: &[u8; 64]) -> u64 {
 #[inline]
 fn equal_tops_avx2<const SHIFT: i32>(numbers: &[u64; 8], top: u64) -> u32 {
     let top = _mm256_set1_epi64x(top.cast_signed());
-    let [first, second] = [0, 4].map(|at| {
-        let number = |next: usize| numbers[at + next].cast_signed();
-        let four = _mm256_set_epi64x(number(3), number(2), number(1), number(0));
+    // SAFETY: both are 64 bytes, and all bits are numbers.
+    let fours: [__m256i; 2] = unsafe { std::mem::transmute(*numbers) };
+    let [first, second] = fours.map(|four| {
         let same = _mm256_cmpeq_epi64(_mm256_srli_epi64::<SHIFT>(four), top);
         _mm256_movemask_pd(_mm256_castsi256_pd(same)).cast_unsigned()
     });
@@ -276,6 +290,6 @@ fn half_masks(half: &[u8; 32]) -> [u32; 10] {
 #[target_feature(enable = "avx2")]
 #[inline]
 fn thirty_two(bytes: &[u8; 32]) -> __m256i {
-    let word = |at: usize| i64::from_le_bytes(bytes.as_chunks().0[at]);
-    _mm256_set_epi64x(word(3), word(2), word(1), word(0))
+    // SAFETY: both are 32 bytes, and all bits are numbers.
+    unsafe { std::mem::transmute(*bytes) }
 }

@@ -1,46 +1,24 @@
-//! Short words met again and again that have few tokens, found by their key. It grows to a fixed
+//! Words of up to 15 bytes met again and again that have few tokens, found by their key. It grows to a fixed
 //! size, and a word may replace another: this changes the speed of the encoder, never its output.
 
 use std::hint::select_unpredictable;
 
-use super::hash::hash_half;
+use super::hash::hash_of;
 use super::pages::{Line, Room, line_of};
 use super::slot::Tokens;
 use crate::simd;
 
-/// Sets of four words, a line each: at first, and when half of the places are taken. Many
+/// Sets of two words, a line each: at first, and when half of the places are taken. Many
 /// encoders see only a few words, and the system gives a large room at once.
 const SIZES: [usize; 2] = [1 << 10, 1 << 16];
-const WAYS: usize = 4;
+const WAYS: usize = 2;
+/// The place of the first slot of a set.
+const SLOTS: usize = 2 * WAYS;
 /// One in so many words takes the place of another. Those that come often come soon again.
 const REPLACING: u32 = 4;
 
-/// Words of up to this many bytes are kept.
-pub const MOST_BYTES: usize = 8;
-
-/// A word of 1 to 8 bytes of UTF-8 as one number: the complements of its bytes, little-endian, none
-/// of which is 0. Distinct words have distinct keys; a longer one has 0, which is no word's.
-#[inline(always)]
-pub fn key_of(block: u64, length: usize) -> u64 {
-    const KEPT: [u64; 128] = {
-        let mut kept = [0; 128];
-        let mut length = 1;
-        while length <= MOST_BYTES {
-            kept[length] = u64::MAX >> (64 - 8 * length);
-            length += 1;
-        }
-        kept
-    };
-    !block & KEPT[length.min(127)]
-}
-
-#[inline(always)]
-pub fn hash_of(key: u64) -> u64 {
-    hash_half(key.into())
-}
-
 pub struct WordCache {
-    /// A set is four keys and the tokens of each.
+    /// A set is two keys, the lower half first, and then the slot of each.
     room: Room,
     /// How many words more this room takes before it grows.
     left: usize,
@@ -62,10 +40,17 @@ impl Sets<'_> {
     /// The slot of a word, or 0 if it is not here. Without a branch: which words are here cannot
     /// be predicted.
     #[inline(always)]
-    pub fn get(self, key: u64, hash: u64) -> u64 {
-        let (keys, slots) = line_of(self.0, hash).split_at(WAYS);
-        (0..WAYS).fold(0, |found, at| select_unpredictable(keys[at] == key, slots[at], found))
+    pub fn get(self, key: u128, hash: u64) -> u64 {
+        let line = line_of(self.0, hash);
+        (0..WAYS).fold(0, |found, way| {
+            select_unpredictable(key_at(line, way) == key, line[SLOTS + way], found)
+        })
     }
+}
+
+#[inline(always)]
+fn key_at(line: &Line, way: usize) -> u128 {
+    u128::from(line[2 * way]) | u128::from(line[2 * way + 1]) << 64
 }
 
 impl WordCache {
@@ -80,9 +65,9 @@ impl WordCache {
     }
 
     /// Keeps a word that is not here, in a free place or now and then in that of another word.
-    pub fn put(&mut self, key: u64, hash: u64, tokens: Tokens) {
-        let (keys, _) = line_of(self.room.lines(), hash).split_at(WAYS);
-        let free = keys.iter().position(|&key| key == 0);
+    pub fn put(&mut self, key: u128, hash: u64, tokens: Tokens) {
+        let set = line_of(self.room.lines(), hash);
+        let free = set[SLOTS..][..WAYS].iter().position(|&slot| slot == 0);
         let way = match free {
             Some(_) if self.left == 0 => {
                 self.grow();
@@ -101,7 +86,8 @@ impl WordCache {
             }
         };
         let set = self.room.line_of_mut(hash);
-        (set[way], set[WAYS + way]) = (key, tokens.slot());
+        (set[2 * way], set[2 * way + 1]) = (key as u64, (key >> 64) as u64);
+        set[SLOTS + way] = tokens.slot();
     }
 
     #[cold]
@@ -112,8 +98,9 @@ impl WordCache {
         }
         let few = std::mem::replace(&mut self.room, Room::zeroed(SIZES[1]));
         for line in few.lines() {
-            for at in (0..WAYS).filter(|&at| line[at] != 0) {
-                self.put(line[at], hash_of(line[at]), Tokens::of_slot(line[WAYS + at]));
+            for way in (0..WAYS).filter(|&way| line[SLOTS + way] != 0) {
+                let key = key_at(line, way);
+                self.put(key, hash_of(key), Tokens::of_slot(line[SLOTS + way]));
             }
         }
     }
@@ -122,23 +109,27 @@ impl WordCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokenizer::hash::key_of;
     use crate::tokenizer::slot::slot_of;
 
-    fn tokens(id: usize) -> Tokens {
+    fn tokens(id: u128) -> Tokens {
         Tokens::of_slot(slot_of(&[id as i32, id as i32 + 1]))
     }
 
     #[test]
     fn keys_are_distinct_and_none_is_that_of_a_longer_word() {
-        let mut keys = std::collections::HashSet::new();
-        for bytes in ["\0", "\0\0", "\0\0\0\0\0\0\0\0", "a", "a\0", "\u{7f}", "é", "\u{10ffff}"] {
+        let mut keys = std::collections::HashSet::from([0]);
+        let words = ["\0", "\0\0", "\0\0\0\0", "a", "a\0", "\u{7f}", "é", "\u{10ffff}"];
+        for word in words.into_iter().chain(["\0\0\0\0\0\0\0\0\0", "fifteen letters"]) {
             let mut block = *b"\x80more of it.....";
-            block[..bytes.len()].copy_from_slice(bytes.as_bytes());
-            let block = u64::from_le_bytes(*block.first_chunk().unwrap());
-            let key = key_of(block, bytes.len());
-            assert!(key != 0 && keys.insert(key), "{bytes:?}");
-            for longer in [9, 15, 64, 1000] {
-                assert_eq!(key_of(block, longer), 0);
+            block[..word.len()].copy_from_slice(word.as_bytes());
+            assert!(keys.insert(key_of(&block, word.len())), "{word:?}");
+        }
+        for last in 0..=255 {
+            let block: [u8; 16] = std::array::from_fn(|at| if at == 15 { last } else { 0 });
+            let longer = (16..100).chain([255, 256, 257, 271, 1 << 32 | 5, usize::MAX]);
+            for longer in longer.map(|length| key_of(&block, length)) {
+                assert!((1..16).all(|length| key_of(&block, length) != longer), "{last}");
             }
         }
     }
@@ -148,10 +139,10 @@ mod tests {
         let mut cache = WordCache::new();
         for key in 1..200 {
             assert_eq!(cache.sets().get(key, 6), 0);
-            cache.put(key, 6, tokens(key as usize));
+            cache.put(key, 6, tokens(key));
             let found = (1..200).filter(|&key| {
                 let slot = cache.sets().get(key, 6);
-                assert!(slot == 0 || slot == tokens(key as usize).slot());
+                assert!(slot == 0 || slot == tokens(key).slot());
                 slot != 0
             });
             assert_eq!(found.count(), WAYS.min(key as usize));
@@ -163,13 +154,19 @@ mod tests {
     #[test]
     fn nothing_is_lost_when_it_grows() {
         let mut cache = WordCache::new();
-        let mut words = 0;
+        let key = |word: u128| key_of(&word.to_le_bytes(), 15);
+        let is_found = |cache: &WordCache, &word: &u128| {
+            cache.sets().get(key(word), hash_of(key(word))) == tokens(word).slot()
+        };
+        let (mut words, mut kept) = (0, Vec::new());
         while cache.sets().0.len() == SIZES[0] {
+            if cache.left == 0 {
+                kept = (1..=words).filter(|word| is_found(&cache, word)).collect();
+            }
             words += 1;
-            cache.put(words, hash_of(words), tokens(words as usize));
+            cache.put(key(words), hash_of(key(words)), tokens(words));
         }
-        assert_eq!(cache.sets().0.len(), SIZES[1]);
-        let found = (1..=words).filter(|&key| cache.sets().get(key, hash_of(key)) != 0).count();
-        assert!(found > words as usize * 95 / 100, "{found} of {words}");
+        assert_eq!((kept.len(), cache.sets().0.len()), (SIZES[0] * WAYS / 2, SIZES[1]));
+        assert!(kept.iter().all(|word| is_found(&cache, word)));
     }
 }

@@ -24,41 +24,31 @@ pub mod class {
 pub const SLOTS: usize = 1 << 18;
 pub const BUCKETS: usize = 1 << 16;
 
+/// Every id has so many bits at most.
+pub const ID_BITS: usize = 18;
+
 /// Bytes of a token that fit in a block of 16, beside their number.
 pub const TOKEN_BYTES: usize = 15;
 
-/// The first bytes of a block, up to 16, and zeros after them.
-#[inline(always)]
-pub fn first_bytes(block: u128, length: usize) -> u128 {
-    block & KEPT[length % 32]
-}
-
-/// The bytes of a token and, in the last place, their number; or [`LONG`] there if they do not fit.
-pub fn block_of(token: &[u8]) -> [u8; 16] {
-    let mut block = [0; 16];
-    block[TOKEN_BYTES] = LONG;
-    if token.len() <= TOKEN_BYTES {
-        block[..token.len()].copy_from_slice(token);
-        block[TOKEN_BYTES] = token.len() as u8;
-    }
-    block
-}
-
+/// In the last place of a token's block if its bytes do not fit.
 pub const LONG: u8 = 0xff;
 
 /// Words of up to this many bytes are hashed as a block.
 pub const BLOCK_BYTES: usize = 31;
 
-/// Masks of the first bytes of a block, by their number.
-const KEPT: [u128; 32] = {
-    let mut kept = [u128::MAX; 32];
+/// By the number of bytes of a word: a mask of as many, up to 15, and what tells their number.
+const LENGTHS: [[u128; 2]; 32] = {
+    let mut lengths = [[0; 2]; 32];
     let mut length = 0;
-    while length < 16 {
-        kept[length] = (1 << (8 * length)) - 1;
+    while length < lengths.len() {
+        let kept = if length < TOKEN_BYTES { length } else { TOKEN_BYTES };
+        let kept = (1 << (8 * kept)) - 1;
+        lengths[length] = [kept, SALT ^ (length as u128) << (8 * TOKEN_BYTES)];
         length += 1;
     }
-    kept
+    lengths
 };
+const SALT: u128 = 0x8bb8_4b93_962e_acc9_2d35_8dcc_aa6c_78a5;
 
 #[inline(always)]
 fn fold(left: u64, right: u64) -> u64 {
@@ -86,20 +76,36 @@ pub fn hash_word(word: &[u8]) -> u64 {
 /// The same of a word of up to 31 bytes with which a block begins.
 #[inline(always)]
 pub fn hash_block(block: &[u8; 32], length: usize) -> u64 {
-    let (halves, _) = block.as_chunks::<16>();
-    let [first, second] = [0, 1].map(|half: usize| u128::from_le_bytes(halves[half]));
-    let length_on_top = (length as u128) << (8 * TOKEN_BYTES);
+    let (first, _) = block.split_first_chunk().unwrap_or((&[0; 16], &[]));
+    let first = key_of(first, length);
     if length <= TOKEN_BYTES {
-        return hash_half(first_bytes(first, length) | length_on_top);
+        return hash_of(first);
     }
-    let second = first_bytes(second, length - 16) | length_on_top;
-    fold(hash_half(first) ^ second as u64, (second >> 64) as u64 ^ 0x5895_89e1_8a4d_8a7d)
+    // All behind the first 15 bytes.
+    let rest = block[TOKEN_BYTES..].first_chunk().unwrap_or(&[0; 16]);
+    let rest = u128::from_le_bytes(*rest) & (u128::MAX >> (8 * (BLOCK_BYTES - length)));
+    fold(hash_of(first) ^ rest as u64, (rest >> 64) as u64 ^ 0x5895_89e1_8a4d_8a7d)
 }
 
-/// Hash of sixteen bytes.
+/// A word of up to 15 bytes with which a block begins as one number, which only it has: its bytes,
+/// little-endian, and how many they are. No word has 0, and no longer one has that of another.
 #[inline(always)]
-pub fn hash_half(half: u128) -> u64 {
-    fold(half as u64 ^ 0x2d35_8dcc_aa6c_78a5, (half >> 64) as u64 ^ 0x8bb8_4b93_962e_acc9)
+pub fn key_of(block: &[u8; 16], length: usize) -> u128 {
+    let [kept, salt] = LENGTHS[length.min(BLOCK_BYTES)];
+    u128::from_le_bytes(*block) & kept ^ salt
+}
+
+/// The same of a token by its block.
+#[inline(always)]
+#[allow(dead_code, reason = "the build script only makes blocks")]
+pub fn key_of_block(block: [u8; 16]) -> u128 {
+    u128::from_le_bytes(block) ^ SALT
+}
+
+/// Hash of a word by its key.
+#[inline(always)]
+pub fn hash_of(key: u128) -> u64 {
+    fold(key as u64, (key >> 64) as u64)
 }
 
 /// Not spread yet: the seed does it.

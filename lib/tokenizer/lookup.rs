@@ -1,12 +1,15 @@
 //! Words to tokens: looked up among the words already seen, else in the vocabulary, else merged.
 
-use super::cache::{self, WordCache};
-use super::hash::{BLOCK_BYTES, hash_block, hash_word};
+use std::ops::Range;
+
+use super::cache::WordCache;
+use super::hash::{BLOCK_BYTES, TOKEN_BYTES, hash_block, hash_word};
 use super::merge::Merger;
-use super::slot::{SLOT_TOKENS, Tokens, slot_of};
+use super::parts::Merged;
+use super::slot::{SLOT_TOKENS, Tokens, slot_of_ids};
 use super::spelled::{Place, SpelledCache};
-use super::tables;
-use super::words::{BATCH, Word, Words, block_at};
+use super::tables::{self, NO_TOKEN};
+use super::words::{BATCH, Word, WordBatch, Words, block_at};
 use crate::simd::{Instructions, SimdLevel};
 
 /// Room for the tokens of a batch, unless many of its words have many.
@@ -21,7 +24,7 @@ pub struct Lookup {
     many: Many,
     /// Tokens before they go to the output: all places of a slot are written for every word, and
     /// the next word overwrites the unused ones.
-    stage: [i32; STAGE],
+    stage: [i32; STAGE + SLOT_TOKENS + 1],
 }
 
 /// The tokens of the words of a batch that have more than a slot.
@@ -57,7 +60,7 @@ impl Many {
 
 /// Words on their way: what they need is asked for some time before it is looked at.
 pub struct Batch {
-    words: [Word; BATCH],
+    words: WordBatch,
     count: usize,
     /// The tokens of each.
     found: [Tokens; BATCH],
@@ -83,7 +86,7 @@ impl Asked {
 impl Batch {
     pub fn new() -> Self {
         Self {
-            words: [Word::NONE; BATCH],
+            words: WordBatch::new(),
             count: 0,
             found: [Tokens::NONE; BATCH],
             missing: [0; BATCH],
@@ -100,7 +103,7 @@ impl Lookup {
             spelled: SpelledCache::new(),
             merger: Merger::new(level),
             many: Many::default(),
-            stage: [0; STAGE],
+            stage: [0; STAGE + SLOT_TOKENS + 1],
         }
     }
 
@@ -112,20 +115,22 @@ impl Lookup {
         let Batch { words, found, missing, asked, .. } = batch;
         let count = source.next_batch::<I>(sets, words).min(BATCH);
         let mut missed = 0;
-        for (at, (word, found)) in words[..count].iter().zip(&mut *found).enumerate() {
+        for (at, (word, found)) in words.words()[..count].iter().zip(&mut *found).enumerate() {
             let slot = sets.get(word.key, word.hash);
-            *found = Tokens::of_slot(slot);
+            *found = Tokens::new(slot);
             missing[missed % BATCH] = at as u8;
             missed += usize::from(slot == 0);
         }
         let text = source.text();
         for (&at, asked) in missing[..missed].iter().zip(asked) {
             let at = usize::from(at);
-            let Word { start, length, .. } = words[at];
-            let hash = if length <= BLOCK_BYTES {
-                hash_block(&block_at(text, start), length)
+            let range = words.range(at);
+            let hash = if range.len() <= TOKEN_BYTES {
+                words.words()[at].hash
+            } else if range.len() <= BLOCK_BYTES {
+                hash_block(&block_at(text, range.start), range.len())
             } else {
-                hash_word(&text[start..start + length])
+                hash_word(&text[range])
             };
             self.spelled.prefetch(hash);
             *asked = Asked { hash, at, place: Place::NONE };
@@ -143,7 +148,9 @@ impl Lookup {
         let Self { many, stage, .. } = self;
         let mut staged = 0;
         for tokens in &batch.found[..batch.count] {
-            stage[staged..][..SLOT_TOKENS + 1].copy_from_slice(&tokens.ids());
+            if let Some(ids) = stage[staged % STAGE..].first_chunk_mut() {
+                *ids = tokens.ids();
+            }
             staged += tokens.count();
             if tokens.count() == 0 {
                 let tokens = many.of(tokens.place());
@@ -172,19 +179,31 @@ impl Lookup {
         for word in &mut asked[..*asked_count] {
             word.place = spelled.place::<I>(word.hash);
         }
+        let mut keep = |at: usize, tokens: Tokens| {
+            let Word { key, hash, .. } = words.words()[at];
+            cache.put(key, hash, tokens);
+        };
         let mut new = 0;
         for index in 0..*asked_count {
-            let word @ Asked { at, place, .. } = asked[index];
-            let Word { start, length, key, hash } = words[at];
+            let Asked { at, place, .. } = asked[index];
+            let Range { start, end } = words.range(at);
+            let length = end - start;
+            if let Some(few) = spelled.few_at(place, text, start, length) {
+                found[at] = few;
+                if length <= TOKEN_BYTES {
+                    keep(at, few);
+                }
+                continue;
+            }
             let Some(tokens) = spelled.get_at(place, text, start, length) else {
-                asked[new] = word;
+                asked[new] = asked[index];
                 new += 1;
                 continue;
             };
             if let Some(few) = tokens.few() {
                 found[at] = few;
-                if length <= cache::MOST_BYTES {
-                    cache.put(key, hash, few);
+                if length <= TOKEN_BYTES {
+                    keep(at, few);
                 }
             } else {
                 tokens.append_to(&mut many.tokens);
@@ -201,10 +220,7 @@ impl Lookup {
     fn make(&mut self, text: &[u8], batch: &mut Batch, count: usize) {
         let Self { spelled, merger, many, .. } = self;
         let Batch { words, found, asked, .. } = batch;
-        let word = |Asked { at, .. }: Asked| {
-            let Word { start, length, .. } = words[at];
-            &text[start..start + length]
-        };
+        let word = |Asked { at, .. }: Asked| &text[words.range(at)];
         for new in &asked[..count] {
             tables::prefetch_word(new.hash);
         }
@@ -212,24 +228,28 @@ impl Lookup {
             tables::prefetch_token(new.hash);
         }
         let mut no_tokens = 0;
-        let mut keep = |Asked { hash, at, .. }: Asked, tokens: &[i32]| {
-            spelled.put(hash, tokens);
-            found[at] = if tokens.len() <= SLOT_TOKENS {
-                Tokens::of_slot(slot_of(tokens))
-            } else {
-                many.tokens.extend_from_slice(tokens);
-                many.end_word()
+        let mut keep = |Asked { hash, at, .. }: Asked, merged: Merged| {
+            found[at] = match merged {
+                Merged::Few(slot) => {
+                    spelled.put_few(hash, slot);
+                    Tokens::new(slot)
+                }
+                Merged::Many(tokens) => {
+                    spelled.put(hash, tokens);
+                    many.tokens.extend_from_slice(tokens);
+                    many.end_word()
+                }
             };
         };
         for index in 0..count {
             let new = asked[index];
-            if let Some(id) = tables::word(word(new), new.hash) {
-                keep(new, &[id as i32]);
+            if let Some(id) = tables::word(word(new), words.words()[new.at].key, new.hash) {
+                keep(new, Merged::Few(slot_of_ids([id, NO_TOKEN, NO_TOKEN], 1)));
             } else {
                 asked[no_tokens] = new;
                 no_tokens += 1;
             }
         }
-        merger.merge_words(no_tokens, |at| word(asked[at]), |at, tokens| keep(asked[at], tokens));
+        merger.merge_words(no_tokens, |at| word(asked[at]), |at, merged| keep(asked[at], merged));
     }
 }

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::parts::{MergeShort, MergeWords, first_merge, first_token};
+use super::parts::{MergeShort, MergeWords, Merged, first_merge, first_token};
 use super::tables::{NONE, bytes_of, merge};
 use crate::simd::SimdLevel;
 
@@ -51,14 +51,14 @@ impl Merger {
         &mut self,
         count: usize,
         word: impl Fn(usize) -> &'a [u8],
-        mut made: impl FnMut(usize, &[i32]),
+        mut made: impl FnMut(usize, Merged),
     ) {
         let mut long = Vec::new();
         self.level.run(MergeWords {
             count,
             word: &word,
-            made: |at, tokens: Option<&[i32]>| match tokens {
-                Some(tokens) => made(at, tokens),
+            made: |at, merged: Option<Merged>| match merged {
+                Some(merged) => made(at, merged),
                 None => long.push(at),
             },
         });
@@ -66,7 +66,7 @@ impl Merger {
         for at in long {
             tokens.clear();
             self.merge(word(at), &mut tokens);
-            made(at, &tokens);
+            made(at, Merged::Many(&tokens));
         }
     }
 
@@ -164,6 +164,7 @@ fn token_bytes(id: i32) -> &'static [u8] {
 pub mod tests {
     use super::*;
     use crate::tokenizer::parts::SHORT;
+    use crate::tokenizer::slot::slot_of;
     use crate::tokenizer::tables::byte_id;
 
     fn windows(word: &[u8]) -> Vec<i32> {
@@ -232,9 +233,14 @@ pub mod tests {
             for some in [0, 1, 3, 7, 8, 9, words.len()] {
                 let mut seen = vec![0; some];
                 let word = |at: usize| &words[at].0[..];
-                Merger::new(level).merge_words(some, word, |at, tokens| {
+                Merger::new(level).merge_words(some, word, |at, merged| {
                     seen[at] += 1;
-                    assert_eq!(tokens, words[at].1, "{:?}", String::from_utf8_lossy(&words[at].0));
+                    let (word, expected) = &words[at];
+                    let is_it = match merged {
+                        Merged::Few(slot) => slot == slot_of(expected),
+                        Merged::Many(tokens) => tokens == expected,
+                    };
+                    assert!(is_it, "{:?}", String::from_utf8_lossy(word));
                 });
                 assert!(seen.iter().all(|&times| times == 1));
             }

@@ -1,6 +1,7 @@
 //! Merging in small arrays: one word, or several side by side.
 
-use super::tables::{NONE, Pair, byte_id, merge, merge_bytes, merged_character};
+use super::slot::{SLOT_TOKENS, slot_of_ids};
+use super::tables::{NO_TOKEN, NONE, Pair, byte_id, merge, merge_bytes, merged_character};
 use crate::simd::{Instructions, SimdTask};
 
 /// Words that start with up to this many tokens before merging are merged in arrays.
@@ -62,6 +63,14 @@ impl SimdTask for MergeShort<'_> {
     }
 }
 
+/// What a word was merged to.
+pub enum Merged<'a> {
+    /// A slot of up to three tokens.
+    Few(u64),
+    /// The tokens, as many as they are.
+    Many(&'a [i32]),
+}
+
 /// Many words: `made` is given the number of each and its tokens, or none if it starts with more
 /// than there is room for.
 pub struct MergeWords<W, F> {
@@ -71,7 +80,7 @@ pub struct MergeWords<W, F> {
     pub made: F,
 }
 
-impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<&[i32]>)> SimdTask for MergeWords<W, F> {
+impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<Merged>)> SimdTask for MergeWords<W, F> {
     type Output = ();
 
     #[inline(always)]
@@ -92,8 +101,8 @@ impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<&[i32]>)> SimdTask for
             }
             next += 1;
         }
+        let mut steps = [const { Step::NONE }; LANES];
         while busy > 0 {
-            let mut steps = [const { Step::NONE }; LANES];
             let mut at = 0;
             while at < busy {
                 let number = order[at] % LANES;
@@ -104,9 +113,14 @@ impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<&[i32]>)> SimdTask for
                     at += 1;
                     continue;
                 }
-                let mut tokens = [0; ROOM];
-                let made_of_it = lane.finish(&mut tokens);
-                made(words[number], Some(&tokens[..made_of_it]));
+                match lane.few() {
+                    Some(slot) => made(words[number], Some(Merged::Few(slot))),
+                    None => {
+                        let mut tokens = [0; ROOM];
+                        let count = lane.finish(&mut tokens);
+                        made(words[number], Some(Merged::Many(&tokens[..count])));
+                    }
+                }
                 loop {
                     if next == count {
                         busy -= 1;
@@ -121,7 +135,7 @@ impl<'a, W: Fn(usize) -> &'a [u8], F: FnMut(usize, Option<&[i32]>)> SimdTask for
                     made(words[number], None);
                 }
             }
-            for (&number, step) in order[..busy].iter().zip(steps) {
+            for (&number, step) in order[..busy].iter().zip(&steps) {
                 lanes[number % LANES].end(step);
             }
         }
@@ -139,8 +153,8 @@ struct Parts<const ROOM: usize> {
     places: u64,
 }
 
-/// No token's id.
-const NOBODY: u32 = 0x3_ffff;
+/// No token's id: it merges with none.
+const NOBODY: u32 = NO_TOKEN;
 
 #[inline(always)]
 fn candidate(merged: u32, place: usize) -> u32 {
@@ -225,7 +239,7 @@ impl<const ROOM: usize> Parts<ROOM> {
     #[inline(always)]
     fn step(&mut self, best: u32) {
         let step = self.begin(best);
-        self.end(step);
+        self.end(&step);
     }
 
     /// Merges the best candidate with its neighbour, without the update of the candidates.
@@ -252,10 +266,24 @@ impl<const ROOM: usize> Parts<ROOM> {
     }
 
     #[inline(always)]
-    fn end(&mut self, step: Step) {
-        let Step { place, previous, after, before } = step;
+    fn end(&mut self, step: &Step) {
+        let &Step { place, previous, ref after, ref before } = step;
         self.candidates[place % ROOM] = candidate(after.merged(), place);
         self.candidates[previous % ROOM] = candidate(before.merged(), previous);
+    }
+
+    /// The slot of the tokens if they are few enough. Without a branch for their number.
+    #[inline(always)]
+    fn few(&self) -> Option<u64> {
+        // Behind the last token and in the first place is [`NOBODY`], who is not in a slot either.
+        let mut places = self.places & self.places.wrapping_sub(1);
+        let count = self.places.count_ones() as usize - 2;
+        let ids = [(); SLOT_TOKENS].map(|()| {
+            let id = self.ids[places.trailing_zeros() as usize % 64];
+            places &= places.wrapping_sub(1);
+            id
+        });
+        (count <= SLOT_TOKENS).then(|| slot_of_ids(ids, count))
     }
 
     /// Writes the tokens, and gives their number.

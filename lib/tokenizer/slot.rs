@@ -10,12 +10,17 @@ const TOKEN: u64 = (1 << TOKEN_BITS) - 1;
 const COUNT_SHIFT: usize = SLOT_TOKENS * TOKEN_BITS;
 pub const SLOT_BITS: usize = COUNT_SHIFT + 2;
 
-/// The slot of one to three tokens. What is not taken has the id of no token.
-#[inline(always)]
+/// The slot of one to three tokens.
 pub fn slot_of(tokens: &[i32]) -> u64 {
-    let id = |at: usize| tokens.get(at).map_or(u64::from(NO_TOKEN), |&id| id as u64);
-    (0..SLOT_TOKENS)
-        .fold((tokens.len() as u64) << COUNT_SHIFT, |all, at| all | id(at) << (TOKEN_BITS * at))
+    let ids = std::array::from_fn(|at| tokens.get(at).map_or(NO_TOKEN, |&id| id as u32));
+    slot_of_ids(ids, tokens.len())
+}
+
+/// The slot of so many tokens; behind them are ids of no token.
+#[inline(always)]
+pub fn slot_of_ids(ids: [u32; SLOT_TOKENS], count: usize) -> u64 {
+    let [first, second, third] = ids.map(u64::from);
+    (count as u64) << COUNT_SHIFT | third << (2 * TOKEN_BITS) | second << TOKEN_BITS | first
 }
 
 #[inline(always)]
@@ -34,6 +39,12 @@ pub struct Tokens(u64);
 
 impl Tokens {
     pub const NONE: Self = Self(0);
+
+    /// Those of a slot that has nothing above its tokens.
+    #[inline(always)]
+    pub fn new(slot: u64) -> Self {
+        Self(slot)
+    }
 
     #[inline(always)]
     pub fn of_slot(slot: u64) -> Self {

@@ -3,7 +3,7 @@
 //! it grows to a fixed size, and a new word drives out others, which changes the speed of the
 //! encoder, never its output.
 
-use super::hash::{LONG, TOKEN_BYTES, first_bytes, hash_word};
+use super::hash::{TOKEN_BYTES, hash_word};
 use super::pages::{Line, Room};
 use super::slot::{SLOT_BITS, SLOT_TOKENS, Tokens, slot_count, slot_ids, slot_of};
 use super::tables::{blocks, bytes_of};
@@ -27,15 +27,16 @@ pub struct SpelledCache {
     left: usize,
 }
 
-/// A line, and which of its slots may be the first of a word.
+/// A line, which of its slots may be the first of a word, and the first of these.
 #[derive(Clone, Copy)]
 pub struct Place {
+    slot: u64,
     line: u32,
-    same: u32,
+    same: u8,
 }
 
 impl Place {
-    pub const NONE: Self = Self { line: 0, same: 0 };
+    pub const NONE: Self = Self { slot: 0, line: 0, same: 0 };
 }
 
 /// The slots of a word.
@@ -65,26 +66,16 @@ impl Spelled<'_> {
     }
 
     /// Whether they spell the word of `length` bytes at `start` of the text.
-    #[inline(always)]
     fn is_at(self, text: &[u8], start: usize, length: usize) -> bool {
         let mut at = start;
-        let mut different = 0;
         for &slot in self.0 {
-            for id in slot_ids(slot) {
-                let block = blocks()[id as usize];
-                let count = block[TOKEN_BYTES];
-                let Some(&here) = text.get(at..).and_then(|rest| rest.first_chunk()) else {
-                    return self.is_word(&text[start..start + length]);
-                };
-                if count == LONG {
-                    return self.is_word(&text[start..start + length]);
-                }
-                let both = u128::from_le_bytes(block) ^ u128::from_le_bytes(here);
-                different |= first_bytes(both, usize::from(count));
-                at += usize::from(count);
+            let view = text.get(at..).and_then(|rest| rest.first_chunk());
+            match view.map_or(0, |view| spelled_at(slot, view)) {
+                0 => return self.is_word(&text[start..start + length]),
+                count => at += count,
             }
         }
-        different == 0 && at == start + length
+        at == start + length
     }
 
     #[cold]
@@ -97,6 +88,25 @@ impl Spelled<'_> {
         }
         word.is_empty()
     }
+}
+
+/// Bytes of a text that tokens of a slot are compared with.
+const VIEW: usize = 64;
+
+/// How many bytes of the text the tokens of a slot spell; 0 if they spell something else, or if
+/// one of them is a long one.
+#[inline(always)]
+fn spelled_at(slot: u64, view: &[u8; VIEW]) -> usize {
+    let mut at = 0;
+    let mut differ = false;
+    for id in slot_ids(slot) {
+        let block = &blocks()[id as usize];
+        let count = usize::from(block[TOKEN_BYTES]);
+        let (here, _) = view[at % 32..].split_first_chunk().unwrap_or((&[0; 16], &[]));
+        differ |= simd::differ(block, here, count);
+        at += count;
+    }
+    if differ || at > SLOT_TOKENS * TOKEN_BYTES { 0 } else { at }
 }
 
 fn tag(hash: u64) -> u64 {
@@ -125,20 +135,28 @@ impl SpelledCache {
         let line = self.line(hash);
         let slots = &self.room.lines()[line];
         let same = I::equal_tops::<TAG_SHIFT>(slots, tag(hash));
-        if same != 0 {
-            let first = same.trailing_zeros() as usize % SLOTS;
-            for id in slot_ids(slots[first]) {
-                simd::prefetch(&blocks()[id as usize]);
-            }
+        let slot = slots[same.trailing_zeros() as usize % SLOTS];
+        for id in slot_ids(slot) {
+            simd::prefetch(&blocks()[id as usize]);
         }
-        Place { line: line as u32, same }
+        Place { slot, line: line as u32, same: same as u8 }
+    }
+
+    /// The word of `length` bytes, which are not 0, at `start` of the text if it is there, has few
+    /// tokens and none of them is long: nearly all are such.
+    #[inline(always)]
+    pub fn few_at(&self, place: Place, text: &[u8], start: usize, length: usize) -> Option<Tokens> {
+        let Place { slot, same, .. } = place;
+        let view = text.get(start..).and_then(|rest| rest.first_chunk())?;
+        let is_it = same != 0 && slot & GOES_ON == 0 && spelled_at(slot, view) == length;
+        is_it.then(|| Tokens::of_slot(slot))
     }
 
     /// The word of `length` bytes at `start` of the text, if it is there.
-    #[inline(always)]
+    #[inline(never)]
     pub fn get_at(
         &self,
-        Place { line, mut same }: Place,
+        Place { line, mut same, .. }: Place,
         text: &[u8],
         start: usize,
         length: usize,
@@ -155,15 +173,17 @@ impl SpelledCache {
         None
     }
 
+    /// Keeps a word of few tokens, by their slot.
+    pub fn put_few(&mut self, hash: u64, slot: u64) {
+        let at = self.line_for_one_more(hash);
+        self.push(at, &[slot | tag(hash) << TAG_SHIFT]);
+    }
+
     /// Keeps a word, if it has not too many tokens.
     pub fn put(&mut self, hash: u64, tokens: &[i32]) {
         if tokens.len() > MOST_TOKENS {
             return;
         }
-        if self.left == 0 {
-            self.grow();
-        }
-        self.left -= 1;
         let mut slots = [0; SLOTS];
         let mut count = 0;
         for few in tokens.chunks(SLOT_TOKENS) {
@@ -172,10 +192,19 @@ impl SpelledCache {
         }
         slots[count - 1] &= !GOES_ON;
         slots[0] |= tag(hash) << TAG_SHIFT;
-        let at = self.line(hash);
+        let at = self.line_for_one_more(hash);
         self.push(at, &slots[..count]);
     }
 
+    fn line_for_one_more(&mut self, hash: u64) -> usize {
+        if self.left == 0 {
+            self.grow();
+        }
+        self.left -= 1;
+        self.line(hash)
+    }
+
+    #[inline(always)]
     fn push(&mut self, line: usize, slots: &[u64]) {
         let line = &mut self.room.lines_mut()[line];
         // All are looked at: where the same one is cannot be predicted.
@@ -236,13 +265,44 @@ mod tests {
     use crate::simd::Portable;
     use crate::tokenizer::encoded;
 
-    /// Looks the whole text up, with this hash.
-    fn found(cache: &SpelledCache, text: &str, hash: u64) -> Option<Vec<i32>> {
-        let text = text.as_bytes();
-        let mut out = Vec::new();
+    /// Looks a word up, with this hash, in all ways.
+    fn found(cache: &SpelledCache, word: &str, hash: u64) -> Option<Vec<i32>> {
         let place = cache.place::<Portable>(hash);
-        cache.get_at(place, text, 0, text.len())?.append_to(&mut out);
-        Some(out)
+        let get = |text: &[u8]| {
+            let mut tokens = Vec::new();
+            cache.get_at(place, text, 0, word.len())?.append_to(&mut tokens);
+            Some(tokens)
+        };
+        let found = get(word.as_bytes());
+        let text = [word.as_bytes(), &[b'a'; VIEW]].concat();
+        assert_eq!(get(&text), found, "{word}");
+        if !word.is_empty()
+            && let Some(few) = cache.few_at(place, &text, 0, word.len())
+        {
+            assert_eq!(found.as_deref(), Some(&few.ids()[..few.count()]), "{word}");
+        }
+        found
+    }
+
+    /// Those with one, two and three tokens; a long token is compared elsewhere.
+    #[test]
+    fn few_tokens_are_found_at_once() {
+        let spaces = " ".repeat(20);
+        for (word, is_at_once) in
+            [(" indeed", true), (" indeedindeed", true), (" Donau", true), (&spaces, false)]
+        {
+            let tokens = encoded(word);
+            assert!(tokens.len() <= SLOT_TOKENS, "{word}");
+            let mut cache = SpelledCache::new();
+            cache.put_few(7, slot_of(&tokens));
+            assert_eq!(found(&cache, word, 7).as_ref(), Some(&tokens));
+            let text = [word.as_bytes(), &[b'a'; VIEW]].concat();
+            let place = cache.place::<Portable>(7);
+            assert_eq!(cache.few_at(place, &text, 0, word.len()).is_some(), is_at_once, "{word}");
+            for other in [word.len() - 1, word.len() + 1] {
+                assert!(cache.few_at(place, &text, 0, other).is_none(), "{word}");
+            }
+        }
     }
 
     #[test]

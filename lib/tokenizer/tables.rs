@@ -94,12 +94,13 @@ pub fn bytes_of(id: u32) -> Option<&'static [u8]> {
 /// An id that no token has, with no bytes.
 pub const NO_TOKEN: u32 = 201_088;
 
-/// The tokens up to [`NO_TOKEN`], as `hash::block_of` makes them.
+/// The bytes of each token up to [`NO_TOKEN`] and, in the last place, their number, or [`hash::LONG`]
+/// if they do not fit, as in all blocks above: so a number of 18 bits needs no check.
 #[inline(always)]
-pub fn blocks() -> &'static [[u8; 16]; NO_TOKEN as usize + 1] {
+pub fn blocks() -> &'static [[u8; 16]; 1 << hash::ID_BITS] {
     match BLOCKS.0.as_chunks::<16>().0.first_chunk() {
         Some(blocks) => blocks,
-        None => &[[0; 16]; NO_TOKEN as usize + 1],
+        None => &[[0; 16]; 1 << hash::ID_BITS],
     }
 }
 
@@ -119,29 +120,30 @@ pub fn prefetch_word(h: u64) {
     simd::prefetch(&slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
 }
 
-/// The id of the token that a word with this hash may be.
+/// Of the token that a word with this hash may be: bits of the hash, and the id.
 #[inline]
-fn candidate(h: u64) -> Option<u32> {
+fn candidate(h: u64) -> u32 {
     let (slots, _) = WORD_SLOTS.0.as_chunks::<4>();
-    let slot = u32::from_le_bytes(slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
-    (slot >> 18 == hash::fingerprint(h)).then_some(slot & 0x3_ffff)
+    u32::from_le_bytes(slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)])
 }
 
 /// Asks for the bytes of a token that may be the word, once its slot is here.
 #[inline]
 pub fn prefetch_token(h: u64) {
-    if let Some(id) = candidate(h) {
-        simd::prefetch(&blocks()[id as usize]);
-    }
+    simd::prefetch(&blocks()[(candidate(h) & 0x3_ffff) as usize]);
 }
 
-/// The id of a word that is a token, by its bytes and `hash_word` of them.
+/// The id of a word that is a token, by its bytes, its key and its hash.
 #[inline]
-pub fn word(word: &[u8], h: u64) -> Option<u32> {
-    let id = candidate(h)?;
-    let is_it = match blocks().get(id as usize)? {
+pub fn word(word: &[u8], key: u128, h: u64) -> Option<u32> {
+    let slot = candidate(h);
+    let id = slot & 0x3_ffff;
+    if slot >> hash::ID_BITS != hash::fingerprint(h) {
+        return None;
+    }
+    let is_it = match blocks()[id as usize] {
         [.., hash::LONG] => bytes_of(id)? == word,
-        block => *block == hash::block_of(word),
+        block => hash::key_of_block(block) == key,
     };
     is_it.then_some(id)
 }
@@ -272,7 +274,7 @@ impl Pair {
     /// The id that the two merge to, or [`NONE`]. Without a branch: whether a pair merges
     /// cannot be predicted, and the next look-up should not wait for it.
     #[inline(always)]
-    pub fn merged(self) -> u32 {
+    pub fn merged(&self) -> u32 {
         let (slots, _) = PAIR_SLOTS.0.as_chunks::<8>();
         let slot = u64::from_le_bytes(slots[self.slot % SLOTS]);
         // An empty slot is that of pair 0, which is in the table, and so finds its own slot.
@@ -291,6 +293,7 @@ pub fn merge(left: u32, right: u32) -> u32 {
 mod tests {
     use super::*;
     use crate::tokenizer::hash::class;
+    use crate::tokenizer::words::block_at;
 
     #[test]
     fn classes_are_those_of_unicode_16() {
@@ -316,12 +319,17 @@ mod tests {
         assert_eq!(class_of(0x11_0000), 0);
     }
 
+    fn token(word: &[u8]) -> Option<u32> {
+        let block = block_at(word, 0);
+        super::word(word, hash::key_of(&block, word.len()), hash::hash_word(word))
+    }
+
     #[test]
     fn every_token_is_found_by_its_bytes_and_made_by_one_pair() {
         let mut made = 0;
         for id in 0..199_998 {
             let word = bytes_of(id).unwrap();
-            let found = super::word(word, hash::hash_word(word));
+            let found = token(word);
             assert_eq!(found, Some(id));
         }
         for slot in PAIR_SLOTS.0.as_chunks::<8>().0 {
@@ -344,7 +352,7 @@ mod tests {
     fn a_word_that_is_no_token_is_not_found() {
         for number in 0..1_000_000u64 {
             let word = (number * 0x1_0001_0101).to_le_bytes();
-            if let Some(id) = super::word(&word[..7], hash::hash_word(&word[..7])) {
+            if let Some(id) = token(&word[..7]) {
                 assert_eq!(bytes_of(id), Some(&word[..7]));
             }
         }
@@ -357,10 +365,14 @@ mod tests {
             let bytes = bytes_of(id).unwrap();
             match block[15] {
                 hash::LONG => assert!(bytes.len() > 15),
-                length => assert_eq!(&block[..length.into()], bytes),
+                length => {
+                    assert_eq!(&block[..length.into()], bytes);
+                    assert_eq!(hash::key_of_block(block), hash::key_of(&block, length.into()));
+                }
             }
         }
         assert_eq!(blocks()[NO_TOKEN as usize], [0; 16]);
+        assert!(blocks()[NO_TOKEN as usize + 1..].iter().all(|block| block[15] == hash::LONG));
         assert_eq!(i64::from(NO_TOKEN), i64::from(crate::tokenizer::PADDED_VOCABULARY_SIZE));
     }
 }

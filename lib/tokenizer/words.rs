@@ -1,8 +1,10 @@
 //! Text to words: pre-tokens cut off and given the keys by which they are looked up, some of them
 //! before the first is looked up, so that the lines of the caches are being loaded by then.
 
-use super::cache::{Sets, hash_of, key_of};
-use super::hash::BLOCK_BYTES;
+use std::ops::Range;
+
+use super::cache::Sets;
+use super::hash::{BLOCK_BYTES, hash_of, key_of};
 use super::pieces::piece_end;
 use super::runs::{self, Cut};
 use super::scan;
@@ -16,24 +18,44 @@ pub const BATCH: usize = 4 * WINDOW;
 /// A pre-token, or a piece of one, on its way from the scanner to the caches.
 #[derive(Clone, Copy)]
 pub struct Word {
-    /// Its key in the word cache; 0 if it is too long for that.
-    pub key: u64,
+    /// What [`key_of`] gives.
+    pub key: u128,
     /// The hash of that.
     pub hash: u64,
-    pub start: usize,
-    pub length: usize,
+    /// Where it ends in the text.
+    end: usize,
 }
 
-impl Word {
-    pub const NONE: Self = Self { key: 0, hash: 0, start: 0, length: 0 };
+/// Words that follow one another.
+pub struct WordBatch {
+    start: usize,
+    words: [Word; BATCH],
+}
 
-    /// The word of `length` bytes at `start` of the text, where `block` begins, too.
+impl WordBatch {
+    pub fn new() -> Self {
+        Self { start: 0, words: [Word { key: 0, hash: 0, end: 0 }; BATCH] }
+    }
+
     #[inline(always)]
-    pub fn new(block: &[u8; 8], start: usize, length: usize, sets: Sets) -> Self {
-        let key = key_of(u64::from_le_bytes(*block), length);
+    pub fn words(&self) -> &[Word; BATCH] {
+        &self.words
+    }
+
+    /// Where a word is in the text.
+    #[inline(always)]
+    pub fn range(&self, at: usize) -> Range<usize> {
+        let start = if at == 0 { self.start } else { self.words[at - 1].end };
+        start..self.words[at].end
+    }
+
+    /// Puts in the word of `length` bytes that ends at `end`, and with which `block` begins.
+    #[inline(always)]
+    fn put(&mut self, at: usize, block: &[u8; 16], end: usize, length: usize, sets: Sets) {
+        let key = key_of(block, length);
         let hash = hash_of(key);
         sets.prefetch(hash);
-        Self { key, hash, start, length }
+        self.words[at % BATCH] = Word { key, hash, end };
     }
 }
 
@@ -49,7 +71,7 @@ pub fn block_at<const N: usize>(text: &[u8], start: usize) -> [u8; N] {
 }
 
 /// Bytes that are looked at together: a window, and after it as many as a key has.
-const VIEW: usize = WINDOW + 8;
+const VIEW: usize = WINDOW + 16;
 
 /// Cuts a text into pre-tokens.
 pub struct Words<'a> {
@@ -82,14 +104,15 @@ impl<'a> Words<'a> {
     /// Fills the batch from the front, until no window more may fit; 0 only at the end of the
     /// text.
     #[inline(always)]
-    pub fn next_batch<I: Instructions>(&mut self, sets: Sets, batch: &mut [Word; BATCH]) -> usize {
+    pub fn next_batch<I: Instructions>(&mut self, sets: Sets, batch: &mut WordBatch) -> usize {
+        batch.start = self.at;
         let mut at = self.at;
         let mut count = 0;
         while count + WINDOW <= BATCH && at < self.text.len() {
             if self.in_run {
                 let put = |start: usize, end: usize| {
                     let block = block_at(self.text, start);
-                    batch[count % BATCH] = Word::new(&block, start, end - start, sets);
+                    batch.put(count, &block, end, end - start, sets);
                     count += 1;
                     count < BATCH
                 };
@@ -102,7 +125,7 @@ impl<'a> Words<'a> {
             }
             while at < self.cut_end && count < BATCH {
                 let end = at + piece_end(&self.text[at..self.cut_end], 0);
-                batch[count] = Word::new(&block_at(self.text, at), at, end - at, sets);
+                batch.put(count, &block_at(self.text, at), end, end - at, sets);
                 count += 1;
                 at = end;
             }
@@ -122,9 +145,9 @@ impl<'a> Words<'a> {
                 continue;
             }
             let mut begin = 0;
-            let mut push = |begin: usize, length: usize| {
-                let block = view[begin % WINDOW..].first_chunk().unwrap_or(&[0; 8]);
-                batch[count % BATCH] = Word::new(block, at + begin, length, sets);
+            let mut push = |begin: usize, end: usize| {
+                let block = view[begin % WINDOW..].first_chunk().unwrap_or(&[0; 16]);
+                batch.put(count, block, at + end, end - begin, sets);
                 count += 1;
             };
             // One word for the scanner: the last of a window with what masks do not tell, or one
@@ -140,7 +163,7 @@ impl<'a> Words<'a> {
                         break;
                     }
                     starts &= starts - 1;
-                    push(begin, end - begin);
+                    push(begin, end);
                     begin = end;
                 }
                 is_odd = starts == 0 && (begin == 0 || found.is_odd);
@@ -152,7 +175,7 @@ impl<'a> Words<'a> {
                 if end - at - begin > BLOCK_BYTES {
                     self.cut_end = end;
                 } else {
-                    push(begin, end - at - begin);
+                    push(begin, end - at);
                     begin = end - at;
                 }
             }
