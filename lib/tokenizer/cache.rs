@@ -15,7 +15,7 @@ const WAYS: usize = 2;
 /// The place of the first slot of a set.
 const SLOTS: usize = 2 * WAYS;
 /// One in so many words takes the place of another. Those that come often come soon again.
-const REPLACING: u32 = 4;
+const REPLACING: u32 = 8;
 
 pub struct WordCache {
     /// A set is two keys, the lower half first, and then the slot of each.
