@@ -1,5 +1,6 @@
-//! Words of up to 15 bytes met again and again that have few tokens, found by their key. It grows to a fixed
-//! size, and a word may replace another: this changes the speed of the encoder, never its output.
+//! Words of up to 15 bytes met again and again that have few tokens, found by their key. It grows
+//! to a fixed size, and a word may replace another: this changes the speed of the encoder, never its
+//! output.
 
 use std::hint::select_unpredictable;
 

@@ -76,8 +76,7 @@ pub fn hash_word(word: &[u8]) -> u64 {
 /// The same of a word of up to 31 bytes with which a block begins.
 #[inline(always)]
 pub fn hash_block(block: &[u8; 32], length: usize) -> u64 {
-    let (first, _) = block.split_first_chunk().unwrap_or((&[0; 16], &[]));
-    let first = key_of(first, length);
+    let first = key_of(block.first_chunk().unwrap_or(&[0; 16]), length);
     if length <= TOKEN_BYTES {
         return hash_of(first);
     }

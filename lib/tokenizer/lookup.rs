@@ -179,35 +179,31 @@ impl Lookup {
         for word in &mut asked[..*asked_count] {
             word.place = spelled.place::<I>(word.hash);
         }
-        let mut keep = |at: usize, tokens: Tokens| {
-            let Word { key, hash, .. } = words.words()[at];
-            cache.put(key, hash, tokens);
-        };
         let mut new = 0;
         for index in 0..*asked_count {
             let Asked { at, place, .. } = asked[index];
             let Range { start, end } = words.range(at);
             let length = end - start;
-            if let Some(few) = spelled.few_at(place, text, start, length) {
-                found[at] = few;
-                if length <= TOKEN_BYTES {
-                    keep(at, few);
+            let few = match spelled.few_at(place, text, start, length) {
+                Some(few) => few,
+                None => {
+                    let Some(tokens) = spelled.get_at(place, text, start, length) else {
+                        asked[new] = asked[index];
+                        new += 1;
+                        continue;
+                    };
+                    let Some(few) = tokens.few() else {
+                        tokens.append_to(&mut many.tokens);
+                        found[at] = many.end_word();
+                        continue;
+                    };
+                    few
                 }
-                continue;
-            }
-            let Some(tokens) = spelled.get_at(place, text, start, length) else {
-                asked[new] = asked[index];
-                new += 1;
-                continue;
             };
-            if let Some(few) = tokens.few() {
-                found[at] = few;
-                if length <= TOKEN_BYTES {
-                    keep(at, few);
-                }
-            } else {
-                tokens.append_to(&mut many.tokens);
-                found[at] = many.end_word();
+            found[at] = few;
+            if length <= TOKEN_BYTES {
+                let Word { key, hash, .. } = words.words()[at];
+                cache.put(key, hash, few);
             }
         }
         if new > 0 {

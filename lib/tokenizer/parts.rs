@@ -278,7 +278,7 @@ impl<const ROOM: usize> Parts<ROOM> {
         // Behind the last token and in the first place is [`NOBODY`], who is not in a slot either.
         let mut places = self.places & self.places.wrapping_sub(1);
         let count = self.places.count_ones() as usize - 2;
-        let ids = [(); SLOT_TOKENS].map(|()| {
+        let ids: [u32; SLOT_TOKENS] = std::array::from_fn(|_| {
             let id = self.ids[places.trailing_zeros() as usize % 64];
             places &= places.wrapping_sub(1);
             id

@@ -1,13 +1,13 @@
 //! Up to three tokens in eight bytes, as the caches hold them.
 
+use super::hash::ID_BITS;
 use super::tables::NO_TOKEN;
 
-/// Tokens of a slot, 18 bits each from the lowest up: every id has that many at most.
+/// Tokens of a slot, [`ID_BITS`] each from the lowest up.
 pub const SLOT_TOKENS: usize = 3;
-const TOKEN_BITS: usize = 18;
-const TOKEN: u64 = (1 << TOKEN_BITS) - 1;
+const TOKEN: u64 = (1 << ID_BITS) - 1;
 /// Above them is their number, in two bits; the caches may use what is above it.
-const COUNT_SHIFT: usize = SLOT_TOKENS * TOKEN_BITS;
+const COUNT_SHIFT: usize = SLOT_TOKENS * ID_BITS;
 pub const SLOT_BITS: usize = COUNT_SHIFT + 2;
 
 /// The slot of one to three tokens.
@@ -20,12 +20,12 @@ pub fn slot_of(tokens: &[i32]) -> u64 {
 #[inline(always)]
 pub fn slot_of_ids(ids: [u32; SLOT_TOKENS], count: usize) -> u64 {
     let [first, second, third] = ids.map(u64::from);
-    (count as u64) << COUNT_SHIFT | third << (2 * TOKEN_BITS) | second << TOKEN_BITS | first
+    (count as u64) << COUNT_SHIFT | third << (2 * ID_BITS) | second << ID_BITS | first
 }
 
 #[inline(always)]
 pub fn slot_ids(slot: u64) -> [u32; SLOT_TOKENS] {
-    [0, 1, 2].map(|at| (slot >> (TOKEN_BITS * at) & TOKEN) as u32)
+    [0, 1, 2].map(|at| (slot >> (ID_BITS * at) & TOKEN) as u32)
 }
 
 #[inline(always)]

@@ -102,7 +102,7 @@ fn spelled_at(slot: u64, view: &[u8; VIEW]) -> usize {
     for id in slot_ids(slot) {
         let block = &blocks()[id as usize];
         let count = usize::from(block[TOKEN_BYTES]);
-        let (here, _) = view[at % 32..].split_first_chunk().unwrap_or((&[0; 16], &[]));
+        let here = view[at % 32..].first_chunk().unwrap_or(&[0; 16]);
         differ |= simd::differ(block, here, count);
         at += count;
     }

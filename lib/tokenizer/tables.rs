@@ -120,25 +120,26 @@ pub fn prefetch_word(h: u64) {
     simd::prefetch(&slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
 }
 
-/// Of the token that a word with this hash may be: bits of the hash, and the id.
+/// The token that a word with this hash may be: bits of its hash, and its id.
 #[inline]
-fn candidate(h: u64) -> u32 {
+fn candidate(h: u64) -> (u32, u32) {
     let (slots, _) = WORD_SLOTS.0.as_chunks::<4>();
-    u32::from_le_bytes(slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)])
+    let slot = u32::from_le_bytes(slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
+    (slot >> hash::ID_BITS, slot & ((1 << hash::ID_BITS) - 1))
 }
 
 /// Asks for the bytes of a token that may be the word, once its slot is here.
 #[inline]
 pub fn prefetch_token(h: u64) {
-    simd::prefetch(&blocks()[(candidate(h) & 0x3_ffff) as usize]);
+    let (_, id) = candidate(h);
+    simd::prefetch(&blocks()[id as usize]);
 }
 
 /// The id of a word that is a token, by its bytes, its key and its hash.
 #[inline]
 pub fn word(word: &[u8], key: u128, h: u64) -> Option<u32> {
-    let slot = candidate(h);
-    let id = slot & 0x3_ffff;
-    if slot >> hash::ID_BITS != hash::fingerprint(h) {
+    let (fingerprint, id) = candidate(h);
+    if fingerprint != hash::fingerprint(h) {
         return None;
     }
     let is_it = match blocks()[id as usize] {
