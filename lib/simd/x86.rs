@@ -85,7 +85,7 @@ pub fn differ(left: &[u8; 16], right: &[u8; 16], count: usize) -> bool {
 #[inline]
 fn differ_sse2(left: &[u8; 16], right: &[u8; 16], count: usize) -> bool {
     let equal = _mm_movemask_epi8(_mm_cmpeq_epi8(sixteen(left), sixteen(right)));
-    !equal & ((1 << (count % 32)) - 1) != 0
+    !equal.cast_unsigned() & ((1u32 << (count % 32)) - 1) != 0
 }
 
 /// Which bytes are digits, commas and ones.
