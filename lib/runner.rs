@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use arrow_array::cast::AsArray;
 
-use crate::batch::{Batch, Counts, Sink, Skipped};
+use crate::batch::{Batch, Counts, Dropped, Sink, Skipped};
 use crate::cli::{self, CommonArgs, Flow, OnErrorArgs, Rejects, Tool, ordered_flat_map};
 use crate::error::Result;
 use crate::stream::Reader;
@@ -18,13 +18,8 @@ pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
     fn total(&self) -> Option<u64>;
 
     /// Records that earlier filters have dropped; known after the last item.
-    fn rejected(&self) -> u64 {
-        0
-    }
-
-    /// Records that earlier filters have left out; known after the last item.
-    fn skipped(&self) -> Skipped {
-        Skipped::default()
+    fn dropped(&self) -> Dropped {
+        Dropped::default()
     }
 }
 
@@ -35,12 +30,8 @@ impl Feed for Reader {
         Reader::total(self)
     }
 
-    fn rejected(&self) -> u64 {
-        Reader::rejected(self)
-    }
-
-    fn skipped(&self) -> Skipped {
-        Reader::skipped(self)
+    fn dropped(&self) -> Dropped {
+        Reader::dropped(self)
     }
 }
 
@@ -140,7 +131,7 @@ impl<'a> Runner<'a> {
     {
         let mut state = State::open(&mut self, feed.total(), sink)?;
         ordered_flat_map(self.jobs, &mut feed, make_stage, |batch| state.take(batch))?;
-        state.finish(&self, feed.rejected(), feed.skipped())
+        state.finish(&self, feed.dropped())
     }
 }
 
@@ -178,17 +169,13 @@ impl<S: Sink> State<S> {
         Ok(flow)
     }
 
-    fn finish(
-        mut self,
-        runner: &Runner<'_>,
-        dropped_before: u64,
-        mut skipped: Skipped,
-    ) -> Result<()> {
+    fn finish(mut self, runner: &Runner<'_>, before: Dropped) -> Result<()> {
         cli::expect_records(runner.expected, self.read)?;
-        let before = dropped_before + skipped.records();
-        skipped.add(&self.skipped);
-        let rejected = self.rejects.count() + dropped_before;
-        let counts = Counts { read: self.read + before, rejected, skipped };
+        let own =
+            Dropped { rejected: Some(self.rejects.count()), skipped: Some(self.skipped.clone()) };
+        let dropped = before.and(&own);
+        let read = before.records().map(|before| self.read.saturating_add(before));
+        let counts = Counts { read, rejected: dropped.rejected, skipped: dropped.skipped };
         self.rejects.publish()?;
         let warnings = self.sink.finish(counts)?;
         self.progress.finish();

@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # What the pipeline scripts share; they source it.
 
+# Between filters what was dropped and how records were made travels in Arrow's header alone.
+export GRISTMILL_TO=arrow
+
 script=${0##*/}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The script itself: in a checkout beside this file, installed in bin/.

@@ -88,7 +88,6 @@ need_filters mx-decode npy-pack ds-cat ds-plan ${check:+ds-check}
 # A task of a plan; ds-plan calls this. In Arrow the cause of a failure reaches npy-pack, which publishes
 # nothing and has its exit code.
 if [[ $mode == slice ]]; then
-    export GRISTMILL_TO=arrow
     make_part() {
         mx-decode "$input" ${slice:+--slice "$slice"} "${decode[@]}" "${bad[@]}" --jobs "${jobs:-1}" -q \
             "${report[@]}" |

@@ -92,7 +92,6 @@ check_on_error
 # A task of a plan; ds-plan calls this with the inputs of the domain that is its name, and its part. In
 # Arrow the cause of a failure reaches npy-pack, which publishes nothing and has its exit code.
 if [[ $mode == slice ]]; then
-    export GRISTMILL_TO=arrow
     out=${positional[-1]} inputs=("${positional[@]:0:${#positional[@]}-1}")
     keep_rejects puzzle-encode
     case $name in

@@ -45,8 +45,6 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --tasks N                 about N tasks of equal size (tasks of about 1 GiB of decoded Parquet)
   --rows-per-task N         tasks of N rows
 
-  GRISTMILL_TO=ndjson sends NDJSON instead of Arrow through the pipes.
-
   Examples:
     scripts/synth-kd.sh data/synth_harmony out --valid-fraction 0.001
     scripts/synth-kd.sh data/raw out --raw --shards 8 --resume
@@ -111,11 +109,10 @@ check_on_error
 [[ -n $raw || -z $shards${convert[*]} ]] || die "--shards and the options of synth-harmony are for --raw"
 
 need_filters ${raw:+synth-harmony} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check}
-export GRISTMILL_TO=${GRISTMILL_TO:-arrow}
 
 # make_part: a task of a plan, which is a shard or a slice of one, into a root of its own.
 make_part() {
-    local codes=() empty=() file
+    local codes=() file
     local limits=(${max_rows:+--limit "$max_rows"} ${slice:+--slice "$slice"})
     keep_rejects harmony-tok
     local tokenize=(harmony-tok "${bad[@]}" --jobs "${jobs:-1}" -q "${report[@]}"
@@ -128,24 +125,15 @@ make_part() {
         local read=(synth-harmony "$input" --shard "$shard" "${limits[@]}" "${convert[@]}" "${bad[@]}"
             --jobs "${jobs:-1}" -q "${report[@]}")
         while IFS= read -r -d '' file; do part+=(--source "$file"); done < <(parquet_of "${shard%/*}" "${shard#*/}")
-        no_conversations "${read[@]}" && empty=(--allow-empty)
-        "${read[@]}" | "${tokenize[@]}" "${empty[@]}" | span-mask "${empty[@]}" --progress never |
-            "${part[@]}" --no-input-check "${empty[@]}" --progress never || codes=("${PIPESTATUS[@]}")
+        "${read[@]}" | "${tokenize[@]}" | span-mask --progress never |
+            "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
     else
-        no_conversations ds-cat "$input" "${limits[@]}" && empty=(--allow-empty)
         "${tokenize[@]}" "$input" "${limits[@]}" ${no_input_check:+"$no_input_check"} |
-            span-mask "${empty[@]}" --progress never |
-            "${part[@]}" --source "$input" ${no_input_check:+"$no_input_check"} "${empty[@]}" --progress never ||
+            span-mask --progress never |
+            "${part[@]}" --source "$input" ${no_input_check:+"$no_input_check"} --progress never ||
             codes=("${PIPESTATUS[@]}")
     fi
     ((${#codes[@]} == 0)) || first_cause "${codes[@]}"
-}
-
-# no_conversations COMMAND...: whether it ends well and writes nothing. In NDJSON no records are no
-# bytes, as if the filter had died.
-no_conversations() {
-    [[ $GRISTMILL_TO == ndjson ]] || return 1
-    [[ $("$@" 2>/dev/null | head -c 1 | wc -c; echo "${PIPESTATUS[0]}") == $'0\n0' ]]
 }
 
 # parquet_of I N: the Parquet files of the shard I of N, as synth-harmony divides them.

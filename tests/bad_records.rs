@@ -243,7 +243,9 @@ fn mmidx_write_and_span_mask_skip_too() {
         "{run:?}"
     );
     let part = dir.json("root/parts/s.json");
-    assert_eq!(part["records"], json!({"read": 8, "written": 1, "rejected": 7}));
+    // What was dropped before came not with the lines.
+    let unknown = json!({"read": null, "written": 1, "rejected": null, "skipped": null});
+    assert_eq!(part["records"], unknown);
     assert_eq!(dir.text("rejects").lines().count(), 7);
 
     let masked = tool("span-mask").input(format!("{}\n", lines[0])).run();

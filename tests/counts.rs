@@ -145,3 +145,125 @@ fn a_parquet_file_has_the_rows_that_it_states() {
         tool("ds-cat").args(&[&file]).args(arguments).run().fails(1, &[&file, cause]);
     }
 }
+
+/// The records of manifests where what filters dropped before did not travel with them.
+fn unknown(written: u64) -> Value {
+    json!({"read": null, "written": written, "rejected": null, "skipped": null})
+}
+
+/// What did not come with the records is null, in every form in which records come, and through every
+/// join; what came is counted.
+#[test]
+fn what_did_not_come_with_the_records_is_null() {
+    let known = counts(10, 8, 2);
+    let dir = TempDir::new();
+    dir.write("in.ndjson", conversations(8) + "{}\n{}\n");
+    // The form of what each filter gives to the next, and what is known at the end.
+    let tok = "harmony-tok in.ndjson --on-error skip -q";
+    let cases = [
+        ("arrow", format!("{tok} --to arrow | span-mask --to arrow | mmidx-write"), known.clone()),
+        ("ndjson", format!("{tok} | span-mask | mmidx-write"), unknown(8)),
+        ("late", format!("{tok} --to arrow | span-mask | mmidx-write"), unknown(8)),
+        // An unknown number stays unknown in the headers of the filters after it.
+        ("early", format!("{tok} | span-mask --to arrow | mmidx-write"), unknown(8)),
+        ("lines", format!("{tok} | span-mask > m.ndjson; mmidx-write m.ndjson"), unknown(8)),
+        (
+            "stream",
+            format!("{tok} --to arrow | span-mask --to arrow > m.arrows; mmidx-write m.arrows"),
+            known.clone(),
+        ),
+        ("gzip", format!("{tok} | span-mask | gzip > m.gz; mmidx-write m.gz"), unknown(8)),
+        // What people write themselves: a file begins the count, a pipe does not.
+        (
+            "pipe",
+            format!(
+                "{} --to arrow | span-mask --to arrow | mmidx-write",
+                tok.replace("in", "< in")
+            ),
+            unknown(8),
+        ),
+    ];
+    for (name, script, records) in &cases {
+        for out in ["--root root --shard", "--prefix one/"] {
+            let out = format!("{out} {name}").replace("/ ", "/");
+            let cd = dir.path().display();
+            bash(&format!("set -eo pipefail; cd {cd}; {script} {out}")).ok();
+        }
+        let part = dir.json(&format!("root/parts/{name}.json"));
+        assert_eq!(&part["records"], records, "{name}");
+        assert_eq!(&dir.json(&format!("one/{name}.part.json"))["records"], records, "{name}");
+    }
+    // Unknown plus anything is unknown: in a root, in concatenations, and in those of them.
+    let join = |names: &str, out: &str| {
+        bash(&format!(
+            "set -eo pipefail; cd {}; mmidx-write --concat {names} --prefix {out}; ds-check {out}",
+            dir.path().display()
+        ))
+        .ok();
+        dir.json(&format!("{out}.part.json"))["records"].clone()
+    };
+    assert_eq!(join("one/arrow one/stream", "both"), counts(20, 16, 4));
+    assert_eq!(join("one/arrow one/ndjson one/stream", "mixed"), unknown(24));
+    assert_eq!(join("both mixed", "all"), unknown(40));
+    let of_root = |names: &[&str]| {
+        let root = dir.at("some");
+        let _ = std::fs::remove_dir_all(&root);
+        for name in names {
+            bash(&format!(
+                "set -e; cd {}; mkdir -p some/parts some/train some/valid some/ids/train some/ids/valid
+                 cp root/parts/{name}.json some/parts
+                 for d in train valid ids/train ids/valid; do
+                     cp root/$d/{name}* some/$d 2> /dev/null || true; done",
+                dir.path().display()
+            ))
+            .ok();
+        }
+        bash(&format!("set -e; cd {}; ds-manifest some; ds-check some", dir.path().display())).ok();
+        dir.json("some/manifest.json")["records"].clone()
+    };
+    assert_eq!(of_root(&["arrow", "stream"]), counts(20, 16, 4));
+    assert_eq!(of_root(&["arrow", "early"]), unknown(16));
+}
+
+/// Manifests of 0.2, with their numbers: skipped rows without reasons, too.
+#[test]
+fn older_manifests_are_read() {
+    let dir = TempDir::new();
+    dir.write("in.ndjson", conversations(8));
+    bash(&format!(
+        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+         for i in 0 1; do harmony-tok in.ndjson --slice $i/2 | span-mask \
+             | mmidx-write --root root --shard s$i; done; ds-manifest root",
+        dir.path().display()
+    ))
+    .ok();
+    let edit = |name: &str, records: &Value| {
+        let mut manifest = dir.json(name);
+        manifest["records"] = records.clone();
+        dir.write(name, manifest.to_string());
+    };
+    let old = |read: u64, written: u64, skipped: u64| json!({"read": read, "written": written, "rejected": 1, "skipped": skipped});
+    edit("root/parts/s0.json", &old(8, 4, 3));
+    edit("root/parts/s1.json", &old(10, 4, 5));
+    edit("root/manifest.json", &json!({"read": 18, "written": 8, "rejected": 2, "skipped": 8}));
+    let root = dir.at("root");
+    tool("ds-check").args(&[&root]).run().ok();
+    // The sum is still one that ds-check makes, and a part of reasons is no part without them.
+    edit("root/manifest.json", &json!({"read": 18, "written": 8, "rejected": 2, "skipped": 7}));
+    let run = tool("ds-check").args(&[&root]).run();
+    assert!(run.text().contains("kd.manifest.counts") && run.code() == Some(1), "{run:?}");
+    // With reasons in the root.
+    let reasons = json!({"without query": 8});
+    edit(
+        "root/manifest.json",
+        &json!({"read": 18, "written": 8, "rejected": 2, "skipped": reasons}),
+    );
+    tool("ds-check").args(&[&root]).run().ok();
+    // What is unknown is not held against what is known.
+    edit("root/manifest.json", &unknown(8));
+    tool("ds-check").args(&[&root]).run().ok();
+    tool("ds-manifest").args(&[&root, "-q"]).run().ok();
+    let reasons = json!({"for reasons not stated": 8});
+    let sum = json!({"read": 18, "written": 8, "rejected": 2, "skipped": reasons});
+    assert_eq!(dir.json("root/manifest.json")["records"], sum);
+}

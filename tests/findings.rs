@@ -15,7 +15,7 @@ use common::{
     wrap, write_shards,
 };
 use games::{Folder, GameText};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Small datasets of every kind in `in`.
 fn prepared() -> TempDir {
@@ -34,6 +34,11 @@ fn each_finding_and_rule_has_its_test() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let table = fs::read_to_string(root.join("tests/FINDINGS.md")).unwrap();
     let (mut findings, mut rules): (Vec<u32>, Vec<u32>) = (Vec::new(), Vec::new());
+    let is_of_0_2 = |number: &str| {
+        let mut letters = number.chars();
+        letters.next().is_some_and(|class| ('A'..='H').contains(&class))
+            && letters.as_str().parse::<u32>().is_ok()
+    };
     for line in table.lines().filter(|line| line.starts_with("| ")) {
         let cells: Vec<&str> = line.split('|').map(str::trim).collect();
         let [_, number, _, tests, ..] = cells[..] else { panic!("{line}") };
@@ -42,6 +47,7 @@ fn each_finding_and_rule_has_its_test() {
         }
         match number.strip_prefix('R') {
             Some(number) => rules.push(number.parse().unwrap()),
+            None if is_of_0_2(number) => {}
             None => findings.push(number.parse().unwrap()),
         }
         let names: Vec<&str> =
@@ -283,6 +289,9 @@ fn sums_of_what_manifests_say_never_wrap() {
         for name in ["a", "b"] {
             let path = format!("in/root/parts/{name}.json");
             let mut part = dir.json(&path);
+            // The masks came as NDJSON, without what was dropped before.
+            let written = part["records"]["written"].clone();
+            part["records"] = json!({"read": written, "written": written, "rejected": 0});
             edit(&mut part);
             dir.write(&path, part.to_string());
         }

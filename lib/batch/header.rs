@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 
-use super::{Counts, Skipped};
+use super::{Counts, Dropped, Skipped};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -20,6 +20,10 @@ const PARAMETERS: &str = "gristmill.parameters";
 const PROVENANCE: &str = "gristmill.provenance";
 const REJECTED: &str = "gristmill.rejected";
 const SKIPPED: &str = "gristmill.skipped";
+/// In the place of a number that is not known.
+const UNKNOWN: &str = "null";
+/// All our keys begin so.
+const OURS: &str = "gristmill.";
 const COUNTS: &str = "gristmill.counts";
 
 /// Record type, the parameters that matter downstream, and the chain of filters so far.
@@ -31,11 +35,9 @@ pub struct Header {
     pub parameters: Map<String, Value>,
     /// One entry for each filter that the records came through, the first filter first.
     pub provenance: Vec<Value>,
-    /// Records that the filters so far have dropped. Known only at the end, so it is in the header
-    /// of an empty stream after the records' stream, see [`Writer::finish`](crate::stream::Writer::finish).
-    pub rejected: u64,
-    /// Records that the filters so far have left out on purpose; known at the end, too.
-    pub skipped: Skipped,
+    /// What the filters so far have dropped. Known only at the end, so it is in the header of an empty
+    /// stream after the records' stream, see [`Writer::finish`](crate::stream::Writer::finish).
+    pub dropped: Dropped,
 }
 
 impl Header {
@@ -60,6 +62,10 @@ impl Header {
             None => Ok(default),
         };
         let version = number(VERSION, 1)?;
+        let rejected = match metadata.get(REJECTED).is_some_and(|text| text == UNKNOWN) {
+            true => None,
+            false => Some(number(REJECTED, 0)?),
+        };
         let parameters = match parse(PARAMETERS)? {
             Some(Value::Object(parameters)) => parameters,
             None => Map::new(),
@@ -74,10 +80,15 @@ impl Header {
             Some(skipped) => {
                 skipped.map_err(|e| Error::data(format!("schema metadata {SKIPPED}: {e}")))?
             }
-            None => Skipped::default(),
+            None => Some(Skipped::default()),
         };
         let record = metadata.get(RECORD).map(|name| (name.clone(), version));
-        Ok(Header { record, parameters, provenance, rejected: number(REJECTED, 0)?, skipped })
+        Ok(Header { record, parameters, provenance, dropped: Dropped { rejected, skipped } })
+    }
+
+    /// Whether a schema has a header of ours.
+    pub fn is_in(schema: &Schema) -> bool {
+        schema.metadata().keys().any(|key| key.starts_with(OURS))
     }
 
     /// The schema with this header as its metadata.
@@ -95,11 +106,12 @@ impl Header {
             let text = Value::Array(self.provenance.clone()).to_string();
             metadata.insert(PROVENANCE.to_string(), text);
         }
-        if self.rejected > 0 {
-            metadata.insert(REJECTED.to_string(), self.rejected.to_string());
+        let Dropped { rejected, skipped } = &self.dropped;
+        if *rejected != Some(0) {
+            metadata.insert(REJECTED.to_string(), json!(rejected).to_string());
         }
-        if !self.skipped.is_empty() {
-            metadata.insert(SKIPPED.to_string(), json!(self.skipped).to_string());
+        if skipped.as_ref().is_none_or(|skipped| !skipped.is_empty()) {
+            metadata.insert(SKIPPED.to_string(), json!(skipped).to_string());
         }
         SchemaRef::new(schema.clone().with_metadata(metadata))
     }
@@ -115,14 +127,13 @@ impl Header {
             record: Some((record.name.to_string(), record.version)),
             parameters: self.parameters.clone(),
             provenance,
-            rejected: 0,
-            skipped: Skipped::default(),
+            dropped: Dropped::default(),
         }
     }
 
     /// The same at the end, when it is known what became of the records.
     pub fn with_counts(self, counts: &Counts) -> Header {
-        Header { rejected: counts.rejected, skipped: counts.skipped.clone(), ..self }
+        Header { dropped: counts.dropped(), ..self }
     }
 
     /// The type of the records as it is stated, else as the columns show it.
@@ -148,17 +159,6 @@ impl Counts {
     pub fn of(schema: &Schema) -> Result<Option<Counts>> {
         let counts = schema.metadata().get(COUNTS).map(|text| serde_json::from_str(text));
         counts.transpose().map_err(|e| Error::data(format!("schema metadata {COUNTS}: {e}")))
-    }
-
-    /// The counts of two runs together; `None` if they are more than a number holds.
-    pub fn plus(&self, other: &Counts) -> Option<Counts> {
-        let mut skipped = self.skipped.clone();
-        skipped.add(&other.skipped);
-        Some(Counts {
-            read: self.read.checked_add(other.read)?,
-            rejected: self.rejected.checked_add(other.rejected)?,
-            skipped,
-        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What readers pass to filters: batches of records with their places, the header of a stream,
 //! and the interfaces of everything that can be read as records.
 
+mod counts;
 mod header;
 mod pieces;
 mod sink;
@@ -21,9 +22,10 @@ use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, StoredGame};
 use crate::record::{RecordType, record_type_with};
 
+pub use counts::{Counts, Dropped, known_sum};
 pub use header::{Header, file_metadata, input_manifest};
 pub use pieces::{Pieces, TooLarge, row_sizes};
-pub use sink::{Counts, Sink};
+pub use sink::Sink;
 pub use skipped::Skipped;
 
 /// The name of stdin in places.
@@ -373,19 +375,14 @@ pub trait RecordSource: Send {
     /// See [`DatasetReader::encoding`]; of a file or stream its own.
     fn encoding(&self) -> String;
 
-    /// Records that earlier filters have dropped, as far as known by now.
-    fn rejected(&self) -> u64 {
-        0
+    /// Records that earlier filters have dropped, as far as read by now.
+    fn dropped(&self) -> Dropped {
+        Dropped::default()
     }
 
     /// See [`DatasetReader::steps`].
     fn steps(&self) -> Option<u64> {
         None
-    }
-
-    /// Records that earlier filters have left out, as far as known by now.
-    fn skipped(&self) -> Skipped {
-        Skipped::default()
     }
 
     /// Reads only the records with these ids from now on, if they can be found without reading

@@ -1,21 +1,8 @@
 //! Where batches are written.
 
-use serde::{Deserialize, Serialize};
-
-use super::{Batch, Skipped};
+use super::{Batch, Counts};
 use crate::cli::{Flow, Rejects};
 use crate::error::Result;
-
-/// What became of the records of a run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
-    /// All records, including those that earlier filters dropped or left out.
-    pub read: u64,
-    /// All dropped records, here and before.
-    pub rejected: u64,
-    /// All records that were left out on purpose, here and before.
-    pub skipped: Skipped,
-}
 
 /// A stream or a dataset that is being written. What is dropped before [`Sink::finish`] leaves
 /// nothing that looks finished.

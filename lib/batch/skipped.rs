@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Numbers of records by reason; an object in JSON.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Skipped(BTreeMap<String, u64>);
+
+/// Where a manifest of version 0.2 has a number without reasons.
+const NOT_STATED: &str = "for reasons not stated";
 
 impl Skipped {
     /// Counts one record.
@@ -25,12 +29,46 @@ impl Skipped {
         }
     }
 
+    /// Both together; `None` if they are more than a number holds.
+    pub fn plus(&self, other: &Skipped) -> Option<Skipped> {
+        let mut sums = self.0.clone();
+        for (reason, records) in &other.0 {
+            let sum = sums.entry(reason.clone()).or_default();
+            *sum = sum.checked_add(*records)?;
+        }
+        sums.values().try_fold(0u64, |sum, records| sum.checked_add(*records))?;
+        Some(Skipped(sums))
+    }
+
     pub fn records(&self) -> u64 {
         self.0.values().copied().fold(0, u64::saturating_add)
     }
 
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether both can be true of the same records: one of them may state no reasons.
+    pub fn agrees_with(&self, other: &Skipped) -> bool {
+        let is_vague = |skipped: &Skipped| skipped.0.contains_key(NOT_STATED);
+        self == other || (is_vague(self) || is_vague(other)) && self.records() == other.records()
+    }
+}
+
+/// An object, or as version 0.2 wrote it in part manifests: a number.
+impl<'de> Deserialize<'de> for Skipped {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Skipped, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(u64),
+            Reasons(BTreeMap<String, u64>),
+        }
+        Ok(match Form::deserialize(deserializer)? {
+            Form::Number(0) => Skipped::default(),
+            Form::Number(records) => Skipped([(NOT_STATED.to_string(), records)].into()),
+            Form::Reasons(reasons) => Skipped(reasons),
+        })
     }
 }
 

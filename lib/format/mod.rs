@@ -24,42 +24,98 @@ use serde::{Deserialize, Serialize};
 
 pub use made::{Build, Made};
 
+use crate::batch::{Counts, Skipped};
 use crate::error::{Error, Result};
 
-/// Records that came into a pipeline, and what became of them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Records that came into a pipeline, and what became of them, in every manifest:
+/// read = written + rejected + skipped, with `written` always known and the others `None` (null) where
+/// what earlier filters dropped did not travel with the records.
+///
+/// A sink makes them of its [`Counts`] with [`RecordCounts::written`]; what joins datasets adds those of
+/// the parts with [`RecordCounts::sum`]; a check asks [`RecordCounts::wrong_sum`] and
+/// [`RecordCounts::contradicts`]. A number of 0 where nothing is known is a mistake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordCounts {
-    pub read: u64,
+    #[serde(default)]
+    pub read: Option<u64>,
     pub written: u64,
-    pub rejected: u64,
-    /// What was left out on purpose: rows without a text. Absent if that is none.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub skipped: u64,
+    #[serde(default)]
+    pub rejected: Option<u64>,
+    /// What was left out on purpose, by reason: rows without a text. Absent if that is none; null if it
+    /// is not known.
+    #[serde(default = "none_skipped", skip_serializing_if = "is_none_skipped")]
+    pub skipped: Option<Skipped>,
 }
 
-fn is_zero(number: &u64) -> bool {
-    *number == 0
+fn none_skipped() -> Option<Skipped> {
+    Some(Skipped::default())
+}
+
+fn is_none_skipped(skipped: &Option<Skipped>) -> bool {
+    skipped.as_ref().is_some_and(Skipped::is_empty)
+}
+
+/// No records.
+impl Default for RecordCounts {
+    fn default() -> RecordCounts {
+        RecordCounts::written(0, Counts::default())
+    }
 }
 
 impl RecordCounts {
-    /// The counts of several parts together, or `None` if a sum is more than a number holds.
+    /// The counts of a run that has written so many records.
+    pub fn written(written: u64, counts: Counts) -> RecordCounts {
+        let Counts { read, rejected, skipped } = counts;
+        RecordCounts { read, written, rejected, skipped }
+    }
+
+    /// The counts of several parts together, unknown where those of one part are; `None` if a sum is
+    /// more than a number holds.
     pub fn sum(mut parts: impl Iterator<Item = RecordCounts>) -> Option<RecordCounts> {
         parts.try_fold(RecordCounts::default(), |sum, part| {
-            Some(RecordCounts {
-                read: sum.read.checked_add(part.read)?,
-                written: sum.written.checked_add(part.written)?,
-                rejected: sum.rejected.checked_add(part.rejected)?,
-                skipped: sum.skipped.checked_add(part.skipped)?,
-            })
+            let written = sum.written.checked_add(part.written)?;
+            Some(RecordCounts::written(written, sum.counts().plus(&part.counts())?))
         })
+    }
+
+    /// What became of them, but for how many were written.
+    pub fn counts(&self) -> Counts {
+        let RecordCounts { read, rejected, skipped, .. } = self.clone();
+        Counts { read, rejected, skipped }
+    }
+
+    /// What `read` should be, `Some(None)` if that is more than a number holds, if it is known that it
+    /// is something else.
+    pub fn wrong_sum(&self) -> Option<Option<u64>> {
+        let (read, rejected, skipped) = (self.read?, self.rejected?, self.skipped.as_ref()?);
+        let sum = self.written.checked_add(rejected);
+        let sum = sum.and_then(|sum| sum.checked_add(skipped.records()));
+        (sum != Some(read)).then_some(sum)
+    }
+
+    /// Whether both cannot be true of the same records. What is not known contradicts nothing.
+    pub fn contradicts(&self, other: &RecordCounts) -> bool {
+        let differ = |a: Option<u64>, b: Option<u64>| a.zip(b).is_some_and(|(a, b)| a != b);
+        self.written != other.written
+            || differ(self.read, other.read)
+            || differ(self.rejected, other.rejected)
+            || match (&self.skipped, &other.skipped) {
+                (Some(a), Some(b)) => !a.agrees_with(b),
+                _ => false,
+            }
     }
 }
 
 impl fmt::Display for RecordCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RecordCounts { read, written, rejected, skipped } = self;
-        write!(f, "{read} read, {written} written, {rejected} rejected")?;
-        if *skipped > 0 { write!(f, ", {skipped} skipped") } else { Ok(()) }
+        let known = |number: Option<u64>| number.map_or("unknown".to_string(), |n| n.to_string());
+        let (read, rejected) = (known(self.read), known(self.rejected));
+        write!(f, "{read} read, {} written, {rejected} rejected", self.written)?;
+        match &self.skipped {
+            None => write!(f, ", unknown skipped"),
+            Some(skipped) if skipped.is_empty() => Ok(()),
+            Some(skipped) => write!(f, ", {} skipped", skipped.records()),
+        }
     }
 }
 

@@ -57,5 +57,5 @@ pub(super) fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
         }
         made += &format!("{}: {}\n", source.name, told.join(", "));
     }
-    Ok(Summary { made, unit: "groups", read: groups, lost: Vec::new(), bytes })
+    Ok(Summary { made, unit: "groups", read: Some(groups), lost: Vec::new(), bytes })
 }

@@ -16,7 +16,7 @@ pub(super) struct Summary {
     pub made: String,
     /// What was read, in the plural.
     pub unit: &'static str,
-    pub read: u64,
+    pub read: Option<u64>,
     /// What was skipped, with the reasons where they are known, and rejected.
     pub lost: Vec<String>,
     pub bytes: u64,
@@ -33,7 +33,8 @@ impl From<&KdRootManifest> for Summary {
         let shards = manifest.splits.values().flat_map(|split| &split.shards);
         let bytes = shards.flat_map(|shard| shard.files.bytes.values()).sum();
         let made = manifest.summary();
-        Summary::of(made, "rows", manifest.records.unwrap_or_default(), bytes)
+        let records = manifest.records.clone().unwrap_or_default();
+        Summary::of(made, "rows", records, bytes)
     }
 }
 
@@ -41,7 +42,7 @@ impl From<&PackManifest> for Summary {
     fn from(manifest: &PackManifest) -> Summary {
         let made = format!("{} games, {} rows\n", manifest.runs, manifest.rows);
         let bytes = manifest.files.iter().map(|file| file.bytes).sum();
-        Summary::of(made, "games", manifest.records, bytes)
+        Summary::of(made, "games", manifest.records.clone(), bytes)
     }
 }
 
@@ -53,24 +54,21 @@ impl From<&SynthManifest> for Summary {
             manifest.storage.shards.len(),
             records.written
         );
-        let mut lost = Vec::new();
-        if !records.skipped.is_empty() {
-            lost.push(format!("{} skipped ({})", records.skipped.records(), records.skipped));
-        }
-        if records.rejected > 0 {
-            lost.push(format!("{} rejected", records.rejected));
-        }
-        let (read, bytes) = (records.read, manifest.storage.total_bytes);
-        Summary { made, unit: "rows", read, lost, bytes }
+        let counts = RecordCounts::from(records.clone());
+        Summary::of(made, "rows", counts, manifest.storage.total_bytes)
     }
 }
 
 impl Summary {
     fn of(made: String, unit: &'static str, records: RecordCounts, bytes: u64) -> Summary {
         let RecordCounts { read, skipped, rejected, .. } = records;
-        let lost = [(skipped, "skipped"), (rejected, "rejected")].into_iter();
-        let lost = lost.filter(|(count, _)| *count > 0);
-        let lost = lost.map(|(count, what)| format!("{count} {what}")).collect();
+        let mut lost = Vec::new();
+        if let Some(skipped) = skipped.filter(|skipped| !skipped.is_empty()) {
+            lost.push(format!("{} skipped ({skipped})", skipped.records()));
+        }
+        if let Some(rejected) = rejected.filter(|rejected| *rejected > 0) {
+            lost.push(format!("{rejected} rejected"));
+        }
         Summary { made, unit, read, lost, bytes }
     }
 
@@ -78,7 +76,8 @@ impl Summary {
     pub(super) fn told(&self, place: &Path, took: Duration) -> String {
         let Summary { made, unit, read, lost, bytes } = self;
         let lost: String = lost.iter().map(|lost| format!(", {lost}")).collect();
-        let (read, bytes) = (grouped(*read), size(*bytes as f64));
+        let read = read.map_or("unknown".to_string(), grouped);
+        let bytes = size(*bytes as f64);
         let seconds = took.as_secs_f64();
         format!("{made}{}: {read} {unit} read{lost}; {bytes} in {seconds:.1} s\n", shown(place))
     }

@@ -14,6 +14,7 @@ pub const CONVERSATION: RecordType = RecordType {
     fields: ConversationFields::declared,
     known_by: &["messages", "messages_json"],
     made_by: "a Parquet shard or NDJSON with an id and messages",
+    is_derived: false,
 };
 
 record_fields! {

@@ -8,6 +8,7 @@ pub const DECODED: RecordType = RecordType {
     fields: DecodedFields::declared,
     known_by: &["text"],
     made_by: "harmony-tok --decode",
+    is_derived: true,
 };
 
 record_fields! {

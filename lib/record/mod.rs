@@ -45,6 +45,9 @@ pub struct RecordType {
     pub known_by: &'static [&'static str],
     /// What makes such records, for error messages.
     pub made_by: &'static str,
+    /// Whether only filters make them: what these have dropped belongs to the count of the records.
+    /// Others are also written by people, and a file of them begins the count.
+    pub is_derived: bool,
 }
 
 impl RecordType {

@@ -13,6 +13,7 @@ pub const PUZZLE: RecordType = RecordType {
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
     known_by: &["inputs"],
     made_by: "puzzle-encode, or by ds-cat of a puzzle set",
+    is_derived: true,
 };
 
 record_fields! {

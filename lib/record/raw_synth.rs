@@ -11,6 +11,7 @@ pub const RAW_SYNTH: RecordType = RecordType {
     fields: Vec::new,
     known_by: &[QUERY, REASONING, ANSWER],
     made_by: "the authors of PleIAs/SYNTH",
+    is_derived: false,
 };
 
 pub const QUERY: &str = "query";

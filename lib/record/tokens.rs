@@ -15,6 +15,7 @@ pub const TOKENS: RecordType = RecordType {
     fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),
     known_by: &["tokens"],
     made_by: "harmony-tok",
+    is_derived: true,
 };
 
 record_fields! {

@@ -12,7 +12,7 @@ use super::frames::{Frame, FrameError, Frames};
 use super::input::{Bytes, cut, read_error};
 use super::parquet_source::{batches, pieces};
 use super::typed::typed_columns;
-use crate::batch::{Batch, Header, Pieces, RecordSource, Skipped, Wanted};
+use crate::batch::{Batch, Dropped, Header, Pieces, RecordSource, Wanted};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::record::RecordType;
@@ -34,8 +34,7 @@ pub(super) struct ArrowSource {
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
-    rejected: u64,
-    skipped: Skipped,
+    dropped: Dropped,
 }
 
 impl ArrowSource {
@@ -57,8 +56,7 @@ impl ArrowSource {
             ready: VecDeque::new(),
             pieces: None,
             most,
-            rejected: 0,
-            skipped: Skipped::default(),
+            dropped: Dropped::default(),
         }
     }
 
@@ -130,8 +128,11 @@ impl RecordSource for ArrowSource {
                 None => return Ok(None),
                 Some(Frame::Schema(found)) => {
                     let header = Header::of(&found).map_err(|e| e.at(&self.name))?;
-                    self.rejected += header.rejected;
-                    self.skipped.add(&header.skipped);
+                    let dropped = match Header::is_in(&found) {
+                        true => header.dropped.clone(),
+                        false => Dropped::without_header(header.record_type(&found), self.is_piped),
+                    };
+                    self.dropped = self.dropped.and(&dropped);
                     if let Some(wanted) = wanted {
                         wanted.check_record(&self.name, &header)?;
                     }
@@ -146,12 +147,8 @@ impl RecordSource for ArrowSource {
         }
     }
 
-    fn rejected(&self) -> u64 {
-        self.rejected
-    }
-
-    fn skipped(&self) -> Skipped {
-        self.skipped.clone()
+    fn dropped(&self) -> Dropped {
+        self.dropped.clone()
     }
 }
 

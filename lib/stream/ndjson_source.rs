@@ -14,7 +14,7 @@ use super::input::{Bytes, cut, read_error};
 use super::lines::Lines;
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::slices::lines_between;
-use crate::batch::{Batch, Header, Origin, RecordSource, TooLarge, Wanted};
+use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, TooLarge, Wanted};
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::record::{RECORD_TYPES, RecordType, record_type_with};
@@ -26,6 +26,8 @@ pub(super) struct NdjsonSource {
     pending: VecDeque<Vec<u8>>,
     /// The lines from the first of the file on, if the lines that are read begin elsewhere.
     from_first: Option<Lines<Bytes>>,
+    /// What was dropped before them.
+    dropped: Dropped,
 }
 
 /// The types of columns are those of the lines that begin in so many bytes.
@@ -61,7 +63,8 @@ impl NdjsonSource {
         };
         let lines = Lines::new(lines, most);
         let decoding = Decoding { name, is_piped, decoder: None, next_line, most };
-        Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first })
+        let dropped = Dropped::without_header(None, is_piped);
+        Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped })
     }
 
     /// The first block, which is returned again.
@@ -169,6 +172,10 @@ impl RecordSource for NdjsonSource {
         "NDJSON".to_string()
     }
 
+    fn dropped(&self) -> Dropped {
+        self.dropped.clone()
+    }
+
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         if wanted.is_none() {
             self.peek()?;
@@ -194,6 +201,7 @@ impl RecordSource for NdjsonSource {
             let cause = format!("no record of a known type ({})", known.join(", "));
             return Err(Error::data(cause).at(place));
         };
+        self.dropped = Dropped::without_header(Some(record), *is_piped);
         let header =
             Header { record: Some((record.name.to_string(), record.version)), ..Header::default() };
         Ok((header, record.schema()))
@@ -205,6 +213,9 @@ impl RecordSource for NdjsonSource {
         schema: &SchemaRef,
         _most: u64,
     ) -> Result<Option<Batch>> {
+        if let Some(wanted) = wanted {
+            self.dropped = Dropped::without_header(Some(wanted.record), self.decoding.is_piped);
+        }
         if let Some(block) = self.pending.pop_front() {
             return self.decoding.decode(&block, wanted, schema).map(Some);
         }

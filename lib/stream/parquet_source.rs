@@ -14,7 +14,7 @@ use super::conversion::Conversion;
 use super::texts::restored;
 use super::typed::typed_columns;
 use super::validity::{Refused, Run};
-use crate::batch::{Batch, Header, Origin, Pieces, RecordSource, Skipped, TooLarge, Wanted};
+use crate::batch::{Batch, Dropped, Header, Origin, Pieces, RecordSource, TooLarge, Wanted};
 use crate::cli::Rejection;
 use crate::error::{Error, Kind, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
@@ -62,7 +62,7 @@ impl ParquetSource {
     /// a slice of it would not know how much of that is its own.
     fn header(&self) -> Result<Header> {
         let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
-        Ok(Header { rejected: 0, skipped: Skipped::default(), ..header })
+        Ok(Header { dropped: Dropped::default(), ..header })
     }
 
     /// Begins to read the columns that the schema names and the file has.
@@ -164,6 +164,15 @@ impl RecordSource for ParquetSource {
         _most: u64,
     ) -> Result<Option<Batch>> {
         self.next_batch(wanted, schema)
+    }
+
+    /// A file with our header begins the count, as a dataset does.
+    fn dropped(&self) -> Dropped {
+        let schema = self.file.schema();
+        match Header::is_in(schema) {
+            true => Dropped::default(),
+            false => Dropped::without_header(Header::default().record_type(schema), false),
+        }
     }
 
     fn decode_on(&mut self, threads: NonZeroUsize) {

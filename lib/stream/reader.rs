@@ -15,7 +15,7 @@ use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
-use crate::batch::{Batch, Header, RecordSource, Skipped, Wanted};
+use crate::batch::{Batch, Dropped, Header, RecordSource, Wanted};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within};
 use crate::error::{Kind, Result};
 use crate::files;
@@ -72,9 +72,7 @@ pub struct Reader {
     /// On how many threads an input is decoded, if it can be.
     threads: NonZeroUsize,
     /// Records that earlier filters dropped, counted over the inputs already read.
-    rejected: u64,
-    /// The same of those that were left out on purpose.
-    skipped: Skipped,
+    dropped: Dropped,
     is_dataset: bool,
     allow_empty: bool,
     files: Vec<PathBuf>,
@@ -152,8 +150,7 @@ impl Reader {
             left: u64::MAX,
             most: u64::MAX,
             threads: NonZeroUsize::MIN,
-            rejected: 0,
-            skipped: Skipped::default(),
+            dropped: Dropped::default(),
             is_dataset: false,
             allow_empty: false,
             files: Vec::new(),
@@ -359,17 +356,13 @@ impl Reader {
         &self.files
     }
 
-    /// How many records the filters before this one have dropped; known after the last batch, and
-    /// only if the inputs are Arrow streams.
-    pub fn rejected(&self) -> u64 {
-        self.rejected + self.current.as_ref().map_or(0, |current| current.rejected())
-    }
-
-    /// The same of records that were left out on purpose.
-    pub fn skipped(&self) -> Skipped {
-        let mut skipped = self.skipped.clone();
-        self.current.iter().for_each(|current| skipped.add(&current.skipped()));
-        skipped
+    /// What the filters before this one have dropped; known after the last batch, as far as it came
+    /// with the records (see [`Dropped::without_header`]).
+    pub fn dropped(&self) -> Dropped {
+        match &self.current {
+            Some(current) => self.dropped.and(&current.dropped()),
+            None => self.dropped.clone(),
+        }
     }
 
     /// The next batch; it may have no rows. `None` after the last record of the last input.
@@ -435,7 +428,7 @@ impl Reader {
     }
 
     fn advance(&mut self) -> Result<()> {
-        (self.rejected, self.skipped) = (self.rejected(), self.skipped());
+        self.dropped = self.dropped();
         self.current = match self.waiting.pop_front() {
             Some(input) => Some(self.open_input(&input)?),
             None => None,

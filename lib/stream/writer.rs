@@ -109,7 +109,7 @@ impl<W: Write> Writer<W> {
 
     /// Ends the stream: writes the end marker of Arrow, or the last newline, and flushes.
     ///
-    /// If records were rejected or skipped on the way, an empty Arrow stream follows whose header says
+    /// If records were rejected or skipped on the way, or may have been, an empty Arrow stream follows whose header says
     /// how many: other readers stop before it, the next filter adds its own, and a sink records
     /// the sum. NDJSON has no place for it.
     pub fn finish(self, counts: &Counts) -> Result<W> {
@@ -121,7 +121,7 @@ impl<W: Write> Writer<W> {
             Form::Ndjson(lines) => lines.finish().map_err(|e| Error::write(name, &e))?,
             Form::Arrow(writer) => {
                 let out = writer.into_inner().map_err(|e| arrow_error(name, e))?;
-                let out = match counts.rejected == 0 && counts.skipped.is_empty() {
+                let out = match counts.dropped().is_nothing() {
                     true => out,
                     false => {
                         let header = Header::of(&self.schema)?.with_counts(counts);

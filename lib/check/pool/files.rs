@@ -9,6 +9,7 @@ use crate::check::inventory::{self, Claimed};
 use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::format::checked_sum;
 use crate::format::npy::{
     AutoSerialize, DType, Error as NpyError, Mapped, aligned_step_row, descr, packed_step_row,
     selfplay_row,
@@ -16,7 +17,6 @@ use crate::format::npy::{
 use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackFile, PackLayout, PackManifest};
 use crate::format::pools::{Valuations, step_files};
 use crate::format::raw_games::Legality;
-use crate::format::{RecordCounts, checked_sum};
 
 checks! {
     BOTH: Error Structure "pool.files.both",
@@ -315,20 +315,22 @@ impl PoolFiles {
         if self.rows.is_none() {
             return Ok(());
         }
-        let RecordCounts { read, written, rejected, skipped } = manifest.records;
         let of_files = checked_sum(manifest.files.iter().filter_map(|file| file.rows));
         let counts = [
             ("rows", Some(manifest.rows), rows),
             ("runs", Some(manifest.runs), self.runs),
             ("the sum of the files' rows", of_files, rows),
-            ("records.written", Some(written), self.runs),
-            ("records.read", Some(read), written.saturating_add(rejected).saturating_add(skipped)),
+            ("records.written", Some(manifest.records.written), self.runs),
         ];
         for (what, told, found) in
             counts.into_iter().filter(|(_, told, found)| *told != Some(*found))
         {
             let told = told.map_or("more than 2^64".to_string(), |told| told.to_string());
             findings.add(&COUNTS, path, format_args!("{what} is {told}, not {found}"));
+        }
+        if let (Some(read), Some(sum)) = (manifest.records.read, manifest.records.wrong_sum()) {
+            let sum = sum.map_or("more than 2^64".to_string(), |sum| sum.to_string());
+            findings.add(&COUNTS, path, format_args!("records.read is {read}, not {sum}"));
         }
         let layout = match self.rows.as_ref().map(|rows| &rows.dtype) {
             Some(dtype) if *dtype == selfplay_row() => PackLayout::SelfplayV1,

@@ -191,8 +191,9 @@ fn records(
     if let Err(error) = outcome {
         return unreadable(path, error, findings);
     }
-    if reader.rejected() > 0 {
-        let message = format_args!("{} records were dropped before", reader.rejected());
+    let rejected = reader.dropped().rejected.unwrap_or(0);
+    if rejected > 0 {
+        let message = format_args!("{rejected} records were dropped before");
         findings.add(&REJECTED, path, message);
     }
     Ok(())

@@ -166,7 +166,8 @@ impl ShardJoin<'_> {
         let none = || Error::usage(format!("{} has no parts", self.name)).at(self.root);
         let first = all().next().ok_or_else(none)?;
         let overflow = || Error::data("the records of its parts are more than 2^64").at(self.root);
-        let records = RecordCounts::sum(all().map(|part| part.records)).ok_or_else(overflow)?;
+        let records =
+            RecordCounts::sum(all().map(|part| part.records.clone())).ok_or_else(overflow)?;
         let seconds = all().map(|part| part.run.seconds).sum();
         Ok(KdPart {
             source: joined_source(all()),

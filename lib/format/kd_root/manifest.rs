@@ -134,7 +134,7 @@ impl KdRootManifest {
             auto_drop_analysis: false,
             roles_preserved: config.roles_preserved.clone(),
         };
-        let records = RecordCounts::sum(parts.iter().map(|found| found.part.records));
+        let records = RecordCounts::sum(parts.iter().map(|found| found.part.records.clone()));
         let overflow = || Error::data("the records of its parts are more than 2^64").at(root);
         Ok(KdRootManifest {
             schema_version: ROOT_SCHEMA.to_string(),

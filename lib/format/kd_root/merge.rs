@@ -9,6 +9,7 @@ use super::part::{
     BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference, manifest_in_root,
 };
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
+use crate::batch::{Counts, Dropped};
 use crate::cli::{PendingFile, Slice, directory_of};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
@@ -361,7 +362,7 @@ fn describe(
     parts().for_each(|part| add_new(&mut provenance, &part.provenance));
     let rows = split.rows;
     let records = match inputs {
-        [] => Some(RecordCounts { read: rows, written: rows, ..RecordCounts::default() }),
+        [] => Some(RecordCounts::written(rows, Counts::new(rows, Dropped::default()))),
         _ => RecordCounts::sum(inputs.iter().map(|input| input.part.records_of(&input.name))),
     };
     let overflow = || Error::data("the records of its parts are more than 2^64").at(out);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{ALL, SPLITS, ValidFraction};
+use crate::batch::{Counts, Dropped};
 use crate::cli::{PendingFile, host};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
@@ -254,12 +255,11 @@ impl KdPart {
             _ => true,
         };
         let written = rows(split);
-        let RecordCounts { rejected, skipped, .. } = match has_others {
-            true => self.records,
-            false => RecordCounts::default(),
+        let dropped = match has_others {
+            true => self.records.counts().dropped(),
+            false => Dropped::default(),
         };
-        let read = written.saturating_add(rejected).saturating_add(skipped);
-        RecordCounts { read, written, rejected, skipped }
+        RecordCounts::written(written, Counts::new(written, dropped))
     }
 
     /// The manifest as a file that is complete but not published.

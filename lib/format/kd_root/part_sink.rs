@@ -187,7 +187,7 @@ impl Sink for PartSink {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, Counts { read, rejected, skipped }: Counts) -> Result<Vec<String>> {
+    fn finish(self, counts: Counts) -> Result<Vec<String>> {
         let PartSink { target, layout, dtype, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
         let config = (layout == PrefixLayout::Triple).then(|| config(&target, &header, &source));
@@ -199,12 +199,7 @@ impl Sink for PartSink {
             config,
             dtype: dtype.name().to_string(),
             source,
-            records: RecordCounts {
-                read,
-                written: self.written,
-                rejected,
-                skipped: skipped.records(),
-            },
+            records: RecordCounts::written(self.written, counts),
             splits,
             provenance: header.provenance,
             made: None,

@@ -117,7 +117,7 @@ impl Sink for PackSink {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, Counts { read, rejected, skipped }: Counts) -> Result<Vec<String>> {
+    fn finish(self, counts: Counts) -> Result<Vec<String>> {
         let mut warnings = Vec::new();
         let (names, lost) = (self.pack.new_names().join(", "), self.pack.lost().join(", "));
         if !names.is_empty() {
@@ -129,8 +129,7 @@ impl Sink for PackSink {
         if !lost.is_empty() {
             warnings.push(format!("lost: {lost}"));
         }
-        let records =
-            RecordCounts { read, written: self.written, rejected, skipped: skipped.records() };
+        let records = RecordCounts::written(self.written, counts);
         self.pack.finish(records, self.legality, self.provenance)?;
         Ok(warnings)
     }

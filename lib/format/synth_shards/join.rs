@@ -8,7 +8,7 @@ use arrow_schema::{Schema, SchemaRef};
 use serde_json::Value;
 
 use super::CONVERSION;
-use crate::batch::{Counts, Header, file_metadata};
+use crate::batch::{Counts, Dropped, Header, file_metadata};
 use crate::cli::{PendingFile, publish_file};
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
@@ -102,7 +102,7 @@ impl ConversationPart {
 
     /// The header of a run over the whole shard.
     fn whole(&self, mut header: Header) -> Result<Header> {
-        (header.rejected, header.skipped) = Default::default();
+        header.dropped = Dropped::default();
         header.provenance.iter_mut().for_each(forget_slice);
         let conversion = header.parameters.get_mut(CONVERSION);
         let slice =

@@ -16,7 +16,7 @@ pub use join::{ConversationJoin, ConversationPart};
 
 use super::kd_root::{BuildRun, git_sha};
 use super::parquet::{MANIFEST, ParquetFile, files_in, read_error};
-use super::{Made, json_file};
+use super::{Made, RecordCounts, json_file};
 use crate::batch::{Counts, Header, Skipped};
 use crate::cli::{TargetLock, publish_file_locked, shown};
 use crate::digest::sha256_of;
@@ -84,12 +84,13 @@ pub struct Shard {
 }
 
 /// What became of the raw rows.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Records {
-    pub read: u64,
+    pub read: Option<u64>,
     pub written: u64,
-    pub rejected: u64,
-    pub skipped: Skipped,
+    pub rejected: Option<u64>,
+    /// By reason, also if that is none.
+    pub skipped: Option<Skipped>,
 }
 
 /// The filters that made a shard.
@@ -187,11 +188,14 @@ impl SynthManifest {
         found.iter().try_for_each(|other| other.check_same(first))?;
         let num_shards = check_complete(folder, &found)?;
         let overflow = || Error::data("its shards have more than 2^64 rows or bytes").at(folder);
-        let sums = found.iter().try_fold((0u64, 0u64, Records::default()), |sums, found| {
-            let (rows, bytes, records) = sums;
-            let Shard { rows: more, bytes: size, records: own, .. } = &found.shard;
-            Some((rows.checked_add(*more)?, bytes.checked_add(*size)?, records.plus(own)?))
-        });
+        let sums = found.iter().try_fold(
+            (0u64, 0u64, Records::from(RecordCounts::default())),
+            |sums, found| {
+                let (rows, bytes, records) = sums;
+                let Shard { rows: more, bytes: size, records: own, .. } = &found.shard;
+                Some((rows.checked_add(*more)?, bytes.checked_add(*size)?, records.plus(own)?))
+            },
+        );
         let (total_rows, total_bytes, records) = sums.ok_or_else(overflow)?;
         Ok(SynthManifest {
             schema_version: SCHEMA,
@@ -231,13 +235,17 @@ impl SynthManifest {
     pub fn summary(&self) -> String {
         let Records { read, written, rejected, skipped } = &self.records;
         let shards = self.storage.shards.len();
-        let mut line = format!("{shards} shards, {written} conversations of {read} rows");
-        for (count, what) in [(skipped.records(), "skipped"), (*rejected, "rejected")] {
+        let mut line = format!("{shards} shards, {written} conversations");
+        if let Some(read) = read {
+            line += &format!(" of {read} rows");
+        }
+        let skips = skipped.as_ref().map_or(0, Skipped::records);
+        for (count, what) in [(skips, "skipped"), (rejected.unwrap_or(0), "rejected")] {
             if count > 0 {
                 line += &format!(", {count} {what}");
             }
         }
-        if !skipped.is_empty() {
+        if let Some(skipped) = skipped.as_ref().filter(|skipped| !skipped.is_empty()) {
             line += &format!(" ({skipped})");
         }
         line + "\n"
@@ -245,14 +253,21 @@ impl SynthManifest {
 }
 
 impl Records {
-    fn plus(mut self, other: &Records) -> Option<Records> {
-        self.skipped.add(&other.skipped);
-        Some(Records {
-            read: self.read.checked_add(other.read)?,
-            written: self.written.checked_add(other.written)?,
-            rejected: self.rejected.checked_add(other.rejected)?,
-            skipped: self.skipped,
-        })
+    fn plus(&self, other: &Records) -> Option<Records> {
+        let both = [self, other].map(|records| RecordCounts::from(records.clone()));
+        Some(Records::from(RecordCounts::sum(both.into_iter())?))
+    }
+}
+
+impl From<Records> for RecordCounts {
+    fn from(Records { read, written, rejected, skipped }: Records) -> RecordCounts {
+        RecordCounts { read, written, rejected, skipped }
+    }
+}
+
+impl From<RecordCounts> for Records {
+    fn from(RecordCounts { read, written, rejected, skipped }: RecordCounts) -> Records {
+        Records { read, written, rejected, skipped }
     }
 }
 
@@ -271,14 +286,14 @@ impl Found {
         let made = serde_json::from_value(made.clone());
         let made = made.map_err(|e| Error::data(format!("{CONVERSION}: {e}")).at(path))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let Counts { read, rejected, skipped } = counts;
+        let records = RecordCounts::written(file.rows(), counts);
         let shard = Shard {
             path: shown(&folder.join(&*name)),
             bytes,
             rows: file.rows(),
             row_groups: file.row_groups(),
             sha256,
-            records: Records { read, written: file.rows(), rejected, skipped },
+            records: Records::from(records),
         };
         let (path, schema) = (path.to_path_buf(), schema_text(file.schema()));
         Ok(Found { path, shard, schema, provenance: header.provenance, made })

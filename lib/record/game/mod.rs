@@ -17,6 +17,7 @@ pub const GAME: RecordType = RecordType {
     fields: GameFields::declared,
     known_by: &["steps"],
     made_by: "mx-decode",
+    is_derived: true,
 };
 
 /// The key of `session` under which the reader of a pool lists what it has left out, because games

@@ -1,0 +1,121 @@
+//! What became of records: how many were read, and what was dropped on the way, as far as known.
+//!
+//! **Unknown is `None`**, null in JSON, and never a default. What earlier filters have dropped is
+//! known where an Arrow header says it, or where a file begins the count; [`Dropped::without_header`]
+//! is the one rule for records that came without a header. A sink takes [`Counts`] as they are; a join
+//! adds them with [`Counts::plus`] or `RecordCounts::sum`, in which unknown plus anything is unknown.
+
+use serde::{Deserialize, Serialize};
+
+use super::Skipped;
+use crate::record::RecordType;
+
+/// Records that were dropped before the end of a run, and are not in the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// Bad records; `None` if it is not known how many.
+    pub rejected: Option<u64>,
+    /// Records that were left out on purpose; `None` if it is not known how many.
+    pub skipped: Option<Skipped>,
+}
+
+/// Nothing is dropped.
+impl Default for Dropped {
+    fn default() -> Dropped {
+        Dropped { rejected: Some(0), skipped: Some(Skipped::default()) }
+    }
+}
+
+impl Dropped {
+    /// It is not known what was dropped.
+    pub const UNKNOWN: Dropped = Dropped { rejected: None, skipped: None };
+
+    /// What was dropped before records of a type (`None`: of no known type) that came without a header
+    /// of ours: NDJSON, and Arrow and Parquet of other programs.
+    ///
+    /// A file of what people write themselves (conversations, raw rows) begins the count: nothing was
+    /// dropped before. Of what came through a pipe, and of what only a filter makes (tokens, games,
+    /// puzzles), it is not known.
+    pub fn without_header(record: Option<&RecordType>, is_piped: bool) -> Dropped {
+        match is_piped || record.is_some_and(|record| record.is_derived) {
+            true => Dropped::UNKNOWN,
+            false => Dropped::default(),
+        }
+    }
+
+    /// Both together; numbers that are too large stay at the largest.
+    pub fn and(&self, other: &Dropped) -> Dropped {
+        let both = |a: &Option<Skipped>, b: &Option<Skipped>| {
+            let mut sum = a.clone()?;
+            sum.add(b.as_ref()?);
+            Some(sum)
+        };
+        let rejected = self.rejected.zip(other.rejected).map(|(a, b)| a.saturating_add(b));
+        Dropped { rejected, skipped: both(&self.skipped, &other.skipped) }
+    }
+
+    /// All of it; `None` if that is not known.
+    pub fn records(&self) -> Option<u64> {
+        Some(self.rejected?.saturating_add(self.skipped.as_ref()?.records()))
+    }
+
+    /// Whether it is known that nothing is dropped.
+    pub fn is_nothing(&self) -> bool {
+        self.records() == Some(0)
+    }
+}
+
+/// What became of the records of a run: read = written + rejected + skipped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// All records, including those that earlier filters dropped or left out; `None` if it is not
+    /// known how many these are.
+    pub read: Option<u64>,
+    /// All dropped records, here and before; `None` if that is not known.
+    pub rejected: Option<u64>,
+    /// All records that were left out on purpose, here and before; `None` if that is not known.
+    pub skipped: Option<Skipped>,
+}
+
+/// Nothing is read.
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts::new(0, Dropped::default())
+    }
+}
+
+impl Counts {
+    /// The counts of a run that has written `written` records and dropped the others, here and before.
+    pub fn new(written: u64, dropped: Dropped) -> Counts {
+        let read = dropped.records().map(|dropped| written.saturating_add(dropped));
+        let Dropped { rejected, skipped } = dropped;
+        Counts { read, rejected, skipped }
+    }
+
+    /// What is dropped of them.
+    pub fn dropped(&self) -> Dropped {
+        Dropped { rejected: self.rejected, skipped: self.skipped.clone() }
+    }
+
+    /// The counts of two runs together, unknown where one of them is; `None` if they are more than a
+    /// number holds.
+    pub fn plus(&self, other: &Counts) -> Option<Counts> {
+        Some(Counts {
+            read: known_sum(self.read, other.read)?,
+            rejected: known_sum(self.rejected, other.rejected)?,
+            skipped: match (&self.skipped, &other.skipped) {
+                (Some(a), Some(b)) => Some(a.plus(b)?),
+                _ => None,
+            },
+        })
+    }
+}
+
+/// The sum of two numbers, unknown (the inner `None`) if one of them is; `None` if it is more than a
+/// number holds.
+pub fn known_sum(a: Option<u64>, b: Option<u64>) -> Option<Option<u64>> {
+    match (a, b) {
+        (Some(a), Some(b)) => a.checked_add(b).map(Some),
+        _ => Some(None),
+    }
+}
