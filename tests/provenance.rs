@@ -115,3 +115,132 @@ fn a_run_says_how_long_and_with_what() {
     let seconds = |manifest: &Value| manifest["run"]["seconds"].as_f64().unwrap();
     assert!(seconds(&root) >= seconds(&part), "{root} {part}");
 }
+
+/// Checks that what came without a header says the same as what came with one, or null.
+fn assert_only_nulls(unknown: &Value, known: &Value, place: &str) {
+    match (unknown, known) {
+        (Value::Null, _) => {}
+        (Value::Object(unknown), Value::Object(known)) => {
+            for (name, value) in unknown.iter().filter(|(name, _)| *name != "run") {
+                let known = known.get(name).unwrap_or(&Value::Null);
+                assert_only_nulls(value, known, &format!("{place}.{name}"));
+            }
+            known.keys().for_each(|name| assert!(unknown.contains_key(name), "{place}.{name}"));
+        }
+        // A chain of which the filters before are not known.
+        (Value::Array(unknown), Value::Array(known)) => {
+            let own = unknown.iter().skip_while(|value| value.is_null());
+            let own: Vec<&Value> = own.collect();
+            assert!(own.len() == known.len() || own.len() < unknown.len(), "{place}");
+            let tail = &known[known.len() - own.len()..];
+            own.iter().zip(tail).for_each(|(a, b)| assert_only_nulls(a, b, place));
+        }
+        _ => assert_eq!(unknown, known, "{place}"),
+    }
+}
+
+/// Chat with a tool and the commentary channel: what no default of a sink says.
+fn chat() -> String {
+    let call =
+        r#"{"role":"assistant","channel":"commentary","recipient":"functions.f","content":"{}"}"#;
+    let line = |number: usize| {
+        format!(
+            r#"{{"id":"c{number}","messages":[{{"role":"user","content":"q{number}"}},{call},{{"role":"tool","name":"functions.f","content":"r"}},{{"role":"assistant","channel":"final","content":"a"}}]}}"#
+        ) + "\n"
+    };
+    (0..6).map(line).collect()
+}
+
+/// A manifest of records that came as NDJSON has nulls where that of Arrow knows something, and
+/// nothing else.
+#[test]
+fn an_ndjson_pipe_loses_knowledge_and_invents_none() {
+    let dir = TempDir::new();
+    dir.write("synth.ndjson", conversations(60) + "{}\n");
+    dir.write("chat.ndjson", chat());
+    bash(&format!(
+        "set -eo pipefail; cd {}
+         head -30 synth.ndjson > good.ndjson; ds-cat good.ndjson -o synth.parquet
+         for to in ndjson arrow; do export GRISTMILL_TO=$to
+             harmony-tok synth.parquet --limit 20 | span-mask | mmidx-write --root $to.synth --shard s
+             tail -31 synth.ndjson > tail.ndjson
+             harmony-tok tail.ndjson --on-error skip -q | span-mask | mmidx-write --prefix $to.p/p
+             harmony-tok good.ndjson | span-mask | mmidx-write --prefix $to.p/q
+             harmony-tok chat.ndjson --policy chat | span-mask --span commentary=1 \
+                 | mmidx-write --root $to.chat --shard s --valid-fraction 0.3
+             mmidx-write --concat $to.p/p $to.p/q --prefix $to.p/two
+             for root in $to.synth $to.chat; do ds-manifest $root -q; done
+             ds-check --strict $to.synth $to.chat $to.p/p $to.p/two
+         done",
+        dir.path().display()
+    ))
+    .ok();
+    for name in
+        ["synth/manifest.json", "synth/parts/s.json", "chat/manifest.json", "chat/parts/s.json"]
+            .iter()
+            .chain(&["p/p.part.json", "p/two.part.json"])
+    {
+        let [mut unknown, mut known] =
+            ["ndjson", "arrow"].map(|to| dir.json(&format!("{to}.{name}")));
+        if name.contains("two") {
+            // Chains of several parts, one after the other.
+            assert_eq!(unknown["provenance"][0], Value::Null);
+            for part in [&mut unknown, &mut known] {
+                part["provenance"].take();
+            }
+        }
+        assert_only_nulls(&unknown, &known, name);
+        assert_eq!(unknown["records"]["read"], Value::Null, "{name}");
+        assert_eq!(unknown["config_hash"], Value::Null, "{name}");
+        assert!(known["records"]["read"].is_u64() && known["config_hash"].is_string(), "{name}");
+    }
+    let part = dir.json("ndjson.chat/parts/s.json");
+    assert_eq!((&part["source"]["policy"], &part["source"]["spans"]), (&Value::Null, &Value::Null));
+}
+
+/// What NDJSON does not carry may be stated; not what the header denies.
+#[test]
+fn policy_and_spans_are_stated_or_unknown() {
+    let dir = TempDir::new();
+    dir.write("chat.ndjson", chat());
+    let run = |line: &str| bash(&format!("set -eo pipefail; cd {}; {line}", dir.path().display()));
+    let source = |name: &str| dir.json(&format!("{name}/parts/s.json"))["source"].clone();
+    let make = "harmony-tok chat.ndjson --policy chat | span-mask --span commentary=1 > m";
+    run(make).ok();
+    run(&format!("export GRISTMILL_TO=arrow; {make}.arrows")).ok();
+    let write = |from: &str, root: &str, flags: &str| {
+        run(&format!("mmidx-write {from} --root {root} --shard s {flags} && ds-manifest -q {root}"))
+    };
+    write("m.arrows", "known", "").ok();
+    write("m", "stated", "--policy chat --span commentary=1").ok();
+    for name in ["policy", "spans"] {
+        assert_eq!(source("stated")[name], source("known")[name]);
+    }
+    let config = |name: &str| dir.json(&format!("{name}/manifest.json"))["config"].clone();
+    assert_eq!(config("stated"), config("known"));
+    write("m", "unknown", "").ok();
+    run("ds-check --strict known stated unknown").ok();
+    // The same flags agree with the header; others do not.
+    write("m.arrows", "both", "--policy chat --span commentary=1").ok();
+    for flags in ["--policy synth-kd-v1", "--span commentary=2", "--span analysis=1"] {
+        let flag = flags.split(' ').next().unwrap();
+        let cause = format!("{flag} is not what the stream's header says");
+        write("m.arrows", "none", flags).fails(2, &[&cause]);
+    }
+    // The wrong policy is still found where it is stated, and damage where nothing is.
+    write("m", "wrong", "--policy synth-kd-v1").ok();
+    let check = run("ds-check wrong");
+    assert!(check.code() == Some(1) && check.text().contains("kd.harmony.policy"), "{check:?}");
+    for (file, check) in [("span", "kd.mask"), ("lossmask", "kd.mask")] {
+        let path = ["train", "valid"].map(|split| format!("unknown/{split}/s_{file}.bin"));
+        let path = path.iter().find(|path| dir.path().join(path).exists()).unwrap();
+        let kept = dir.read(path);
+        let mut bytes = kept.clone();
+        let place = bytes.iter().position(|byte| *byte != 0).unwrap();
+        bytes[place] = 0;
+        dir.write(path, &bytes);
+        let found = run("ds-check unknown");
+        assert!(found.code() == Some(1) && found.text().contains(check), "{found:?}");
+        dir.write(path, kept);
+    }
+}

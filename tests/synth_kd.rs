@@ -49,7 +49,9 @@ fn pipes_and_threads_give_the_original_bytes() {
             }
             assert_eq!(manifests[0], manifests[1]);
             if fraction == "valid_0.1" {
-                assert_eq!(manifests[0]["config_hash"], CONFIG_HASH_0_1);
+                // What is not wholly known has no hash.
+                let hash = if to == "arrow" { CONFIG_HASH_0_1.into() } else { Value::Null };
+                assert_eq!(manifests[0]["config_hash"], hash);
             }
             assert_eq!(manifests[0]["records"]["written"], 250);
         }

@@ -6,8 +6,9 @@
 //! adds them with [`Counts::plus`] or `RecordCounts::sum`, in which unknown plus anything is unknown.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use super::Skipped;
+use super::{Header, Skipped};
 use crate::record::RecordType;
 
 /// Records that were dropped before the end of a run, and are not in the output.
@@ -41,6 +42,13 @@ impl Dropped {
             true => Dropped::UNKNOWN,
             false => Dropped::default(),
         }
+    }
+
+    /// The header of records without one: the filters before are null in its chain where it is not known
+    /// what they dropped.
+    pub fn header(&self) -> Header {
+        let chain = if *self == Dropped::UNKNOWN { vec![Value::Null] } else { Vec::new() };
+        Header { provenance: chain, ..Header::default() }
     }
 
     /// Both together; numbers that are too large stay at the largest.

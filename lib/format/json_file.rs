@@ -11,6 +11,13 @@ use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
 use crate::files;
 
+/// For a member that may be null and must be there: `#[serde(deserialize_with = "stated")]`.
+pub fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    json: D,
+) -> Result<Option<T>, D::Error> {
+    Option::deserialize(json)
+}
+
 /// JSON as `T`. What `T` leaves out must be valid too: first it is read as any JSON.
 pub fn parse<T: DeserializeOwned>(text: &[u8]) -> serde_json::Result<T> {
     serde_json::from_slice::<Value>(text)?;

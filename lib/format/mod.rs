@@ -36,10 +36,10 @@ use crate::error::{Error, Result};
 /// [`RecordCounts::contradicts`]. A number of 0 where nothing is known is a mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordCounts {
-    #[serde(default)]
+    #[serde(deserialize_with = "json_file::stated")]
     pub read: Option<u64>,
     pub written: u64,
-    #[serde(default)]
+    #[serde(deserialize_with = "json_file::stated")]
     pub rejected: Option<u64>,
     /// What was left out on purpose, by reason: rows without a text. Absent if that is none; null if it
     /// is not known.

@@ -94,6 +94,12 @@ impl Spans {
         Spans::synth_kd_v1(&named)
     }
 
+    /// The span id of each channel, as headers and manifests state it.
+    pub fn to_json(&self) -> serde_json::Value {
+        let ids = self.channels.iter().map(|span| (span.channel.clone(), span.id.into()));
+        serde_json::Value::Object(ids.collect())
+    }
+
     pub fn channels(&self) -> &[ChannelSpan] {
         &self.channels
     }

@@ -9,7 +9,7 @@ use crate::batch::Header;
 use crate::error::{Error, Result};
 use crate::files::open_member;
 use crate::format::Build;
-use crate::format::kd_root::KdPart;
+use crate::format::kd_root::{KdPart, configs_agree};
 use crate::format::pack::PackManifest;
 use crate::format::parquet::{ParquetFile, read_error};
 
@@ -48,7 +48,7 @@ pub(super) fn check(plan: &Plan, sources: &[&PlanSource], root: &Path) -> Result
 /// Why two parts do not belong to one dataset.
 fn other_dataset(first: &KdPart, part: &KdPart) -> Option<String> {
     let same = [
-        ("config", part.config_hash == first.config_hash),
+        ("config", configs_agree(part, first)),
         ("dtype", part.dtype == first.dtype),
         ("policy", part.source.policy == first.source.policy),
         ("tokenizer", part.source.tokenizer == first.source.tokenizer),
@@ -72,7 +72,7 @@ impl Task<'_> {
         let KdPart { source, run, provenance, .. } = part;
         let (limits, build) = (&source.limits, Build::of(run));
         let cause = match () {
-            _ if source.inputs != planned.inputs() => "is of another input",
+            _ if source.known_inputs() != planned.inputs() => "is of another input",
             _ if limits.slice != self.slice_text() => "is another slice",
             _ if limits.rows != planned.rows => "has another limit of rows",
             _ if limits.tokens != planned.tokens => "has another limit of tokens",

@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::BooleanArray;
 use arrow_select::filter::filter_record_batch;
-use serde_json::{Map, Value, json};
 
 use crate::batch::{Batch, Header};
 use crate::error::Result;
@@ -57,11 +56,8 @@ impl Masking {
 
     /// Records in a header how the masks are made.
     pub fn describe(&self, header: &mut Header) {
-        let channels = self.spans.channels().iter();
-        let ids: Map<String, Value> =
-            channels.map(|span| (span.channel.clone(), json!(span.id))).collect();
         header.set("alignment", self.alignment.name());
-        header.set("spans", ids);
+        header.set("spans", self.spans.to_json());
     }
 
     /// The batch with its masks, without the rejected rows.

@@ -107,6 +107,11 @@ impl NdjsonSource {
 }
 
 impl Decoding {
+    /// What is known of the records: there may have been filters before that left no trace.
+    fn header(&self, record: Option<&RecordType>) -> Header {
+        Dropped::without_header(record, self.is_piped).header()
+    }
+
     fn read_error(&self, error: &std::io::Error) -> Error {
         read_error(&self.name, self.is_piped, error)
     }
@@ -181,11 +186,13 @@ impl RecordSource for NdjsonSource {
             self.peek()?;
         }
         if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
-            return Ok((Header::default(), self.infer(wanted)?));
+            let header = self.decoding.header(Some(wanted.record));
+            return Ok((header, self.infer(wanted)?));
         }
         let block = self.pending.front().map(Vec::as_slice).unwrap_or_default();
         let Some((number, line)) = first_line(block) else {
-            return Ok((Header::default(), SchemaRef::new(Schema::empty())));
+            let header = self.decoding.header(wanted.map(|wanted| wanted.record));
+            return Ok((header, SchemaRef::new(Schema::empty())));
         };
         let Decoding { name, next_line, most, is_piped, .. } = &self.decoding;
         let place = Place::line(name.clone(), next_line + number);
@@ -202,8 +209,10 @@ impl RecordSource for NdjsonSource {
             return Err(Error::data(cause).at(place));
         };
         self.dropped = Dropped::without_header(Some(record), *is_piped);
-        let header =
-            Header { record: Some((record.name.to_string(), record.version)), ..Header::default() };
+        let header = Header {
+            record: Some((record.name.to_string(), record.version)),
+            ..self.decoding.header(Some(record))
+        };
         Ok((header, record.schema()))
     }
 

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::part::{
-    BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, first_difference,
+    BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, agree, best_known,
+    configs_agree, first_difference,
 };
 use super::{ALL, MANIFEST, ROOT_SCHEMA, SPLITS};
 use crate::cli::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
@@ -21,7 +22,9 @@ pub struct KdRootManifest {
     pub schema_version: String,
     pub git_sha: Option<String>,
     pub config: KdConfig,
-    pub config_hash: String,
+    /// `None` if some of the config is unknown.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub config_hash: Option<String>,
     pub input: KdRootInput,
     #[serde(default)]
     pub renderer: KdRenderer,
@@ -47,9 +50,9 @@ pub struct KdRootInput {
     pub manifest_path: Option<String>,
     pub manifest_sha256: Option<String>,
     pub glob: Option<String>,
-    /// As in the sources of the parts, each once.
+    /// As in the sources of the parts, each once; `None` if those of a part are not known.
     #[serde(default)]
-    pub files: Vec<Value>,
+    pub files: Option<Vec<Value>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -57,7 +60,7 @@ pub struct KdRenderer {
     pub library: String,
     pub version: String,
     pub auto_drop_analysis: bool,
-    pub roles_preserved: Vec<String>,
+    pub roles_preserved: Option<Vec<String>>,
 }
 
 /// A split of the root: what its shards add up to.
@@ -117,9 +120,10 @@ impl KdRootManifest {
             return Err(error.at(root).hint("mmidx-write --root"));
         };
         check_complete(root, settings, &parts)?;
-        let KdPart { config: Some(config), config_hash: Some(config_hash), source, .. } =
-            &first.part
-        else {
+        let best = best_known(parts.iter().map(|found| &found.part)).unwrap_or(&first.part);
+        let first = parts.iter().find(|found| std::ptr::eq(&found.part, best)).unwrap_or(first);
+        let source = &first.part.source;
+        let Some(config) = KdConfig::of_all(parts.iter().map(|found| &found.part)) else {
             return Err(Error::data("tokens without masks").at(first.path.as_path()));
         };
         parts.iter().try_for_each(|found| check_same(found, first))?;
@@ -139,8 +143,8 @@ impl KdRootManifest {
         Ok(KdRootManifest {
             schema_version: ROOT_SCHEMA.to_string(),
             git_sha: super::git_sha(),
-            config: config.clone(),
-            config_hash: config_hash.clone(),
+            config_hash: config.known_sha256()?,
+            config,
             input: input(settings, source.manifest.as_ref(), &parts),
             renderer,
             tokenizer: source.tokenizer.clone().unwrap_or(Value::Null),
@@ -262,8 +266,8 @@ fn check_complete(root: &Path, settings: &RootSettings, parts: &[FoundPart]) -> 
 fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
     let (part, other) = (&found.part, &first.part);
     let difference = first_difference(&[
-        ("config", part.config_hash == other.config_hash),
-        ("policy", part.source.policy == other.source.policy),
+        ("config", configs_agree(part, other)),
+        ("policy", agree(&part.source.policy, &other.source.policy)),
         ("tokenizer", part.source.tokenizer == other.source.tokenizer),
         ("input manifest", part.source.manifest_sha256() == other.source.manifest_sha256()),
     ]);
@@ -302,9 +306,9 @@ fn input(
     manifest: Option<&InputManifest>,
     parts: &[FoundPart],
 ) -> KdRootInput {
-    let mut files = Vec::new();
+    let mut files = Some(Vec::new());
     for found in parts {
-        add_new(&mut files, &found.part.source.inputs);
+        add_known(&mut files, &found.part.source.inputs);
     }
     KdRootInput {
         dataset_dir: settings.dataset_dir.as_deref().map(shown),
@@ -327,6 +331,14 @@ pub(super) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, values: &[T]) {
         if !list.contains(value) {
             list.push(value.clone());
         }
+    }
+}
+
+/// The same of what may be unknown, and then is unknown of all.
+pub(super) fn add_known<T: Clone + PartialEq>(list: &mut Option<Vec<T>>, values: &Option<Vec<T>>) {
+    match (list.as_mut(), values) {
+        (Some(list), Some(values)) => add_new(list, values),
+        _ => *list = None,
     }
 }
 

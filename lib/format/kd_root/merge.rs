@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{io, thread};
 
-use super::manifest::add_new;
+use super::manifest::{add_known, add_new};
 use super::part::{
-    BuildRun, KdPart, KdSource, KdSplit, find_manifest, first_difference, manifest_in_root,
+    BuildRun, KdConfig, KdPart, KdSource, KdSplit, agree, best_known, configs_agree, find_manifest,
+    first_difference, manifest_in_root,
 };
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::batch::{Counts, Dropped};
@@ -263,12 +264,17 @@ fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
 /// all there, in order.
 fn check_together(inputs: &[&InputPart]) -> Result<()> {
     let Some(first) = inputs.first() else { return Ok(()) };
+    let best = best_known(inputs.iter().map(|input| &*input.part));
+    let first = inputs
+        .iter()
+        .find(|input| best.is_some_and(|best| std::ptr::eq(best, &*input.part)))
+        .unwrap_or(first);
     for InputPart { path, part, name, .. } in inputs {
         let difference = first_difference(&[
-            ("config", part.config_hash == first.part.config_hash),
+            ("config", configs_agree(part, &first.part)),
             ("dtype", part.dtype == first.part.dtype),
             ("split", *name == first.name),
-            ("policy", part.source.policy == first.part.source.policy),
+            ("policy", agree(&part.source.policy, &first.part.source.policy)),
             ("tokenizer", part.source.tokenizer == first.part.source.tokenizer),
         ]);
         if let Some(what) = difference {
@@ -356,7 +362,7 @@ fn describe(
     run: BuildRun,
 ) -> Result<KdPart> {
     let parts = || inputs.iter().map(|input| &*input.part);
-    let first = parts().next();
+    let config = KdConfig::of_all(parts());
     let source = joined_source(parts());
     let mut provenance = Vec::new();
     parts().for_each(|part| add_new(&mut provenance, &part.provenance));
@@ -371,8 +377,8 @@ fn describe(
         schema_version: PART_SCHEMA.to_string(),
         name: out.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned()),
         git_sha: super::git_sha(),
-        config: first.and_then(|part| part.config.clone()),
-        config_hash: first.and_then(|part| part.config_hash.clone()),
+        config_hash: config.as_ref().map(KdConfig::known_sha256).transpose()?.flatten(),
+        config,
         dtype: dtype.name().to_string(),
         source,
         records,
@@ -392,6 +398,10 @@ pub(super) fn joined_source<'a>(parts: impl Iterator<Item = &'a KdPart> + Clone)
     if !parts.clone().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
         (source.limits.rows, source.limits.tokens) = (None, None);
     }
-    parts.for_each(|part| add_new(&mut source.inputs, &part.source.inputs));
+    for part in parts {
+        add_known(&mut source.inputs, &part.source.inputs);
+        source.policy = source.policy.filter(|_| part.source.policy.is_some());
+        source.spans = source.spans.filter(|_| part.source.spans.is_some());
+    }
     source
 }

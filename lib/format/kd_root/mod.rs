@@ -21,7 +21,8 @@ pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{
     BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA,
-    SourceLimits, find_manifest, manifest_beside, manifest_in_root, manifests_of,
+    SourceLimits, agree, configs_agree, find_manifest, manifest_beside, manifest_in_root,
+    manifests_of,
 };
 pub use part_sink::{AssertedSource, PartSink, publish_part, status};
 pub use reader::{KdReader, prefix_of};

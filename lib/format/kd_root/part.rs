@@ -47,11 +47,15 @@ pub struct KdPart {
 /// the hash wants them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KdConfig {
-    pub assistant_channels: Vec<String>,
+    /// `None` where the spans did not come with the masks (NDJSON).
+    #[serde(deserialize_with = "json_file::stated")]
+    pub assistant_channels: Option<Vec<String>>,
     pub eod_token_id: i32,
     pub hash: String,
     pub loss_mask_alignment: String,
-    pub roles_preserved: Vec<String>,
+    /// `None` where the policy did not come with the tokens.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub roles_preserved: Option<Vec<String>>,
     /// `None` where there is no split.
     pub valid_fraction: Option<f64>,
 }
@@ -59,7 +63,7 @@ pub struct KdConfig {
 impl KdConfig {
     /// The config of the contract (seeds/synth-kd-pipeline.md), for the default policy.
     pub fn synth_kd_v1(valid_fraction: Option<&ValidFraction>) -> KdConfig {
-        let list = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        let list = |names: &[&str]| Some(names.iter().map(|name| name.to_string()).collect());
         KdConfig {
             assistant_channels: list(&["analysis", "final"]),
             eod_token_id: crate::tokenizer::EOD,
@@ -68,6 +72,46 @@ impl KdConfig {
             roles_preserved: list(&["system", "developer", "user", "assistant"]),
             valid_fraction: valid_fraction.map(ValidFraction::as_f64),
         }
+    }
+
+    /// Whether nothing of it is unknown.
+    pub fn is_known(&self) -> bool {
+        self.assistant_channels.is_some() && self.roles_preserved.is_some()
+    }
+
+    /// Its hash; `None` if some of it is unknown.
+    pub fn known_sha256(&self) -> Result<Option<String>> {
+        self.is_known().then(|| self.sha256()).transpose()
+    }
+
+    /// Whether both cannot be of one dataset. What is unknown contradicts nothing.
+    pub fn contradicts(&self, other: &KdConfig) -> bool {
+        let Self { assistant_channels, roles_preserved, .. } = self;
+        let filled = KdConfig {
+            assistant_channels: if_known(&other.assistant_channels, assistant_channels),
+            roles_preserved: if_known(&other.roles_preserved, roles_preserved),
+            ..other.clone()
+        };
+        let own = KdConfig {
+            assistant_channels: if_known(assistant_channels, &other.assistant_channels),
+            roles_preserved: if_known(roles_preserved, &other.roles_preserved),
+            ..self.clone()
+        };
+        own != filled
+    }
+
+    /// That of both together: unknown where one of them is.
+    fn and(mut self, other: &KdConfig) -> KdConfig {
+        self.assistant_channels =
+            self.assistant_channels.filter(|_| other.assistant_channels.is_some());
+        self.roles_preserved = self.roles_preserved.filter(|_| other.roles_preserved.is_some());
+        self
+    }
+
+    /// That of parts that do not contradict one another; `None` if one has none.
+    pub(super) fn of_all<'a>(mut parts: impl Iterator<Item = &'a KdPart>) -> Option<KdConfig> {
+        let first = parts.next()?.config.clone()?;
+        parts.try_fold(first, |all, part| Some(all.and(part.config.as_ref()?)))
     }
 
     /// sha256 (hex) of the config as JSON with sorted keys, no spaces, ASCII, and the fraction as
@@ -81,25 +125,32 @@ impl KdConfig {
 /// Where the records came from and how they were made: from the stream's header, or from flags.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct KdSource {
-    /// Name, size, rows and footer hash of each input file.
-    pub inputs: Vec<Value>,
+    /// Name, size, rows and hash of each input file; `None` if they are not known.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub inputs: Option<Vec<Value>>,
     /// The manifest beside the inputs, if there is one.
     pub manifest: Option<InputManifest>,
+    /// `None` if it did not come with the tokens.
     pub policy: Option<String>,
     pub limits: SourceLimits,
     /// Type, path, hash and padded size of the vocabulary.
     pub tokenizer: Option<Value>,
-    /// The span id of each supervised channel, if span-mask stated it.
+    /// The span id of each supervised channel; `None` if it did not come with the masks.
     pub spans: Option<Value>,
 }
 
 impl KdSource {
     /// The rows of the inputs, up to the limit; `None` if they are not known.
     pub fn rows(&self) -> Option<u64> {
-        let mut rows = self.inputs.iter().map(|input| input.get("rows")?.as_u64());
+        let inputs = self.inputs.as_ref().filter(|inputs| !inputs.is_empty())?;
+        let mut rows = inputs.iter().map(|input| input.get("rows")?.as_u64());
         let all = rows.try_fold(0u64, |sum, rows| sum.checked_add(rows?))?;
-        let is_known = !self.inputs.is_empty();
-        is_known.then(|| self.limits.rows.map_or(all, |limit| limit.min(all)))
+        Some(self.limits.rows.map_or(all, |limit| limit.min(all)))
+    }
+
+    /// The input files as far as they are known.
+    pub fn known_inputs(&self) -> &[Value] {
+        self.inputs.as_deref().unwrap_or_default()
     }
 
     /// The hash of the input's manifest.
@@ -220,13 +271,13 @@ impl KdPart {
     pub fn differs(
         &self,
         root: &Path,
-        config_hash: &str,
+        config: &KdConfig,
         source: &KdSource,
     ) -> Result<Option<String>> {
         let model = |source: &KdSource| source.tokenizer.as_ref()?.get("model_sha256").cloned();
         let difference = first_difference(&[
-            ("its config", self.config_hash.as_deref() == Some(config_hash)),
-            ("its policy", self.source.policy == source.policy),
+            ("its config", self.config.as_ref().is_some_and(|own| !own.contradicts(config))),
+            ("its policy", agree(&self.source.policy, &source.policy)),
             ("its limits", self.source.limits == source.limits),
             ("its input", self.source.inputs == source.inputs),
             ("its input manifest", self.source.manifest_sha256() == source.manifest_sha256()),
@@ -266,6 +317,32 @@ impl KdPart {
     pub fn pending(&self, path: &Path) -> Result<PendingFile> {
         json_file::pending(path, self)
     }
+}
+
+/// A value, or one that stands for it where it is unknown.
+fn if_known<T: Clone>(value: &Option<T>, other: &Option<T>) -> Option<T> {
+    value.as_ref().or(other.as_ref()).cloned()
+}
+
+/// Whether two values are equal, as far as both are known.
+pub fn agree<T: PartialEq>(a: &Option<T>, b: &Option<T>) -> bool {
+    a.as_ref().zip(b.as_ref()).is_none_or(|(a, b)| a == b)
+}
+
+/// Whether the configs of two parts agree; parts without masks have none.
+pub fn configs_agree(a: &KdPart, b: &KdPart) -> bool {
+    match (&a.config, &b.config) {
+        (Some(of_a), Some(of_b)) => {
+            !of_a.contradicts(of_b) && agree(&a.config_hash, &b.config_hash)
+        }
+        (a, b) => a.is_none() && b.is_none(),
+    }
+}
+
+/// The part that others are compared with: the first of which all is known, else the first.
+pub fn best_known<'a>(mut parts: impl Iterator<Item = &'a KdPart> + Clone) -> Option<&'a KdPart> {
+    let is_known = |part: &&KdPart| part.config.as_ref().is_some_and(KdConfig::is_known);
+    parts.clone().find(is_known).or_else(|| parts.next())
 }
 
 /// The first of several properties that two manifests do not share.

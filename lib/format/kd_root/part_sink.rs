@@ -18,6 +18,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::{RecordCounts, parquet};
+use crate::harmony::{ChannelSpan, Policy, Spans};
 use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
@@ -30,9 +31,15 @@ pub struct AssertedSource {
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub source: Vec<PathBuf>,
 
-    /// They were accepted under this policy
-    #[arg(long, hide_short_help = true, value_name = "POLICY")]
-    pub source_policy: Option<String>,
+    /// They were accepted under this policy: synth-kd-v1 or chat (unknown)
+    #[arg(long, hide_short_help = true, alias = "source-policy", value_enum)]
+    #[arg(value_name = "POLICY", hide_possible_values = true)]
+    pub policy: Option<Policy>,
+
+    /// An assistant channel was supervised under this span id (repeatable; with one of these analysis is
+    /// 1 and final 2 if nothing else is said; unknown)
+    #[arg(long, hide_short_help = true, value_name = "CHANNEL=ID")]
+    pub span: Vec<ChannelSpan>,
 
     /// harmony-tok had this --limit
     #[arg(long, hide_short_help = true, value_name = "N")]
@@ -82,18 +89,24 @@ impl AssertedSource {
             "vocab_size": PADDED_VOCABULARY_SIZE,
         });
         Ok(KdSource {
-            inputs: agree("--source", stated_inputs, inputs)?.unwrap_or_default(),
+            inputs: agree("--source", stated_inputs, inputs)?,
             manifest,
-            policy: agree("--source-policy", policy, self.source_policy.clone())?
-                .or(Some("synth-kd-v1".to_string())),
+            policy: agree("--policy", policy, self.policy.map(|policy| policy.name().to_string()))?,
             limits: SourceLimits {
                 rows,
                 tokens,
                 slice: agree("--source-slice", stated_slice, slice)?,
             },
             tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
-            spans: stated("spans").cloned(),
+            spans: agree("--span", stated("spans").cloned(), self.spans())?,
         })
+    }
+}
+
+impl AssertedSource {
+    /// The span ids that the flags state, as span-mask puts them into a header.
+    fn spans(&self) -> Option<Value> {
+        (!self.span.is_empty()).then(|| Spans::synth_kd_v1(&self.span).to_json())
     }
 }
 
@@ -106,17 +119,20 @@ fn agree<T: PartialEq>(flag: &str, stated: Option<T>, asserted: Option<T>) -> Re
     }
 }
 
-/// The config of the contract; under another policy its roles and supervised channels.
-fn config(target: &KdTarget, header: &Header, source: &KdSource) -> KdConfig {
+/// The config of the contract, with the roles of the policy and the supervised channels, as far as these
+/// are known.
+fn config(target: &KdTarget, source: &KdSource) -> KdConfig {
     let mut config = KdConfig::synth_kd_v1(target.valid_fraction());
     config.eod_token_id = EOD;
-    if source.policy.as_deref() == Some("chat") {
-        config.roles_preserved.push("tool".to_string());
+    config.roles_preserved = config.roles_preserved.filter(|_| source.policy.is_some());
+    if source.policy.as_deref() == Some(Policy::Chat.name()) {
+        config.roles_preserved.iter_mut().for_each(|roles| roles.push("tool".to_string()));
     }
-    if let Some(Value::Object(spans)) = header.parameters.get("spans") {
+    let spans = source.spans.as_ref().and_then(Value::as_object);
+    config.assistant_channels = spans.map(|spans| {
         let supervised = spans.iter().filter(|(_, id)| id.as_u64() != Some(0));
-        config.assistant_channels = supervised.map(|(channel, _)| channel.clone()).collect();
-    }
+        supervised.map(|(channel, _)| channel.clone()).collect()
+    });
     config
 }
 
@@ -131,10 +147,9 @@ pub fn status(target: &KdTarget, asserted: &AssertedSource) -> Result<String> {
     if !files::is_member(&path)? {
         return Ok("missing".to_string());
     }
-    let header = Header::default();
-    let source = asserted.or_header(&header)?;
-    let hash = config(target, &header, &source).sha256()?;
-    Ok(match KdPart::read(&path)?.differs(target.root(), &hash, &source)? {
+    let source = asserted.or_header(&Header::default())?;
+    let config = config(target, &source);
+    Ok(match KdPart::read(&path)?.differs(target.root(), &config, &source)? {
         None => "done".to_string(),
         Some(what) => format!("stale: {what}"),
     })
@@ -190,12 +205,12 @@ impl Sink for PartSink {
     fn finish(self, counts: Counts) -> Result<Vec<String>> {
         let PartSink { target, layout, dtype, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
-        let config = (layout == PrefixLayout::Triple).then(|| config(&target, &header, &source));
+        let config = (layout == PrefixLayout::Triple).then(|| config(&target, &source));
         let part = KdPart {
             schema_version: PART_SCHEMA.to_string(),
             name: target.name(),
             git_sha: git_sha(),
-            config_hash: config.as_ref().map(KdConfig::sha256).transpose()?,
+            config_hash: config.as_ref().map(KdConfig::known_sha256).transpose()?.flatten(),
             config,
             dtype: dtype.name().to_string(),
             source,

@@ -84,13 +84,16 @@ pub fn provenance(out: &mut String, gathered: &Gathered, bytes: usize) {
          <h2 id=\"provenance-head\">Provenance</h2>",
     );
     let header = &gathered.header;
-    let is_unknown = header.provenance.is_empty()
+    let is_unknown = header.provenance.iter().all(Value::is_null)
         && header.parameters.is_empty()
         && gathered.manifests.is_empty();
     if is_unknown {
         out.push_str("<p>The dataset does not say where it comes from.</p>");
     }
     let chain = header.provenance.iter().map(|entry| {
+        if entry.is_null() {
+            return ("not known".to_string(), String::new());
+        }
         let text = |name: &str| entry[name].as_str().unwrap_or_default();
         let words = entry["arguments"].as_array().map(Vec::as_slice).unwrap_or_default();
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();

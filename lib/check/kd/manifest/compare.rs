@@ -12,8 +12,9 @@ use crate::check::{CheckContext, Findings, checks};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::kd_root::{ALL, KdConfig, KdPart, KdRootSplit};
+use crate::format::kd_root::{ALL, KdConfig, KdPart, KdRootSplit, agree};
 use crate::format::{RecordCounts, checked_sum};
+use crate::harmony::Policy;
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
 checks! {
@@ -69,16 +70,16 @@ impl Manifests {
 
     fn configs(&self, findings: &mut Findings<'_>) {
         if let Some((path, root)) = &self.root {
-            config(path, &root.config, &root.config_hash, &root.tokenizer, findings);
+            config(path, &root.config, root.config_hash.as_deref(), &root.tokenizer, findings);
         }
         for (path, part) in &self.parts {
-            if let (Some(of_part), Some(hash)) = (&part.config, &part.config_hash) {
+            if let Some(of_part) = &part.config {
                 let tokenizer = part.source.tokenizer.as_ref().unwrap_or(&Value::Null);
-                config(path, of_part, hash, tokenizer, findings);
+                config(path, of_part, part.config_hash.as_deref(), tokenizer, findings);
             }
         }
         for (path, part) in &self.parts {
-            if part.config.is_some() != part.config_hash.is_some() {
+            if part.config.is_none() && part.config_hash.is_some() {
                 findings.add(&CONFIG, path, "has only one of config and config_hash");
             }
             if let Some(cause) = part.config.as_ref().and_then(|config| contradiction(config, part))
@@ -173,10 +174,19 @@ impl Manifests {
             let source = &part.source;
             let chain = root.provenance.iter().find(|chain| chain.part == part.name);
             let same = [
-                ("config", part.config_hash.as_ref().is_none_or(|h| *h == root.config_hash)),
+                (
+                    "config",
+                    part.config.as_ref().is_none_or(|c| !c.contradicts(&root.config))
+                        && agree(&part.config_hash, &root.config_hash),
+                ),
                 ("tokenizer", source.tokenizer.as_ref().is_none_or(|t| *t == root.tokenizer)),
                 ("input's manifest", source.manifest_sha256() == manifest),
-                ("input", source.inputs.iter().all(|input| root.input.files.contains(input))),
+                (
+                    "input",
+                    source.known_inputs().iter().all(|input| {
+                        root.input.files.as_ref().is_none_or(|files| files.contains(input))
+                    }),
+                ),
                 ("provenance", chain.is_some_and(|chain| chain.filters == part.provenance)),
             ];
             for (what, _) in same.iter().filter(|(_, same)| !same) {
@@ -186,13 +196,15 @@ impl Manifests {
         if self.unread {
             return;
         }
-        let inputs = self.parts.iter().flat_map(|(_, part)| &part.source.inputs);
+        let is_known = self.parts.iter().all(|(_, part)| part.source.inputs.is_some());
+        let inputs = self.parts.iter().flat_map(|(_, part)| part.source.known_inputs());
         let inputs = inputs.map(Value::to_string).collect::<BTreeSet<_>>().len();
-        if !self.parts.is_empty() && root.input.files.len() > inputs {
+        let of_root = root.input.files.as_ref().map_or(0, Vec::len);
+        if !self.parts.is_empty() && is_known && of_root > inputs {
             findings.add(
                 &PARTS,
                 root_path,
-                format_args!("{} inputs; its parts have {inputs}", root.input.files.len()),
+                format_args!("{of_root} inputs; its parts have {inputs}"),
             );
         }
         if root.is_published() && !self.parts.is_empty() {
@@ -263,13 +275,13 @@ impl Claim {
 
 /// The cause if the policy or spans of a part do not agree with its config.
 fn contradiction(config: &KdConfig, part: &KdPart) -> Option<String> {
-    let policy = part.source.policy.as_deref();
-    if !matches!(policy, Some("synth-kd-v1" | "chat")) {
-        let policy = policy.unwrap_or("missing");
+    if let Some(policy) = part.source.policy.as_deref()
+        && Policy::from_name(policy).is_none()
+    {
         return Some(format!("source.policy is {policy}, which is not known"));
     }
     let spans = part.source.spans.as_ref()?;
-    let mut channels = config.assistant_channels.iter();
+    let mut channels = config.assistant_channels.iter().flatten();
     let channel = channels.find(|channel| spans[channel.as_str()].is_null())?;
     Some(format!("source.spans has no {channel:?}, which the config supervises"))
 }
@@ -278,7 +290,7 @@ fn contradiction(config: &KdConfig, part: &KdPart) -> Option<String> {
 fn config(
     path: &Path,
     config: &KdConfig,
-    hash: &str,
+    hash: Option<&str>,
     tokenizer: &Value,
     findings: &mut Findings<'_>,
 ) {
@@ -287,12 +299,17 @@ fn config(
         Ok(computed) if config.valid_fraction.is_none_or(in_range) => computed,
         _ => "none: valid_fraction is not from 0 to 1".to_string(),
     };
-    if computed != hash {
-        findings.add(
-            &CONFIG,
-            path,
-            format_args!("config_hash is {hash}; the config's hash is {computed}"),
-        );
+    match hash {
+        None if config.is_known() => {
+            findings.add(&CONFIG, path, "has only one of config and config_hash");
+        }
+        // Of a config that is not wholly known there is no hash.
+        None => {}
+        Some(hash) if computed != hash => {
+            let message = format_args!("config_hash is {hash}; the config's hash is {computed}");
+            findings.add(&CONFIG, path, message);
+        }
+        Some(_) => {}
     }
     let ours = [
         ("model_sha256", Value::from(VOCABULARY_SHA256)),

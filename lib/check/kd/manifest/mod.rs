@@ -190,9 +190,13 @@ impl Manifests {
         let config = config.or(self.root.as_ref().map(|(_, root)| &root.config));
         let Some(config) = config else { return SequenceRules::assumed(said) };
         let named = part.and_then(|part| part.source.policy.as_deref()).and_then(Policy::from_name);
-        let has_tools = config.roles_preserved.iter().any(|role| role == "tool");
+        let has_tools = config.roles_preserved.iter().flatten().any(|role| role == "tool");
+        // Where the manifest says that it is not known, what any policy accepts is right.
+        let is_unknown = part.is_some_and(|part| part.source.policy.is_none());
         let policy = named.or(has_tools.then_some(Policy::Chat)).or(said);
-        let contract = config.assistant_channels == ["analysis", "final"];
+        let policy = policy.or(is_unknown.then_some(Policy::Chat));
+        let contract =
+            config.assistant_channels.as_ref().is_some_and(|names| *names == ["analysis", "final"]);
         let spans = match part.and_then(|part| part.source.spans.as_ref()) {
             Some(spans) => Some(Spans::from_json(spans)),
             None => contract.then(|| Spans::synth_kd_v1(&[])),
