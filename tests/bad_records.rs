@@ -292,3 +292,31 @@ fn a_part_manifest_counts_what_was_dropped_before_the_sink() {
     let records = &place.json("out.part.json")["records"];
     assert_eq!(records, &serde_json::json!({"read": 4, "written": 2, "rejected": 2}));
 }
+
+/// Texts that are stored as what they share with the one before: of a damaged page nothing else is
+/// read than pyarrow reads, and what it refuses is refused.
+#[test]
+fn damaged_prefixes_are_no_other_texts() {
+    let Some(python) = common::python() else { return };
+    let dir = TempDir::new();
+    common::oracle(&python, "delta.py", &[&dir.at("")]).ok();
+    for version in ["1.0", "2.0"] {
+        let good = dir.at(&format!("good-{version}.parquet"));
+        assert_eq!(tool("ds-cat").args(&[&good]).run().silent().records().len(), 60);
+    }
+    let (mut number, mut refused) = (0, 0);
+    while dir.path().join(format!("{number}.json")).exists() {
+        let came = tool("ds-cat").args(&[&dir.at(&format!("{number}.parquet"))]).run();
+        match dir.json(&format!("{number}.json")) {
+            serde_json::Value::Null => {
+                came.fails(1, &["ds-cat: "]);
+                refused += 1;
+            }
+            // Bytes of other meanings may be refused where pyarrow does not look at them.
+            _ if came.code() == Some(1) => {}
+            rows => assert_eq!(serde_json::Value::from(came.records()), rows, "{number}"),
+        }
+        number += 1;
+    }
+    assert!(number > 500 && refused > 100, "{refused} of {number}");
+}

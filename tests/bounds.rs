@@ -192,6 +192,124 @@ fn lines_are_bounded() {
     bounded.run().fails(1, &["no record of a known type"]);
 }
 
+/// One line that is longer than allowed is in memory once; and one that is allowed twice, as a line
+/// and as the record made of it, or as the record and the line written of it.
+#[test]
+fn long_lines_are_not_copied() {
+    const MIB: u64 = 1 << 20;
+    let dir = TempDir::new();
+    let long = |name: &str, (before, after): (&str, &str), most: u64| {
+        let mut line = before.as_bytes().to_vec();
+        line.resize(before.len() + (most * MIB) as usize - 300, b'x');
+        line.extend_from_slice(after.as_bytes());
+        line.push(b'\n');
+        dir.write(name, line)
+    };
+    let limit = |most: u64| (most * MIB).to_string();
+    let most = 160;
+    let allowed = most * 22 / 10 + 64;
+    let messages = r#""messages":[{"role":"user","content":"a"},{"role":"assistant","channel":"final","content":"b"}]}"#;
+    let conversation = long("c", (r#"{"id":""#, &format!("\",{messages}")), most);
+    let content = r#"{"id":"a","messages":[{"role":"user","content":"#;
+    let answer = r#""},{"role":"assistant","channel":"final","content":"b"}]}"#;
+    let content = long("m", (&format!("{content}\""), answer), most);
+    let tokens = long("t", (r#"{"id":""#, r#"","tokens":[1,2],"segments":null}"#), most);
+    for (name, file, arguments) in [
+        ("ds-cat", &conversation, &[][..]),
+        ("ds-cat", &conversation, &["--to", "arrow"]),
+        ("ds-cat", &content, &[]),
+        ("ds-cat", &tokens, &[]),
+        ("ds-stat", &conversation, &[]),
+        ("ds-stat", &content, &[]),
+        ("harmony-tok", &conversation, &[]),
+    ] {
+        let limit = limit(most);
+        let filter = tool(name).args(&[file, "--max-record-bytes", &limit]).args(arguments);
+        let (peak, code, stderr) = run(filter);
+        assert!(matches!(code, Some(0 | 1)) && peak <= allowed, "{name}: {peak} MiB; {stderr}");
+    }
+    // A view shows parts of it, and how it is written.
+    let (peak, code, stderr) = run(tool("ds-view").args(&[&tokens]));
+    assert!(code == Some(0) && peak <= most * 44 / 10 + 64, "ds-view: {peak} MiB; {stderr}");
+    // Of longer ones in little gzip or zstd the limit is in memory, whatever filter reads them.
+    let most = 128;
+    let allowed = most * 11 / 10 + 64;
+    for program in ["gzip -1", "zstd -q"] {
+        let packed = dir.at("packed");
+        let script =
+            format!("(printf '{{\"id\":\"'; head -c 4294967296 /dev/zero) | {program} >'{packed}'");
+        common::bash(&script).ok();
+        for name in [
+            "ds-cat",
+            "harmony-tok",
+            "span-mask",
+            "mmidx-write",
+            "npy-pack",
+            "ds-stat",
+            "ds-view",
+            "synth-harmony",
+        ] {
+            let out = dir.at("out");
+            let arguments = match name {
+                "mmidx-write" => vec!["--prefix", &out],
+                "npy-pack" => vec!["-o", &out],
+                _ => vec![],
+            };
+            let filter = tool(name).args(&[&packed, "--max-record-bytes", &limit(most)]);
+            let (peak, code, stderr) = run(filter.args(&arguments));
+            assert!(code == Some(1) && peak <= allowed, "{name}: {peak} MiB; {stderr}");
+            let cause = format!("a record of more than {} bytes", limit(most));
+            assert!(stderr.contains(&cause), "{name}: {stderr}");
+        }
+    }
+}
+
+/// Ten times the columns take about ten times the work, not a hundred times.
+#[test]
+fn many_columns_take_linear_time() {
+    let Some(python) = common::python() else { return };
+    let dir = TempDir::new();
+    common::oracle(&python, "columns.py", &[&dir.at(""), "3000", "30000"]).ok();
+    // Seconds of processor, so that it matters little what else runs.
+    let seconds = |command: &str| -> f64 {
+        let script = format!("TIMEFORMAT='%U %S'; time {{ {command} >/dev/null; }}");
+        let times = common::bash(&script).ok().stderr;
+        times.split_whitespace().map(|time| time.parse::<f64>().unwrap()).sum()
+    };
+    for ending in ["parquet", "arrows"] {
+        for filter in ["ds-cat", "ds-cat --to parquet", "ds-stat", "ds-view", "ds-check", "ds-diff"]
+        {
+            let of = |columns: &str| {
+                let file = dir.at(&format!("{columns}.{ending}"));
+                let second = if filter == "ds-diff" { format!("'{file}'") } else { String::new() };
+                seconds(&format!("{{ {filter} '{file}' {second} || true; }} 2>/dev/null"))
+            };
+            let (few, many) = (of("3000"), of("30000"));
+            let ratio = many / few.max(0.02);
+            assert!(ratio < 25.0, "{filter}, {ending}: {few} s and {many} s, {ratio} times");
+        }
+    }
+}
+
+/// Lines are counted over any number of blank ones.
+#[test]
+fn blank_lines_are_counted() {
+    let dir = TempDir::new();
+    let record = "{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}\n";
+    for blank in ["\n", "\r\n", " \t\n"] {
+        let blanks = blank.repeat(3_000_001);
+        let file = dir.write("blank", format!("{blanks}{record}{blanks} {record}no\n"));
+        let cause = "blank:6000005: null where";
+        tool("ds-cat").args(&[&file]).run().fails(1, &[cause]);
+        let good = dir.write("good", format!("{blanks}{record}{blanks} {record}{blanks}"));
+        assert_eq!(tool("ds-cat").args(&[&good]).run().silent().records().len(), 2);
+        tool("ds-cat").args(&[&file, "--max-record-bytes", "90"]).run().fails(1, &[cause]);
+    }
+    let file = dir.write("blank", format!("\n{}\n{record}", " ".repeat(200)));
+    let cause = "blank:2: a record of more than 100 bytes";
+    tool("ds-cat").args(&[&file, "--max-record-bytes", "100"]).run().fails(1, &[cause]);
+}
+
 /// A line of 100 MB of many small values, which is rejected.
 #[test]
 fn rejected_lines_stay_text() {

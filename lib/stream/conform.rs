@@ -1,6 +1,7 @@
 //! Converting a batch that another program wrote to a record type's schema: columns by name, types
 //! that mean the same (any utf8, any list, any integer that fits), nothing else.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -28,8 +29,9 @@ impl Conform {
     /// Fails, with the cause, if a field is missing or of another kind.
     pub fn new(from: &Schema, target: &SchemaRef) -> Result<Conform, String> {
         let mut columns = Vec::with_capacity(target.fields().len());
+        let places = Places::of(from);
         for field in target.fields() {
-            let index = index_of(from, field);
+            let index = places.find(field);
             match index {
                 Some(index) if is_json_value(from.field(index), field) => {}
                 Some(index) => {
@@ -92,14 +94,34 @@ impl Conform {
     }
 }
 
-/// The column of a schema that becomes a field: that of its name; of a JSON field else the one of
-/// its name in NDJSON, if it holds lists or structs (`messages`, as datasets of Hugging Face have
-/// it).
-pub fn index_of(from: &Schema, field: &Field) -> Option<usize> {
-    let named = |name: &str| from.fields().iter().position(|f| f.name() == name);
-    named(field.name()).or_else(|| {
-        named(ndjson_name(field)).filter(|&index| is_json_value(from.field(index), field))
-    })
+/// Where the columns of a schema are, for schemas of very many.
+pub struct Places<'a> {
+    from: &'a Schema,
+    by_name: HashMap<&'a str, usize>,
+}
+
+impl<'a> Places<'a> {
+    pub fn of(from: &'a Schema) -> Places<'a> {
+        let mut by_name = HashMap::with_capacity(from.fields().len());
+        for (index, field) in from.fields().iter().enumerate() {
+            by_name.entry(field.name().as_str()).or_insert(index);
+        }
+        Places { from, by_name }
+    }
+
+    /// The column of this name, the first if there are several.
+    pub fn named(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    /// The column that becomes a field: that of its name; of a JSON field else the one of its name in
+    /// NDJSON, if it holds lists or structs (`messages`, as datasets of Hugging Face have it).
+    pub fn find(&self, field: &Field) -> Option<usize> {
+        self.named(field.name()).or_else(|| {
+            let index = self.named(ndjson_name(field))?;
+            is_json_value(self.from.field(index), field).then_some(index)
+        })
+    }
 }
 
 /// Whether a column holds the values that the texts of a JSON field are made of.

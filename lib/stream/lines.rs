@@ -1,9 +1,12 @@
 //! Bytes cut into blocks of whole lines.
 
+use std::borrow::Cow;
 use std::io::{self, Read};
 
 /// Lines are handed on in blocks of at least this many bytes (about one batch).
 const BLOCK: usize = 1 << 20;
+/// A buffer of more bytes is not kept for the next block.
+const LARGE: usize = 16 * BLOCK;
 
 /// Cuts bytes into blocks of whole lines. The cuts depend only on the bytes, never on how they
 /// arrive.
@@ -23,8 +26,9 @@ impl<R: Read> Lines<R> {
     }
 
     /// The next block; `None` at the end. Every line ends in a newline, except perhaps the last
-    /// of the input, and one that is too long, which is cut.
-    pub fn next_block(&mut self) -> io::Result<Option<&[u8]>> {
+    /// of the input, and one that is too long, which is cut. A block of one long line is handed over:
+    /// it is in memory once, and not for longer than it is wanted.
+    pub fn next_block(&mut self) -> io::Result<Option<Cow<'_, [u8]>>> {
         self.buffer.drain(..self.start);
         self.start = 0;
         // How far the search for the block's last newline has come.
@@ -38,16 +42,43 @@ impl<R: Read> Lines<R> {
                 searched = self.buffer.len();
             }
             // No newline has come since the block's end: one line has all that is after it.
-            let most = self.most.saturating_add(2 * BLOCK as u64);
-            let room = most.saturating_sub(self.buffer.len() as u64);
+            let room = self.longest().saturating_sub(self.buffer.len() as u64);
             if self.ended || room == 0 {
                 self.start = self.buffer.len();
                 break;
             }
-            let wanted = room.min(BLOCK.max(self.buffer.len()) as u64);
+            let wanted = room.min(BLOCK as u64);
+            self.make_room(wanted as usize);
             let read = self.bytes.by_ref().take(wanted).read_to_end(&mut self.buffer)?;
             self.ended = (read as u64) < wanted;
         }
-        Ok((self.start > 0).then(|| &self.buffer[..self.start]))
+        if self.buffer.capacity() > LARGE {
+            let rest = self.buffer.split_off(self.start);
+            let block = std::mem::replace(&mut self.buffer, rest);
+            self.start = 0;
+            return Ok((!block.is_empty()).then_some(Cow::Owned(block)));
+        }
+        Ok((self.start > 0).then(|| Cow::Borrowed(&self.buffer[..self.start])))
+    }
+
+    /// A block has no more bytes.
+    fn longest(&self) -> u64 {
+        self.most.saturating_add(2 * BLOCK as u64)
+    }
+
+    /// For so many bytes more. From some length on for the longest line at once: a buffer that grows
+    /// while it is full is in memory twice, and room that nothing was written to is not in memory.
+    fn make_room(&mut self, wanted: usize) {
+        if self.buffer.capacity() - self.buffer.len() >= wanted {
+            return;
+        }
+        if self.buffer.len() + wanted > LARGE / 2 {
+            let all = usize::try_from(self.longest()).unwrap_or(usize::MAX);
+            // Where memory is limited to less, it grows as far as it can.
+            if self.buffer.try_reserve_exact(all.saturating_sub(self.buffer.len())).is_ok() {
+                return;
+            }
+        }
+        self.buffer.reserve(wanted);
     }
 }

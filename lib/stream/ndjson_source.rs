@@ -1,6 +1,7 @@
 //! NDJSON as a source of batches: blocks of lines, decoded; lines that are not records go to the
 //! batch's `rejected`.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::Path;
@@ -71,7 +72,7 @@ impl NdjsonSource {
     fn peek(&mut self) -> Result<&[u8]> {
         if self.pending.is_empty() {
             let block = next_block(&mut self.lines, &self.decoding)?;
-            self.pending.extend(block.map(<[u8]>::to_vec));
+            self.pending.extend(block.map(Cow::into_owned));
         }
         Ok(self.pending.front().map(Vec::as_slice).unwrap_or_default())
     }
@@ -88,7 +89,7 @@ impl NdjsonSource {
                 while bytes < TYPED_BYTES
                     && let Some(block) = next_block(lines, &self.decoding)?
                 {
-                    look_at(&mut inference, block, &mut bytes);
+                    look_at(&mut inference, &block, &mut bytes);
                 }
             }
             None => {
@@ -96,7 +97,7 @@ impl NdjsonSource {
                     && let Some(block) = next_block(&mut self.lines, &self.decoding)?
                 {
                     bytes += block.len();
-                    self.pending.push_back(block.to_vec());
+                    self.pending.push_back(block.into_owned());
                 }
                 bytes = 0;
                 self.pending.iter().for_each(|block| look_at(&mut inference, block, &mut bytes));
@@ -118,12 +119,12 @@ impl Decoding {
 
     fn decode(
         &mut self,
-        block: &[u8],
+        block: Cow<'_, [u8]>,
         wanted: Option<&Wanted>,
         schema: &SchemaRef,
     ) -> Result<Batch> {
         if self.decoder.is_none() {
-            refuse_wrong_lines(&self.name, block, wanted)?;
+            refuse_wrong_lines(&self.name, &block, wanted)?;
         }
         let decoder = match &mut self.decoder {
             Some(decoder) => decoder,
@@ -134,7 +135,13 @@ impl Decoding {
         };
         let mut places = Vec::new();
         let mut rejected = Vec::new();
-        for line in block.lines_with_terminator() {
+        let mut rest = block.as_ref();
+        loop {
+            let (blank, lines) = blank_lines(rest, self.most);
+            rest = rest.get(blank..).unwrap_or_default();
+            self.next_line += lines;
+            let Some(line) = rest.lines_with_terminator().next() else { break };
+            rest = rest.get(line.len()..).unwrap_or_default();
             let number = self.next_line;
             self.next_line += 1;
             if line.len() as u64 > self.most {
@@ -158,9 +165,11 @@ impl Decoding {
                 }
             }
         }
+        let bytes = block.len() as u64;
+        // A long line is not in memory beside its record.
+        drop(block);
         let records = decoder.finish()?;
         let origin = Origin::lines(self.name.clone(), places);
-        let bytes = block.len() as u64;
         Ok(Batch { rejected, bytes, ..Batch::of_records(records, origin) })
     }
 }
@@ -226,7 +235,7 @@ impl RecordSource for NdjsonSource {
             self.dropped = Dropped::without_header(Some(wanted.record), self.decoding.is_piped);
         }
         if let Some(block) = self.pending.pop_front() {
-            return self.decoding.decode(&block, wanted, schema).map(Some);
+            return self.decoding.decode(block.into(), wanted, schema).map(Some);
         }
         match next_block(&mut self.lines, &self.decoding)? {
             Some(block) => self.decoding.decode(block, wanted, schema).map(Some),
@@ -244,7 +253,10 @@ fn cut_line(place: Place, is_piped: bool) -> Error {
     }
 }
 
-fn next_block<'a>(lines: &'a mut Lines<Bytes>, decoding: &Decoding) -> Result<Option<&'a [u8]>> {
+fn next_block<'a>(
+    lines: &'a mut Lines<Bytes>,
+    decoding: &Decoding,
+) -> Result<Option<Cow<'a, [u8]>>> {
     lines.next_block().map_err(|error| decoding.read_error(&error))
 }
 
@@ -256,6 +268,25 @@ fn look_at(inference: &mut Inference, block: &[u8], bytes: &mut usize) {
         }
         *bytes += line.len();
     }
+}
+
+/// How many bytes the blank lines have with which a block begins, and how many they are, as far as they
+/// have no more than `most` bytes together: so none of them is too long. White space is passed over as
+/// a whole.
+fn blank_lines(block: &[u8], most: u64) -> (usize, u64) {
+    if block.first().is_none_or(|byte| !byte.is_ascii_whitespace()) {
+        return (0, 0);
+    }
+    const PIECE: usize = 64;
+    let block = block.get(..usize::try_from(most).unwrap_or(usize::MAX)).unwrap_or(block);
+    let is_blank = |piece: &[u8]| piece.iter().fold(true, |all, b| all & b.is_ascii_whitespace());
+    let pieces = block.chunks_exact(PIECE).take_while(|piece| is_blank(piece)).count();
+    let rest = block.get(pieces * PIECE..).unwrap_or_default();
+    let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let blank = block.get(..pieces * PIECE + blank).unwrap_or_default();
+    let end = memchr::memrchr(b'\n', blank).map_or(0, |newline| newline + 1);
+    let lines = memchr::memchr_iter(b'\n', blank.get(..end).unwrap_or_default()).count();
+    (end, lines as u64)
 }
 
 /// The first line that is not blank, and how many are before it.
@@ -278,5 +309,26 @@ fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Resu
     match record_type_with(among(&names)) {
         Some(record) => Err(wanted.instead_of(name, &format!("{} records", record.name))),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::blank_lines;
+
+    #[test]
+    fn blank_lines_are_passed_over_at_once() {
+        let blank = "\n".repeat(1 << 20);
+        assert_eq!(blank_lines(blank.as_bytes(), 1 << 30), (1 << 20, 1 << 20));
+        for before in 0..200 {
+            let block = format!("{} \r\n  \t{{}}\n", "\n".repeat(before));
+            assert_eq!(blank_lines(block.as_bytes(), 1 << 30), (before + 3, before as u64 + 1));
+        }
+        // A last line without its newline is not complete.
+        for (block, found) in [("", (0, 0)), ("x\n\n", (0, 0)), ("  ", (0, 0)), ("\n  ", (1, 1))] {
+            assert_eq!(blank_lines(block.as_bytes(), 9), found, "{block:?}");
+        }
+        assert_eq!(blank_lines(b"\n          \n\n", 9), (1, 1));
+        assert_eq!(blank_lines(b"          \n\n", 9), (0, 0));
     }
 }

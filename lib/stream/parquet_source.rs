@@ -9,7 +9,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 
-use super::conform::index_of;
+use super::conform::Places;
 use super::conversion::Conversion;
 use super::texts::restored;
 use super::typed::typed_columns;
@@ -74,8 +74,9 @@ impl ParquetSource {
         // A column that the first input does not have is an error, so it is looked for.
         let named =
             wanted.filter(|wanted| wanted.any_types).map_or(schema, |wanted| &wanted.schema);
+        let places = Places::of(self.file.schema());
         let there = |field: &FieldRef| {
-            let index = index_of(self.file.schema(), field)?;
+            let index = places.find(field)?;
             Some(self.file.schema().field(index).name().clone())
         };
         let columns: Vec<String> = named.fields().iter().filter_map(there).collect();

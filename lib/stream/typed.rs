@@ -7,13 +7,15 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 
+use super::conform::Places;
 use super::typed_cast::{can_cast, cast_column};
 use super::validity::{Refused, Run, input_of};
 
 /// The columns of a schema that `names` has, in its order, as they are handed out.
 pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
+    let places = Places::of(schema);
     let found = names.fields().iter().filter_map(|wanted| {
-        let field = schema.fields().iter().find(|field| field.name() == wanted.name())?;
+        let field = schema.field(places.named(wanted.name())?);
         Some(Field::new(wanted.name(), handed_out(field.data_type()), true))
     });
     SchemaRef::new(Schema::new(found.collect::<Vec<Field>>()))
@@ -56,8 +58,8 @@ impl TypedColumns {
     /// Fails, with the cause, if a column cannot be cast, or if there is one of those named that the
     /// first input, of schema `first`, does not have.
     pub fn new(from: &Schema, first: &SchemaRef, names: &Schema) -> Result<TypedColumns, String> {
-        let index_of = |name: &str| from.fields().iter().position(|field| field.name() == name);
-        let is_new = |name: &&str| index_of(name).is_some() && first.index_of(name).is_err();
+        let (places, known) = (Places::of(from), Places::of(first));
+        let is_new = |name: &&str| places.named(name).is_some() && known.named(name).is_none();
         let mut named = names.fields().iter().map(|field| field.name().as_str());
         if let Some(name) = named.find(is_new) {
             return Err(format!("has a column {name:?}, which the first input does not have"));
@@ -65,7 +67,7 @@ impl TypedColumns {
         let mut fields = Vec::with_capacity(first.fields().len());
         let mut columns = Vec::with_capacity(first.fields().len());
         for field in first.fields() {
-            let index = index_of(field.name());
+            let index = places.named(field.name());
             let source = index.map(|index| from.field(index).data_type());
             let target = match (source, field.data_type()) {
                 (Some(source), DataType::Null) => handed_out(source),

@@ -3,12 +3,14 @@
 
 mod ahead;
 mod batches;
+mod delta;
 mod manifest;
 mod readable;
 mod rows;
 mod sink;
 mod sought;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::num::NonZeroUsize;
@@ -162,7 +164,9 @@ impl ParquetFile {
             Text::Plain => decoder.schema(),
             Text::Bytes | Text::Short => {
                 let schema = self.schema();
-                let is_read = |field: &&FieldRef| decoder.schema().index_of(field.name()).is_ok();
+                let read = decoder.schema();
+                let read: HashSet<&str> = read.fields().iter().map(|f| f.name().as_str()).collect();
+                let is_read = |field: &&FieldRef| read.contains(field.name().as_str());
                 let fields = schema.fields().iter().filter(is_read);
                 let fields = fields.map(|field| viewed(field, DataType::Utf8View));
                 SchemaRef::new(Schema::new(fields.collect::<Fields>()))

@@ -1,5 +1,6 @@
 //! Which rows of a file are read, and the decoders of them: one of all rows, or one of each row group.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
@@ -8,8 +9,9 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection,
 };
 use parquet::errors::ParquetError;
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 
+use super::delta::check_prefixes;
 use super::readable::Readable;
 use crate::cli::{records_in, runs_within};
 use crate::panics::caught;
@@ -21,7 +23,7 @@ pub(super) struct Rows {
     /// The footer, with text taken as is wanted.
     pub metadata: ArrowReaderMetadata,
     /// Top-level columns of the schema; `None` for all.
-    pub columns: Option<Vec<String>>,
+    columns: Option<HashSet<String>>,
     /// The row groups that hold these rows.
     pub groups: Vec<Group>,
 }
@@ -45,6 +47,7 @@ impl Rows {
         runs: &[Range<u64>],
         columns: Option<&[String]>,
     ) -> Rows {
+        let columns = columns.map(|names| names.iter().cloned().collect::<HashSet<String>>());
         let mut groups = Vec::new();
         let mut start = 0u64;
         for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
@@ -52,10 +55,15 @@ impl Rows {
             let own = runs_within(runs, &(start..start.saturating_add(rows)));
             start = start.saturating_add(rows);
             if !own.is_empty() {
-                groups.push(Group { index, rows, bytes: bytes_of(group, columns), runs: own });
+                groups.push(Group {
+                    index,
+                    rows,
+                    bytes: bytes_of(group, columns.as_ref()),
+                    runs: own,
+                });
             }
         }
-        Rows { file, metadata, columns: columns.map(<[String]>::to_vec), groups }
+        Rows { file, metadata, columns, groups }
     }
 
     /// About how many bytes a row has.
@@ -65,12 +73,25 @@ impl Rows {
         (bytes / rows.max(1)).max(1)
     }
 
+    /// What the crate does not check of the columns that are read.
+    fn check_prefixes(&self, groups: &[Group]) -> Result<(), ParquetError> {
+        for group in groups {
+            let group = self.metadata.metadata().row_group(group.index);
+            let chunks = group.columns().iter();
+            chunks
+                .filter(|chunk| is_read(chunk, self.columns.as_ref()))
+                .try_for_each(|chunk| check_prefixes(&self.file, group, chunk))?;
+        }
+        Ok(())
+    }
+
     /// A decoder of the rows of some of the row groups, so many rows at once.
     pub fn decoder(
         &self,
         groups: &[Group],
         step: u64,
     ) -> Result<ParquetRecordBatchReader, ParquetError> {
+        self.check_prefixes(groups)?;
         // The runs, counted in the rows of these row groups alone.
         let mut inside: Vec<Range<usize>> = Vec::new();
         let mut rows = 0;
@@ -94,7 +115,9 @@ impl Rows {
         };
         if let Some(names) = &self.columns {
             let schema = self.metadata.parquet_schema();
-            let mask = ProjectionMask::columns(schema, names.iter().map(String::as_str));
+            let roots = schema.root_schema().get_fields().iter().enumerate();
+            let roots = roots.filter(|(_, root)| names.contains(root.name()));
+            let mask = ProjectionMask::roots(schema, roots.map(|(index, _)| index));
             builder = builder.with_projection(mask);
         }
         builder.build()
@@ -110,14 +133,14 @@ pub(super) fn next_of(
 }
 
 /// Decoded bytes of some columns of a row group.
-fn bytes_of(group: &RowGroupMetaData, columns: Option<&[String]>) -> u64 {
-    group
-        .columns()
-        .iter()
-        .filter(|column| {
-            let root = column.column_path().parts().first();
-            columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))
-        })
-        .map(|column| column.uncompressed_size().max(0) as u64)
-        .fold(0, u64::saturating_add)
+fn bytes_of(group: &RowGroupMetaData, columns: Option<&HashSet<String>>) -> u64 {
+    let chunks = group.columns().iter().filter(|chunk| is_read(chunk, columns));
+    let bytes = chunks.map(|chunk| chunk.uncompressed_size().max(0) as u64);
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// Whether a chunk is of one of these top-level columns.
+fn is_read(chunk: &ColumnChunkMetaData, columns: Option<&HashSet<String>>) -> bool {
+    let root = chunk.column_path().parts().first();
+    columns.is_none_or(|names| root.is_some_and(|root| names.contains(root)))
 }
