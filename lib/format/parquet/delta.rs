@@ -214,7 +214,8 @@ mod tests {
         if !others.is_empty() {
             // The differences from -64 on, which is 127 as it is written.
             bytes.extend([127, 8]);
-            let differences = values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]) + 64);
+            let differences =
+                values.windows(2).map(|pair| pair[1].wrapping_sub(pair[0]).wrapping_add(64));
             bytes.extend(differences);
             bytes.resize(6 + 32, 0);
         }
