@@ -1,29 +1,31 @@
 #!/usr/bin/env bash
-# Fuzzes every reader, and writes fuzz/RESULT.md:
+# Fuzzes every reader, and keeps count in fuzz/RESULT.md:
 #
-#     scripts/fuzz.sh [RUNS [SECONDS [TARGET...]]]
+#     scripts/fuzz.sh [GOAL [SECONDS [TARGET...]]]
 #
-# Each target has RUNS inputs (10,000,000 if nothing is given), or as many as it tries in SECONDS.
-# An input that makes a reader panic, take 10 seconds, take more than twice its size and 64 MiB of
-# memory, or end with an error of several lines, stays in fuzz/artifacts. What is learned stays in
-# target/fuzz-corpus, from where the next call goes on. GRISTMILL_FUZZERS is a directory of programs
-# that are built already; else it needs a nightly toolchain and cargo-fuzz:
+# Each target gets inputs until it has had GOAL (1,000,000 if nothing is given) in all runs together,
+# but for no more than SECONDS (0: without end). How many it has had is read from fuzz/RESULT.md, on any
+# machine, and written there after each target. What is learned stays in target/fuzz-corpus, from where
+# the next call goes on; fuzz/corpus has the inputs that every machine begins with. An input that makes a
+# reader panic, take 10 seconds, take more than twice its size and 64 MiB of memory, or end with an
+# error of several lines, stays in fuzz/artifacts.
 #
-#     rustup toolchain install nightly && cargo install cargo-fuzz
+# It needs a C++ compiler for libFuzzer, and no other toolchain than the filters. GRISTMILL_FUZZERS is a
+# directory of programs that are built already.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-[[ ${GRISTMILL_FUZZERS:-} ]] || cargo +nightly fuzz --version >/dev/null || {
-    echo "fuzz.sh: no nightly toolchain or no cargo-fuzz; see scripts/fuzz.sh" >&2
-    exit 2
-}
-runs=${1:-10000000} seconds=${2:-0}
+goal=${1:-1000000} seconds=${2:-0}
 shift $(($# < 2 ? $# : 2))
+result=fuzz/RESULT.md
 
 # The targets of a table of fuzz/targets/mod.rs, which is the program that has them.
 targets_of() { sed -n "/const ${1^^}:/,/];/s/^ *(\"\([a-z_]*\)\".*/\1/p" fuzz/targets/mod.rs; }
 # The number that libFuzzer or a target states of a run.
 stated() { sed -n "s/^stat::$1: *//p" "$log" | tail -1; }
 mib() { echo "$((($1 + 1048575) / 1048576))"; }
+# The row of a target, and the inputs that it has had so far.
+row_of() { grep "^| $1 |" "$result" 2>/dev/null | tail -1; }
+inputs_of() { row_of "$1" | cut -d '|' -f 3 | tr -dc 0-9; }
 
 TIMEFORMAT='%U %S'
 fuzz() {
@@ -32,13 +34,45 @@ fuzz() {
         -artifact_prefix="fuzz/artifacts/$target-" "$learned" "fuzz/corpus/$target" >"$log" 2>&1
 }
 
+# Writes the result with another row of a target.
+write() { # TARGET ROW
+    local program target
+    {
+        cat <<END
+# Fuzzing
+
+Written by \`scripts/fuzz.sh\`, last on $(date -u +%F) at $(git rev-parse --short HEAD). The goal is 1,000,000 inputs for each
+target. Inputs are those of all runs so far, on all machines and of all versions of the readers, each once more when what
+was learned is tried first; the other numbers are of a target's last run. Edges are libFuzzer's \`cov\` after it. What
+was found is in fuzz/corpus, as finding-*.
+
+| target | inputs so far | of the last run | edges covered | inputs learned | inputs/s of one processor | process, MiB | an input, MiB | last run | outcome |
+|---|---|---|---|---|---|---|---|---|---|
+END
+        for program in readers parts; do
+            for target in $(targets_of "$program"); do
+                if [[ $target == "$1" ]]; then echo "$2"; else row_of "$target" || true; fi
+            done
+        done
+    } >"$TMPDIR/result"
+    cp "$TMPDIR/result" "$result"
+}
+
 programs=${GRISTMILL_FUZZERS:-}
 if [[ ! $programs ]]; then
     # The versions are those of the filters.
     cp Cargo.lock fuzz/Cargo.lock
-    # Without a sanitizer: nearly no code here is unsafe, and memory is counted by the targets.
-    cargo +nightly fuzz build --sanitizer none -O --codegen-units 4
-    programs=${CARGO_TARGET_DIR:-fuzz/target}/$(rustc +nightly -vV | sed -n 's/^host: //p')/release
+    # What cargo-fuzz says to the compiler, without a sanitizer: nearly no code here is unsafe, and memory
+    # is counted by the targets.
+    flags=(-Cpasses=sancov-module --cfg fuzzing)
+    for option in level=4 inline-8bit-counters pc-table trace-compares; do
+        flags+=("-Cllvm-args=-sanitizer-coverage-$option")
+    done
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    # With a target of its own the flags are not those of build scripts.
+    RUSTFLAGS="${flags[*]}" CARGO_TARGET_DIR=fuzz/target cargo build --release \
+        --manifest-path fuzz/Cargo.toml --target "$host"
+    programs=fuzz/target/$host/release
 fi
 
 TMPDIR=$(mktemp -d)
@@ -46,11 +80,14 @@ TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 mkdir -p fuzz/artifacts
-table=$TMPDIR/table
 status=0
 for program in readers parts; do
     for target in $(targets_of "$program"); do
         [[ $# -eq 0 || " $* " == *" $target "* ]] || continue
+        before=$(inputs_of "$target" || true)
+        before=${before:-0}
+        runs=$((goal - before))
+        [[ $runs -gt 0 ]] || continue
         learned=target/fuzz-corpus/$target
         log=$learned.log
         mkdir -p "$learned"
@@ -61,24 +98,14 @@ for program in readers parts; do
             outcome="fails, see $log"
             status=1
         }
-        before=$(cat "$learned.runs" 2>/dev/null || echo 0)
         now=$(stated number_of_executed_units)
-        echo $((before + ${now:-0})) >"$learned.runs"
+        edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -1)
         most=$(stated most_memory_of_an_input)
-        echo "| $target | ${now:-0} | $before | $(find "$learned" -type f | wc -l) |" \
-            "$(awk -v runs="${now:-0}" '{ print int(runs / ($1 + $2 + 0.001)) }' <<<"$took") | $(stated peak_rss_mb) | $(mib "${most:-0}") | $outcome |" |
-            tee -a "$table"
+        speed=$(awk -v runs="${now:-0}" '{ print int(runs / ($1 + $2 + 0.001)) }' <<<"$took")
+        row="| $target | $((before + ${now:-0})) | ${now:-0} | ${edges:-0} | $(find "$learned" -type f | wc -l)"
+        row+=" | $speed | $(stated peak_rss_mb) | $(mib "${most:-0}") | $(date -u +%F) | $outcome |"
+        echo "$row"
+        write "$target" "$row"
     done
 done
-{
-    echo "# Fuzzing"
-    echo
-    echo "Written by \`scripts/fuzz.sh $runs $seconds\` on $(date -u +%F), $(git rev-parse --short HEAD)." \
-        "Earlier runs are those of this machine, some of them before changes to the readers; their" \
-        "inputs are tried again first. What was found is in fuzz/corpus, as finding-*."
-    echo
-    echo "| target | runs | earlier runs | inputs learned | runs/s of one processor | process, MiB | an input, MiB | outcome |"
-    echo "|---|---|---|---|---|---|---|---|"
-    cat "$table"
-} >fuzz/RESULT.md
 exit $status

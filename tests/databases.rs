@@ -7,7 +7,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use checks::games;
-use common::{TempDir, tool};
+use common::{TempDir, peak, tool};
 use rusqlite::Connection;
 
 /// A pack of two games, and a self-play pool of the same.
@@ -186,4 +186,23 @@ fn many_valuations_are_read_at_once() {
         let found = checks_soon(&dir.at(pool));
         assert!(found.contains("199990 others") && found.len() < 10_000, "{found}");
     }
+}
+
+/// A pool's own keys become a text of the first game's record; they are not in memory one by one.
+#[test]
+fn many_keys_are_in_memory_as_text() {
+    let dir = pools();
+    let more = "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 500000) \
+                INSERT INTO session (meta_key, meta_value) \
+                SELECT printf('own.%06d', id), 'value' FROM n";
+    sql(&dir, "pack", more);
+    let mut child = tool("ds-cat").args(&[&dir.at("pack"), "--to", "arrow"]).spawn();
+    drop(child.stdin.take());
+    let mut out = child.stdout.take().unwrap();
+    let drained = std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    let peak = peak(&mut child) / 1024;
+    let text = drained.join().unwrap().unwrap();
+    // Its text has 10 MB, and is in memory a few times.
+    assert!(text > 10_000_000, "{text}");
+    assert!(peak <= 80, "{peak} MiB");
 }

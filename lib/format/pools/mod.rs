@@ -8,6 +8,7 @@
 mod columns;
 mod index;
 mod macroxue;
+mod members;
 mod origin;
 mod pool;
 mod reader;

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::columns::Columns;
 use super::index::{Gather, Rows, Run, are_there, count};
 use super::macroxue::Layout;
+use super::members::Members;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar};
@@ -285,23 +286,24 @@ impl Pool {
         Ok(())
     }
 
-    /// The pool's own keys, and one more for what is left out: the text of a JSON object.
+    /// The pool's own keys, and one more for what is left out: the text of a JSON object. It is written
+    /// as the keys come: there may be millions.
     fn session(&self) -> Result<String> {
-        let mut own = Map::new();
+        let mut own = Members::default();
         if let Some(database) = &self.database {
             let all = database.session_keys(|key, value| {
-                if run_of_key(key).is_none() {
-                    let value = value.map_or(Value::Null, Value::from);
-                    own.insert(key.to_string(), value);
+                let is_left_out = key == LEFT_OUT && !self.left_out.is_empty();
+                if run_of_key(key).is_none() && !is_left_out {
+                    own.push(key, &value.map_or(Value::Null, Value::from));
                 }
                 Ok::<_, Error>(())
             });
             all??;
         }
         if !self.left_out.is_empty() {
-            own.insert(LEFT_OUT.to_string(), Value::from(self.left_out.clone()));
+            own.push(LEFT_OUT, &Value::from(self.left_out.clone()));
         }
-        Ok(Value::Object(own).to_string())
+        Ok(own.end())
     }
 
     fn fill_steps(&mut self, position: usize, game: &mut Game) -> Result<()> {
