@@ -6,7 +6,7 @@ mod games;
 #[path = "faults/inputs.rs"]
 mod inputs;
 
-use common::{TempDir, bash, conversations};
+use common::{TempDir, bash, bash_with, conversations, copy_scripts, write_shards};
 use serde_json::Value;
 
 /// Builds packs and sets of every source.
@@ -243,4 +243,92 @@ fn policy_and_spans_are_stated_or_unknown() {
         assert!(found.code() == Some(1) && found.text().contains(check), "{found:?}");
         dir.write(path, kept);
     }
+}
+
+/// Whatever encoding the user's pipes have, and whenever and wherever it is: what the scripts make of
+/// equal inputs is the same, but for `run` and the time on top of a manifest of conversations.
+#[test]
+fn scripts_give_the_same_by_every_way() {
+    let made = [("ndjson", "2020-01-02"), ("arrow", "2021-03-04")].map(|(to, date)| {
+        let dir = TempDir::new();
+        inputs::make(&dir.path().join("in"));
+        copy_scripts(&dir);
+        let script = format!(
+            "set -e; cd {}/in; echo '{row}' >> raw_rows/a.ndjson
+             find . -type f -exec touch -d {date} {{}} +; S=../scripts
+             bash $S/synth-raw.sh raw_rows ../o/conversations --on-error skip
+             bash $S/synth-kd.sh ../o/conversations ../o/kd --valid-fraction 0.3 --on-error skip
+             bash $S/synth-kd.sh raw_rows ../o/raw --raw --on-error skip --valid-fraction 0.3
+             bash $S/macroxue.sh raw ../o/pack --no-check
+             bash $S/merge-packs.sh --output ../o/merged pack ../o/pack --no-check
+             bash $S/puzzles.sh ../o/sets --domino 3",
+            dir.path().display(),
+            row = r#"{"query":"q","synthetic_reasoning":"r","synthetic_answer":"no id"}"#,
+        );
+        bash_with(&script, &[("GRISTMILL_TO", to)]).ok();
+        dir
+    });
+    let [one, two] = &made;
+    let files = |dir: &TempDir| -> Vec<String> {
+        dir.files().into_iter().filter(|name| name.starts_with("o/")).collect()
+    };
+    assert_eq!(files(one), files(two));
+    assert!(files(one).len() > 30, "{:?}", files(one));
+    for name in files(one).iter().filter(|name| one.read(name) != two.read(name)) {
+        assert!(name.ends_with(".json"), "{name} differs");
+        let [one, two] = [one, two].map(|dir| {
+            let mut json = dir.json(name);
+            let members = json.as_object_mut().unwrap();
+            members.remove("run");
+            if name == "o/conversations/manifest.json" {
+                members.remove("created_unix_s");
+            }
+            json
+        });
+        assert_eq!(one, two, "{name}");
+    }
+    let root = one.json("o/raw/manifest.json");
+    assert_eq!(root["records"]["rejected"], 1);
+}
+
+/// A limit of each shard is not one of all together.
+#[test]
+fn limits_have_their_own_names() {
+    let dir = TempDir::new();
+    write_shards(&dir, &[9, 9]);
+    copy_scripts(&dir);
+    for (flag, rows, each) in
+        [("--max-rows", 7.into(), Value::Null), ("--max-rows-per-shard", Value::Null, 7.into())]
+    {
+        let root = flag.trim_start_matches('-');
+        let line =
+            format!("cd {}; bash scripts/synth-kd.sh in {root} {flag} 7", dir.path().display());
+        bash(&line).ok();
+        let limits = &dir.json(&format!("{root}/manifest.json"))["limits"];
+        assert_eq!((&limits["rows"], &limits["rows_per_shard"]), (&rows, &each), "{flag}");
+    }
+}
+
+/// The rows of the inputs and what was read are compared where both are known.
+#[test]
+fn what_was_read_is_what_the_inputs_have() {
+    let dir = TempDir::new();
+    write_shards(&dir, &[9]);
+    copy_scripts(&dir);
+    bash(&format!("cd {}; bash scripts/synth-kd.sh in root", dir.path().display())).ok();
+    let (path, root) = ("root/parts/shard_00.json", dir.at("root"));
+    let edit = |from: &str, to: &str| {
+        for path in [path, "root/manifest.json"] {
+            let text = dir.text(path);
+            assert!(text.contains(from), "{text}");
+            dir.write(path, text.replace(from, to));
+        }
+    };
+    edit("\"rows\": 9,\n        \"footer", "\"rows\": 10,\n        \"footer");
+    let run = bash(&format!("ds-check {root}"));
+    assert!(run.code() == Some(1), "{run:?}");
+    assert!(run.text().contains("records.read is 9; the inputs have 10 rows"), "{run:?}");
+    // What was read is not known.
+    edit("\"read\": 9", "\"read\": null");
+    bash(&format!("ds-check {root}")).ok();
 }

@@ -3,13 +3,13 @@
 //! NDJSON has no header; there a [`Header`] is empty, and what a sink needs to know is a flag.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow_schema::{Schema, SchemaRef};
 use serde_json::{Map, Value, json};
 
 use super::{Counts, Dropped, Skipped};
-use crate::digest::sha256_of;
+use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::record::{RecordType, record_type, record_type_with};
@@ -181,9 +181,33 @@ pub fn input_manifest(files: &[PathBuf], compared: bool) -> Result<Value> {
     if !files::is_member(&path)? || directories.any(|other| other != Some(directory)) {
         return Ok(Value::Null);
     }
-    let content = crate::files::open_member(&path).and_then(sha256_of);
-    let (_, sha256) = content.map_err(|e| Error::io(shown(&path), &e))?;
+    let sha256 = manifest_sha256(&path)?;
     Ok(json!({"path": shown(&path), "sha256": sha256, "compared": compared}))
+}
+
+/// What changes from run to run in a manifest of conversations of ours; the published format wants the
+/// first two on top.
+const OF_RUN: [&str; 3] = ["created_unix_s", "dataset_dir", "run"];
+
+/// The sha256 (hex) of an input's manifest, as others record it: of the file, or, if it is one of ours,
+/// which alone have a `run`, of its compact JSON without what changes from run to run.
+pub fn manifest_sha256(path: &Path) -> Result<String> {
+    let failed = |e: std::io::Error| Error::io(shown(path), &e);
+    let text = files::read_member(path).map_err(failed)?;
+    let Ok(Value::Object(mut manifest)) = serde_json::from_slice::<Value>(&text) else {
+        return Ok(sha256_hex(&text));
+    };
+    if !manifest.contains_key("run") {
+        return Ok(sha256_hex(&text));
+    }
+    OF_RUN.iter().for_each(|name| drop(manifest.shift_remove(*name)));
+    let shards = manifest.get_mut("storage").and_then(|storage| storage.get_mut("shards"));
+    for shard in shards.and_then(Value::as_array_mut).into_iter().flatten() {
+        if let Some(Value::String(path)) = shard.get_mut("path") {
+            *path = path.rsplit('/').next().unwrap_or_default().to_string();
+        }
+    }
+    Ok(sha256_hex(Value::Object(manifest).to_string().as_bytes()))
 }
 
 #[cfg(test)]

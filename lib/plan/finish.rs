@@ -136,6 +136,7 @@ impl Joining<'_> {
             dataset_dir: Some(plan.input.clone()),
             glob: plan.recorded.glob.clone(),
             rows: plan.limits.rows,
+            rows_per_shard: plan.limits.rows_per_source,
             tokens: plan.limits.tokens,
             shards: plan.sources.iter().map(|source| source.name.clone()).collect(),
         };

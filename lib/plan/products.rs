@@ -1,7 +1,6 @@
 //! What pipelines make of which sources.
 
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::Slice;
 use crate::dataset::{raw_files, shard_of};
-use crate::digest::hex;
+use crate::digest::{hex, sha256_of};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::kd_root::manifest_in_root;
@@ -125,14 +124,12 @@ fn raw_shard(folder: &Path, shard: Slice) -> Result<Look> {
     Ok(Look { identity: Value::from(identity), weights })
 }
 
-/// A file whose rows only reading counts.
+/// A file whose rows only reading counts: known by its content, not by when it was written.
 fn uncounted(path: &Path) -> Result<Value> {
     let bad = |e: std::io::Error| Error::io(path, &e);
-    let metadata = std::fs::metadata(path).map_err(bad)?;
-    let modified = metadata.modified().map_err(bad)?.duration_since(UNIX_EPOCH);
-    let modified = modified.map_or(0, |since| since.as_nanos().min(u64::MAX.into()) as u64);
+    let (bytes, sha256) = files::open_member(path).and_then(sha256_of).map_err(bad)?;
     let name = path.file_name().map(|name| shown(Path::new(name)));
-    Ok(json!({"name": name, "bytes": metadata.len(), "modified_unix_ns": modified}))
+    Ok(json!({"name": name, "bytes": bytes, "sha256": sha256}))
 }
 
 /// The games of a folder: their names and sizes.

@@ -79,6 +79,7 @@ fn run(args: Args, _: &Tool) -> Result<()> {
         return describe_shards(&args, &root, start);
     }
     let settings = RootSettings {
+        rows_per_shard: None,
         dataset_dir: args.dataset_dir,
         glob: args.recorded.glob,
         rows: args.max_rows,

@@ -99,6 +99,8 @@ pub struct RootSettings {
     pub glob: Option<String>,
     /// Limits of the whole build; those of the parts are shares of it.
     pub rows: Option<u64>,
+    /// A limit of each shard.
+    pub rows_per_shard: Option<u64>,
     pub tokens: Option<u64>,
     /// The shards that must be there; empty: any.
     pub shards: Vec<String>,
@@ -127,8 +129,16 @@ impl KdRootManifest {
             return Err(Error::data("tokens without masks").at(first.path.as_path()));
         };
         parts.iter().try_for_each(|found| check_same(found, first))?;
+        // Without a plan the limit that all parts share is that of each; of one alone it is that of all.
+        let shared = common(&parts, |limits| limits.rows);
+        let (rows, rows_per_shard) = match (settings.rows, settings.rows_per_shard) {
+            (None, None) if parts.len() == 1 => (shared, None),
+            (None, None) => (None, shared),
+            stated => stated,
+        };
         let limits = SourceLimits {
-            rows: settings.rows.or(common(&parts, |limits| limits.rows)),
+            rows,
+            rows_per_shard,
             tokens: settings.tokens.or(common(&parts, |limits| limits.tokens)),
             slice: common(&parts, |limits| limits.slice.clone()),
         };

@@ -172,7 +172,11 @@ pub struct InputManifest {
 /// Which part of its inputs a part holds; null is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceLimits {
+    /// Of a part the first rows of its inputs, of a root those of all shards together.
     pub rows: Option<u64>,
+    /// Of a root: the first rows of each shard.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_per_shard: Option<u64>,
     pub tokens: Option<u64>,
     pub slice: Option<String>,
 }

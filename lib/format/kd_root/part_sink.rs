@@ -94,6 +94,7 @@ impl AssertedSource {
             policy: agree("--policy", policy, self.policy.map(|policy| policy.name().to_string()))?,
             limits: SourceLimits {
                 rows,
+                rows_per_shard: None,
                 tokens,
                 slice: agree("--source-slice", stated_slice, slice)?,
             },

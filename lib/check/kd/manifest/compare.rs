@@ -6,12 +6,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{Claim, Manifests, Seen};
+use crate::batch::manifest_sha256;
 use crate::check::inventory::{self, Claimed};
 use crate::check::kd::Prefix;
 use crate::check::{CheckContext, Findings, checks};
-use crate::digest::sha256_of;
-use crate::error::{Error, Result, shown};
-use crate::files;
+use crate::error::{Result, shown};
 use crate::format::kd_root::{ALL, KdConfig, KdPart, KdRootSplit, agree};
 use crate::format::{RecordCounts, checked_sum};
 use crate::harmony::Policy;
@@ -91,8 +90,7 @@ impl Manifests {
 
     fn input(&self, context: &CheckContext<'_>, findings: &mut Findings<'_>) -> Result<()> {
         let Some(given) = &context.options.input_manifest else { return Ok(()) };
-        let content = files::open_member(given).and_then(sha256_of);
-        let (_, hash) = content.map_err(|e| Error::io(shown(given), &e))?;
+        let hash = manifest_sha256(given)?;
         let of_root =
             self.root.iter().map(|(path, root)| (path, root.input.manifest_sha256.as_deref()));
         let of_parts = self.parts.iter().map(|(path, part)| (path, part.source.manifest_sha256()));
@@ -121,6 +119,9 @@ impl Manifests {
     /// The records of each part.
     fn records(&self, findings: &mut Findings<'_>) {
         for (path, part) in &self.parts {
+            if let Some(cause) = inputs_differ(part) {
+                findings.add(&COUNTS, path, cause);
+            }
             let rows = checked_sum(part.splits.values().map(|split| split.rows));
             let whole = part.splits.contains_key(ALL);
             let causes = [
@@ -342,6 +343,20 @@ fn read_differs(records: &RecordCounts, is_concatenation: bool) -> Option<String
         Some(sum) if is_concatenation && read >= sum => None,
         sum => sum_differs("records.read", read, sum),
     }
+}
+
+/// The cause if a part did not read the rows that its inputs have, where both are known, it was made of
+/// these inputs and not of another dataset, and of all of them.
+fn inputs_differ(part: &KdPart) -> Option<String> {
+    let (read, rows) = (part.records.read?, part.source.rows()?);
+    let limits = &part.source.limits;
+    let names = part.provenance.iter().rev().map(|entry| entry["name"].as_str());
+    // What reads a dataset begins the count there, and keeps its inputs.
+    let is_whole = names.take(3).eq(["mmidx-write", "span-mask", "harmony-tok"].map(Some));
+    let is_part = limits.slice.is_some() || limits.tokens.is_some();
+    let is_compared = is_whole && !is_part && !part.splits.contains_key(ALL);
+    (is_compared && read != rows)
+        .then(|| format!("records.read is {read}; the inputs have {rows} rows"))
 }
 
 /// The causes where supervised tokens by span id are not those stated.
