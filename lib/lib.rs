@@ -10,6 +10,7 @@
 //! | [`files`] | what is at a path, or why that cannot be known | `error` |
 //! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
+//! | [`mod@visible`] | what data and names contain, as it may be printed | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
 //! | [`digest`] | SHA-256 of files, hexadecimal | |
@@ -69,4 +70,5 @@ pub mod stat;
 pub mod stream;
 pub mod tokenizer;
 pub mod view;
+pub mod visible;
 pub mod walk;

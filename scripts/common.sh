@@ -9,8 +9,18 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The script itself: in a checkout beside this file, installed in bin/.
 self=$(cd "$(dirname "$0")" && pwd)/$script
 
+# What names and data contain is not for the terminal to obey.
+plain() {
+    local LC_ALL=C text=$1
+    text=${text//[$'\x01'-$'\x1f\x7f']/?}
+    text=${text//$'\xc2'[$'\x80'-$'\x9f']/?}
+    # Line separators, and what changes the direction of text.
+    text=${text//$'\xe2\x80'[$'\xa8'-$'\xae']/?}
+    printf %s "${text//$'\xe2\x81'[$'\xa6'-$'\xa9']/?}"
+}
+
 die() {
-    echo "$script: $1" >&2
+    echo "$script: $(plain "$1")" >&2
     exit "${2:-2}"
 }
 
@@ -33,13 +43,28 @@ need_filters() {
     done
 }
 
+# Where a build keeps what is finished, while one is made.
+building=''
+
+# going_on SIGNAL: one line of what is done and how to go on, where that is known.
+going_on() {
+    [[ -n $building ]] || return 0
+    local finished=("$building"/tasks/*/done.json)
+    [[ -e ${finished[0]} ]] || finished=()
+    echo "$script: stopped by $1; ${#finished[@]} finished ${made:-shard}(s) are kept; try: the same command with --resume" >&2
+}
+
 # What runs is in process groups of its own, so that a signal for the script stops all of it.
 set -m
 stop() {
     trap '' INT TERM HUP
     local job
-    for job in $(jobs -p); do kill -s "$1" -- "-$job" 2>/dev/null || true; done
+    # The shell has nothing to say of its jobs ("[1]+ Interrupt").
+    exec {errors}>&2 2>/dev/null
+    for job in $(jobs -p); do kill -s "$1" -- "-$job" || true; done
     wait || true
+    exec 2>&"$errors"
+    going_on "$1"
     trap - "$1"
     kill -s "$1" $$
 }
@@ -203,11 +228,13 @@ make_all() {
         find "$root/tasks" -mindepth 1 -maxdepth 1 ! -name here -exec rm -rf -- {} +
         again=(--again)
     fi
-    "${@:1:3}" --here "$most" ${overwrite:+--overwrite} ${resume:+--overwrite} "${@:4}" >/dev/null || leave "$root" $?
+    building=$root
+    run "${@:1:3}" --here "$most" ${overwrite:+--overwrite} ${resume:+--overwrite} "${@:4}" >/dev/null || leave "$root" $?
     run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} --progress "$progress" ||
         die "a ${made:-shard} failed; finished ones are kept for --resume" $?
     run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" \
         ${rejects:+--rejects "$rejects"} ${quiet:+"$quiet"} || exit
+    building=''
     rm -rf -- "$root/tasks"
     check_all "$input" "" "${targets[@]:-$root}"
 }

@@ -136,7 +136,7 @@ run npy-pack "${inputs[@]}" -o "$out" "${pack[@]}" ${quiet:+"$quiet"} --progress
 
 [[ -z $check ]] || closing_check "$out" --jobs "$jobs" ||
     die "$out has not passed ds-check; the inputs are kept" $?
-[[ -n $quiet ]] || ds-plan summary "$out" --since "$began"
+[[ -n $quiet ]] || run ds-plan summary "$out" --since "$began"
 
 [[ -n $delete ]] || exit 0
 # The folders are locked from here on, as our writers lock them.

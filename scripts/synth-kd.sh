@@ -181,6 +181,6 @@ else
 fi
 may_build "$root"
 # A shard that the manifest names and that is not there would be missed by nobody.
-[[ -n $no_input_check || -n $raw ]] || ds-manifest --check-input "$input" || exit
+[[ -n $no_input_check || -n $raw ]] || run ds-manifest --check-input "$input" || exit
 check_options
 make_all "$root" "${make[@]}" -- "$self" "${options[@]}"

@@ -129,7 +129,7 @@ fn a_plan_run_by_bash_that_is_killed() {
 #[test]
 fn a_plan_run_twice_at_once() {
     forty_tasks(
-        "xargs -P 2 -I {} sh -c {} < tasks.txt & xargs -P 2 -I {} sh -c {} < tasks.txt || exit; \
+        "xargs -d '\\n' -P 2 -n 1 sh -c < tasks.txt & xargs -d '\\n' -P 2 -n 1 sh -c < tasks.txt || exit; \
          wait $!",
     );
 }
@@ -534,7 +534,7 @@ fn a_pack_in_tasks() {
         assert_eq!(mx(&format!("bash $MX in one --overwrite {options} -q")).ok().text(), "");
         mx(&format!("bash $MX plan in many {options} --tasks {tasks} > tasks.txt")).silent();
         assert_eq!(place.dir.text("tasks.txt").lines().count(), tasks);
-        mx("xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
+        mx("xargs -d '\\n' -P 2 -n 1 sh -c < tasks.txt").silent();
         let said =
             mx("bash $MX status many tasks.txt && bash $MX finish many tasks.txt --delete-parts");
         assert!(said.ok().text().contains(" rows\nmany: 40 games read; "));
@@ -675,7 +675,7 @@ fn more_parts_than_open_files() {
     place.run(&link).silent();
     let mx = |script: &str| place.run(&format!("MX=scripts/macroxue.sh; {script}"));
     mx("bash $MX in one --no-check -q").silent();
-    mx("bash $MX plan in many --games-per-task 1 > tasks.txt; xargs -P 2 -I {} sh -c {} < tasks.txt").silent();
+    mx("bash $MX plan in many --games-per-task 1 > tasks.txt; xargs -d '\\n' -P 2 -n 1 sh -c < tasks.txt").silent();
     mx("ulimit -n 32; bash $MX finish many tasks.txt --no-check -q").silent();
     place.run("rm -r many/tasks/games.part-*; ls many/tasks | grep -v plan.json").fails_with(1, "");
     place.run("rm -r many/tasks; diff -r one many").silent();

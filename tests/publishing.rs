@@ -13,7 +13,8 @@ use std::process::{Child, Command, Output};
 use common::samples::{Random, masked_line, tokens_line};
 use common::writers::{has_temporaries, send, wait_until, waiting, waiting_writer};
 use common::{
-    TempDir, Tool, assert_no_temporaries, bash, conversations, files_in, installed, tool,
+    TempDir, Tool, assert_no_temporaries, bash, conversations, copy_scripts, files_in, installed,
+    skip, tool, write_shards,
 };
 use games::{Folder, GameText};
 
@@ -587,4 +588,58 @@ fn a_pool_that_is_made_shorter_while_it_is_mapped_is_an_error() {
     );
     bash(&script)
         .says(75, "ds-cat: a mapped input was made shorter while it was read, or cannot be read");
+}
+
+/// On FUSE a file that is open when its name goes gets another one, and its folder is not empty.
+#[test]
+fn nothing_is_left_on_fuse() {
+    if !installed("bindfs") {
+        return;
+    }
+    let dir = TempDir::new();
+    dir.write("a.ndjson", conversations(5));
+    dir.write("below/x", "");
+    let script = "mkdir fuse; bindfs below fuse 2>/dev/null || { echo none; exit; }; trap 'fusermount -u fuse' EXIT; \
+         set -e; harmony-tok a.ndjson | span-mask | mmidx-write -q --root fuse/root --shard s; \
+         ds-manifest -q fuse/root; find fuse; \
+         ds-cat -q fuse/root -o fuse/f; ds-cat -q fuse/root -o fuse/f --overwrite; \
+         ds-manifest -q fuse/root; find fuse";
+    let run = bash(&format!("cd {}; {script}", dir.path().display())).ok();
+    if run.text() == "none\n" {
+        return skip("bindfs cannot mount here");
+    }
+    assert!(!run.text().contains("gristmill") && !run.text().contains("fuse_hidden"), "{run:?}");
+}
+
+/// A killed writer leaves a hidden copy of the data. ds-manifest and finish take away those that nobody owns,
+/// wherever they are in the dataset.
+#[test]
+fn a_finished_dataset_has_no_hidden_copies() {
+    let dir = TempDir::new();
+    write_shards(&dir, &[6, 4]);
+    copy_scripts(&dir);
+    let cd = format!("cd {}; set -e; export KD=$PWD/scripts/synth-kd.sh", dir.path().display());
+    let places = ["", "train", "valid", "parts", "ids/train"];
+    for command in ["ds-manifest -q root", "bash $KD finish root tasks.txt --no-check"] {
+        bash(&format!(
+            "{cd}; rm -rf root; bash $KD plan in root --tasks 2 --valid-fraction 0.3 > tasks.txt; bash tasks.txt; \
+             bash $KD finish root tasks.txt --no-check; {}",
+            if command.contains("finish") { "rm root/manifest.json" } else { "true" }
+        ))
+        .ok();
+        for place in places {
+            let staging = format!("root/{place}/.gristmill-tmp.0123456789abcdef");
+            dir.write(&format!("{staging}/.gristmill-lock"), "");
+            dir.write(&format!("{staging}/a_tokens.bin"), "a copy");
+        }
+        // One has an owner.
+        let alive = "root/train/.gristmill-tmp.fedcba9876543210";
+        dir.write(&format!("{alive}/.gristmill-lock"), "");
+        let held = File::open(dir.path().join(format!("{alive}/.gristmill-lock"))).unwrap();
+        held.lock().unwrap();
+        bash(&format!("{cd}; {command}")).ok();
+        let mut left = dir.files();
+        left.retain(|name| name.contains("gristmill-tmp"));
+        assert_eq!(left, [format!("{alive}/.gristmill-lock")], "{command}");
+    }
 }

@@ -377,3 +377,47 @@ fn a_signal_stops_every_shard() {
         assert_eq!(files_in(&bench.root("out/parts")).len(), 3);
     }
 }
+
+/// The same in each phase: the first that waits is the filter with these words. One line says what is
+/// finished and how to go on, and the shell says nothing of its jobs.
+#[test]
+fn a_signal_stops_every_phase() {
+    let phases = [
+        ("ds-manifest", "--check-input", false),
+        ("ds-plan", "make", true),
+        ("ds-plan", "work", true),
+        ("ds-plan", "finish", true),
+        ("ds-check", "", false),
+    ];
+    for ((filter, words, keeps), (signal, code)) in
+        phases.into_iter().zip([("INT", 130), ("TERM", 143)].into_iter().cycle())
+    {
+        let bench = Bench::new();
+        let slow = format!(
+            "#!/bin/sh\ncase \"$*\" in *{words}*) echo $$ > slow; exec sleep 60 ;; esac\n\
+             exec $FILTERS/{filter} \"$@\"\n"
+        );
+        let wrapper = bench.dir.write(&format!("bin/{filter}"), slow);
+        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+        let script = format!(
+            "cd {}; export FILTERS={} PATH=$PWD/bin:{}:$PATH; set -m; \
+             bash scripts/synth-kd.sh in out --jobs 2 -q 2> said & \
+             until [ -s slow ]; do sleep 0.05; done; SECONDS=0; kill -s {signal} $!; \
+             code=0; wait $! || code=$?; ((SECONDS < 40)) || echo late; \
+             for i in {{1..100}}; do grep -qs 'State:.[^Z]' /proc/$(cat slow)/status || break; \
+             sleep 0.05; done; ((i < 100)) || echo alive; echo $code",
+            bench.dir.path().display(),
+            bin_dir().display(),
+            bin_dir().display()
+        );
+        let run = bash(&script);
+        assert_eq!(run.text(), format!("{code}\n"), "{filter} {words}: {run:?}");
+        let said = bench.dir.text("said");
+        let lines = if keeps { 1 } else { 0 };
+        assert_eq!(said.lines().count(), lines, "{filter} {words}: {said}");
+        let way_on = "are kept; try: the same command with --resume";
+        assert!(!keeps || said.contains(way_on), "{filter} {words}: {said}");
+        bench.run("in out --resume -q").ok();
+        assert_eq!(files_in(&bench.root("out/parts")).len(), 3);
+    }
+}

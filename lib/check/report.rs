@@ -13,6 +13,7 @@ use super::catalogue::Severity;
 use super::findings::{Finding, FindingGroup, Outcome};
 use crate::cli::grouped;
 use crate::error::shown;
+use crate::visible;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
@@ -159,7 +160,7 @@ fn text(outcome: &Outcome, colour: bool) -> String {
             format!("{}, {}", paint("31", &counted(errors, "error")), counted(warnings, "warning"))
         }
     };
-    let mut out = format!("{}: {verdict}\n", paint("1", &shown(&outcome.path)));
+    let mut out = format!("{}: {verdict}\n", paint("1", &visible::line(&shown(&outcome.path))));
     let (unit, records) = outcome.records;
     let about = format!("{}, {} {unit}, {}", outcome.what, grouped(records), size(outcome.bytes));
     indented(&mut out, 2, &about);
@@ -222,7 +223,8 @@ fn place(dataset: &Path, finding: &Finding) -> String {
 /// Appends a paragraph; later lines of a list item are indented under its text.
 fn indented(out: &mut String, indent: usize, text: &str) {
     let hanging = if text.starts_with("- ") { 2 } else { 0 };
-    for (number, line) in wrapped(text, WIDTH - indent - hanging).iter().enumerate() {
+    for (number, line) in wrapped(&visible::line(text), WIDTH - indent - hanging).iter().enumerate()
+    {
         let indent = if number == 0 { indent } else { indent + hanging };
         let _ = writeln!(out, "{:indent$}{line}", "");
     }

@@ -22,6 +22,7 @@ use clap::Parser;
 
 use crate::failure::Failure;
 use crate::program;
+use crate::visible;
 
 pub use crate::error::{Error, Kind, Place, Position, Result, shown};
 pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
@@ -34,7 +35,7 @@ pub use progress::{Line, Progress, Report, When, grouped, size};
 pub use publish::{
     PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_temporary,
     is_there, manifest_of, marked, publish, publish_file, publish_file_locked, refuse_existing,
-    refuse_existing_file, refuse_half_published,
+    refuse_existing_file, refuse_half_published, sweep_below,
 };
 pub use rejects::{Rejected, Rejection, Rejects, join_rejects};
 pub use rejects_file::is_of_manifests;
@@ -56,6 +57,7 @@ pub fn main<A: Parser>(run: impl FnOnce(A, &Tool) -> Result<()>) -> ExitCode {
     match parse::<A>(&arguments) {
         Ok((arguments, tool)) => exit_code(run(arguments, &tool), &tool),
         Err(error) if error.use_stderr() => {
+            let error = in_plain_words::<A>(error, &arguments);
             // What can be understood says where the results would go.
             let command = A::command().ignore_errors(true);
             if let Ok(matches) = command.clone().try_get_matches_from(&arguments) {
@@ -71,6 +73,17 @@ pub fn main<A: Parser>(run: impl FnOnce(A, &Tool) -> Result<()>) -> ExitCode {
             let printed = help.print().map_err(|error| Error::write("stdout", &error));
             exit_code(printed, &without_stream)
         }
+    }
+}
+
+/// The usage error of a command line whose arguments are written as they may be printed: what they
+/// contain may be from anywhere (`*`, `xargs`).
+fn in_plain_words<A: Parser>(error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    let plain = |argument: &OsString| visible::line(&argument.to_string_lossy()).into_owned();
+    let plain: Vec<OsString> = arguments.iter().map(|argument| plain(argument).into()).collect();
+    match plain == *arguments {
+        true => error,
+        false => parse::<A>(&plain).err().unwrap_or(error),
     }
 }
 
@@ -115,10 +128,17 @@ fn parse<A: Parser>(arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
     Ok((parsed, tool))
 }
 
-/// Prints a line for the user on stderr. (That stderr cannot be written is no reason to fail.)
+/// Prints a line for the user on stderr. (That stderr cannot be written is no reason to fail.) Whatever
+/// data and names brought into the message stays in the line, and is nothing that a terminal obeys.
 pub fn tell(message: &str) {
     // In one piece: the filters of a pipeline often fail together.
-    let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
+    let line = format!("{}\n", visible::line(message));
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Prints a report for people to stdout, whose lines are ours.
+pub fn print_text(text: &str) -> Result<()> {
+    print(&visible::lines(text))
 }
 
 /// Writes a result that is no stream of records to stdout.

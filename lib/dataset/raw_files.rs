@@ -23,7 +23,20 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             false => all.push(path.clone()),
         }
     }
+    all.iter().filter(|path| path.as_os_str() != "-").try_for_each(|path| refuse_endless(path))?;
     Ok(all)
+}
+
+/// Refuses what is no regular file, and would be waited for without end. (A pipe of this process,
+/// `/dev/fd/63`, has a writer.)
+fn refuse_endless(path: &Path) -> Result<()> {
+    let is_open = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
+    match files::metadata(path)? {
+        Some(found) if !found.is_file() && !found.is_dir() && !is_open => {
+            Err(Error::usage("is no regular file").at(path).hint("< FILE, to read it from stdin"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A contiguous part of the files. The I-th of N parts: all have as many files, but that the first may

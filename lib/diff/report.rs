@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::compare::{Difference, Found};
 use super::parts::in_a_line;
 use crate::cli::grouped;
+use crate::visible;
 
 /// A line of what stands in a record is cut here.
 const WIDTH: usize = 74;
@@ -24,7 +25,12 @@ impl Found {
                 encoding => format!(", {encoding}"),
             };
             let what = [kind, "records"].join(" ");
-            let _ = writeln!(out, "{side}: {name}: {records} {}{encoding}", what.trim());
+            let _ = writeln!(
+                out,
+                "{side}: {}: {records} {}{encoding}",
+                visible::line(name),
+                what.trim()
+            );
         }
         if self.encodings[0] != self.encodings[1] {
             let is = if self.is_strict { "is a difference (--strict)" } else { "is no difference" };

@@ -118,6 +118,8 @@ impl Finish {
             Product::Pack => Summary::from(&joining.pack(&parts)?),
             Product::Puzzles => joining.sets()?,
         };
+        // What a `finish` that was killed has left is a second copy of the data.
+        cli::sweep_below(root);
         let took = match self.since {
             Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
             None => start.elapsed(),

@@ -158,7 +158,15 @@ impl std::fmt::Display for Sizing {
 }
 
 fn absolute(path: &Path) -> Result<PathBuf> {
-    std::path::absolute(path).map_err(|e| Error::io(path, &e))
+    let absolute = std::path::absolute(path).map_err(|e| Error::io(path, &e))?;
+    // A task list has a line for each task, which every engine takes for one command.
+    match absolute.as_os_str().as_encoded_bytes().contains(&b'\n') {
+        true => {
+            let cause = "a path with a line feed in it cannot stand in a line of a task list";
+            Err(Error::usage(cause).at(path).hint("another name"))
+        }
+        false => Ok(absolute),
+    }
 }
 
 /// Whether nothing is where something is to be made.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Plan, Product, Task};
-use crate::cli::{Flow, host, is_temporary, ordered_map, publish_file};
+use crate::cli::{Flow, host, ordered_map, publish_file};
 use crate::digest::{sha256_hex, sha256_of};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -264,7 +264,7 @@ fn whole_digest(path: &Path) -> Result<String> {
 /// The files of a part. Temporary files of another copy of the task may vanish meanwhile.
 fn listed(part: &Path, product: Product) -> Result<Vec<ReceiptFile>> {
     let mut listed = Vec::new();
-    for path in walk::files(part, |name| !is_temporary(&name.to_string_lossy())) {
+    for path in walk::files(part, |name| !name.as_encoded_bytes().starts_with(b".")) {
         let path = path?;
         let bytes = files::metadata(&path)?.map_or(0, |metadata| metadata.len());
         let relative = shown(path.strip_prefix(part).unwrap_or(&path));

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::{Plan, State, TaskList, is_finished, line, states};
 use crate::error::{Error, Result};
+use crate::visible;
 
 /// The lines of the tasks, and how many of them are not done.
 #[derive(Debug, Default)]
@@ -37,7 +38,7 @@ impl Status {
             status.all += 1;
             status.open += u64::from(state != State::Done);
             match todo {
-                None => status.text += &format!("{name} {state}\n"),
+                None => status.text += &format!("{} {state}\n", visible::line(&name)),
                 Some(_) if matches!(state, State::Done | State::Running) => {}
                 Some(program) => status.text += &(line(program, &task) + "\n"),
             }
@@ -53,7 +54,10 @@ impl Status {
             Plan::read(root)?;
         }
         let names = list.map(TaskList::names_in).transpose()?.unwrap_or_default();
-        let lines = names.iter().filter(|_| todo.is_none()).map(|name| format!("{name} done\n"));
+        let lines = names
+            .iter()
+            .filter(|_| todo.is_none())
+            .map(|name| format!("{} done\n", visible::line(name)));
         Ok(Status { text: lines.collect(), ..Status::default() })
     }
 

@@ -12,10 +12,9 @@
 //! | `fields.rs` | records of any other type: names and values |
 //! | `term` | all of it as lines of a terminal |
 //! | `page` | all of it on one HTML page |
-//! | `safe.rs` | characters that must not reach a terminal or a page as they are |
 //!
 //! A [`Viewer`] makes them of the batches of a [`Reader`]; texts in them are as in the data: whoever
-//! writes them out uses [`visible`] or escapes them.
+//! writes them out uses [`visible`](crate::visible) or escapes them.
 
 mod conversation;
 mod fields;
@@ -24,7 +23,6 @@ mod game;
 mod messages;
 pub mod page;
 mod puzzle;
-mod safe;
 mod sequence;
 pub mod term;
 
@@ -46,7 +44,6 @@ pub use fields::{ShownField, ShownFields};
 pub use fit::MaskFit;
 pub use game::{ShownBranch, ShownGame, ShownStep, tile};
 pub use puzzle::ShownPuzzle;
-pub use safe::{Visible, visible};
 
 /// A record as it is shown.
 #[derive(Debug, Clone)]

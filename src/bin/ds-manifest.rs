@@ -90,9 +90,10 @@ fn run(args: Args, _: &Tool) -> Result<()> {
     let lock = TargetLock::take(&root)?;
     let manifest = KdRootManifest::collect(&root, &settings, BuildRun::since(start))?;
     manifest.publish(&root, &lock)?;
+    cli::sweep_below(&root);
     drop(lock);
     if !args.quiet {
-        cli::print(&manifest.summary())?;
+        cli::print_text(&manifest.summary())?;
     }
     Ok(())
 }
@@ -103,9 +104,10 @@ fn describe_shards(args: &Args, folder: &Path, start: Instant) -> Result<()> {
     let source = SynthSource::new(&args.recorded);
     let manifest = SynthManifest::collect(folder, source, BuildRun::since(start))?;
     manifest.publish(folder, &lock)?;
+    cli::sweep_below(folder);
     drop(lock);
     if !args.quiet {
-        cli::print(&manifest.summary())?;
+        cli::print_text(&manifest.summary())?;
     }
     Ok(())
 }

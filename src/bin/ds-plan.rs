@@ -154,10 +154,10 @@ fn run(args: Args, _: &Tool) -> Result<()> {
             let since = since.and_then(time);
             let finish = Finish { jobs: of.jobs(), list: of.tasks, here, again, rejects, since };
             let made = finish.run(&plan, &of.root)?;
-            if quiet { Ok(()) } else { cli::print(&made) }
+            if quiet { Ok(()) } else { cli::print_text(&made) }
         }
         Command::Summary { pack, since } => {
-            cli::print(&plan::summary_of_pack(&pack, since.and_then(time))?)
+            cli::print_text(&plan::summary_of_pack(&pack, since.and_then(time))?)
         }
         Command::Input { root } => {
             let plan = Plan::read(&root)?;

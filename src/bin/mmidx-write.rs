@@ -16,6 +16,7 @@ use gristmill::format::kd_root::{
 };
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
+use gristmill::visible;
 
 /// Write masked tokens records as Megatron indexed datasets
 ///
@@ -117,7 +118,7 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
 fn status(args: &Args) -> Result<()> {
     let target = args.target.target()?;
     let answer = status_of(&target, &args.asserted)?;
-    cli::print(&format!("{} {answer}\n", target.name()))?;
+    cli::print_text(&format!("{} {answer}\n", visible::line(&target.name())))?;
     match answer.as_str() {
         "done" => Ok(()),
         _ => Err(Error::data(answer).at(target.name())),

@@ -21,7 +21,7 @@ pub use shards::{copy_ds_plan, copy_scripts, wrap, write_parquet, write_shard, w
 pub use vocabulary::write_vocabulary;
 
 /// Says that a test does nothing, past the test harness's capture.
-fn skip(why: &str) {
+pub fn skip(why: &str) {
     use std::io::Write;
     let name = std::thread::current().name().unwrap_or("test").to_string();
     let _ = writeln!(std::io::stderr(), "skipped {name}: {why}");

@@ -245,3 +245,39 @@ pub fn scripts() -> Vec<Case> {
     ));
     cases
 }
+
+/// Pipelines as tasks for many machines: planned, made, finished, the parts deleted.
+pub fn plans() -> Vec<Case> {
+    // The script, what is planned, the sink of its tasks.
+    let plans = [
+        ("synth-kd.sh", "$IN/shards $OUT --tasks 3 --valid-fraction 0.3", "mmidx-write"),
+        ("synth-kd.sh", "$IN/raw_rows $OUT --raw --shards 2 --valid-fraction 0.3", "mmidx-write"),
+        ("synth-raw.sh", "$IN/raw_rows $OUT --shards 2", "synth-harmony"),
+        ("macroxue.sh", "$IN/raw $OUT --tasks 2", "npy-pack"),
+    ];
+    let mut cases = Vec::new();
+    for (script, arguments, sink) in plans {
+        let raw = if arguments.contains("--raw") { " --raw" } else { "" };
+        let mut case = |what: &str, process, before: &str, command: &str| {
+            let name = format!("{script}{raw} {what} {process}");
+            cases.push(Case::script(&name, process, before, command));
+        };
+        let plan = format!("$SCRIPTS/{script} plan {arguments}");
+        // (One after another, with the code of the first that fails.)
+        let make = format!(
+            "{plan} > $OUT.tasks || exit; \
+             while IFS= read -r task; do sh -c \"$task\" </dev/null || exit; done < $OUT.tasks"
+        );
+        let finish = format!("$SCRIPTS/{script} finish $OUT --jobs 1");
+        case("plan", "ds-plan", "", &plan);
+        case("tasks", sink, "", &make);
+        case("finish", "ds-plan", &make, &format!("{finish} --no-check"));
+        // The games made here do not follow from one another, which ds-check finds.
+        if script != "macroxue.sh" {
+            let finish = format!("{finish} --delete-parts");
+            case("finish --delete-parts", "ds-plan", &make, &finish);
+            case("finish --delete-parts", "ds-check", &make, &finish);
+        }
+    }
+    cases
+}

@@ -104,6 +104,10 @@ fn remove_runs(value: &mut Value) {
             members.remove("manifest_sha256");
             // The published manifest of conversations has it outside of `run`.
             members.remove("created_unix_s");
+            let is_manifest = |path: &Value| path.as_str().is_some_and(|it| it.ends_with(".json"));
+            if members.get("path").is_some_and(is_manifest) {
+                members.remove("bytes");
+            }
             members.values_mut().for_each(remove_runs);
         }
         Value::Array(items) => items.iter_mut().for_each(remove_runs),

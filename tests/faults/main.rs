@@ -103,3 +103,8 @@ fn every_file_is_forced_to_the_disk() {
 fn a_script_whose_filter_fails_can_be_run_again() {
     run("scripts", cases::scripts(), share(100));
 }
+
+#[test]
+fn a_plan_whose_filter_fails_can_be_gone_on_with() {
+    run("plans", cases::plans(), share(100));
+}

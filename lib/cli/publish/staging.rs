@@ -37,8 +37,8 @@ static STAGINGS: Mutex<Vec<(Identity, Weak<Staging>)>> = Mutex::new(Vec::new());
 #[derive(Debug)]
 pub(super) struct Staging {
     directory: PathBuf,
-    /// Closed, and thus given up, last.
-    lock: File,
+    /// `None` once it is given up, which is last.
+    lock: Option<File>,
     /// The names that this run writes here.
     claimed: Mutex<BTreeSet<OsString>>,
 }
@@ -93,13 +93,15 @@ impl Staging {
             signals::forget(&path);
         })?;
         // From here on it is removed when it is dropped.
-        let staging = Staging { directory: path, lock, claimed: Mutex::default() };
-        match staging.lock.try_lock() {
+        let staging = Staging { directory: path, lock: Some(lock), claimed: Mutex::default() };
+        let Some(lock) = &staging.lock else { return Ok(None) };
+        match lock.try_lock() {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) if !cannot_lock(&error) => return Err(error),
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
-        Ok((staging.lock.metadata()?.nlink() > 0).then_some(staging))
+        let is_there = lock.metadata()?.nlink() > 0;
+        Ok(is_there.then_some(staging))
     }
 
     /// Where the file of this name is written.
@@ -120,6 +122,10 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
+        remove_files(&self.directory);
+        // A file that is open when its name goes gets another name on FUSE, and on NFS: the directory
+        // would stay. Whoever takes the lock now removes the same.
+        drop(self.lock.take());
         remove(&self.directory);
         signals::forget(&self.directory);
         signals::remove_empty_directories();
@@ -185,9 +191,21 @@ fn sweep(directory: &Path) {
             && lock.try_lock().is_ok()
             && lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
         {
+            remove_files(&entry.path());
+            drop(lock);
             remove(&entry.path());
         }
     }
+}
+
+/// Removes the stagings that nobody owns in a dataset's folder and in those below it, where its parts
+/// and splits are: a writer sweeps only the folder that it writes to.
+pub fn sweep_below(root: &Path) {
+    let is_plain = |name: &OsStr| !name.as_encoded_bytes().starts_with(b".") && name != "tasks";
+    let walk = walkdir::WalkDir::new(root).max_depth(2).into_iter();
+    let walk = walk.filter_entry(|entry| entry.depth() == 0 || is_plain(entry.file_name()));
+    let folders = walk.flatten().filter(|entry| entry.file_type().is_dir());
+    folders.for_each(|folder| sweep(folder.path()));
 }
 
 /// Takes a staging without a lock, whose owner ended before the lock was there, or after it had
@@ -205,15 +223,20 @@ fn open_lost(staging: &Path) -> io::Result<File> {
 /// signal has not stopped yet.
 pub(in crate::cli) fn remove(staging: &Path) {
     for _ in 0..ATTEMPTS {
-        for entry in fs::read_dir(staging).into_iter().flatten().flatten() {
-            if entry.file_name() != LOCK {
-                let _ = fs::remove_file(entry.path());
-            }
-        }
+        remove_files(staging);
         let _ = fs::remove_file(staging.join(LOCK));
         match fs::remove_dir(staging) {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
             _ => return,
+        }
+    }
+}
+
+/// Removes what is in a staging, but for its lock.
+fn remove_files(staging: &Path) {
+    for entry in fs::read_dir(staging).into_iter().flatten().flatten() {
+        if entry.file_name() != LOCK {
+            let _ = fs::remove_file(entry.path());
         }
     }
 }

@@ -9,7 +9,7 @@ pub fn visible(text: &str) -> String {
     for character in text.chars() {
         match character {
             '\n' | '\t' => out.push(character),
-            other => crate::view::visible(other).push_to(&mut out),
+            other => crate::visible::visible(other).push_to(&mut out),
         }
     }
     out

@@ -5,9 +5,9 @@ use super::line::{Line, Style, counted, facts};
 use super::text::{Row, piece_style, rows, style_of};
 use crate::tokenizer::token_bytes;
 use crate::view::{
-    MaskFit, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
-    TrainedCounts, visible,
+    MaskFit, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained, TrainedCounts,
 };
+use crate::visible::visible;
 
 /// Columns before a line of a message, with masks and without.
 const GUTTER: usize = 4;

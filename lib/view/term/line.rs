@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::view::{Visible, visible};
+use crate::visible::{Visible, visible};
 
 /// How text looks: the numbers of an SGR sequence. Colours are those of the 256 that a theme does not
 /// change, of middling brightness: their contrast is at least 3.5 on black and on white, bold or not

@@ -2,7 +2,8 @@
 //! that the column before it says of every character what it is trained on as.
 
 use super::line::{Line, Style, counted, shown};
-use crate::view::{Piece, PieceKind, ShownMessage, Trained, Visible};
+use crate::view::{Piece, PieceKind, ShownMessage, Trained};
+use crate::visible::Visible;
 
 /// A line of a message.
 pub struct Row {

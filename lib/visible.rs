@@ -1,4 +1,6 @@
-//! Characters that a terminal, or a reader, would take for something else than text.
+//! Characters that a terminal, or a reader, would take for something else than text. What data or names
+//! contain is written out by these rules, in messages, reports and views alike: an id cannot move the
+//! cursor, and cannot look like a message of its own.
 
 use std::borrow::Cow;
 
@@ -43,6 +45,32 @@ pub fn visible(character: char) -> Visible {
     }
 }
 
+/// A text from data or names as it may stand in one line of a message.
+pub fn line(text: &str) -> Cow<'_, str> {
+    written(text, |_| false)
+}
+
+/// A text of several lines of ours, as it may be printed: line feeds stay.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    written(text, |character| character == '\n')
+}
+
+fn written(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
+    let is_plain =
+        |character: char| stays(character) || !(character.is_control() || is_unseen(character));
+    if text.chars().all(is_plain) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        match stays(character) {
+            true => out.push(character),
+            false => visible(character).push_to(&mut out),
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// C1 controls, line and paragraph separators, controls of direction, and what has no glyph. (Zero
 /// width joiners stay: scripts and emoji need them.)
 pub fn is_unseen(character: char) -> bool {
@@ -71,6 +99,14 @@ pub fn is_unseen(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_line_stays_one_line() {
+        let hostile = "a\x1b[2J\r\nds-check: ok\u{202e}\u{9b}m";
+        assert_eq!(super::line(hostile), "a␛[2J␍␊ds-check: ok<U+202E><U+009B>m");
+        assert_eq!(super::lines("a\nb\x1b\n"), "a\nb␛\n");
+        assert!(matches!(super::line("a: größer 漢 😀"), std::borrow::Cow::Borrowed(_)));
+    }
+
     #[test]
     fn nothing_that_a_terminal_obeys_is_left() {
         let visible = |character| super::visible(character).with(str::to_string);
