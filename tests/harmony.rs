@@ -237,6 +237,8 @@ fn compare(arguments: &[&str]) -> Option<[usize; 3]> {
             (Ok(_), None) => {
                 wrong.push(format!("accepted, but {}: {}", case["error"], shown()));
             }
+            // The official package renders no messages as no tokens: there is nothing to train on.
+            (Err(error), Some(theirs)) if theirs.as_slice() == [EOD] && error == "no messages" => {}
             (Err(error), Some(_)) => wrong.push(format!("refused ({error}): {}", shown())),
         }
         match (render(&mut synth, json), case["synth"].as_bool()) {

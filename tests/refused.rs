@@ -10,7 +10,7 @@ use arrow_array::types::Int32Type;
 use arrow_array::{ArrayRef, DictionaryArray, RecordBatch, StringArray, StructArray};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{DataType, Field};
-use common::{TempDir, conversation, tool};
+use common::{TempDir, Tool, conversation, python, tool, without_places};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
@@ -147,5 +147,86 @@ fn messages_that_are_no_json_are_not_handed_on() {
         }
         let file = dir.write("good.ndjson", good);
         tool("ds-cat").args(&[file]).run().silent();
+    }
+}
+
+/// Fields of chats that change what is trained on, with a value that says something.
+const FIELDS_WITH_MEANING: [(&str, &str); 8] = [
+    ("thinking", "\"Add them.\""),
+    ("reasoning_content", "\"Add them.\""),
+    ("reasoning", "\"Add them.\""),
+    ("tool_calls", "[{\"id\":\"c\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}]"),
+    ("function_call", "{\"name\":\"f\",\"arguments\":\"{}\"}"),
+    ("refusal", "\"No.\""),
+    ("weight", "0"),
+    ("train", "false"),
+];
+
+/// A chat whose last message has a field.
+fn with_field(name: &str, value: &str) -> String {
+    format!(
+        "{{\"id\":\"a\",\"messages\":[{{\"role\":\"user\",\"content\":\"q\"}},\
+         {{\"role\":\"assistant\",\"channel\":\"final\",\"content\":\"s\",\"{name}\":{value}}}]}}\n"
+    )
+}
+
+/// What changes training is rendered or refused, in every encoding: NDJSON, Arrow, Parquet with a list of
+/// structs as other programs write it.
+#[test]
+fn fields_with_a_meaning_are_refused() {
+    let plain = tool("harmony-tok").input(with_field("note", "\"x\"")).run().silent().text();
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    for (name, value) in FIELDS_WITH_MEANING {
+        let chat = with_field(name, value);
+        dir.write("chat.ndjson", &chat);
+        dir.write("chats.json", &chat);
+        let write = "import sys, json, pyarrow as pa, pyarrow.parquet as pq; \
+            rows = [json.loads(line) for line in open(sys.argv[1])]; \
+            pq.write_table(pa.Table.from_pylist(rows), sys.argv[2])";
+        let parquet = dir.at("chat.parquet");
+        let mut command = std::process::Command::new(&python);
+        command.args(["-c", write, &dir.at("chat.ndjson"), &parquet]);
+        Tool::new(command, "pyarrow").run().ok();
+        let arrow = dir.at("chat.arrows");
+        let to = [&dir.at("chat.ndjson"), "--to", "arrow", "-o", &arrow, "--overwrite"];
+        tool("ds-cat").args(&to).run().ok();
+        for file in [dir.at("chat.ndjson"), parquet, arrow] {
+            let run = tool("harmony-tok").args(&[&file]).run();
+            assert_eq!(run.code(), Some(1), "{name}: {run:?}");
+            let cause = format!("message 1: has \"{name}\", which harmony-tok does not render");
+            let way = format!("try: --ignore-field {name}\n");
+            assert!(run.stderr.contains(&cause) && run.stderr.ends_with(&way), "{run:?}");
+            let run = tool("harmony-tok").args(&[&file, "--ignore-field", name]).run().ok();
+            assert_eq!(without_places(&run.text()), without_places(&plain), "{name}");
+            assert_eq!(run.stderr, format!("harmony-tok: warning: {name} was left out once\n"));
+        }
+        let run = tool("harmony-tok").args(&["--on-error", "skip"]).input(&chat).run().ok();
+        assert!(run.stderr.contains("1 bad record dropped"), "{run:?}");
+        // Null is what Arrow fills in, and what says nothing changes nothing.
+        for nothing in ["null", "[ ]", "{}", "\"\"", "1", "1.0", "true"] {
+            let run = tool("harmony-tok").input(with_field(name, nothing)).run().silent();
+            assert_eq!(run.text(), plain, "{name}: {nothing}");
+        }
+    }
+    // What stands beside the messages in their own text.
+    for name in ["tools", "functions", "chat_template_kwargs", "builtin_tools"] {
+        let messages = "[{\\\"role\\\":\\\"assistant\\\",\\\"channel\\\":\\\"final\\\",\\\"content\\\":\\\"s\\\"}]";
+        let record = format!(
+            "{{\"id\":\"a\",\"messages_json\":\"{{\\\"messages\\\":{messages},\\\"{name}\\\":[1,2]}}\"}}\n"
+        );
+        let run = tool("harmony-tok").input(&record).run();
+        assert_eq!(run.code(), Some(1), "{run:?}");
+        assert!(run.stderr.contains(&format!("has \"{name}\", which")), "{run:?}");
+    }
+}
+
+#[test]
+fn a_conversation_has_messages() {
+    for policy in ["chat", "synth-kd-v1"] {
+        let none = "{\"id\":\"a\",\"messages\":[]}\n";
+        let run = tool("harmony-tok").args(&["--policy", policy]).input(none).run();
+        assert_eq!(run.code(), Some(1), "{run:?}");
+        assert!(run.stderr.contains("no messages"), "{run:?}");
     }
 }

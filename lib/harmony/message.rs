@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::content::{self, Part, PartText};
 use super::field::{self, attempt, expect, nullable, optional, required};
 use super::memo::Memo;
-use super::{Policy, RenderError, Role};
+use super::unrendered::Refused;
+use super::{IgnoredFields, Policy, RenderError, Role};
 use crate::json::{Kind, Reader, Str};
 
 /// The messages of a conversation, in order.
@@ -46,17 +47,24 @@ impl Message<'_> {
     }
 }
 
+/// What is accepted.
+#[derive(Clone, Copy)]
+pub(super) struct Rules<'r> {
+    pub policy: Policy,
+    pub ignored: &'r IgnoredFields,
+}
+
 /// Reads `{"messages": [...]}` and applies the rules of the policy that concern single
 /// messages. Messages whose text is in the memo are not read again. `texts` receives the texts of
 /// parts that have escapes.
 pub(super) fn read<'a>(
     text: &'a str,
-    policy: Policy,
+    rules: Rules<'_>,
     memo: Option<&Memo>,
     texts: &mut String,
 ) -> Result<Conversation<'a>, RenderError> {
     let mut reader = Reader::lenient(text);
-    let mut slot = None;
+    let (mut slot, mut beside) = (None, None);
     let mut scratch = String::new();
     let is_object = reader.peek().map_err(invalid)? == Kind::Object;
     if !is_object {
@@ -67,14 +75,21 @@ pub(super) fn read<'a>(
         .object(|reader, key| {
             match field::name(&key, &mut scratch) {
                 "messages" => {
-                    slot = Some(attempt(reader, |r| conversation(r, policy, memo, texts))?)
+                    slot = Some(attempt(reader, |r| conversation(r, rules, memo, texts))?)
                 }
-                _ => reader.skip()?,
+                _ => match rules.ignored.of_conversation(reader, &key) {
+                    Err(Refused::Json(error)) => return Err(error),
+                    Err(Refused::Field(error)) => beside = Some(error),
+                    Ok(()) => {}
+                },
             }
             Ok(())
         })
         .and_then(|()| reader.end())
         .map_err(invalid)?;
+    if let Some(error) = beside {
+        return Err(error);
+    }
     match slot {
         None => Err(RenderError::new("messages is missing")),
         Some(result) => result,
@@ -87,7 +102,7 @@ fn invalid(error: crate::json::Error) -> RenderError {
 
 fn conversation<'a>(
     reader: &mut Reader<'a>,
-    policy: Policy,
+    rules: Rules<'_>,
     memo: Option<&Memo>,
     texts: &mut String,
 ) -> Result<Conversation<'a>, RenderError> {
@@ -101,14 +116,17 @@ fn conversation<'a>(
             entries.push(Entry::Known(place));
             return Ok(());
         }
-        let message = message(reader, &mut parts, texts)
-            .and_then(|message| check(message, policy))
+        let message = message(reader, rules.ignored, &mut parts, texts)
+            .and_then(|message| check(message, rules.policy))
             .map_err(|error| error.in_message(index))?;
         has_assistant |= message.role == Role::Assistant;
         entries.push(Entry::New(message));
         Ok::<_, RenderError>(())
     })?;
-    if policy == Policy::SynthKdV1 && !has_assistant {
+    if entries.is_empty() {
+        return Err(RenderError::new("no messages"));
+    }
+    if rules.policy == Policy::SynthKdV1 && !has_assistant {
         return Err(RenderError::of_policy("no assistant message"));
     }
     Ok(Conversation { entries, parts })
@@ -116,6 +134,7 @@ fn conversation<'a>(
 
 fn message<'a>(
     reader: &mut Reader<'a>,
+    ignored: &IgnoredFields,
     parts: &mut Vec<Part<'a>>,
     texts: &mut String,
 ) -> Result<Message<'a>, RenderError> {
@@ -132,7 +151,7 @@ fn message<'a>(
             "recipient" => recipient = Some(attempt(reader, |r| nullable(r, field::string))?),
             "channel" => channel = Some(attempt(reader, |r| nullable(r, field::string))?),
             "content_type" => content_type = Some(attempt(reader, |r| nullable(r, field::string))?),
-            _ => reader.skip()?,
+            _ => ignored.of_message(reader, &key)?,
         }
         Ok::<_, RenderError>(())
     })?;

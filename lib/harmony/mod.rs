@@ -18,6 +18,7 @@ mod spans;
 mod text_spans;
 mod tools;
 mod typescript;
+mod unrendered;
 mod value;
 
 pub use decode::{Decoded, DecodedMessage, decode};
@@ -27,6 +28,7 @@ pub use render::{Rendered, Renderer};
 pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, loss_mask};
 pub use text_spans::text_spans;
+pub use unrendered::IgnoredFields;
 
 /// Which conversations are rendered; the rendering is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

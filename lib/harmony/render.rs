@@ -5,12 +5,13 @@
 //! renderer does.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::content::{DeveloperContent, Effort, Part, SystemContent, Text};
 use super::memo::Memo;
-use super::message::{self, Conversation, Entry, Message};
+use super::message::{self, Conversation, Entry, Message, Rules};
 use super::segment::{Channel, Segment, Segments};
-use super::{Policy, RenderError, Role, tools};
+use super::{IgnoredFields, Policy, RenderError, Role, tools};
 use crate::json::Str;
 use crate::tokenizer::{CALL, CHANNEL, CONSTRAIN, END, EOD, Encoder, MESSAGE, RETURN, START};
 
@@ -36,6 +37,7 @@ impl Rendered {
 /// Renders conversations. One per thread: it owns an encoder and its buffers.
 pub struct Renderer {
     policy: Policy,
+    ignored: Arc<IgnoredFields>,
     pen: Pen,
     memo: Memo,
     /// The texts of the current conversation that had escapes.
@@ -53,8 +55,14 @@ struct Fresh {
 impl Renderer {
     /// A renderer with empty buffers.
     pub fn new(policy: Policy) -> Self {
+        Renderer::ignoring(policy, Arc::default())
+    }
+
+    /// The same, which leaves out fields with a meaning where a message has them.
+    pub fn ignoring(policy: Policy, ignored: Arc<IgnoredFields>) -> Self {
         Renderer {
             policy,
+            ignored,
             pen: Pen { encoder: Encoder::new(), text: String::new(), scratch: String::new() },
             memo: Memo::default(),
             texts: String::new(),
@@ -76,13 +84,15 @@ impl Renderer {
 
     fn append(&mut self, json: &str, out: &mut Rendered) -> Result<(), RenderError> {
         self.texts.clear();
-        let memo = Some(&self.memo);
-        let mut conversation = message::read(json, self.policy, memo, &mut self.texts)?;
+        // A message that is known would not be read, and what it has not be counted.
+        let memo = self.ignored.is_empty().then_some(&self.memo);
+        let rules = Rules { policy: self.policy, ignored: &self.ignored };
+        let mut conversation = message::read(json, rules, memo, &mut self.texts)?;
         let function_tools = has_function_tools(&conversation);
         if function_tools {
             // A known system message was rendered without the line on function tools.
             self.texts.clear();
-            conversation = message::read(json, self.policy, None, &mut self.texts)?;
+            conversation = message::read(json, rules, None, &mut self.texts)?;
         }
         let base = out.tokens.len();
         self.fresh.clear();

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 use serde_json::{Value, json};
@@ -13,7 +14,7 @@ use gristmill::cli::{
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
-use gristmill::harmony::{Alignment, Policy, Renderer};
+use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
 use gristmill::stage::{Budget, decode, describe_tokenizer, render};
@@ -32,7 +33,7 @@ struct Args {
     input: InputArgs,
 
     /// Decode: tokens records in, {id, text, messages, spans} out
-    #[arg(long, conflicts_with_all = ["policy", "id_field", "vocab", "max_tokens"])]
+    #[arg(long, conflicts_with_all = ["policy", "id_field", "ignore_field", "vocab", "max_tokens"])]
     decode: bool,
 
     /// What position t of the masks is about, if the stream does not say it (NDJSON): the label
@@ -49,6 +50,11 @@ struct Args {
     /// Take the id from this field instead of synth_id, else id
     #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
+
+    /// Leave this field out where a message has it (thinking, tool_calls, weight, ...): such fields
+    /// change what is trained on, and are refused otherwise (repeatable)
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    ignore_field: Vec<String>,
 
     /// Check this vocabulary file against the embedded one (else $TIKTOKEN_ENCODINGS_BASE/
     /// o200k_base.tiktoken, else $O200K_HARMONY_VOCAB_PATH, if set)
@@ -107,13 +113,19 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let header = header(&args, &reader, tokenizer, tool)?;
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
+    let ignored = Arc::new(IgnoredFields::new(&args.ignore_field));
     let stage = || {
-        let mut renderer = Renderer::new(args.policy);
+        let mut renderer = Renderer::ignoring(args.policy, ignored.clone());
         move |batch| render(&mut renderer, batch)
     };
     let runner = Runner::new(tool, &args.common, "conversations")
         .on_error(args.on_error.apart_from(&args.input.files)?);
-    runner.jobs(args.jobs.jobs).run(reader, stage, sink)
+    runner.jobs(args.jobs.jobs).run(reader, stage, sink)?;
+    for (name, count) in ignored.counts().filter(|(_, count)| *count > 0) {
+        let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
+        tool.warn(&[format!("{name} was left out {times}")], &args.common);
+    }
+    Ok(())
 }
 
 fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
