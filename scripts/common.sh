@@ -43,6 +43,9 @@ need_filters() {
     done
 }
 
+# The stderr of the script: while it waits, the shell's own has no place ("[1]+ Terminated").
+exec {said}>&2
+
 # Where a build keeps what is finished, while one is made.
 building=''
 
@@ -60,10 +63,10 @@ stop() {
     trap '' INT TERM HUP
     local job
     # The shell has nothing to say of its jobs ("[1]+ Interrupt").
-    exec {errors}>&2 2>/dev/null
+    exec 2>/dev/null
     for job in $(jobs -p); do kill -s "$1" -- "-$job" || true; done
     wait || true
-    exec 2>&"$errors"
+    exec 2>&"$said"
     going_on "$1"
     trap - "$1"
     kill -s "$1" $$
@@ -77,7 +80,7 @@ done
 run() {
     local code=0
     "$@" &
-    wait $! || code=$?
+    { wait $! || code=$?; } 2>/dev/null
     return "$code"
 }
 

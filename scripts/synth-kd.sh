@@ -28,6 +28,8 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --overwrite               replace what is in ROOT
   --resume                  keep the shards that are finished with the same settings
   --on-error fail|skip      what to do with a bad record (fail)
+  --ignore-field NAME       leave this field of messages out (thinking, tool_calls, weight, ...), which
+                            is refused otherwise (repeatable)
   --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of shards that
                             --resume keeps)
   --no-input-check          do not compare the shards with INPUT_DIR/manifest.json
@@ -63,7 +65,7 @@ choose_mode "$@"
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check=''
-raw='' shards='' convert=() size=()
+raw='' shards='' convert=() size=() ignore=()
 positional=()
 while (($#)); do
     case $1 in
@@ -77,12 +79,13 @@ while (($#)); do
     --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
-        --tasks | --rows-per-task | --name | --shard | --slice | --progress-to | --shards | --reasoning-effort | --model-identity | \
+        --tasks | --rows-per-task | --ignore-field | --name | --shard | --slice | --progress-to | --shards | --reasoning-effort | --model-identity | \
         --knowledge-cutoff | --conversation-start-date | --developer-instructions | --metadata-fields | \
         --reference)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
+    --ignore-field) ignore+=("$1" "$2") ;;
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
     --reasoning-effort | --model-identity | --knowledge-cutoff | --conversation-start-date | \
         --developer-instructions | --metadata-fields | --reference)
@@ -116,7 +119,7 @@ make_part() {
     local limits=(${max_rows:+--limit "$max_rows"} ${slice:+--slice "$slice"})
     keep_rejects harmony-tok
     local tokenize=(harmony-tok "${bad[@]}" --jobs "${jobs:-1}" -q "${report[@]}"
-        ${max_tokens:+--max-tokens "$max_tokens"})
+        ${max_tokens:+--max-tokens "$max_tokens"} "${ignore[@]}")
     local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction" ${overwrite:+--overwrite}
         ${max_rows:+--source-limit "$max_rows"} ${slice:+--source-slice "$slice"}
         ${max_tokens:+--source-max-tokens "$max_tokens"})
@@ -161,7 +164,7 @@ fi
 make=(ds-plan make "$root" --product kd-root --input "$input" "${size[@]}"
     ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"}
     ${max_rows_per_shard:+--max-rows-per-shard "$max_rows_per_shard"})
-options=(--valid-fraction "$fraction" --on-error "$on_error" ${no_input_check:+"$no_input_check"})
+options=(--valid-fraction "$fraction" --on-error "$on_error" "${ignore[@]}" ${no_input_check:+"$no_input_check"})
 if [[ -n $raw ]]; then
     [[ -d $input ]] || die "$input: no such directory"
     make+=(--raw-shards "${shards:-1}" --glob '*.parquet')

@@ -123,11 +123,11 @@ fn conversation<'a>(
         entries.push(Entry::New(message));
         Ok::<_, RenderError>(())
     })?;
-    if entries.is_empty() {
-        return Err(RenderError::new("no messages"));
-    }
     if rules.policy == Policy::SynthKdV1 && !has_assistant {
         return Err(RenderError::of_policy("no assistant message"));
+    }
+    if entries.is_empty() {
+        return Err(RenderError::new("no messages"));
     }
     Ok(Conversation { entries, parts })
 }

@@ -144,7 +144,7 @@ def _io_cause(error: OSError) -> str:
 
 def _missing(error: ImportError) -> str:
     extra = "megatron" if (error.name or "").startswith("megatron") else "torch"
-    hint = f"(try, in a checkout: pip install './python[{extra}]')"
+    hint = f"(try: pip install './python[{extra}]')"
     if isinstance(error, ModuleNotFoundError):
         return f"{error.name} is not installed {hint}"
     return f"{error.name} cannot be imported: {error} {hint}"

@@ -298,9 +298,10 @@ const MANIFESTS: &[Defect] = &[
         root(dir)
     }),
     defect("kd.manifest.parts", |dir| {
-        edit_json(dir, PART, |part| {
-            part["records"]["read"] = json!(41);
-            part["records"]["rejected"] = json!(1);
+        // (What a part has read is compared with the rows of its inputs, too.)
+        edit_json(dir, "root/manifest.json", |manifest| {
+            manifest["records"]["read"] = json!(46);
+            manifest["records"]["rejected"] = json!(1);
         });
         root(dir)
     }),
