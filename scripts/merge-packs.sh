@@ -19,8 +19,8 @@ Usage: scripts/merge-packs.sh --output OUT IN... [options]
   --rejects FILE          keep what was dropped, with its reason, as NDJSON
   --jobs N, --workers N   threads of the checks (all processors)
   --overwrite             replace the pack in OUT
-  --delete-inputs         delete the files of every IN (at least two) once OUT has passed ds-check,
-                          if they are still the files that were read
+  --delete-inputs         delete the files of every IN (at least two) once every IN and OUT have
+                          passed ds-check, if they are still the files that were read
   --no-check              do not run ds-check, neither on the INs nor on OUT
   -q, --quiet             print only errors, and what ds-check finds
   --progress WHEN         say how far it is: auto, always or never (auto)
@@ -126,10 +126,14 @@ for in in "${inputs[@]}"; do
     before+=("$(identity "$in")")
 done
 
-# The values of the inputs' rows are checked in OUT; here, that nothing is missing or changed.
+# The values of rows are checked in OUT, so here only that nothing is missing or changed; what is to be
+# deleted passes every rule first.
+rules=(--only pool.files,pool.shard,pool.manifest)
+not_what='is not what its manifest says'
+[[ -z $delete ]] || rules=() not_what='has not passed ds-check'
 for in in "${inputs[@]}"; do
-    [[ -z $check ]] || closing_check "$in" --only pool.files,pool.shard,pool.manifest --jobs "$jobs" ||
-        die "$in is not what its manifest says; nothing was merged" $?
+    [[ -z $check ]] || closing_check "$in" "${rules[@]}" --jobs "$jobs" ||
+        die "$in $not_what; nothing was merged" $?
 done
 
 run npy-pack "${inputs[@]}" -o "$out" "${pack[@]}" ${quiet:+"$quiet"} --progress "$progress"

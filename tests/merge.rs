@@ -1,6 +1,7 @@
 //! Merging packs: `ds-cat A B | npy-pack` against decoding both inputs at once, and the script that
 //! deletes inputs only when it may.
 
+mod checks;
 mod common;
 mod games;
 
@@ -14,6 +15,7 @@ use common::{
     python, tool,
 };
 use games::{Folder, GameText};
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 /// Raw games whose steps have these valuation names in turn.
@@ -286,12 +288,160 @@ fn inputs_that_are_not_what_their_manifests_say_are_refused() {
         symlink(bin_dir().join("ds-check"), place.at("bin/ds-check")).unwrap();
         bash(&format!("cd {}; {damage}", place.0.path().display()));
         let before = place.content();
-        let run = place.merge("out a b --delete-inputs");
-        assert_eq!(run.code(), Some(1), "{damage}: {run:?}");
-        let line = "merge-packs.sh: a is not what its manifest says; nothing was merged\n";
-        assert!(run.stderr.ends_with(line), "{damage}: {run:?}");
-        assert!(place.content() == before, "{damage}");
+        for (flag, what) in
+            [("", "is not what its manifest says"), ("--delete-inputs", "has not passed ds-check")]
+        {
+            let run = place.merge(&format!("out a b {flag}"));
+            assert_eq!(run.code(), Some(1), "{damage}: {run:?}");
+            let line = format!("merge-packs.sh: a {what}; nothing was merged\n");
+            assert!(run.stderr.ends_with(&line), "{damage}: {run:?}");
+            assert!(place.content() == before, "{damage}");
+        }
     }
+}
+
+/// The rows of `a/steps.npy` from one on are gone, and its header says so.
+fn lose_rows(place: &TempDir, left: usize) {
+    let bytes = place.read("a/steps.npy");
+    let row = if place.text("a/layout").starts_with("macroxue-packed") { 46 } else { 48 };
+    let start = bytes.len() - 65 * row;
+    let header = String::from_utf8(bytes[..start].to_vec().split_off(10)).unwrap();
+    let header = header.replace("(65,)", &format!("({left},)"));
+    place.write(
+        "a/steps.npy",
+        [&bytes[..10], header.as_bytes(), &bytes[start..start + left * row]].concat(),
+    );
+}
+
+fn sql(place: &TempDir, statement: &str) {
+    let database = Connection::open(place.at("a/metadata.db")).unwrap();
+    assert!(database.execute(statement, []).unwrap() > 0, "{statement}");
+}
+
+/// What `metadata.db` or the manifest of a pack says and its files do not: no copy of it is made, and it
+/// stays, whoever merges it and in whatever form.
+#[test]
+fn a_pack_that_is_not_what_it_states_is_not_merged() {
+    type Damage<'a> = (&'a str, &'a dyn Fn(&TempDir), &'a str);
+    let change = |name: &'static str| {
+        move |place: &TempDir| {
+            let mut bytes = place.read(name);
+            let last = bytes.len() - 2;
+            bytes[last] ^= 1;
+            place.write(name, bytes);
+        }
+    };
+    let (rows, valuations, database) =
+        (change("a/steps.npy"), change("a/valuation_types.json"), change("a/metadata.db"));
+    // Without a manifest, what the database says of runs; with one, every byte.
+    let of_runs: [Damage; 8] = [
+        ("rows", &|place| lose_rows(place, 55), "run 1: expected 25 steps, got 15"),
+        ("a run", &|place| lose_rows(place, 40), "run 1: expected 25 steps, got 0"),
+        (
+            "steps",
+            &|place| sql(place, "UPDATE runs SET steps = steps + 1 WHERE id = 0"),
+            "run 0: expected 41 steps, got 40",
+        ),
+        (
+            "a border",
+            &|place| sql(place, "UPDATE runs SET steps = 41 - 16 * id"),
+            "run 0: expected 41 steps, got 40",
+        ),
+        (
+            "score",
+            &|place| sql(place, "UPDATE runs SET max_score = max_score + 4 WHERE id = 1"),
+            "run 1: expected the score ",
+        ),
+        (
+            "tile",
+            &|place| sql(place, "UPDATE runs SET highest_tile = 2 * highest_tile WHERE id = 1"),
+            "run 1: expected ",
+        ),
+        (
+            "a run of runs",
+            &|place| sql(place, "DELETE FROM runs WHERE id = 0"),
+            "run 0: has rows, and is not in metadata.db",
+        ),
+        (
+            "the last run",
+            &|place| sql(place, "DELETE FROM runs WHERE id = 1"),
+            "run 1: has rows, and is not in metadata.db",
+        ),
+    ];
+    let of_bytes: [Damage; 6] = [
+        ("a byte of rows", &rows, "a/steps.npy: expected sha256 "),
+        ("a byte of names", &valuations, "valuation_types.json"),
+        ("a byte of runs", &database, "a/metadata.db"),
+        (
+            "a session row",
+            &|place| sql(place, "DELETE FROM session WHERE meta_key = 'run.0'"),
+            "a/metadata.db: expected sha256 ",
+        ),
+        (
+            "a file",
+            &|place| fs::remove_file(place.at("a/valuation_types.json")).unwrap(),
+            "manifest.json: valuation_types.json is missing, which it names",
+        ),
+        (
+            "both rows and runs",
+            &|place| {
+                lose_rows(place, 40);
+                sql(place, "DELETE FROM runs WHERE id = 1");
+            },
+            "a/manifest.json: expected 65 rows, got 40",
+        ),
+    ];
+    let place = Checkout::new(None);
+    symlink(bin_dir().join("ds-check"), place.at("bin/ds-check")).unwrap();
+    checks::games::make(&place.0);
+    for layout in ["macroxue", "macroxue-packed"] {
+        bash(&format!(
+            "cd {}; rm -rf kept; npy-pack g.arrows -o kept --layout {layout}; \
+             echo {layout} > kept/layout; cp -r pack b",
+            place.0.path().display()
+        ))
+        .ok();
+        let cases = of_runs.iter().map(|case| (false, case));
+        for (has_manifest, (name, damage, told)) in
+            cases.chain(of_bytes.iter().map(|case| (true, case)))
+        {
+            bash(&format!("cd {}; rm -rf a out; cp -r kept a", place.0.path().display())).ok();
+            if !has_manifest {
+                fs::remove_file(place.at("a/manifest.json")).unwrap();
+            }
+            damage(&place.0);
+            let before = place.content();
+            let [a, b, out] = ["a", "b", "out"].map(|name| place.at(name));
+            for flags in [&[][..], &["--slice", "0/1"], &["--layout", "selfplay-v1", "--lossy"]] {
+                for inputs in [&[&a, &b], &[&b, &a]] {
+                    let run = tool("npy-pack").args(inputs).args(&["-o", &out]).args(flags).run();
+                    assert_eq!(run.code(), Some(1), "{layout}, {name}, {flags:?}: {run:?}");
+                    assert!(run.stderr.contains(told), "{layout}, {name}, {flags:?}: {run:?}");
+                    assert!(!Path::new(&out).exists(), "{name}");
+                }
+            }
+            for flags in ["", " --delete-inputs", " --no-check"] {
+                let run = place.merge(&format!("out a b{flags}"));
+                assert_eq!(run.code(), Some(1), "{layout}, {name}{flags}: {run:?}");
+                assert!(place.content() == before, "{layout}, {name}{flags}");
+            }
+        }
+        bash(&format!("cd {}; rm -r a; cp -r kept a", place.0.path().display())).ok();
+        place.merge("out a b --delete-inputs").ok();
+    }
+}
+
+/// What is deleted has passed every rule, those of single rows too.
+#[test]
+fn inputs_are_checked_by_every_rule_before_they_are_deleted() {
+    let place = Checkout::with_packs(Some("echo \"$@\" >> checked; exit 0"));
+    place.merge("out a b --delete-inputs").ok();
+    let checked = place.0.text("checked");
+    for name in ["a", "b", "out"] {
+        let of_it = checked.lines().filter(|line| line.starts_with(&format!("{name} --jobs")));
+        assert_eq!(of_it.count(), 1, "{checked}");
+    }
+    assert!(!checked.contains("--only"), "{checked}");
 }
 
 /// An input that is not the same at the end, or that somebody writes just then.
@@ -466,6 +616,12 @@ fn a_damaged_input_is_found_by_ds_check_and_kept() {
     fs::remove_file(place.at("b/manifest.json")).unwrap();
     let before = place.content();
     let run = place.merge("out a b --delete-inputs");
+    assert_eq!(run.code(), Some(1), "{run:?}");
+    assert!(run.stderr.contains("pool.step.board_eval"), "{run:?}");
+    assert!(run.stderr.ends_with("b has not passed ds-check; nothing was merged\n"), "{run:?}");
+    assert!(place.content() == before, "the inputs are as they were");
+    // Where nothing is to be deleted, the rows are checked once, in what was made.
+    let run = place.merge("out a b");
     assert_eq!(run.code(), Some(1), "{run:?}");
     assert!(run.stderr.contains("pool.step.board_eval"), "{run:?}");
     assert!(run.stderr.ends_with("out has not passed ds-check; the inputs are kept\n"), "{run:?}");

@@ -8,6 +8,7 @@ mod columns;
 mod eval;
 mod game;
 mod lines;
+mod played;
 mod rows;
 mod step_rows;
 
@@ -17,8 +18,9 @@ pub use board::{
 pub use columns::{ALL_BRANCHES, BranchColumn, ItemColumn, NullableColumn, known_values};
 pub use eval::{Survey, board_eval, board_eval_interactive, survey};
 pub use game::{Game, Step, Steps};
+pub use played::Played;
 pub use rows::{
-    ALIGNED_ROW, KNOWN_VALUATIONS, PACKED_ROW, RowError, SELFPLAY_ROW, SelfplayRow, StepRow,
-    remove_padding,
+    ALIGNED_ROW, KNOWN_VALUATIONS, PACKED_ROW, RowError, RowLayout, SELFPLAY_ROW, SelfplayRow,
+    StepRow, remove_padding,
 };
 pub use step_rows::{StepRows, StoredGame};

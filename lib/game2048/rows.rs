@@ -4,7 +4,7 @@
 //!
 //! The `.npy` headers that go with them are in `format::npy`.
 
-use super::board::{Board, CELLS, Packed, unpack};
+use super::board::{Board, CELLS, Packed, unpack, unpack_is_ambiguous};
 use super::columns::{NullableColumn, known_values};
 use super::game::{Game, Steps};
 
@@ -62,6 +62,27 @@ pub struct SelfplayRow {
     pub step_idx: u32,
     /// Exponents, row-major.
     pub exps: [u8; CELLS],
+}
+
+/// One of the two layouts of the rows of a pack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowLayout {
+    /// 48 bytes.
+    Aligned,
+    /// 46 bytes, without padding.
+    Packed,
+}
+
+impl RowLayout {
+    /// The rows that bytes hold; what is left at their end is no row.
+    #[inline]
+    pub fn rows(self, bytes: &[u8]) -> impl Iterator<Item = StepRow> + '_ {
+        let (aligned, packed): (&[[u8; ALIGNED_ROW]], &[[u8; PACKED_ROW]]) = match self {
+            RowLayout::Aligned => (bytes.as_chunks().0, &[]),
+            RowLayout::Packed => (&[], bytes.as_chunks().0),
+        };
+        aligned.iter().map(StepRow::from_aligned).chain(packed.iter().map(StepRow::from_packed))
+    }
 }
 
 /// Why a step has no row.
@@ -153,6 +174,14 @@ impl StepRow {
     /// The row's packed board.
     pub fn packed_board(&self) -> Packed {
         Packed { nibbles: self.board, tile_65536_mask: self.tile_65536_mask }
+    }
+
+    /// Whether the row says exactly which exponent each cell of its board has.
+    #[inline]
+    pub fn is_exact(&self) -> bool {
+        let packed = self.packed_board();
+        (self.tile_65536_mask == 0 || packed.mask_is_sound())
+            && !unpack_is_ambiguous(packed, self.max_rank)
     }
 
     /// The row's board as exponents; see [`unpack`] for 16 and 17.
@@ -364,6 +393,20 @@ mod tests {
         let mut rows = aligned.repeat(3);
         remove_padding(&mut rows);
         assert_eq!(rows, packed.repeat(3));
+    }
+
+    #[test]
+    fn rows_of_both_layouts_are_read() {
+        for (layout, bytes) in [
+            (RowLayout::Aligned, row().to_aligned().to_vec()),
+            (RowLayout::Packed, row().to_packed().to_vec()),
+        ] {
+            let three = bytes.repeat(3);
+            assert_eq!(layout.rows(&three).collect::<Vec<_>>(), vec![row(); 3]);
+            // What is not a whole row is none.
+            assert_eq!(layout.rows(&three[..three.len() - 1]).count(), 2);
+            assert_eq!(layout.rows(&[]).count(), 0);
+        }
     }
 
     #[test]

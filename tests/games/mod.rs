@@ -55,7 +55,10 @@ impl GameText {
             let (board, direction) = loop {
                 let board = Board::new(std::array::from_fn(|_| random(12) as u8)).unwrap();
                 let legal = |direction: &Direction| board.legal() & direction.bit() != 0;
-                if let Some(direction) = Direction::ALL.into_iter().find(legal) {
+                // The last of them has the highest tile that the game states.
+                let is_highest =
+                    |direction: &Direction| board.slide(*direction).cells.iter().max() == Some(&11);
+                if let Some(direction) = Direction::ALL.into_iter().find(legal).filter(is_highest) {
                     break (board, direction);
                 }
             };

@@ -17,6 +17,7 @@ use crate::format::npy::{
 use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackFile, PackLayout, PackManifest};
 use crate::format::pools::{Valuations, step_files};
 use crate::format::raw_games::Legality;
+use crate::game2048::RowLayout;
 
 checks! {
     BOTH: Error Structure "pool.files.both",
@@ -87,9 +88,9 @@ impl PoolShards {
         self.shards.iter().map(|(_, mapped)| mapped.rows()).sum()
     }
 
-    /// Whether these are rows of Macroxue, in one of their two layouts.
-    pub fn is_pack(&self) -> bool {
-        self.dtype == aligned_step_row() || self.dtype == packed_step_row()
+    /// The layout of the rows, if they are those of Macroxue.
+    pub fn layout(&self) -> Option<RowLayout> {
+        RowLayout::of(&self.dtype)
     }
 }
 
@@ -109,7 +110,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
     if let Some(rows) = &rows {
         embeddings(directory, &paths, rows, findings)?;
     }
-    let is_pack = rows.as_ref().is_some_and(PoolShards::is_pack);
+    let is_pack = rows.as_ref().is_some_and(|rows| rows.layout().is_some());
     let valuations = valuations(directory, is_pack, findings)?;
     let manifest = manifest(directory, findings)?;
     let legality = manifest.as_ref().and_then(|(_, manifest)| manifest.legality);

@@ -43,7 +43,8 @@ impl Family for PoolFamily {
         let mut what = "pool of games".to_string();
         let mut count = 0;
         if let Some(rows) = &files.rows {
-            let (is_pack, is_v1) = (rows.is_pack(), npy::field(&rows.dtype, "exps").is_some());
+            let (layout, is_v1) = (rows.layout(), npy::field(&rows.dtype, "exps").is_some());
+            let is_pack = layout.is_some();
             count = rows.count();
             what = match (is_pack, is_v1) {
                 (true, _) => format!("Macroxue pack, {}-byte rows", rows.row_bytes()),
@@ -51,10 +52,12 @@ impl Family for PoolFamily {
                 (false, false) => "legacy pool".to_string(),
             };
             let runs = RunChecker::open(path, is_pack, is_pack || is_v1, &mut findings)?;
-            files.runs = match (context.selection.wants_contents(), is_pack) {
+            files.runs = match (context.selection.wants_contents(), layout) {
                 (false, _) => runs.finish(false, &mut findings)?,
-                (true, true) => rows::check(path, &files, rows, runs, context, &mut findings)?,
-                (true, false) => games::check(path, runs, context, &mut findings)?,
+                (true, Some(layout)) => {
+                    rows::check(path, &files, (rows, layout), runs, context, &mut findings)?
+                }
+                (true, None) => games::check(path, runs, context, &mut findings)?,
             };
         }
         files.compare(count, context, &mut findings)?;

@@ -10,7 +10,7 @@ use super::steps::{Step, StepLabel, StepRules};
 use crate::check::{At, CheckContext, CheckedChunk, Findings, Severity};
 use crate::error::Result;
 use crate::format::pools::Valuations;
-use crate::game2048::{ALIGNED_ROW, PACKED_ROW, StepRow, unpack_is_ambiguous};
+use crate::game2048::{RowLayout, StepRow};
 
 /// 3 MB.
 const CHUNK_ROWS: u64 = 1 << 16;
@@ -19,7 +19,7 @@ const CHUNK_ROWS: u64 = 1 << 16;
 pub(super) fn check(
     directory: &Path,
     files: &PoolFiles,
-    rows: &PoolShards,
+    (rows, layout): (&PoolShards, RowLayout),
     mut runs: RunChecker,
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
@@ -32,7 +32,7 @@ pub(super) fn check(
     let at = |run: &RunSummary| At::file(directory).record("run", run.id);
     let mut open: Option<RunSummary> = None;
     let make_worker =
-        || |chunk, findings: &mut Findings<'_>| Ok(look(rows, &rules, chunk, findings));
+        || |chunk, findings: &mut Findings<'_>| Ok(look((rows, layout), &rules, chunk, findings));
     context.check_chunks(chunks(rows).map(Ok), make_worker, findings, |chunk, findings| {
         for run in chunk.summary {
             match &mut open {
@@ -78,20 +78,17 @@ fn chunks(rows: &PoolShards) -> impl Iterator<Item = Chunk> + Send + '_ {
 
 /// Checks the rows of a chunk. Its runs are the summary; the first may have begun before it.
 fn look(
-    rows: &PoolShards,
+    (rows, layout): (&PoolShards, RowLayout),
     rules: &StepRules,
     chunk: Chunk,
     findings: &mut Findings<'_>,
 ) -> CheckedChunk<Vec<RunSummary>> {
     let (path, mapped) = &rows.shards[chunk.shard];
     let mut runs: Vec<RunSummary> = Vec::new();
-    let earlier = before(rows, &chunk).map(|row| (row.run_id, step(&row)));
+    let earlier = before(rows, layout, &chunk).map(|row| (row.run_id, step(&row)));
     let size = rows.row_bytes();
-    let bytes = mapped.data();
-    for number in chunk.rows.clone() {
+    for (number, row) in chunk.rows.clone().zip(layout.rows(mapped.part(chunk.rows.clone()))) {
         let at = At::file(path).record("row", number);
-        let start = number as usize * size;
-        let row = parse(&bytes[start..start + size]);
         if row.tile_65536_mask != 0 && !row.packed_board().mask_is_sound() {
             rules.mask(at, row.tile_65536_mask, findings);
         }
@@ -119,7 +116,7 @@ fn look(
 }
 
 /// The row before a chunk, in its shard or the one before.
-fn before(rows: &PoolShards, chunk: &Chunk) -> Option<StepRow> {
+fn before(rows: &PoolShards, layout: RowLayout, chunk: &Chunk) -> Option<StepRow> {
     let row = match chunk.rows.start.checked_sub(1) {
         Some(number) => rows.shards[chunk.shard].1.row(number),
         None => {
@@ -128,26 +125,15 @@ fn before(rows: &PoolShards, chunk: &Chunk) -> Option<StepRow> {
             filled.and_then(|mapped| mapped.row(mapped.rows() - 1))
         }
     };
-    row.map(parse)
-}
-
-/// A row of 48 or 46 bytes.
-#[inline]
-fn parse(bytes: &[u8]) -> StepRow {
-    if let Ok(bytes) = <&[u8; ALIGNED_ROW]>::try_from(bytes) {
-        return StepRow::from_aligned(bytes);
-    }
-    <&[u8; PACKED_ROW]>::try_from(bytes).map(StepRow::from_packed).unwrap_or_default()
+    layout.rows(row?).next()
 }
 
 #[inline]
 fn step(row: &StepRow) -> Step {
-    let packed = row.packed_board();
     Step {
         step_index: row.step_index,
         board: row.exponents(),
-        exact: (row.tile_65536_mask == 0 || packed.mask_is_sound())
-            && !unpack_is_ambiguous(packed, row.max_rank),
+        exact: row.is_exact(),
         board_eval: Some(row.board_eval),
         move_dir: Some(row.move_dir),
         valuation_type: Some(row.valuation_type),

@@ -14,6 +14,7 @@ use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, RunRow, journals, run_of_key,
 };
+use crate::game2048::Played;
 
 checks! {
     pub(super) DATABASE: Error Structure "pool.database.form",
@@ -43,48 +44,28 @@ checks! {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunSummary {
     pub id: u64,
-    pub steps: u64,
     pub first: Step,
     pub last: Step,
-    /// The sum of all merged tiles.
-    pub gained: u64,
-    /// Whether the step numbers have no gaps, and all boards and moves are known. (That they begin
-    /// at 0 is checked with the first step.)
-    unbroken: bool,
+    played: Played,
 }
 
 impl RunSummary {
     /// A run of one step.
     pub fn begin(id: u64, step: &Step) -> RunSummary {
-        let mut run =
-            RunSummary { id, steps: 1, first: *step, last: *step, gained: 0, unbroken: true };
-        run.gain(step);
-        run
+        let played = Played::begin(step.step_index, &step.board, step.exact_slide());
+        RunSummary { id, first: *step, last: *step, played }
     }
 
     /// The same run with one more step.
     #[inline]
     pub fn push(&mut self, step: &Step) {
-        self.unbroken &= u64::from(step.step_index) == u64::from(self.last.step_index) + 1;
-        self.steps += 1;
+        self.played.push(step.step_index, step.exact_slide());
         self.last = *step;
-        self.gain(step);
-    }
-
-    #[inline]
-    fn gain(&mut self, step: &Step) {
-        match step.slide.filter(|_| step.exact) {
-            Some(slide) => self.gained += u64::from(slide.gained),
-            None => self.unbroken = false,
-        }
     }
 
     /// The same run with the steps after it, which began as a run of their own.
     pub fn join(&mut self, later: &RunSummary) {
-        let follows = u64::from(later.first.step_index) == u64::from(self.last.step_index) + 1;
-        self.unbroken &= follows && later.unbroken;
-        self.steps += later.steps;
-        self.gained += later.gained;
+        self.played.join(&later.played);
         self.last = later.last;
     }
 }
@@ -108,7 +89,7 @@ impl RunClaims {
         at: At<'_>,
         findings: &mut Findings<'_>,
     ) {
-        let steps = run.map_or(0, |run| run.steps);
+        let steps = run.map_or(0, |run| run.played.steps());
         if let Some(stated) = self.steps.filter(|stated| *stated != steps) {
             let message = format_args!("{stated} steps are stated, {steps} are there");
             findings.add_as(&STEPS, severity, at, message);
@@ -131,20 +112,14 @@ impl RunClaims {
         if self.steps.is_some_and(|stated| stated != steps) {
             return;
         }
-        if let (Some(stated), Some(slide)) = (self.highest_tile, run.last.slide)
-            && run.last.exact
-        {
-            let highest = 1u64 << slide.cells.iter().fold(0, |max, &cell| max.max(cell));
-            // The new tile may be the largest on a nearly empty board.
-            if stated != highest && !(highest < 4 && stated == 4) {
-                let message = format_args!("{stated} is stated, {highest} is there");
-                findings.add(&HIGHEST, at, message);
-            }
+        let other = |stated: u64| Some((stated, run.played.other_highest(stated)?));
+        if let Some((stated, highest)) = self.highest_tile.and_then(other) {
+            let message = format_args!("{stated} is stated, {highest} is there");
+            findings.add(&HIGHEST, at, message);
         }
-        let tiles = run.first.board.cells().iter().filter(|&&cell| cell > 0).count();
-        let whole = run.unbroken && run.first.step_index == 0 && tiles == 2;
-        if let Some(stated) = self.score.filter(|stated| whole && *stated != run.gained) {
-            let message = format_args!("{stated} is stated, {} were merged", run.gained);
+        let other = |stated: u64| Some((stated, run.played.other_score(stated)?));
+        if let Some((stated, gained)) = self.score.and_then(other) {
+            let message = format_args!("{stated} is stated, {gained} were merged");
             findings.add(&SCORE, at, message);
         }
     }

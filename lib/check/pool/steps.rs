@@ -88,6 +88,12 @@ impl Step {
         self.move_dir.and_then(Direction::from_index)
     }
 
+    /// What its move does, if its board is known.
+    #[inline(always)]
+    pub fn exact_slide(&self) -> Option<&Slide> {
+        self.slide.as_ref().filter(|_| self.exact)
+    }
+
     /// The same step, its board slid.
     #[inline(always)]
     pub fn slid(self) -> Step {

@@ -3,22 +3,15 @@
 //! other rows.
 
 use crate::format::npy::{DType, aligned_step_row, packed_step_row};
-use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, StepRow, known_values};
+use crate::game2048::{ALIGNED_ROW, Game, PACKED_ROW, RowLayout, StepRow, known_values};
 
 /// Rows of a block: few enough that it stays in the nearest cache while its columns are read.
 const BLOCK: usize = 128;
 
-/// One of the two layouts of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
-    Aligned,
-    Packed,
-}
-
-impl Layout {
+impl RowLayout {
     /// The layout of rows of this type; `None` for all others.
-    pub fn of(dtype: &DType) -> Option<Layout> {
-        [(aligned_step_row(), Layout::Aligned), (packed_step_row(), Layout::Packed)]
+    pub fn of(dtype: &DType) -> Option<RowLayout> {
+        [(aligned_step_row(), RowLayout::Aligned), (packed_step_row(), RowLayout::Packed)]
             .into_iter()
             .find_map(|(known, layout)| (&known == dtype).then_some(layout))
     }
@@ -26,15 +19,15 @@ impl Layout {
     /// Appends the steps that rows given as their bytes hold. `name_of` gives the game's number
     /// of the name that an id of the pool has. `None` if a row is not valid, steps do not ascend,
     /// or an id has no name.
-    pub fn append(
+    pub(super) fn append(
         self,
         rows: &[u8],
         game: &mut Game,
         name_of: impl FnMut(&mut Game, u8) -> Option<u16>,
     ) -> Option<()> {
         match self {
-            Layout::Aligned => append::<ALIGNED_ROW>(rows, StepRow::from_aligned, game, name_of),
-            Layout::Packed => append::<PACKED_ROW>(rows, StepRow::from_packed, game, name_of),
+            RowLayout::Aligned => append::<ALIGNED_ROW>(rows, StepRow::from_aligned, game, name_of),
+            RowLayout::Packed => append::<PACKED_ROW>(rows, StepRow::from_packed, game, name_of),
         }
     }
 }

@@ -13,6 +13,7 @@ mod origin;
 mod pool;
 mod reader;
 mod sidecar;
+mod stated;
 mod valuations;
 
 use std::path::{Path, PathBuf};

@@ -16,6 +16,8 @@ pub(super) struct PoolOrigin {
     pub legality: Option<Legality>,
     /// The chain of the filters that have made the pool.
     pub provenance: Vec<Value>,
+    /// All that it says.
+    pub manifest: Option<PackManifest>,
 }
 
 impl PoolOrigin {
@@ -26,9 +28,11 @@ impl PoolOrigin {
             return Ok(PoolOrigin::default());
         }
         match PackManifest::read(directory) {
-            Ok(PackManifest { legality, provenance, .. }) => {
-                Ok(PoolOrigin { legality, provenance: provenance.unwrap_or_default() })
-            }
+            Ok(manifest) => Ok(PoolOrigin {
+                legality: manifest.legality,
+                provenance: manifest.provenance.clone().unwrap_or_default(),
+                manifest: Some(manifest),
+            }),
             Err(error) if error.kind() == Kind::Data => Ok(PoolOrigin::default()),
             Err(error) => Err(error),
         }

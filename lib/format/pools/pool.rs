@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use super::columns::Columns;
 use super::index::{Gather, Rows, Run, are_there, count};
-use super::macroxue::Layout;
 use super::members::Members;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
-use super::{row_files, sidecar};
+use super::{row_files, sidecar, stated};
 use crate::batch::GameForm;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
 };
+use crate::format::pack::PackManifest;
 use crate::format::raw_games::Legality;
-use crate::game2048::{Game, StepRows, StoredGame};
+use crate::game2048::{Game, RowLayout, StepRows, StoredGame};
 use crate::record::game::LEFT_OUT;
 
 /// The name under which features of rows are listed as left out.
@@ -34,7 +34,7 @@ pub struct Pool {
     rows: Rows,
     columns: Columns,
     /// The layout of the rows, where they have one of a Macroxue pack.
-    layout: Option<Layout>,
+    layout: Option<RowLayout>,
     runs: Vec<Run>,
     /// Whether `runs` are what the rows say; else they are what `metadata.db` says.
     counted: bool,
@@ -79,7 +79,7 @@ impl Pool {
             Err(error) => return Err(error.into()),
         };
         let known = known_runs(database.as_ref())?;
-        let (runs, counted) = match (columns.run_id, stated(&rows, &known)) {
+        let (runs, counted) = match (columns.run_id, stated_runs(&rows, &known)) {
             (Some(_), Some(runs)) => (runs, false),
             (Some(run_id), None) => (with_empty(count(&rows, run_id)?, known), true),
             (None, _) => {
@@ -98,7 +98,7 @@ impl Pool {
             directory,
             rows,
             columns,
-            layout: Layout::of(&dtype),
+            layout: RowLayout::of(&dtype),
             runs,
             counted,
             database,
@@ -172,6 +172,16 @@ impl Pool {
         &self.origin.provenance
     }
 
+    /// The directory.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Its manifest, if it has one of ours.
+    pub(super) fn manifest(&self) -> Option<&PackManifest> {
+        self.origin.manifest.as_ref()
+    }
+
     /// How its rows are laid out.
     pub fn encoding(&self) -> String {
         format!("rows of {} bytes", self.rows.row_bytes())
@@ -198,6 +208,7 @@ impl Pool {
     /// Reads the same game in one of the forms. If `is_trusting`, rows are taken to be where they are
     /// stated to be; whoever copies them finds out. If those of all games are, the pool is what was
     /// stated. (Where a row is not valid, that is not so either: reading it again says what is wrong.)
+    /// A run of a pack that is not what `metadata.db` states of it is an error.
     pub fn read_stored(
         &mut self,
         position: u64,
@@ -222,7 +233,26 @@ impl Pool {
             }
             None => self.fill_steps(position, &mut game)?,
         }
-        Ok(StoredGame { game, rows })
+        let stored = StoredGame { game, rows };
+        match self.compare(&stored) {
+            Err(error) if is_trusting && error.kind() == Kind::Data => {
+                Err(Error::misstated_run(stored.game.run_id).at(shown(&self.directory)))
+            }
+            compared => compared.map(|()| stored),
+        }
+    }
+
+    /// Compares a run of a pack with what `metadata.db` states of it.
+    fn compare(&self, stored: &StoredGame) -> Result<()> {
+        let (Some(_), Some(database)) = (self.layout, &self.database) else { return Ok(()) };
+        let id = stored.game.run_id;
+        let run = database.run(id)?;
+        match stated::contradiction(run.as_ref(), stored) {
+            Some(cause) => Err(Error::data(format!("run {id}: {cause}"))
+                .at(shown(&self.directory.join("metadata.db")))
+                .hint(stated::WAY_ON)),
+            None => Ok(()),
+        }
     }
 
     /// Releases the memory of rows that were given as they are: they have been copied by now.
@@ -262,7 +292,7 @@ impl Pool {
         };
         Some(StepRows {
             run_id: run.id.try_into().ok()?,
-            is_packed: layout == Layout::Packed,
+            is_packed: layout == RowLayout::Packed,
             parts: self.rows.shared(range),
             names: self.valuations.of_rows(),
         })
@@ -409,7 +439,7 @@ fn known_runs(database: Option<&DatabaseReader>) -> Result<Vec<(u64, Option<u64>
 
 /// The runs as they are if their rows are together and in the order of their ids, as sinks write
 /// them; `None` if there are not as many rows.
-fn stated(rows: &Rows, known: &[(u64, Option<u64>)]) -> Option<Vec<Run>> {
+fn stated_runs(rows: &Rows, known: &[(u64, Option<u64>)]) -> Option<Vec<Run>> {
     let mut first = 0u64;
     let mut runs = Vec::with_capacity(known.len());
     for &(id, steps) in known {

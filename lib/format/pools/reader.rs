@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Pool;
+use super::stated::Comparison;
 use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin};
 use crate::cli::Slice;
 use crate::error::Result;
@@ -36,6 +37,10 @@ pub struct PoolReader {
     wanted: VecDeque<Range<u64>>,
     game: Game,
     builder: GamesBuilder,
+    /// The files, if games are copied, being compared with their manifests.
+    comparison: Option<Comparison>,
+    /// Whether the first batch was asked for.
+    is_begun: bool,
 }
 
 impl PoolReader {
@@ -49,7 +54,18 @@ impl PoolReader {
         let wanted = VecDeque::from([slice.map_or(0..total, |slice| slice.of(total))]);
         let (game, builder) = (Game::default(), GamesBuilder::default());
         let (counted, is_trusting) = (slice.is_some(), false);
-        Ok(PoolReader { pools, counted, is_trusting, current: 0, start: 0, wanted, game, builder })
+        Ok(PoolReader {
+            pools,
+            counted,
+            is_trusting,
+            current: 0,
+            start: 0,
+            wanted,
+            game,
+            builder,
+            comparison: None,
+            is_begun: false,
+        })
     }
 
     /// What any of the pools has and games do not, each once.
@@ -164,6 +180,9 @@ impl DatasetReader for PoolReader {
             false if self.may_trust(games) => (self.counted, self.is_trusting) = (true, true),
             _ => self.count()?,
         }
+        if !std::mem::replace(&mut self.is_begun, true) && games.is_some() {
+            self.comparison = Some(Comparison::begin(&self.pools)?);
+        }
         self.pools.iter_mut().for_each(Pool::release_given);
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
         let (mut list, mut origin) = (Vec::new(), Origin::default());
@@ -185,6 +204,9 @@ impl DatasetReader for PoolReader {
                     self.builder.push(&self.game)?;
                 }
             }
+        }
+        if count == 0 {
+            self.comparison.take().map_or(Ok(()), Comparison::end)?;
         }
         Ok(match (count, games) {
             (0, _) => None,

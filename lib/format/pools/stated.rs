@@ -1,0 +1,110 @@
+//! What a pack states against what is there, for who copies it: rows that were lost and files that were
+//! changed are refused, so that no copy states them as its own.
+
+use std::path::Path;
+use std::thread::{Builder, JoinHandle};
+
+use super::Pool;
+use crate::digest::sha256_of;
+use crate::error::{Error, Result};
+use crate::files;
+use crate::format::metadata_db::RunRow;
+use crate::format::pack::{MANIFEST, PackManifest};
+use crate::game2048::{Board, Direction, Played, RowLayout, StoredGame};
+
+/// The way on for all of them.
+pub(super) const WAY_ON: &str = "ds-check, for all that is wrong";
+
+/// What `metadata.db` states of a run that its rows contradict; the score and the highest tile of a run
+/// that lacks rows are not known.
+pub(super) fn contradiction(run: Option<&RunRow>, game: &StoredGame) -> Option<String> {
+    let Some(run) = run else { return Some("has rows, and is not in metadata.db".to_string()) };
+    let there = game.steps() as u64;
+    if let Some(stated) = run.steps.filter(|stated| *stated != there) {
+        return Some(format!("expected {stated} steps, got {there}"));
+    }
+    let played = played(game)?;
+    let of_tile = |stated| Some((stated, played.other_highest(stated)?));
+    if let Some((stated, highest)) = run.highest_tile.and_then(of_tile) {
+        return Some(format!("expected {stated} as its highest tile, got {highest}"));
+    }
+    let of_score = |stated| Some((stated, played.other_score(stated)?));
+    let (stated, score) =
+        run.max_score.filter(|stated| !played.is_score_of_board(*stated)).and_then(of_score)?;
+    Some(format!("expected the score {stated}, got {score}"))
+}
+
+/// What the steps of a game say of it; `None` if there are none.
+fn played(game: &StoredGame) -> Option<Played> {
+    let mut played: Option<Played> = None;
+    let mut push = |step_index, board: Board, is_exact: bool, move_dir: Option<u8>| {
+        let direction = move_dir.and_then(Direction::from_index);
+        let slide = direction.filter(|_| is_exact).map(|direction| board.slide(direction));
+        match &mut played {
+            Some(played) => played.push(step_index, slide.as_ref()),
+            None => played = Some(Played::begin(step_index, &board, slide.as_ref())),
+        }
+    };
+    if let Some(rows) = &game.rows {
+        let layout = if rows.is_packed { RowLayout::Packed } else { RowLayout::Aligned };
+        for row in rows.parts.iter().flat_map(|part| layout.rows(part)) {
+            push(row.step_index, row.exponents(), row.is_exact(), Some(row.move_dir));
+        }
+        return played;
+    }
+    for position in 0..game.game.steps.len() {
+        let step = game.game.steps.get(position)?;
+        // Of several cells over 15 a row does not say which is 17.
+        let over = step.board.cells().iter().filter(|&&cell| cell > 15).count();
+        let is_exact = over < 2 || step.max_rank.is_some_and(|rank| rank < 17);
+        push(step.step_index, step.board, is_exact, step.move_dir);
+    }
+    played
+}
+
+/// Files of pools being compared with the sha256 of their manifests, while their rows are read.
+#[derive(Debug)]
+pub(super) struct Comparison(JoinHandle<Result<()>>);
+
+impl Comparison {
+    /// Compares the counts of the manifests, and begins with the files.
+    pub fn begin(pools: &[Pool]) -> Result<Comparison> {
+        let mut claims = Vec::new();
+        for pool in pools {
+            let Some(manifest) = pool.manifest() else { continue };
+            let counts =
+                [("rows", manifest.rows, pool.steps()), ("runs", manifest.runs, pool.games())];
+            for (what, stated, there) in counts {
+                if stated != there {
+                    let cause = format!("expected {stated} {what}, got {there}");
+                    let path = pool.directory().join(MANIFEST);
+                    return Err(Error::data(cause).at(path.as_path()).hint(WAY_ON));
+                }
+            }
+            claims.push((pool.directory().to_path_buf(), manifest.clone()));
+        }
+        let compare =
+            move || claims.iter().try_for_each(|(pool, manifest)| files_of(pool, manifest));
+        let thread = Builder::new().name("manifests".to_string()).spawn(compare);
+        thread.map(Comparison).map_err(|e| Error::io("a thread", &e))
+    }
+
+    /// Waits for the rest.
+    pub fn end(self) -> Result<()> {
+        self.0.join().unwrap_or_else(|_| Err(Error::unavailable("the files were not compared")))
+    }
+}
+
+/// Compares the files of a pool with its manifest; that they are there was found when it was opened.
+fn files_of(pool: &Path, manifest: &PackManifest) -> Result<()> {
+    for file in &manifest.files {
+        let Some(path) = files::below(pool, Path::new(&file.path)) else { continue };
+        let found = files::open_member(&path).and_then(sha256_of);
+        let (_, sha256) = found.map_err(|e| Error::io(path.as_path(), &e))?;
+        if sha256 != file.sha256 {
+            let cause = format!("expected sha256 {} of manifest.json, got {sha256}", file.sha256);
+            return Err(Error::data(cause).at(path.as_path()).hint(WAY_ON));
+        }
+    }
+    Ok(())
+}
