@@ -2,8 +2,10 @@
 //! went through.
 
 mod common;
+mod games;
 
-use common::{TempDir, bash, conversations, data, tool};
+use common::{TempDir, bash, bash_with, conversations, copy_scripts, data, files_in, tool};
+use games::{Folder, GameText};
 use serde_json::{Value, json};
 
 fn counts(read: u64, written: u64, rejected: u64) -> Value {
@@ -266,4 +268,58 @@ fn older_manifests_are_read() {
     let reasons = json!({"for reasons not stated": 8});
     let sum = json!({"read": 18, "written": 8, "rejected": 2, "skipped": reasons});
     assert_eq!(dir.json("root/manifest.json")["records"], sum);
+}
+
+/// Packs: what several runs have written, and what they have merged, count what one run counts. Of a pack
+/// without a manifest, and of what came without a header, it is not known.
+#[test]
+fn joined_packs_count_what_their_parts_count() {
+    for to in ["arrow", "ndjson"] {
+        let (dir, raw) = (TempDir::new(), Folder::new());
+        copy_scripts(&dir);
+        for number in 0..12 {
+            let mut game = GameText::played(3);
+            if number == 5 {
+                game.steps.pop();
+            }
+            game.write(&raw, &format!("g{number:02}"));
+        }
+        let run = |script: &str| {
+            let script = script.replace("RAW", &raw.path.display().to_string());
+            let cd = dir.path().display();
+            bash_with(&format!("set -eo pipefail; cd {cd}; {script}"), &[("GRISTMILL_TO", to)])
+                .ok();
+        };
+        let records = |pack: &str| dir.json(&format!("{pack}/manifest.json"))["records"].clone();
+        run("bash scripts/macroxue.sh RAW one --on-error skip --no-check");
+        assert_eq!(records("one"), counts(12, 11, 1), "{to}");
+        run("bash scripts/macroxue.sh plan RAW many --games-per-task 4 --on-error skip > tasks
+             while read -r task; do sh -c \"$task\"; done < tasks
+             bash scripts/macroxue.sh finish many --no-check");
+        let parts = files_in(&dir.path().join("many/tasks"));
+        let parts: Vec<Value> = (parts.iter().filter(|name| name.ends_with("/manifest.json")))
+            .map(|name| {
+                records(&format!("many/tasks/{}", name.strip_suffix("/manifest.json").unwrap()))
+            })
+            .collect();
+        let of = |name: &str| parts.iter().map(|part| part[name].as_u64().unwrap()).sum::<u64>();
+        assert_eq!(parts.len(), 3, "{to}");
+        assert_eq!(counts(of("read"), of("written"), of("rejected")), counts(12, 11, 1), "{to}");
+        assert_eq!(records("many"), counts(12, 11, 1), "{to}");
+        run("bash scripts/merge-packs.sh --output both one many --no-check");
+        assert_eq!(records("both"), counts(24, 22, 2), "{to}");
+        run("npy-pack both one -o all; ds-cat both one --to arrow | npy-pack -o piped");
+        assert_eq!(
+            [records("all"), records("piped")],
+            [counts(36, 33, 3), counts(36, 33, 3)],
+            "{to}"
+        );
+        run("ds-cat one --to ndjson | npy-pack -o lines; cp -r one bare; rm bare/manifest.json
+             bash scripts/merge-packs.sh --output with-lines one lines --no-check
+             bash scripts/merge-packs.sh --output with-bare bare one --no-check
+             npy-pack one --slice 0/2 -o part");
+        assert_eq!(records("with-lines"), unknown(22), "{to}");
+        assert_eq!(records("with-bare"), unknown(22), "{to}");
+        assert_eq!(records("part"), unknown(5), "{to}");
+    }
 }

@@ -427,6 +427,11 @@ pub trait DatasetReader: Send {
         None
     }
 
+    /// What was dropped when the datasets were made, if a copy of them has to count it too.
+    fn dropped(&self) -> Dropped {
+        Dropped::default()
+    }
+
     /// The next records; no more than `most` of them are used. With `games` they may be given as
     /// games.
     fn next_batch(&mut self, most: u64, games: Option<GameForm>) -> Result<Option<Batch>>;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::SchemaRef;
 
-use crate::batch::{Batch, DatasetReader, Header, RecordSource, Selected, Wanted};
+use crate::batch::{Batch, DatasetReader, Dropped, Header, RecordSource, Selected, Wanted};
 use crate::check::{self, CheckContext, Family, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
@@ -298,6 +298,10 @@ impl RecordSource for DatasetSource {
 
     fn steps(&self) -> Option<u64> {
         self.reader.steps()
+    }
+
+    fn dropped(&self) -> Dropped {
+        self.reader.dropped()
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {

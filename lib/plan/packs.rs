@@ -8,16 +8,17 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
 use super::{Plan, TASKS, run};
-use crate::cli::{TargetLock, publish_file_locked};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::format::kd_root::forget_slice;
-use crate::format::pack::{self, MANIFEST, PackManifest};
-use crate::format::{Made, json_file};
+use crate::format::pack::{self, PackManifest};
+use crate::format::{Made, RecordCounts};
 
 /// The options of npy-pack that decide how the whole is written.
 const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];
 const LOSSY: &str = "--lossy";
+/// The merged pack, until it is in the root.
+const JOINED: &str = "joining";
 
 /// Merges the parts into the root, in place of an older pack.
 pub(super) fn join(
@@ -26,25 +27,28 @@ pub(super) fn join(
     parts: &[PathBuf],
     (made, verify): (Made, bool),
 ) -> Result<PackManifest> {
-    let (chain, lost) = stated(parts)?;
+    let Stated { provenance, lost, records } = stated(parts)?;
+    let adopt = |from: &Path, verify: bool| {
+        let made = Some(made);
+        let whole = PackManifest { provenance, lost, records, made, ..PackManifest::read(from)? };
+        pack::adopt(from, root, &whole, verify).map(|()| whole)
+    };
     if let [only] = parts {
-        let whole = PackManifest::read(only)?;
-        let manifest = PackManifest { provenance: chain, made: Some(made), ..whole };
-        return pack::adopt(only, root, &manifest, verify).map(|()| manifest);
+        return adopt(only, verify);
     }
-    merge_in_steps(plan, root, parts)?;
-    let lock = TargetLock::take(root)?;
-    let merged = PackManifest::read(root)?;
-    let manifest = PackManifest { provenance: chain, lost, made: Some(made), ..merged };
-    publish_file_locked(json_file::pending(&root.join(MANIFEST), &manifest)?, &lock)?;
-    Ok(manifest)
+    // Merged beside the parts, so that the root never has a manifest that is not the final one.
+    let merged = root.join(TASKS).join(JOINED);
+    merge_in_steps(plan, root, &merged, parts)?;
+    let whole = adopt(&merged, false)?;
+    std::fs::remove_dir_all(&merged).map_err(|e| Error::write(merged.as_path(), &e))?;
+    Ok(whole)
 }
 
 /// Merges the parts; if they are more than may be open at once, first so many of them at a time.
-fn merge_in_steps(plan: &Plan, root: &Path, parts: &[PathBuf]) -> Result<()> {
+fn merge_in_steps(plan: &Plan, root: &Path, to: &Path, parts: &[PathBuf]) -> Result<()> {
     let most = open_at_once();
     if parts.len() <= most {
-        return merge(plan, root, parts);
+        return merge(plan, to, parts);
     }
     let mut merged = Vec::new();
     for (number, some) in parts.chunks(most).enumerate() {
@@ -53,7 +57,7 @@ fn merge_in_steps(plan: &Plan, root: &Path, parts: &[PathBuf]) -> Result<()> {
         merge(plan, &to, some)?;
         merged.push(to);
     }
-    merge_in_steps(plan, root, &merged)?;
+    merge_in_steps(plan, root, to, &merged)?;
     for path in merged {
         std::fs::remove_dir_all(&path).map_err(|e| Error::write(path.as_path(), &e))?;
     }
@@ -87,13 +91,23 @@ fn merge(plan: &Plan, to: &Path, parts: &[PathBuf]) -> Result<()> {
     Err(Error::passed_on(Failure { tool, exit_code, message }))
 }
 
-/// What the parts state of the whole: the chain of all of them, but for their slices, and what any of
-/// them has lost, each once.
-fn stated(parts: &[PathBuf]) -> Result<(Option<Vec<Value>>, Vec<String>)> {
+/// What the parts state of the whole.
+struct Stated {
+    /// The chain of all of them, but for their slices.
+    provenance: Option<Vec<Value>>,
+    /// What any of them has lost, each once.
+    lost: Vec<String>,
+    /// The sum of theirs.
+    records: RecordCounts,
+}
+
+fn stated(parts: &[PathBuf]) -> Result<Stated> {
+    let mut all_records = Vec::new();
     let mut first: Option<Option<Vec<Value>>> = None;
     let mut all_lost = Vec::new();
     for part in parts {
-        let PackManifest { provenance: mut chain, lost, .. } = PackManifest::read(part)?;
+        let PackManifest { provenance: mut chain, lost, records, .. } = PackManifest::read(part)?;
+        all_records.push(records);
         chain.iter_mut().flatten().for_each(forget_slice);
         if *first.get_or_insert_with(|| chain.clone()) != chain {
             let cause = "its provenance is not that of the first part";
@@ -105,5 +119,7 @@ fn stated(parts: &[PathBuf]) -> Result<(Option<Vec<Value>>, Vec<String>)> {
             }
         }
     }
-    Ok((first.flatten(), all_lost))
+    let records = RecordCounts::sum(all_records.into_iter())
+        .ok_or_else(|| Error::data("the records of the parts are more than 2^64"))?;
+    Ok(Stated { provenance: first.flatten(), lost: all_lost, records })
 }

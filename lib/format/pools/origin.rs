@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::batch::Dropped;
 use crate::error::{Kind, Result};
 use crate::files;
 use crate::format::pack::{MANIFEST, PackManifest};
@@ -21,6 +22,12 @@ pub(super) struct PoolOrigin {
 }
 
 impl PoolOrigin {
+    /// What was dropped when the pool was made; a pool without a manifest of ours does not say.
+    pub fn dropped(&self) -> Dropped {
+        let counts = self.manifest.as_ref().map(|manifest| manifest.records.counts());
+        counts.map_or(Dropped::UNKNOWN, |counts| counts.dropped())
+    }
+
     /// Reads a pool's manifest, if it has one. One that is damaged, or not ours, is ignored: games
     /// are read without it, and ds-check reports what is wrong with it.
     pub fn of_pool(directory: &Path) -> Result<PoolOrigin> {

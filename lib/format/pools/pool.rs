@@ -12,7 +12,7 @@ use super::members::Members;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
 use super::{row_files, sidecar, stated};
-use crate::batch::GameForm;
+use crate::batch::{Dropped, GameForm};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::metadata_db::{
@@ -180,6 +180,11 @@ impl Pool {
     /// Its manifest, if it has one of ours.
     pub(super) fn manifest(&self) -> Option<&PackManifest> {
         self.origin.manifest.as_ref()
+    }
+
+    /// What was dropped when it was made.
+    pub(super) fn dropped(&self) -> Dropped {
+        self.origin.dropped()
     }
 
     /// How its rows are laid out.

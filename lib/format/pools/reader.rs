@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Pool;
 use super::stated::Comparison;
-use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin};
+use crate::batch::{Batch, DatasetReader, Dropped, GameForm, Header, Origin};
 use crate::cli::Slice;
 use crate::error::Result;
 use crate::format::raw_games::Legality;
@@ -39,6 +39,8 @@ pub struct PoolReader {
     builder: GamesBuilder,
     /// The files, if games are copied, being compared with their manifests.
     comparison: Option<Comparison>,
+    /// Whether only some of the games are read.
+    is_part: bool,
     /// Whether the first batch was asked for.
     is_begun: bool,
 }
@@ -64,6 +66,7 @@ impl PoolReader {
             game,
             builder,
             comparison: None,
+            is_part: slice.is_some(),
             is_begun: false,
         })
     }
@@ -154,7 +157,15 @@ impl DatasetReader for PoolReader {
         all.join(" and ")
     }
 
+    /// Of a part of the games it is not known which of the dropped ones belong to it.
+    fn dropped(&self) -> Dropped {
+        let all = self.pools.iter().map(Pool::dropped).reduce(|sum, pool| sum.and(&pool));
+        let all = all.unwrap_or_default();
+        if self.is_part && !all.is_nothing() { Dropped::UNKNOWN } else { all }
+    }
+
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+        self.is_part = true;
         let first = self.wanted.front().map_or(0, |run| run.start);
         self.counted = true;
         self.wanted = runs.iter().map(|run| first + run.start..first + run.end).collect();
