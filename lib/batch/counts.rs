@@ -62,6 +62,11 @@ impl Dropped {
         Dropped { rejected, skipped: both(&self.skipped, &other.skipped) }
     }
 
+    /// What was dropped of a part of the records: nothing, or it is not known.
+    pub fn of_part(self) -> Dropped {
+        if self.is_nothing() { self } else { Dropped::UNKNOWN }
+    }
+
     /// All of it; `None` if that is not known.
     pub fn records(&self) -> Option<u64> {
         Some(self.rejected?.saturating_add(self.skipped.as_ref()?.records()))

@@ -141,6 +141,12 @@ impl<'s> Findings<'s> {
         self.groups.iter().any(|group| std::ptr::eq(group.check, check))
     }
 
+    /// The first that was found.
+    pub fn first(&self) -> Option<(&'static Check, &Finding)> {
+        let group = self.groups.first()?;
+        Some((group.check, group.first.first()?))
+    }
+
     /// The groups, errors first, in the order of the catalogue.
     pub fn into_groups(mut self) -> Vec<FindingGroup> {
         let selection = self.selection;

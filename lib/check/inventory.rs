@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
@@ -12,6 +12,7 @@ use crate::cli::{is_temporary, manifest_of};
 use crate::digest::sha256_of;
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
+use crate::format::stated::StatedFile;
 
 /// The last part of a path as text.
 pub(super) fn name_of(path: &Path) -> Cow<'_, str> {
@@ -32,22 +33,6 @@ pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &m
             findings.add(check, &manifest, "is half published; run its writer again");
         }
     }
-}
-
-/// What a manifest says of a file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Claimed {
-    pub path: PathBuf,
-    pub bytes: u64,
-    /// In hexadecimal; some builders state none.
-    pub sha256: Option<String>,
-}
-
-/// A path that a manifest names. One that leads elsewhere is taken for one in the dataset, which is
-/// not there: nothing outside of it is read.
-pub(super) fn below(base: &Path, named: &str) -> PathBuf {
-    let inside = Path::new(named).components().filter(|part| matches!(part, Component::Normal(_)));
-    base.join(inside.collect::<PathBuf>())
 }
 
 /// A family's checks of what its manifests say of files.
@@ -85,7 +70,7 @@ pub(super) fn readable<T>(
 
 /// Compares files with what manifests say of them; each claim once, even if several make it.
 pub(super) fn compare<'c>(
-    claims: impl IntoIterator<Item = &'c Claimed>,
+    claims: impl IntoIterator<Item = &'c StatedFile>,
     checks: &FileChecks,
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
@@ -104,7 +89,7 @@ pub(super) fn compare<'c>(
     if !findings.wants(checks.sha256) {
         return Ok(());
     }
-    let check = |file: &Claimed, findings: &mut Findings<'_>| {
+    let check = |file: &StatedFile, findings: &mut Findings<'_>| {
         let hash = files::open_member(&file.path).and_then(sha256_of);
         let (_, hash) = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
         if let Some(stated) = file.sha256.as_ref().filter(|stated| **stated != hash) {

@@ -27,7 +27,7 @@ pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
 use context::CheckedChunk;
 pub use context::{BytesRead, CheckContext, CheckOptions};
 pub use findings::{At, Finding, FindingGroup, Findings, Outcome};
-pub use kd::MegatronFamily;
+pub use kd::{MegatronFamily, SequenceGate};
 pub use pool::PoolFamily;
 pub use puzzle::PuzzleSetFamily;
 pub use report::{Report, ReportFormat, ReportStyle};

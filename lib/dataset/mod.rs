@@ -17,10 +17,12 @@ use crate::check::{self, CheckContext, Family, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::kd_root::KdReader;
+use crate::format::kd_root::{KdListing, KdReader};
+use crate::format::pack::PackManifest;
 use crate::format::parquet;
 use crate::format::pools::PoolReader;
-use crate::format::puzzle_dir::PuzzleReader;
+use crate::format::puzzle_dir::{PuzzleReader, PuzzleRoot};
+use crate::format::stated::{Comparison, StatedFile, refuse_other_sizes};
 use crate::format::unchanged::Unchanged;
 use crate::format::whole::refuse_missing;
 use crate::record::RecordType;
@@ -28,7 +30,7 @@ use crate::stream::{Conform, Reader, Request};
 
 use beside::refuse_part;
 
-pub use raw_files::{raw_files, shard_of};
+pub use raw_files::{describe_raw, raw_files, shard_of};
 
 /// A format of datasets on disk.
 pub struct Format {
@@ -39,6 +41,8 @@ pub struct Format {
     /// How it is recognised (a damaged dataset counts), and what must hold in it.
     pub family: &'static dyn Family,
     pub open: Open,
+    /// The files of a dataset as its manifests state them; none where nothing is stated.
+    pub stated: fn(&Path) -> Result<Vec<StatedFile>>,
 }
 
 type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn DatasetReader>>;
@@ -58,24 +62,29 @@ pub static FORMATS: [Format; 4] = [
         signs: "no train/ or valid/ with shards",
         family: &check::MegatronFamily,
         open: Open::Records(|paths, slice| Ok(Box::new(KdReader::open(paths, slice)?))),
+        stated: |path| KdListing::of(path)?.map_or(Ok(Vec::new()), |listing| listing.stated()),
     },
     Format {
         name: "pools of games",
         signs: "no steps.npy or steps-*.npy",
         family: &check::PoolFamily,
         open: Open::Records(|paths, slice| Ok(Box::new(PoolReader::open(paths, slice)?))),
+        stated: PackManifest::stated_in,
     },
     Format {
         name: "puzzle sets",
         signs: "no dataset.json",
         family: &check::PuzzleSetFamily,
         open: Open::Records(|paths, slice| Ok(Box::new(PuzzleReader::open(paths, slice)?))),
+        stated: |path| PuzzleRoot::open(path)?.stated(),
     },
     Format {
         name: "folders of Parquet shards",
         signs: "no *.parquet",
         family: &check::ParquetShardsFamily,
         open: Open::Files(parquet::files_in),
+        // Its manifest is compared where its files are listed.
+        stated: |_| Ok(Vec::new()),
     },
 ];
 
@@ -152,11 +161,21 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             let unchanged = Unchanged::of(&args.files)?;
             let reader = unchanged.confirm(open(&args.files, args.slice))?;
             unchanged.confirm(args.files.iter().try_for_each(|path| refuse_missing(path)))?;
+            let stated: Result<Vec<_>> =
+                args.files.iter().map(|path| (format.stated)(path)).collect();
+            let stated = unchanged.confirm(stated)?.concat();
+            unchanged.confirm(refuse_other_sizes(&stated))?;
             let name = args.files.first().map(|path| shown(path)).unwrap_or_default();
             let (records, notes) = (reader.records(), reader.notes());
             let source = DatasetSource { reader, name, conform: None };
             let reader = Reader::over(Box::new(source), records, request)?;
-            Ok(reader.with_notes(notes).with_unchanged(unchanged))
+            let reader = reader.with_notes(notes).with_unchanged(unchanged);
+            Ok(match args.slice {
+                None | Some(Slice::Part { count: 1, .. }) => {
+                    reader.comparing(Comparison::of(stated))
+                }
+                Some(_) => reader,
+            })
         }
         Open::Files(files_of) => {
             let unchanged = Unchanged::of(&args.files)?;
@@ -292,16 +311,16 @@ impl RecordSource for DatasetSource {
         self.reader.select(ids)
     }
 
+    fn dropped(&self) -> Dropped {
+        self.reader.dropped()
+    }
+
     fn encoding(&self) -> String {
         self.reader.encoding()
     }
 
     fn steps(&self) -> Option<u64> {
         self.reader.steps()
-    }
-
-    fn dropped(&self) -> Dropped {
-        self.reader.dropped()
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {

@@ -1,11 +1,17 @@
 //! The files of raw rows below folders, in the order in which Hugging Face `datasets` reads them.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+
 use crate::cli::Slice;
+use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::format::parquet;
 use crate::walk::{self, WalkError};
 
 /// How files of rows end: a folder's are those of the first of these kinds that it has.
@@ -25,6 +31,48 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     }
     all.iter().filter(|path| path.as_os_str() != "-").try_for_each(|path| refuse_endless(path))?;
     Ok(all)
+}
+
+/// Name, bytes, rows and sha256 of each file of raw rows; rows are null where only decoding counts them
+/// (compressed files, Arrow). None of stdin.
+pub fn describe_raw(paths: &[PathBuf]) -> Result<Vec<Value>> {
+    paths.iter().filter(|path| path.as_os_str() != "-").map(|path| describe(path)).collect()
+}
+
+fn describe(path: &Path) -> Result<Value> {
+    let bad = |error: io::Error| Error::io(path, &error);
+    let mut lines =
+        LineCount { file: files::open_member(path).map_err(bad)?, lines: 0, is_open: false };
+    let (bytes, sha256) = sha256_of(&mut lines).map_err(bad)?;
+    if let Some(mut described) = parquet::describe(path)? {
+        described["sha256"] = sha256.into();
+        return Ok(described);
+    }
+    let is_plain = path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
+    let rows = is_plain.then(|| lines.lines + u64::from(lines.is_open));
+    let name = path.file_name().map(|name| shown(Path::new(name)));
+    Ok(json!({"name": name, "bytes": bytes, "rows": rows, "sha256": sha256}))
+}
+
+/// Counts the lines that are not blank, as they are read.
+struct LineCount {
+    file: File,
+    lines: u64,
+    /// Whether the line that is read is not blank.
+    is_open: bool,
+}
+
+impl Read for LineCount {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        for part in buffer[..read].split_inclusive(|&byte| byte == b'\n') {
+            self.is_open |= !part.trim_ascii().is_empty();
+            if part.ends_with(b"\n") {
+                self.lines += u64::from(std::mem::take(&mut self.is_open));
+            }
+        }
+        Ok(read)
+    }
 }
 
 /// Refuses what is no regular file, and would be waited for without end. (A pipe of this process,

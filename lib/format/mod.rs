@@ -13,6 +13,7 @@ pub mod parquet;
 pub mod pools;
 pub mod puzzle_dir;
 pub mod raw_games;
+pub mod stated;
 pub mod synth_shards;
 pub mod unchanged;
 pub mod whole;

@@ -174,8 +174,8 @@ impl Joining<'_> {
 
     /// Publishes each puzzle set in its folder; says of all what is there.
     fn sets(&self) -> Result<Summary> {
-        let Joining { plan, root, .. } = self;
-        self.each(|source| source.publish_set(plan, root))?;
+        let Joining { plan, root, options, .. } = self;
+        self.each(|source| source.publish_set(plan, root, !options.here))?;
         sets::summary(plan, root)
     }
 

@@ -209,13 +209,25 @@ impl PlanSource {
         Err(Error::data(cause.trim_end_matches(',')).at(path.as_path()).hint("plan again"))
     }
 
-    /// The Parquet files that it is, as manifests name them.
+    /// Whether these are its files, as far as the plan knows them. (Of raw rows manifests know more.)
+    fn is_of(&self, inputs: &[Value]) -> bool {
+        let own = self.inputs();
+        let is_same = |(own, input): (&Value, &Value)| {
+            let fields = own.as_object().into_iter().flatten();
+            fields.into_iter().all(|(name, value)| input.get(name) == Some(value))
+        };
+        own.len() == inputs.len() && own.iter().zip(inputs).all(is_same)
+    }
+
+    /// The files of rows that it is, as manifests name them.
     fn inputs(&self) -> Vec<Value> {
         let all = match &self.identity {
             Value::Array(files) => files.as_slice(),
             one => std::slice::from_ref(one),
         };
-        all.iter().filter(|file| file.get("footer_sha256").is_some()).cloned().collect()
+        let is_file =
+            |file: &&Value| ["footer_sha256", "sha256"].iter().any(|name| file.get(name).is_some());
+        all.iter().filter(is_file).cloned().collect()
     }
 }
 

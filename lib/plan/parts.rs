@@ -72,7 +72,7 @@ impl Task<'_> {
         let KdPart { source, run, provenance, .. } = part;
         let (limits, build) = (&source.limits, Build::of(run));
         let cause = match () {
-            _ if source.known_inputs() != planned.inputs() => "is of another input",
+            _ if !planned.is_of(source.known_inputs()) => "is of another input",
             _ if limits.slice != self.slice_text() => "is another slice",
             _ if limits.rows != planned.rows => "has another limit of rows",
             _ if limits.tokens != planned.tokens => "has another limit of tokens",

@@ -11,11 +11,11 @@ use crate::format::puzzle_dir::{self, BUILD, PuzzleRoot, PuzzleSetManifest};
 
 impl PlanSource {
     /// Publishes the set, in place of an older one.
-    pub(super) fn publish_set(&self, plan: &Plan, root: &Path) -> Result<()> {
+    pub(super) fn publish_set(&self, plan: &Plan, root: &Path, verify: bool) -> Result<()> {
         for task in self.tasks(plan) {
             let part: PuzzleSetManifest = json_file::read(&task.manifest(root))?;
             let manifest = PuzzleSetManifest { made: Some(self.made(plan)), ..part };
-            puzzle_dir::adopt(&task.part(root), &root.join(&self.name), &manifest)?;
+            puzzle_dir::adopt(&task.part(root), &root.join(&self.name), &manifest, verify)?;
         }
         Ok(())
     }

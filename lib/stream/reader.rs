@@ -21,6 +21,7 @@ use crate::error::{Kind, Result};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
+use crate::format::stated::Comparison;
 use crate::format::unchanged::Unchanged;
 use crate::record::{RecordType, ndjson_name, record_type, record_type_with};
 
@@ -74,10 +75,14 @@ pub struct Reader {
     /// Records that earlier filters dropped, counted over the inputs already read.
     dropped: Dropped,
     is_dataset: bool,
+    /// Whether no records are left out.
+    is_whole: bool,
     allow_empty: bool,
     files: Vec<PathBuf>,
     notes: Vec<String>,
     unchanged: Unchanged,
+    /// The files that must be those of their manifest, if all of them is read.
+    comparison: Comparison,
     /// Which records are handed out, if they are chosen by their ids.
     ids: Option<IdFilter>,
     /// The same, if they are chosen as they come.
@@ -152,10 +157,12 @@ impl Reader {
             threads: NonZeroUsize::MIN,
             dropped: Dropped::default(),
             is_dataset: false,
+            is_whole: true,
             allow_empty: false,
             files: Vec::new(),
             notes: Vec::new(),
             unchanged: Unchanged::default(),
+            comparison: Comparison::default(),
             ids: None,
             chooser: None,
         }
@@ -207,6 +214,12 @@ impl Reader {
         self
     }
 
+    /// The same, whose files are compared while all of them is read.
+    pub fn comparing(mut self, comparison: Comparison) -> Reader {
+        self.comparison = comparison;
+        self
+    }
+
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -214,6 +227,7 @@ impl Reader {
     /// Hands out the first `records` records only.
     pub fn limited(mut self, records: Option<u64>) -> Reader {
         self.left = records.unwrap_or(u64::MAX);
+        self.is_whole &= records.is_none();
         self.total = self.total.map(|total| total.min(self.left));
         self
     }
@@ -237,6 +251,7 @@ impl Reader {
         if let Choice::All = choice {
             return Ok(self);
         }
+        self.is_whole = false;
         // Arrow streams that are cut into slices have a total too.
         let is_indexed = self.is_dataset || self.sources.len() == self.files.len().max(1);
         match self.total.filter(|_| is_indexed) {
@@ -282,6 +297,7 @@ impl Reader {
         if ids.is_empty() {
             return Ok(self);
         }
+        self.is_whole = false;
         let wanted: HashSet<&str> = ids.iter().map(String::as_str).collect();
         let selected = self.current.as_mut().map(|current| current.select(&wanted)).transpose()?;
         match selected.flatten() {
@@ -337,8 +353,7 @@ impl Reader {
 
     /// Steps of all games, if that is known beforehand (pools that are read as a whole).
     pub fn steps(&self) -> Option<u64> {
-        let is_whole = self.left == u64::MAX && self.ids.is_none() && self.chooser.is_none();
-        self.current.as_ref().filter(|_| is_whole).and_then(|current| current.steps())
+        self.current.as_ref().filter(|_| self.is_whole).and_then(|current| current.steps())
     }
 
     /// What identifies the Parquet files among the inputs: name, size, rows, footer hash.
@@ -360,6 +375,8 @@ impl Reader {
     /// with the records (see [`Dropped::without_header`]).
     pub fn dropped(&self) -> Dropped {
         match &self.current {
+            // Of a part of a dataset it is not known which of the dropped ones belong to it.
+            Some(current) if self.is_dataset && !self.is_whole => current.dropped().of_part(),
             Some(current) => self.dropped.and(&current.dropped()),
             None => self.dropped.clone(),
         }
@@ -367,9 +384,16 @@ impl Reader {
 
     /// The next batch; it may have no rows. `None` after the last record of the last input.
     pub fn next_batch(&mut self) -> Result<Option<Batch>> {
+        if self.is_whole {
+            self.comparison.begin();
+        }
         match self.next_of_inputs() {
             Ok(Some(batch)) => Ok(Some(batch)),
-            Ok(None) => self.unchanged.check().map(|()| None),
+            Ok(None) => {
+                self.unchanged.check()?;
+                self.unchanged.confirm(self.comparison.finish())?;
+                Ok(None)
+            }
             failed => self.unchanged.confirm(failed),
         }
     }

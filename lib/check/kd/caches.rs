@@ -6,11 +6,10 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use super::Prefix;
 use crate::check::{Findings, checks, inventory};
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::kd_root::caches_of;
+use crate::format::kd_root::{KdPrefix, caches_of};
 use crate::format::mmidx::with_suffix;
 use crate::format::npy::Integers;
 
@@ -29,7 +28,7 @@ const ENDING: &str = "-document_index.npy";
 const BLOCK: u64 = 1 << 20;
 
 /// Checks the caches of a prefix of so many sequences; Megatron calls each of them a document.
-pub(super) fn check(prefix: &Prefix, sequences: u64, findings: &mut Findings<'_>) -> Result<()> {
+pub(super) fn check(prefix: &KdPrefix, sequences: u64, findings: &mut Findings<'_>) -> Result<()> {
     let (suffix, ..) = prefix.layout.members()[0];
     let idx = with_suffix(&prefix.path, &format!("{suffix}.idx"));
     let written = modified(&idx)?;

@@ -4,10 +4,10 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-use super::Prefix;
 use crate::check::{At, Findings, checks};
 use crate::error::{Error, Result};
 use crate::files;
+use crate::format::kd_root::KdPrefix;
 use crate::format::mmidx::{
     IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, with_suffix,
 };
@@ -57,7 +57,7 @@ pub(super) struct ValidPrefix {
 
 /// Checks the files of a prefix. `None` if something is wrong with them: then it is not known where
 /// its sequences begin, and their contents are not checked.
-pub(super) fn check(prefix: &Prefix, findings: &mut Findings<'_>) -> Result<Option<ValidPrefix>> {
+pub(super) fn check(prefix: &KdPrefix, findings: &mut Findings<'_>) -> Result<Option<ValidPrefix>> {
     let mut datasets = Vec::new();
     let mut valid = true;
     for (suffix, _, dtype) in prefix.layout.members() {

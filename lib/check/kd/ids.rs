@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 use super::frames::ValidPrefix;
-use super::{Prefix, PrefixSet};
 use crate::check::inventory::{self, name_of};
 use crate::check::repeats::{Repeats, first_and_others, hash};
 use crate::check::{At, Findings, checks};
 use crate::error::Result;
 use crate::files;
-use crate::format::kd_root::{IDS, IdsFile, SPLITS, ValidFraction, find_ids};
+use crate::format::kd_root::{IDS, IdsFile, KdListing, KdPrefix, SPLITS, ValidFraction, find_ids};
 
 checks! {
     FORM: Error Structure "kd.ids.form",
@@ -51,7 +50,7 @@ impl IdChecker {
     /// Checks the ids of a prefix, if it has any.
     pub fn check(
         &mut self,
-        prefix: &Prefix,
+        prefix: &KdPrefix,
         valid: &ValidPrefix,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
@@ -67,7 +66,7 @@ impl IdChecker {
     fn rows(
         &mut self,
         file: &IdsFile,
-        prefix: &Prefix,
+        prefix: &KdPrefix,
         valid: &ValidPrefix,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
@@ -99,7 +98,7 @@ impl IdChecker {
         Ok(())
     }
 
-    fn split(&self, id: &str, at: At<'_>, prefix: &Prefix, findings: &mut Findings<'_>) {
+    fn split(&self, id: &str, at: At<'_>, prefix: &KdPrefix, findings: &mut Findings<'_>) {
         let (Some(split), Some(fraction)) = (prefix.split, &self.fraction) else { return };
         let [train, valid] = SPLITS;
         let by_hash = if fraction.is_valid(id) { valid } else { train };
@@ -113,7 +112,7 @@ impl IdChecker {
     /// Reports what needs all prefixes: repeated ids, and ids without a triple.
     pub fn finish(
         self,
-        set: &PrefixSet,
+        set: &KdListing,
         notes: &mut Vec<String>,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
@@ -144,7 +143,7 @@ impl IdChecker {
 }
 
 /// Ids files in the root that are of no prefix.
-fn surplus(set: &PrefixSet, known: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
+fn surplus(set: &KdListing, known: &[PathBuf], findings: &mut Findings<'_>) -> Result<()> {
     let known: BTreeSet<&Path> = known.iter().map(PathBuf::as_path).collect();
     for split in SPLITS.into_iter().filter(|_| set.is_root) {
         let directory = set.base.join(IDS).join(split);

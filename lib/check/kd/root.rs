@@ -6,13 +6,13 @@ use std::path::Path;
 use super::frames::ValidPrefix;
 use super::ids::IdChecker;
 use super::manifest::{Manifests, Seen};
-use super::{Prefix, PrefixSet, caches, contents, frames, sequences};
+use super::{caches, contents, frames, sequences};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
 use crate::error::{Result, shown};
 use crate::files;
-use crate::format::kd_root::find_ids;
+use crate::format::kd_root::{self, KdListing, KdPrefix, find_ids};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 
 checks! {
@@ -23,6 +23,12 @@ checks! {
         "a sequence that is in its split already: it counts double";
     FRACTION: Warning Structure "kd.root.fraction",
         "the valid split is much larger or smaller than its fraction makes likely";
+    UNSUPERVISED: Error Content "kd.root.unsupervised",
+        "nothing in the dataset is supervised: training on it teaches nothing",
+        hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
+    STRAY: Error Structure "kd.root.stray",
+        "a dataset in a root, but in none of its splits: who reads the root refuses it",
+        hint "another place for it";
     TEMPORARY: Warning Structure "kd.root.temporary",
         "a temporary file of a writer that is running, or was killed",
         hint "the next run of the writer removes those whose process has ended";
@@ -30,7 +36,7 @@ checks! {
 
 pub(super) fn check(
     path: &Path,
-    set: &PrefixSet,
+    set: &KdListing,
     context: &mut CheckContext<'_>,
 ) -> Result<Outcome> {
     let mut findings = context.findings();
@@ -43,7 +49,7 @@ pub(super) fn check(
     }
     let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
     let mut ids = IdChecker::new(manifests.valid_fraction(), &findings);
-    let mut seen: Vec<(&Prefix, Seen)> = Vec::new();
+    let mut seen: Vec<(&KdPrefix, Seen)> = Vec::new();
     let mut opened: Vec<Option<MmidxDataset>> = Vec::new();
     for (number, prefix) in set.prefixes.iter().enumerate() {
         let Some(valid) = frames::check(prefix, &mut findings)? else {
@@ -70,11 +76,15 @@ pub(super) fn check(
     ids.finish(set, &mut notes, &mut findings)?;
     manifests.compare(&seen, context, &mut findings)?;
     report_repeats(repeats.unwrap_or_default(), set, &opened, &mut findings)?;
+    if let Some(prefix) = set.stray() {
+        findings.add(&STRAY, &prefix.path, kd_root::STRAY);
+    }
+    unsupervised(path, &seen, &mut findings);
     fraction(path, &seen, manifests.valid_fraction(), &mut findings);
     temporaries(set, &mut findings)?;
     let what = match (set.is_root, set.prefixes.as_slice()) {
         (true, prefixes) => format!("Megatron root, {} prefixes", prefixes.len()),
-        (false, [Prefix { layout: PrefixLayout::Single, .. }]) => "Megatron dataset".to_string(),
+        (false, [KdPrefix { layout: PrefixLayout::Single, .. }]) => "Megatron dataset".to_string(),
         (false, [_]) => "Megatron triple".to_string(),
         (false, prefixes) => format!("directory of {} Megatron prefixes", prefixes.len()),
     };
@@ -89,7 +99,7 @@ pub(super) fn check(
 }
 
 /// The size of all files of the prefixes.
-fn bytes(set: &PrefixSet) -> Result<u64> {
+fn bytes(set: &KdListing) -> Result<u64> {
     let mut paths = Vec::new();
     for prefix in &set.prefixes {
         paths.extend(prefix.layout.files(&prefix.path));
@@ -99,7 +109,7 @@ fn bytes(set: &PrefixSet) -> Result<u64> {
 }
 
 /// Whether the values of a prefix are tokens of the vocabulary that is known here.
-fn holds_tokens(prefix: &Prefix, valid: &ValidPrefix, manifests: &Manifests) -> bool {
+fn holds_tokens(prefix: &KdPrefix, valid: &ValidPrefix, manifests: &Manifests) -> bool {
     let is_int32 = valid.datasets.first().is_some_and(|d| d.index.dtype == MmidxDtype::Int32);
     prefix.layout == PrefixLayout::Triple || (is_int32 && manifests.any && manifests.is_harmony())
 }
@@ -107,7 +117,7 @@ fn holds_tokens(prefix: &Prefix, valid: &ValidPrefix, manifests: &Manifests) -> 
 /// Reports sequences that occur more than once.
 fn report_repeats(
     repeats: Repeats,
-    set: &PrefixSet,
+    set: &KdListing,
     opened: &[Option<MmidxDataset>],
     findings: &mut Findings<'_>,
 ) -> Result<()> {
@@ -153,11 +163,23 @@ fn report_repeats(
     })
 }
 
+/// Reports a dataset with masks of which all were read, and which supervise nothing.
+fn unsupervised(path: &Path, seen: &[(&KdPrefix, Seen)], findings: &mut Findings<'_>) {
+    let spans: Option<Vec<&[u64; 256]>> =
+        seen.iter().map(|(_, seen)| seen.spans.as_ref()).collect();
+    let Some(spans) = spans.filter(|spans| !spans.is_empty()) else { return };
+    let is_supervised = |spans: &&[u64; 256]| spans.iter().skip(1).any(|&positions| positions > 0);
+    let rows = seen.iter().any(|(_, seen)| seen.rows > 0);
+    if rows && !spans.iter().any(is_supervised) {
+        findings.add(&UNSUPERVISED, path, "no position has a span id over 0");
+    }
+}
+
 /// The share of the valid split. The split is by hash, so its size is binomial; six standard
 /// deviations happen once in a billion roots.
 fn fraction(
     path: &Path,
-    seen: &[(&Prefix, Seen)],
+    seen: &[(&KdPrefix, Seen)],
     wanted: Option<f64>,
     findings: &mut Findings<'_>,
 ) {
@@ -186,7 +208,7 @@ fn fraction(
     }
 }
 
-fn temporaries(set: &PrefixSet, findings: &mut Findings<'_>) -> Result<()> {
+fn temporaries(set: &KdListing, findings: &mut Findings<'_>) -> Result<()> {
     let below = ["", "train", "valid", "parts", "ids/train", "ids/valid"];
     let below = below.map(|name| set.base.join(name));
     let directories = if set.is_root { &below[..] } else { &below[..1] };

@@ -3,11 +3,13 @@
 
 use crate::check::{At, Check, Findings, Severity, checks};
 use crate::harmony::{
-    Alignment, Channel, Policy, Role, Segment, Segments, Spans, loss_mask, segments_of,
+    Alignment, Channel, Policy, Role, Segment, Segments, Spans, is_unsupervised, loss_mask,
+    segments_of,
 };
 use crate::record::tokens;
 use crate::tokenizer::{
     EOD, Encoder, MESSAGE, PADDED_VOCABULARY_SIZE, RETURN, START_OF_TEXT, decode_into, is_produced,
+    token_bytes,
 };
 
 checks! {
@@ -47,6 +49,9 @@ checks! {
         "the loss mask is not 1 exactly where the span id is over 0: one of them is wrong";
     DERIVED: Error Content "kd.mask.derived",
         "the masks do not follow from the roles and channels in the tokens";
+    UNSUPERVISED: Warning Content "kd.mask.unsupervised",
+        "a sequence in which nothing is supervised: it costs time and teaches nothing",
+        hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
 }
 
 /// What is known of how the sequences were made.
@@ -79,12 +84,16 @@ pub(in crate::check) type Masks<'a> = (&'a [u8], &'a [u8]);
 /// Checks one sequence after another; each thread has one.
 pub(in crate::check) struct SequenceChecker {
     rules: SequenceRules,
+    /// Those of the last sequence.
     segments: Segments,
+    /// Whether its tokens could be taken apart into them.
+    is_conversation: bool,
     encoder: Encoder,
     text: Vec<u8>,
     encoded: Vec<i32>,
     derived: Vec<u8>,
     known: KnownContents,
+    whole: WholeTokens,
 }
 
 impl SequenceChecker {
@@ -92,11 +101,13 @@ impl SequenceChecker {
         SequenceChecker {
             rules: rules.clone(),
             segments: Segments::default(),
+            is_conversation: false,
             encoder: Encoder::new(),
             text: Vec::new(),
             encoded: Vec::new(),
             derived: Vec::new(),
             known: KnownContents::default(),
+            whole: WholeTokens::default(),
         }
     }
 
@@ -108,11 +119,14 @@ impl SequenceChecker {
         masks: Option<Masks<'_>>,
         findings: &mut Findings<'_>,
     ) {
+        self.is_conversation = false;
         let known = self.tokens(at, tokens, findings) && self.conversation(at, tokens, findings);
         let Some(masks) = masks else { return };
+        if is_unsupervised(masks.0) {
+            findings.add(&UNSUPERVISED, at, "nothing is supervised");
+        }
         let (rules, segments) = (&self.rules, &self.segments);
-        let derived =
-            known && derive(rules, segments, tokens.len(), rules.alignment, &mut self.derived);
+        let derived = known && derive(rules, segments, masks.1, rules.alignment, &mut self.derived);
         let differs = |all: u8, (&mask, &span): (&u8, &u8)| all | (mask ^ u8::from(span > 0));
         let is_mask = || masks.0.iter().zip(masks.1).fold(0, differs) == 0;
         if derived && masks.1 == self.derived && is_mask() {
@@ -122,6 +136,20 @@ impl SequenceChecker {
         if let Some((check, message)) = misplaced.or_else(|| self.wrong_value(masks, derived)) {
             findings.add(check, at, message);
         }
+    }
+
+    /// Whether these segments are the messages of the sequence that was checked last; true if its
+    /// messages are not known.
+    pub fn are_its_segments<'a>(
+        &self,
+        stated: impl ExactSizeIterator<Item = tokens::Segment<'a>>,
+    ) -> bool {
+        let list = &self.segments.list;
+        let is_same = |(a, b): (tokens::Segment<'_>, &Segment)| {
+            (a.role, a.channel, a.start, a.end)
+                == (b.role.as_str(), self.segments.channel(b), b.start, b.end)
+        };
+        !self.is_conversation || (stated.len() == list.len() && stated.zip(list).all(is_same))
     }
 
     /// Checks each token by itself, and the end of the sequence; whether all is good.
@@ -159,6 +187,7 @@ impl SequenceChecker {
             findings.add(&STRUCTURE, at, error);
             return false;
         }
+        self.is_conversation = true;
         self.end(at, tokens, findings);
         if findings.wants(&TEXT) || findings.wants(&CANONICAL) {
             self.texts(at, tokens, findings);
@@ -215,11 +244,14 @@ impl SequenceChecker {
 
     /// Checks the contents of the messages as text, and encoded again.
     fn texts(&mut self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) {
+        let encodes = findings.wants(&CANONICAL);
         for (number, segment) in self.segments.list.iter().enumerate() {
             let message = &tokens[segment.start as usize..segment.end as usize - 1];
             let header = message.iter().position(|&id| id == MESSAGE).unwrap_or(0);
             let content = &message[header + 1..];
-            if self.known.contains(content) {
+            if self.known.contains(content)
+                || (!encodes && self.whole.is_text(content, &mut self.text))
+            {
                 continue;
             }
             self.text.clear();
@@ -231,6 +263,9 @@ impl SequenceChecker {
                 findings.add(&TEXT, at, format_args!("message {number} is not UTF-8"));
                 return;
             };
+            if !encodes {
+                continue;
+            }
             self.encoded.clear();
             self.encoder.encode(text, &mut self.encoded);
             if self.encoded != content {
@@ -255,7 +290,7 @@ impl SequenceChecker {
         }
         let (rules, segments) = (&self.rules, &self.segments);
         let mut unshifted = Vec::new();
-        let known = derive(rules, segments, mask.len(), Alignment::Token, &mut unshifted);
+        let known = derive(rules, segments, span, Alignment::Token, &mut unshifted);
         let twice: Vec<u8> = self.derived.iter().skip(1).copied().chain([0]).collect();
         let (check, sign) = if known && is(&unshifted) {
             (&UNSHIFTED, '-')
@@ -334,21 +369,69 @@ impl KnownContents {
     }
 }
 
-/// Derives the span ids of a sequence from its messages; whether that is possible.
+/// Which tokens are UTF-8 by themselves; only what lies between these has to be decoded. Found out
+/// once for each.
+#[derive(Default)]
+struct WholeTokens {
+    /// By id; empty until the first is asked for.
+    states: Vec<Whole>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Whole {
+    Unknown,
+    Yes,
+    No,
+}
+
+impl WholeTokens {
+    /// Whether these tokens, all in the vocabulary, are UTF-8; `bytes` is a buffer.
+    fn is_text(&mut self, tokens: &[i32], bytes: &mut Vec<u8>) -> bool {
+        self.states.resize(PADDED_VOCABULARY_SIZE as usize, Whole::Unknown);
+        bytes.clear();
+        for &id in tokens {
+            if !self.is_whole(id) {
+                let Some(token) = token_bytes(id) else { return false };
+                bytes.extend_from_slice(token);
+            } else if !bytes.is_empty() {
+                if str::from_utf8(bytes).is_err() {
+                    return false;
+                }
+                bytes.clear();
+            }
+        }
+        str::from_utf8(bytes).is_ok()
+    }
+
+    fn is_whole(&mut self, id: i32) -> bool {
+        let Some(state) = self.states.get_mut(id as usize) else { return false };
+        if *state == Whole::Unknown {
+            let is_whole = token_bytes(id).is_some_and(|bytes| str::from_utf8(bytes).is_ok());
+            *state = if is_whole { Whole::Yes } else { Whole::No };
+        }
+        *state == Whole::Yes
+    }
+}
+
+/// Derives the span ids of a sequence from its messages; whether that is possible. Where the spans
+/// are not known, a message has the id that `stated` has where it begins.
 fn derive(
     rules: &SequenceRules,
     segments: &Segments,
-    length: usize,
+    stated: &[u8],
     alignment: Alignment,
     span_ids: &mut Vec<u8>,
 ) -> bool {
     span_ids.clear();
-    let Some(spans) = &rules.spans else { return false };
     let list = segments.list.iter().map(|segment| tokens::Segment {
         role: segment.role.as_str(),
         channel: segments.channel(segment),
         start: segment.start,
         end: segment.end,
     });
-    spans.append(list, length, alignment, span_ids).is_ok()
+    let done = match &rules.spans {
+        Some(spans) => spans.append(list, stated.len(), alignment, span_ids),
+        None => Spans::append_stated(list, stated, alignment, span_ids),
+    };
+    done.is_ok()
 }

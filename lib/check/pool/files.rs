@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::check::inventory::{self, Claimed};
+use crate::check::inventory;
 use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -14,7 +14,7 @@ use crate::format::npy::{
     AutoSerialize, DType, Error as NpyError, Mapped, aligned_step_row, descr, packed_step_row,
     selfplay_row,
 };
-use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackFile, PackLayout, PackManifest};
+use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
 use crate::format::pools::{Valuations, step_files};
 use crate::format::raw_games::Legality;
 use crate::game2048::RowLayout;
@@ -302,12 +302,7 @@ impl PoolFiles {
     ) -> Result<()> {
         let Some((path, manifest)) = &self.manifest else { return Ok(()) };
         let directory = path.parent().unwrap_or(Path::new("."));
-        let claim = |file: &PackFile| Claimed {
-            path: inventory::below(directory, &file.path),
-            bytes: file.bytes,
-            sha256: Some(file.sha256.clone()),
-        };
-        let claims: Vec<Claimed> = manifest.files.iter().map(claim).collect();
+        let claims = manifest.stated(directory);
         let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
         inventory::compare(claims.iter(), &checks, context, findings)?;
         for shard in self.shards.iter().filter(|shard| !claims.iter().any(|c| c.path == **shard)) {

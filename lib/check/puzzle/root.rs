@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::arrays::{self, ValidSet};
 use super::examples::{self, ExampleRules};
 use super::{RULES, dataset};
-use crate::check::inventory::{self, Claimed};
+use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, Check, CheckContext, Findings, Outcome, checks};
 use crate::cli::is_temporary;
@@ -266,16 +266,8 @@ fn files(
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
-    let claims: Vec<Claimed> = build
-        .files
-        .iter()
-        .filter(|file| only.is_none_or(|split| file.name.starts_with(&format!("{split}/"))))
-        .map(|file| Claimed {
-            path: inventory::below(root, &file.name),
-            bytes: file.bytes,
-            sha256: Some(file.sha256.clone()),
-        })
-        .collect();
+    let mut claims = build.stated(root);
+    claims.retain(|file| only.is_none_or(|split| file.path.starts_with(root.join(split))));
     let checks = inventory::FileChecks { missing: &FILE, bytes: &BYTES, sha256: &SHA256 };
     inventory::compare(claims.iter(), &checks, context, findings)?;
     for split in SPLITS.into_iter().filter(|split| only.is_none_or(|only| only == split.name())) {

@@ -13,7 +13,7 @@ mod conversations;
 mod games;
 mod puzzles;
 mod shards;
-mod tokens;
+pub(super) mod tokens;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

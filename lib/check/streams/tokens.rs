@@ -7,8 +7,8 @@ use crate::batch::Header;
 use crate::check::kd::sequences::{SequenceChecker, SequenceRules};
 use crate::check::{Findings, checks};
 use crate::error::Result;
-use crate::harmony::{Alignment, Policy, Segment, Segments, Spans, segments_of};
-use crate::record::tokens::{self, Tokens};
+use crate::harmony::{Alignment, Policy, Spans};
+use crate::record::tokens::Tokens;
 
 checks! {
     NULL: Error Content "stream.tokens.null",
@@ -18,7 +18,7 @@ checks! {
     ALIGNMENT: Error Structure "stream.tokens.alignment",
         "masks that are aligned to their own token: a Megatron dataset needs them for the next one",
         hint "try: span-mask without --align token";
-    SEGMENTS: Error Content "stream.tokens.segments",
+    pub(in crate::check) SEGMENTS: Error Content "stream.tokens.segments",
         "segments that are not the messages in the tokens: masks are made from segments";
 }
 
@@ -35,7 +35,6 @@ fn is_misaligned(header: &Header) -> bool {
 
 pub(super) struct TokensChecker {
     sequences: SequenceChecker,
-    segments: Segments,
 }
 
 impl TokensChecker {
@@ -43,25 +42,10 @@ impl TokensChecker {
     pub fn new(header: &Header, said: Option<Policy>) -> TokensChecker {
         let policy = header.text("policy").and_then(Policy::from_name).or(said);
         let spans = header.parameters.get("spans");
-        let spans = Some(spans.map_or_else(|| Spans::synth_kd_v1(&[]), Spans::from_json));
+        let spans = spans.map(Spans::from_json);
         let alignment = if is_misaligned(header) { Alignment::Token } else { Alignment::Label };
-        TokensChecker {
-            sequences: SequenceChecker::new(&SequenceRules { policy, spans, alignment }),
-            segments: Segments::default(),
-        }
-    }
-
-    /// Whether the segments of a record are its messages; true if these are not known.
-    fn has_own_segments(&mut self, view: &Tokens<'_>, row: usize) -> bool {
-        self.segments.clear();
-        let known = segments_of(view.tokens(row), &mut self.segments).is_ok();
-        let (true, Some(stated)) = (known, view.segments(row)) else { return true };
-        let list = &self.segments.list;
-        let is_same = |(a, b): (tokens::Segment<'_>, &Segment)| {
-            (a.role, a.channel, a.start, a.end)
-                == (b.role.as_str(), self.segments.channel(b), b.start, b.end)
-        };
-        stated.len() == list.len() && stated.zip(list).all(is_same)
+        let sequences = SequenceChecker::new(&SequenceRules { policy, spans, alignment });
+        TokensChecker { sequences }
     }
 }
 
@@ -99,7 +83,8 @@ impl RecordChecker for TokensChecker {
                 }
             };
             self.sequences.check(at, tokens, masks, batch.findings);
-            if !self.has_own_segments(&view, row) {
+            let are_its = |stated| self.sequences.are_its_segments(stated);
+            if !view.segments(row).is_none_or(are_its) {
                 batch.findings.add(&SEGMENTS, at, "its segments are not its messages");
             }
         }

@@ -1,6 +1,7 @@
 //! The root's manifest: made from the part manifests alone, written last of all.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use super::part::{
     BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, agree, best_known,
     configs_agree, first_difference,
 };
-use super::{ALL, MANIFEST, ROOT_SCHEMA, SPLITS};
+use super::{ALL, KdListing, MANIFEST, ROOT_SCHEMA, SPLITS};
 use crate::cli::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -107,9 +108,9 @@ pub struct RootSettings {
 }
 
 /// A part and where its manifest is.
-struct FoundPart {
-    path: PathBuf,
-    part: KdPart,
+pub(super) struct FoundPart {
+    pub path: PathBuf,
+    pub part: KdPart,
 }
 
 impl KdRootManifest {
@@ -122,6 +123,7 @@ impl KdRootManifest {
             return Err(error.at(root).hint("mmidx-write --root"));
         };
         check_complete(root, settings, &parts)?;
+        check_claims(root, &parts)?;
         let best = best_known(parts.iter().map(|found| &found.part)).unwrap_or(&first.part);
         let first = parts.iter().find(|found| std::ptr::eq(&found.part, best)).unwrap_or(first);
         let source = &first.part.source;
@@ -223,7 +225,7 @@ pub(super) fn is_root_manifest(path: &Path) -> Result<bool> {
 }
 
 /// The part manifests of a root, by name: those of shards, and those of concatenations.
-fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
+pub(super) fn find_parts(root: &Path) -> Result<Vec<FoundPart>> {
     let mut parts = Vec::new();
     for (directory, suffix, split) in [
         ("parts", ".json", None),
@@ -260,16 +262,33 @@ fn check_complete(root: &Path, settings: &RootSettings, parts: &[FoundPart]) -> 
     if expected.is_empty() {
         return Ok(());
     }
-    let named = |name: &str| parts.iter().any(|found| found.part.name == name);
-    if let Some(missing) = expected.iter().find(|name| !named(name)) {
+    let named: HashSet<&str> = parts.iter().map(|found| &*found.part.name).collect();
+    if let Some(missing) = expected.iter().find(|name| !named.contains(name.as_str())) {
         return Err(Error::data(format!("the part {missing} is missing")).at(root));
     }
-    match parts.iter().find(|found| !expected.contains(&found.part.name)) {
+    let expected: HashSet<&str> = expected.iter().map(String::as_str).collect();
+    match parts.iter().find(|found| !expected.contains(&*found.part.name)) {
         Some(other) => Err(Error::data("is not one of the shards expected")
             .at(other.path.as_path())
             .hint("another root, or remove it")),
         None => Ok(()),
     }
+}
+
+/// Checks that each dataset of the root is that of one part.
+fn check_claims(root: &Path, parts: &[FoundPart]) -> Result<()> {
+    let mut claimed = HashSet::new();
+    for FoundPart { path, part } in parts {
+        for (split, _) in part.splits.iter().filter(|(_, split)| split.rows > 0) {
+            if !claimed.insert(root.join(split).join(&part.name)) {
+                let cause = format!("another part has {split}/{} too", part.name);
+                return Err(Error::data(cause).at(path.as_path()));
+            }
+        }
+    }
+    let Some(listing) = KdListing::of(root)? else { return Ok(()) };
+    listing.refuse_stray()?;
+    listing.refuse_unknown(&claimed, "no part manifest names it")
 }
 
 /// Checks that a part was made as the first was.
@@ -316,16 +335,12 @@ fn input(
     manifest: Option<&InputManifest>,
     parts: &[FoundPart],
 ) -> KdRootInput {
-    let mut files = Some(Vec::new());
-    for found in parts {
-        add_known(&mut files, &found.part.source.inputs);
-    }
     KdRootInput {
         dataset_dir: settings.dataset_dir.as_deref().map(shown),
         manifest_path: manifest.map(|manifest| manifest.path.clone()),
         manifest_sha256: manifest.map(|manifest| manifest.sha256.clone()),
         glob: settings.glob.clone(),
-        files,
+        files: union_of_known(parts.iter().map(|found| &found.part.source.inputs)),
     }
 }
 
@@ -335,21 +350,20 @@ fn of_build(run: BuildRun, parts: &[FoundPart]) -> BuildRun {
     BuildRun { seconds: ((run.seconds + seconds) * 1000.0).round() / 1000.0, ..run }
 }
 
-/// Appends the values that are not there yet.
-pub(super) fn add_new<T: Clone + PartialEq>(list: &mut Vec<T>, values: &[T]) {
-    for value in values {
-        if !list.contains(value) {
-            list.push(value.clone());
-        }
-    }
+/// The values of all lists, each once, in the order in which they come.
+pub(super) fn union<'a, T: Clone + Eq + Hash + 'a>(
+    lists: impl Iterator<Item = &'a Vec<T>>,
+) -> Vec<T> {
+    let mut seen = HashSet::new();
+    lists.flatten().filter(|value| seen.insert(*value)).cloned().collect()
 }
 
 /// The same of what may be unknown, and then is unknown of all.
-pub(super) fn add_known<T: Clone + PartialEq>(list: &mut Option<Vec<T>>, values: &Option<Vec<T>>) {
-    match (list.as_mut(), values) {
-        (Some(list), Some(values)) => add_new(list, values),
-        _ => *list = None,
-    }
+pub(super) fn union_of_known<'a, T: Clone + Eq + Hash + 'a>(
+    lists: impl Iterator<Item = &'a Option<Vec<T>>>,
+) -> Option<Vec<T>> {
+    let lists: Option<Vec<&Vec<T>>> = lists.map(Option::as_ref).collect();
+    lists.map(|lists| union(lists.into_iter()))
 }
 
 /// A limit that all parts share.
@@ -364,11 +378,11 @@ fn common<T: PartialEq>(
 
 /// The provenance chain of each part.
 fn chains(parts: &[FoundPart]) -> Vec<KdChain> {
-    let mut chains = Vec::new();
-    for KdPart { name, provenance, .. } in parts.iter().map(|found| &found.part) {
-        add_new(&mut chains, &[KdChain { part: name.clone(), filters: provenance.clone() }]);
-    }
-    chains
+    let chain = |FoundPart { part, .. }: &FoundPart| KdChain {
+        part: part.name.clone(),
+        filters: part.provenance.clone(),
+    };
+    parts.iter().map(chain).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{io, thread};
 
-use super::manifest::{add_known, add_new};
+use super::manifest::{union, union_of_known};
 use super::part::{
     BuildRun, KdConfig, KdPart, KdSource, KdSplit, agree, best_known, configs_agree, find_manifest,
     first_difference, manifest_in_root,
@@ -364,8 +364,7 @@ fn describe(
     let parts = || inputs.iter().map(|input| &*input.part);
     let config = KdConfig::of_all(parts());
     let source = joined_source(parts());
-    let mut provenance = Vec::new();
-    parts().for_each(|part| add_new(&mut provenance, &part.provenance));
+    let provenance = union(parts().map(|part| &part.provenance));
     let rows = split.rows;
     let records = match inputs {
         [] => Some(RecordCounts::written(rows, Counts::new(rows, Dropped::default()))),
@@ -398,8 +397,10 @@ pub(super) fn joined_source<'a>(parts: impl Iterator<Item = &'a KdPart> + Clone)
     if !parts.clone().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
         (source.limits.rows, source.limits.tokens) = (None, None);
     }
+    if parts.clone().next().is_some() {
+        source.inputs = union_of_known(parts.clone().map(|part| &part.source.inputs));
+    }
     for part in parts {
-        add_known(&mut source.inputs, &part.source.inputs);
         source.policy = source.policy.filter(|_| part.source.policy.is_some());
         source.spans = source.spans.filter(|_| part.source.spans.is_some());
     }

@@ -5,6 +5,7 @@
 mod caches;
 mod ids;
 mod join;
+mod listing;
 mod manifest;
 mod merge;
 mod part;
@@ -17,7 +18,8 @@ mod target_args;
 pub use caches::caches_of;
 pub use ids::{IDS, IdRows, IdsFile, IdsWriter, find_ids, ids_beside, ids_in_root};
 pub use join::{ShardJoin, forget_slice};
-pub use manifest::{KdRootManifest, KdRootSplit, RootSettings};
+pub use listing::{KdListing, KdPrefix, STRAY, prefix_of};
+pub use manifest::{KdChain, KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{
     BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA,
@@ -25,8 +27,8 @@ pub use part::{
     manifests_of,
 };
 pub use part_sink::{AssertedSource, PartSink, publish_part, status};
-pub use reader::{KdReader, prefix_of};
-pub use sink::{KdSink, KdTarget, count_spans};
+pub use reader::KdReader;
+pub use sink::{KdSink, KdTarget, RowRule, count_spans};
 pub use split::{FractionError, ValidFraction};
 pub use target_args::KdTargetArgs;
 

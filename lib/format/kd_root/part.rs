@@ -13,7 +13,8 @@ use crate::cli::{PendingFile, host};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
 use crate::files;
-use crate::format::mmidx::with_suffix;
+use crate::format::mmidx::{PrefixLayout, with_suffix};
+use crate::format::stated::StatedFile;
 use crate::format::{Made, RecordCounts, json_file};
 use crate::json::PythonFormatter;
 
@@ -204,6 +205,24 @@ pub struct KdFiles {
 }
 
 impl KdFiles {
+    /// As files below the directory that the manifest describes.
+    pub fn stated(&self, base: &Path) -> Vec<StatedFile> {
+        let of = |(key, path): (&String, &String)| {
+            let bytes = self.bytes.get(key).copied().unwrap_or(0);
+            StatedFile::below(base, path, bytes, self.sha256.get(key).cloned())
+        };
+        self.paths.iter().map(of).collect()
+    }
+
+    /// As files in a directory, whatever directories the manifest has before their names.
+    pub fn stated_by_name(&self, directory: &Path) -> Vec<StatedFile> {
+        let mut all = self.stated(directory);
+        for file in &mut all {
+            file.path = directory.join(file.path.file_name().unwrap_or_default());
+        }
+        all
+    }
+
     /// The first file that is not there with the size it had, as a cause.
     pub fn missing(&self, root: &Path) -> Result<Option<String>> {
         for (key, path) in &self.paths {
@@ -259,10 +278,34 @@ impl KdPart {
             Kind::Data => Error::data(format!("no part manifest: {}", error.cause())).at(path),
             _ => error,
         })?;
-        match part.other_schema() {
+        match part.other_schema().or_else(|| part.misnamed(path)).or_else(|| part.foreign_file()) {
             Some(cause) => Err(Error::data(cause).at(path)),
             None => Ok(part),
         }
+    }
+
+    /// Why the file at `path` is not the manifest of this part, if its name is another's.
+    pub fn misnamed(&self, path: &Path) -> Option<String> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let stem = name.strip_suffix(".part.json").or_else(|| name.strip_suffix(".json"));
+        (stem != Some(&*self.name)).then(|| format!("is the manifest of the part {:?}", self.name))
+    }
+
+    /// Why the files that it names are not all its own: another part has the same.
+    pub fn foreign_file(&self) -> Option<String> {
+        let is_own = |key: &str, file: &str| match key == super::IDS {
+            true => {
+                file == format!("{}.parquet", self.name)
+                    || file == format!("{}_ids.parquet", self.name)
+            }
+            false => file.strip_prefix(&*self.name).is_some_and(is_member),
+        };
+        let paths = self.splits.values().flat_map(|split| &split.files.paths);
+        let foreign = paths.into_iter().find(|(key, path)| {
+            let file = Path::new(path).file_name().unwrap_or_default();
+            !is_own(key, &file.to_string_lossy())
+        });
+        foreign.map(|(_, path)| format!("names {path}, which is not a file of {:?}", self.name))
     }
 
     /// Why this is not a part manifest of the known schema, if it is not.
@@ -321,6 +364,15 @@ impl KdPart {
     pub fn pending(&self, path: &Path) -> Result<PendingFile> {
         json_file::pending(path, self)
     }
+}
+
+/// Whether a name without its prefix is that of a file of a dataset.
+fn is_member(rest: &str) -> bool {
+    let layouts = [PrefixLayout::Triple, PrefixLayout::Single];
+    let mut members = layouts.iter().flat_map(|layout| layout.members());
+    members.any(|(suffix, ..)| {
+        rest.strip_prefix(suffix).is_some_and(|ending| [".bin", ".idx"].contains(&ending))
+    })
 }
 
 /// A value, or one that stands for it where it is unknown.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::caches::{is_cache, remove_empty_folders};
 use super::{
-    BuildRun, InputManifest, KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA,
+    BuildRun, InputManifest, KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA, RowRule,
     SourceLimits, git_sha,
 };
 use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
@@ -18,7 +18,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::{RecordCounts, parquet};
-use crate::harmony::{ChannelSpan, Policy, Spans};
+use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
 use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
@@ -69,7 +69,6 @@ impl AssertedSource {
         let slice = self.source_slice.map(|slice| slice.to_string());
         let stated_slice = limit("slice").and_then(Value::as_str).map(str::to_string);
         let stated_inputs = stated("inputs").and_then(Value::as_array).cloned();
-        let stated_inputs = stated_inputs.filter(|inputs| !inputs.is_empty());
         let inputs = Some(described?).filter(|inputs| !inputs.is_empty());
         let compared = !self.input_check.no_input_check;
         if compared {
@@ -163,6 +162,8 @@ pub struct PartSink {
     dtype: MmidxDtype,
     overwrite: bool,
     sequences: KdSink,
+    rule: Option<RowRule>,
+    allow_unsupervised: bool,
     written: u64,
     /// The chain in it goes into the manifest.
     header: Header,
@@ -186,9 +187,51 @@ impl PartSink {
         }
         let source = asserted.or_header(&header)?;
         let sequences = KdSink::new(&target, layout, dtype, ids);
-        let start = Instant::now();
-        let written = 0;
-        Ok(PartSink { target, layout, dtype, overwrite, sequences, written, header, source, start })
+        Ok(PartSink {
+            target,
+            layout,
+            dtype,
+            overwrite,
+            sequences,
+            rule: None,
+            allow_unsupervised: false,
+            written: 0,
+            header,
+            source,
+            start: Instant::now(),
+        })
+    }
+
+    /// Refuses rows that are not as this rule wants them.
+    pub fn rule(self, rule: RowRule) -> PartSink {
+        PartSink { rule: Some(rule), ..self }
+    }
+
+    /// Whether a part may be published in which nothing is supervised.
+    pub fn allow_unsupervised(self, allow_unsupervised: bool) -> PartSink {
+        PartSink { allow_unsupervised, ..self }
+    }
+
+    /// The policy under which the records were accepted, if it is known.
+    pub fn policy(&self) -> Option<Policy> {
+        self.source.policy.as_deref().and_then(Policy::from_name)
+    }
+
+    /// The span ids of the channels, if they are known.
+    pub fn spans(&self) -> Option<Spans> {
+        self.source.spans.as_ref().map(Spans::from_json)
+    }
+
+    /// What the user should know of sequences in which nothing is supervised.
+    fn unsupervised(&self) -> Result<Vec<String>> {
+        let (without, all) = (self.sequences.unsupervised(), self.written);
+        let Some(cause) = unsupervised(without, all) else { return Ok(Vec::new()) };
+        match without == all && !self.allow_unsupervised {
+            true => {
+                Err(Error::data(cause).hint("span-mask --span CHANNEL=ID, or --allow-unsupervised"))
+            }
+            false => Ok(vec![cause]),
+        }
     }
 }
 
@@ -196,7 +239,7 @@ impl Sink for PartSink {
     fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
-        self.written += self.sequences.write(&view, |row, reason| {
+        self.written += self.sequences.write(&view, &mut self.rule, |row, reason| {
             batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
         })?;
         rejects.take(batch.rejected)?;
@@ -204,6 +247,7 @@ impl Sink for PartSink {
     }
 
     fn finish(self, counts: Counts) -> Result<Vec<String>> {
+        let mut warnings = self.unsupervised().map_err(|error| error.at(self.target.name()))?;
         let PartSink { target, layout, dtype, header, source, .. } = self;
         let (mut files, splits) = self.sequences.finish(&target)?;
         let config = (layout == PrefixLayout::Triple).then(|| config(&target, &source));
@@ -222,7 +266,8 @@ impl Sink for PartSink {
             run: BuildRun::since(self.start),
         };
         files.push(part.pending(&target.manifest())?);
-        publish_part(&target, files, self.overwrite)
+        warnings.extend(publish_part(&target, files, self.overwrite)?);
+        Ok(warnings)
     }
 }
 

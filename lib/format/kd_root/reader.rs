@@ -3,9 +3,7 @@
 //! these are not a Harmony conversation.
 
 use std::collections::{HashSet, VecDeque};
-use std::ffi::OsStr;
 use std::ops::Range;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,7 +13,7 @@ use byteorder::{ByteOrder, LittleEndian};
 use serde_json::{Value, json};
 
 use super::part::{KdPart, find_manifest};
-use super::{IdRows, IdsFile, SPLITS, find_ids};
+use super::{IdRows, IdsFile, KdListing, find_ids};
 use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin, Selected};
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
@@ -28,50 +26,6 @@ use crate::record::{RecordType, TOKENS};
 
 /// A batch holds about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
-
-/// The prefix of a path, which may also name one of its files.
-pub fn prefix_of(path: &Path) -> Result<PathBuf> {
-    let text = path.to_string_lossy();
-    let stem = text.strip_suffix(".idx").or_else(|| text.strip_suffix(".bin"));
-    match stem {
-        Some(stem) if files::is_file(path)? => {
-            let members = PrefixLayout::Triple.members().iter();
-            let base = members.filter_map(|(suffix, ..)| stem.strip_suffix(suffix)).next();
-            Ok(PathBuf::from(base.unwrap_or(stem)))
-        }
-        _ => Ok(path.to_path_buf()),
-    }
-}
-
-/// The prefixes in a directory, by name; none where there is no such directory.
-fn shards(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut prefixes = Vec::new();
-    for path in files::paths_if_there(directory)? {
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        if let Some(stem) = name.strip_suffix(b"_tokens.idx") {
-            prefixes.push(directory.join(OsStr::from_bytes(stem)));
-        }
-    }
-    prefixes.sort();
-    Ok(prefixes)
-}
-
-/// The prefixes of a root, train before valid, or of a directory of triples.
-fn shards_of(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut prefixes = Vec::new();
-    for split in SPLITS {
-        prefixes.extend(shards(&directory.join(split))?);
-    }
-    if prefixes.is_empty() {
-        prefixes = shards(directory)?;
-    }
-    if prefixes.is_empty() && !files::is_directory(&directory.join("parts"))? {
-        return Err(Error::usage("no triples are there (*_tokens.idx)")
-            .at(directory)
-            .hint("a prefix"));
-    }
-    Ok(prefixes)
-}
 
 /// Reads prefixes one after another.
 #[derive(Debug)]
@@ -105,11 +59,15 @@ impl KdReader {
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<KdReader> {
         let mut prefixes = Vec::new();
         for path in paths {
-            if files::is_directory(path)? {
-                prefixes.extend(shards_of(path)?);
-            } else {
-                prefixes.push(prefix_of(path)?);
-            }
+            let Some(listing) = KdListing::of(path)? else {
+                let cause = match files::is_directory(path)? {
+                    true => "no triples are there (*_tokens.idx)",
+                    false => "no dataset is there",
+                };
+                return Err(Error::usage(cause).at(path.as_path()).hint("a prefix"));
+            };
+            listing.confirm()?;
+            prefixes.extend(listing.prefixes.into_iter().map(|prefix| prefix.path));
         }
         let layouts = prefixes.iter().map(|prefix| PrefixLayout::found(prefix));
         let layouts: Option<Vec<PrefixLayout>> = layouts.collect::<Result<_>>()?;

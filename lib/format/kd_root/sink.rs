@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::format::hashed_file::FinishedFile;
 use crate::format::kinds::{DatasetKind, refuse_other_kinds};
 use crate::format::mmidx::{FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
+use crate::harmony::is_unsupervised;
 use crate::record::tokens::Tokens;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
 
@@ -160,8 +161,13 @@ pub struct KdSink {
     dtype: MmidxDtype,
     valid_fraction: Option<ValidFraction>,
     outputs: Vec<SplitOutput>,
+    /// Sequences that were written and in which nothing is supervised.
+    unsupervised: u64,
     bytes: Vec<u8>,
 }
+
+/// What a row must be, beyond what the format asks for; the cause if it is not.
+pub type RowRule = Box<dyn FnMut(&Tokens<'_>, usize) -> Result<(), String>>;
 
 struct SplitOutput {
     split: &'static str,
@@ -189,8 +195,14 @@ impl KdSink {
             dtype,
             valid_fraction: target.valid_fraction().copied(),
             outputs: target.splits().into_iter().map(output).collect(),
+            unsupervised: 0,
             bytes: Vec::new(),
         }
+    }
+
+    /// The number of sequences with masks so far in which nothing is supervised.
+    pub fn unsupervised(&self) -> u64 {
+        self.unsupervised
     }
 
     /// Writes the valid rows of a batch, and gives the others with the cause to `refuse`. Returns
@@ -198,17 +210,21 @@ impl KdSink {
     pub fn write(
         &mut self,
         view: &Tokens<'_>,
+        rule: &mut Option<RowRule>,
         mut refuse: impl FnMut(usize, String),
     ) -> Result<u64> {
         let mut written = 0;
         // Consecutive rows of one split go to its files at once.
         let mut run = RowRun { output: 0, rows: 0..0 };
         for row in 0..view.len() {
-            if let Err(cause) = self.check(view, row) {
+            let is_as_ruled = |()| rule.as_mut().map_or(Ok(()), |rule| rule(view, row));
+            if let Err(cause) = self.check(view, row).and_then(is_as_ruled) {
                 refuse(row, cause);
                 continue;
             }
             written += 1;
+            let mask = view.loss_mask(row).filter(|_| self.layout == PrefixLayout::Triple);
+            self.unsupervised += u64::from(mask.is_some_and(is_unsupervised));
             let output = usize::from(match (&self.valid_fraction, view.id(row)) {
                 (Some(fraction), Some(id)) => fraction.is_valid(id),
                 _ => false,

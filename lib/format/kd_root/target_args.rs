@@ -13,8 +13,8 @@ use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub struct KdTargetArgs {
-    /// Write ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx}, the ids of the sequences
-    /// in ROOT/ids/{train,valid}/SHARD.parquet, and ROOT/parts/SHARD.json
+    /// Write ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx}, ids/{train,valid}/SHARD.parquet
+    /// and parts/SHARD.json
     #[arg(long, value_name = "ROOT", requires = "shard", required_unless_present = "prefix")]
     #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub root: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub struct KdTargetArgs {
     #[arg(long, value_name = "F", default_value = "0.001")]
     pub valid_fraction: ValidFraction,
 
-    /// Write P_{tokens,lossmask,span}.{bin,idx}, P_ids.parquet and P.part.json, without a split
+    /// Write P_{tokens,lossmask,span}.{bin,idx}, P_ids.parquet, P.part.json
     #[arg(long, value_name = "P", conflicts_with = "root", add = WithoutEffect)]
     #[arg(value_parser = on_disk())]
     pub prefix: Option<PathBuf>,

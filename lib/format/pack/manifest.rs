@@ -12,6 +12,7 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::FinishedFile;
 use crate::format::raw_games::Legality;
+use crate::format::stated::StatedFile;
 use crate::format::{Made, RecordCounts, json_file};
 
 pub const MANIFEST: &str = "manifest.json";
@@ -82,6 +83,24 @@ impl PackManifest {
         match json_file::other_schema(&manifest.schema_version, SCHEMA) {
             Some(cause) => Err(Error::data(cause).at(path.as_path())),
             None => Ok(manifest),
+        }
+    }
+
+    /// Its files, in a directory.
+    pub fn stated(&self, directory: &Path) -> Vec<StatedFile> {
+        let of = |file: &PackFile| {
+            StatedFile::below(directory, &file.path, file.bytes, Some(file.sha256.clone()))
+        };
+        self.files.iter().map(of).collect()
+    }
+
+    /// The files of a pool as its manifest states them; none without a manifest of ours.
+    pub fn stated_in(directory: &Path) -> Result<Vec<StatedFile>> {
+        let is_ours = |manifest: &Value| manifest["schema_version"] == SCHEMA;
+        let path = directory.join(MANIFEST);
+        match json_file::if_there(&path, json_file::read::<Value>)?.filter(is_ours) {
+            Some(_) => Ok(PackManifest::read(directory)?.stated(directory)),
+            None => Ok(Vec::new()),
         }
     }
 

@@ -2,13 +2,14 @@
 //! must be, with their rows and bytes. The paths in it are relative to where the set was made, so a
 //! shard is known by its name alone, and nothing outside the folder is ever looked at.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{ParquetFile, read_error};
+use super::{ParquetFile, files_in, read_error};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
@@ -49,7 +50,7 @@ impl StatedShard {
 }
 
 /// Compares inputs with the manifests beside them: of a directory every shard that its manifest
-/// names, of a file its own rows and bytes. What is beside no manifest, or not named in it, is not
+/// names and no other, of a file its own rows and bytes. A file beside no manifest, or not named in it, is not
 /// compared.
 pub fn compare_inputs(paths: &[impl AsRef<Path>]) -> Result<()> {
     // The manifest of the file before, as they are often the same.
@@ -65,7 +66,11 @@ pub fn compare_inputs(paths: &[impl AsRef<Path>]) -> Result<()> {
             None => stated(directory)?,
         };
         let named = |shard: &&StatedShard| is_directory || shard.name() == path.file_name();
-        compare(directory, shards.iter().filter(named))?;
+        let others = match is_directory && !shards.is_empty() {
+            true => unnamed(directory, &shards)?,
+            false => Vec::new(),
+        };
+        compare(directory, shards.iter().filter(named), others)?;
         last = Some((directory.to_path_buf(), shards));
     }
     Ok(())
@@ -85,8 +90,20 @@ fn stated(directory: &Path) -> Result<Vec<StatedShard>> {
     }
 }
 
-fn compare<'a>(directory: &Path, shards: impl Iterator<Item = &'a StatedShard>) -> Result<()> {
-    let mut causes = Vec::new();
+/// The shards of a directory that its manifest does not name, as causes.
+fn unnamed(directory: &Path, shards: &[StatedShard]) -> Result<Vec<String>> {
+    let named: HashSet<&OsStr> = shards.iter().filter_map(StatedShard::name).collect();
+    let names =
+        files_in(directory)?.into_iter().filter_map(|path| Some(path.file_name()?.to_owned()));
+    let others = names.filter(|name| !named.contains(&**name));
+    Ok(others.map(|name| format!("{} is not named", name.to_string_lossy())).collect())
+}
+
+fn compare<'a>(
+    directory: &Path,
+    shards: impl Iterator<Item = &'a StatedShard>,
+    mut causes: Vec<String>,
+) -> Result<()> {
     for shard in shards {
         let name = shard.name().map(|name| name.to_string_lossy());
         let difference = match &name {

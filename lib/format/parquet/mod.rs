@@ -67,6 +67,10 @@ impl ParquetFile {
     fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let file = Readable::new(file)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+        if let Some(name) = name_twice(metadata.schema().fields()) {
+            let cause = format!("column {name} is there twice; try: rename one or leave it out");
+            return Err(ParquetError::General(cause));
+        }
         let stated = metadata.metadata().file_metadata().num_rows();
         let mut groups = metadata.metadata().row_groups().iter().map(|group| group.num_rows());
         let rows = groups.try_fold(0i64, |sum, rows| sum.checked_add(rows).filter(|_| rows >= 0));
@@ -279,6 +283,29 @@ fn viewed(field: &FieldRef, text: DataType) -> FieldRef {
         _ => return field.clone(),
     };
     FieldRef::new(field.as_ref().clone().with_data_type(data_type))
+}
+
+/// The first name that two columns, or two fields of one struct, have; with the names of what it is in.
+fn name_twice(fields: &Fields) -> Option<String> {
+    let mut seen = HashSet::new();
+    fields.iter().find_map(|field| match seen.insert(field.name()) {
+        true => Some(format!("{}.{}", field.name(), name_twice(members(field.data_type())?)?)),
+        false => Some(field.name().clone()),
+    })
+}
+
+/// The fields of a struct, or of the structs in a list.
+fn members(of: &DataType) -> Option<&Fields> {
+    match of {
+        DataType::Struct(fields) => Some(fields),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => members(item.data_type()),
+        _ => None,
+    }
 }
 
 /// What identifies a Parquet file without reading all of it: name, size, rows, footer hash; `None`

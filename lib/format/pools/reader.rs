@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::Pool;
-use super::stated::Comparison;
+use super::stated::refuse_other_counts;
 use crate::batch::{Batch, DatasetReader, Dropped, GameForm, Header, Origin};
 use crate::cli::Slice;
 use crate::error::Result;
@@ -37,8 +37,6 @@ pub struct PoolReader {
     wanted: VecDeque<Range<u64>>,
     game: Game,
     builder: GamesBuilder,
-    /// The files, if games are copied, being compared with their manifests.
-    comparison: Option<Comparison>,
     /// Whether only some of the games are read.
     is_part: bool,
     /// Whether the first batch was asked for.
@@ -65,7 +63,6 @@ impl PoolReader {
             wanted,
             game,
             builder,
-            comparison: None,
             is_part: slice.is_some(),
             is_begun: false,
         })
@@ -161,7 +158,7 @@ impl DatasetReader for PoolReader {
     fn dropped(&self) -> Dropped {
         let all = self.pools.iter().map(Pool::dropped).reduce(|sum, pool| sum.and(&pool));
         let all = all.unwrap_or_default();
-        if self.is_part && !all.is_nothing() { Dropped::UNKNOWN } else { all }
+        if self.is_part { all.of_part() } else { all }
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
@@ -192,7 +189,7 @@ impl DatasetReader for PoolReader {
             _ => self.count()?,
         }
         if !std::mem::replace(&mut self.is_begun, true) && games.is_some() {
-            self.comparison = Some(Comparison::begin(&self.pools)?);
+            self.pools.iter().try_for_each(refuse_other_counts)?;
         }
         self.pools.iter_mut().for_each(Pool::release_given);
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(BATCH_GAMES);
@@ -215,9 +212,6 @@ impl DatasetReader for PoolReader {
                     self.builder.push(&self.game)?;
                 }
             }
-        }
-        if count == 0 {
-            self.comparison.take().map_or(Ok(()), Comparison::end)?;
         }
         Ok(match (count, games) {
             (0, _) => None,

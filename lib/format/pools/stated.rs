@@ -1,15 +1,10 @@
-//! What a pack states against what is there, for who copies it: rows that were lost and files that were
-//! changed are refused, so that no copy states them as its own.
-
-use std::path::Path;
-use std::thread::{Builder, JoinHandle};
+//! What a pack states against what is there, for who copies it: rows that were lost are refused, so
+//! that no copy states them as its own.
 
 use super::Pool;
-use crate::digest::sha256_of;
 use crate::error::{Error, Result};
-use crate::files;
 use crate::format::metadata_db::RunRow;
-use crate::format::pack::{MANIFEST, PackManifest};
+use crate::format::pack::MANIFEST;
 use crate::game2048::{Board, Direction, Played, RowLayout, StoredGame};
 
 /// The way on for all of them.
@@ -62,49 +57,17 @@ fn played(game: &StoredGame) -> Option<Played> {
     played
 }
 
-/// Files of pools being compared with the sha256 of their manifests, while their rows are read.
-#[derive(Debug)]
-pub(super) struct Comparison(JoinHandle<Result<()>>);
-
-impl Comparison {
-    /// Compares the counts of the manifests, and begins with the files.
-    pub fn begin(pools: &[Pool]) -> Result<Comparison> {
-        let mut claims = Vec::new();
-        for pool in pools {
-            let Some(manifest) = pool.manifest() else { continue };
-            let counts =
-                [("rows", manifest.rows, pool.steps()), ("runs", manifest.runs, pool.games())];
-            for (what, stated, there) in counts {
-                if stated != there {
-                    let cause = format!("expected {stated} {what}, got {there}");
-                    let path = pool.directory().join(MANIFEST);
-                    return Err(Error::data(cause).at(path.as_path()).hint(WAY_ON));
-                }
-            }
-            claims.push((pool.directory().to_path_buf(), manifest.clone()));
+/// Refuses a pool whose manifest counts other rows or runs than are there. (Its files are compared by
+/// who opens it.)
+pub(super) fn refuse_other_counts(pool: &Pool) -> Result<()> {
+    let Some(manifest) = pool.manifest() else { return Ok(()) };
+    let counts = [("rows", manifest.rows, pool.steps()), ("runs", manifest.runs, pool.games())];
+    match counts.into_iter().find(|(_, stated, there)| stated != there) {
+        Some((what, stated, there)) => {
+            let path = pool.directory().join(MANIFEST);
+            let cause = format!("expected {stated} {what}, got {there}");
+            Err(Error::data(cause).at(path.as_path()).hint(WAY_ON))
         }
-        let compare =
-            move || claims.iter().try_for_each(|(pool, manifest)| files_of(pool, manifest));
-        let thread = Builder::new().name("manifests".to_string()).spawn(compare);
-        thread.map(Comparison).map_err(|e| Error::io("a thread", &e))
+        None => Ok(()),
     }
-
-    /// Waits for the rest.
-    pub fn end(self) -> Result<()> {
-        self.0.join().unwrap_or_else(|_| Err(Error::unavailable("the files were not compared")))
-    }
-}
-
-/// Compares the files of a pool with its manifest; that they are there was found when it was opened.
-fn files_of(pool: &Path, manifest: &PackManifest) -> Result<()> {
-    for file in &manifest.files {
-        let Some(path) = files::below(pool, Path::new(&file.path)) else { continue };
-        let found = files::open_member(&path).and_then(sha256_of);
-        let (_, sha256) = found.map_err(|e| Error::io(path.as_path(), &e))?;
-        if sha256 != file.sha256 {
-            let cause = format!("expected sha256 {} of manifest.json, got {sha256}", file.sha256);
-            return Err(Error::data(cause).at(path.as_path()).hint(WAY_ON));
-        }
-    }
-    Ok(())
 }

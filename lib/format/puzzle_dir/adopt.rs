@@ -7,10 +7,19 @@ use super::{BUILD, PuzzleSetManifest};
 use crate::cli::{PendingFile, publish};
 use crate::error::Result;
 use crate::format::json_file;
+use crate::format::stated::refuse_others;
 
 /// Publishes the files of a set in another directory, in place of what stands there, with this
-/// manifest.
-pub fn adopt(part: &Path, directory: &Path, manifest: &PuzzleSetManifest) -> Result<()> {
+/// manifest. `verify`: the bytes are compared with it.
+pub fn adopt(
+    part: &Path,
+    directory: &Path,
+    manifest: &PuzzleSetManifest,
+    verify: bool,
+) -> Result<()> {
+    if verify {
+        refuse_others(&manifest.stated(part))?;
+    }
     let adopted = manifest
         .files
         .iter()

@@ -1,6 +1,7 @@
 //! `build.json`: what made a puzzle set, and its files. It is published last.
 
 use std::io::Seek;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -9,7 +10,8 @@ use crate::cli::PendingFile;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::format::kd_root::BuildRun;
-use crate::format::{Made, json_file};
+use crate::format::stated::StatedFile;
+use crate::format::{Made, RecordCounts, json_file};
 
 /// `build.json` as we write it. That of another builder may be any object: readers pass it on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,6 +23,10 @@ pub struct PuzzleSetManifest {
     /// `builds`, a list of these if there were several.
     #[serde(flatten)]
     pub source: Map<String, Value>,
+    /// Examples of the whole pipeline; a puzzle that was dropped counts as one. Absent in sets of
+    /// version 0.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordCounts>,
     /// In the order in which they were published.
     pub files: Vec<PuzzleSetFile>,
     /// When, where and with which program it was made (another builder's may be anything).
@@ -30,6 +36,9 @@ pub struct PuzzleSetManifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<Made>,
 }
+
+/// The fields that are of the set, and not of what made its records.
+pub(super) const OF_SET: [&str; 4] = ["files", "records", "run", "made"];
 
 /// A file of the set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +54,7 @@ impl PuzzleSetManifest {
     pub(super) fn new(
         domain: Option<String>,
         mut builds: Vec<Map<String, Value>>,
+        records: RecordCounts,
         files: Vec<PuzzleSetFile>,
         run: &BuildRun,
     ) -> PuzzleSetManifest {
@@ -52,12 +62,23 @@ impl PuzzleSetManifest {
             0 => Map::new(),
             1 => {
                 let mut build = builds.remove(0);
-                build.retain(|key, _| !["domain", "files", "run", "made"].contains(&key.as_str()));
+                build.retain(|key, _| key != "domain" && !OF_SET.contains(&key.as_str()));
                 build
             }
             _ => Map::from_iter([("builds".to_string(), json!(builds))]),
         };
-        PuzzleSetManifest { domain, source, files, run: serde_json::to_value(run).ok(), made: None }
+        let (records, run) = (Some(records), serde_json::to_value(run).ok());
+        PuzzleSetManifest { domain, source, records, files, run, made: None }
+    }
+}
+
+impl PuzzleSetManifest {
+    /// Its files, below a root.
+    pub fn stated(&self, root: &Path) -> Vec<StatedFile> {
+        let of = |file: &PuzzleSetFile| {
+            StatedFile::below(root, &file.name, file.bytes, Some(file.sha256.clone()))
+        };
+        self.files.iter().map(of).collect()
     }
 }
 

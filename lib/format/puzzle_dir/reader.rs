@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::manifest::OF_SET;
 use super::{PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata};
-use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin};
+use crate::batch::{Batch, DatasetReader, Dropped, GameForm, Header, Origin};
 use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::format::npy::{Integers, descr};
@@ -30,6 +31,8 @@ pub struct PuzzleReader {
     /// The constants by name, and the domain, as far as all parts have the same.
     parameters: Vec<(&'static str, Value)>,
     notes: Vec<String>,
+    /// What was dropped when the sets were made, if all of them is read.
+    dropped: Dropped,
 }
 
 /// One set of one split, and what is left to read of it.
@@ -58,11 +61,14 @@ struct OpenSet {
 impl PuzzleReader {
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<PuzzleReader> {
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
+        let mut dropped = Dropped::default();
         for path in paths {
             let root = PuzzleRoot::open(path)?;
             open_root(&root, &mut parts, &mut notes)?;
+            dropped = dropped.and(&root.dropped()?);
         }
         if let Some(slice) = slice {
+            dropped = dropped.of_part();
             let total = parts.iter().map(OpenSet::groups).sum();
             let (wanted, mut start) = (slice.of(total), 0);
             for part in &mut parts {
@@ -74,7 +80,7 @@ impl PuzzleReader {
         }
         let parameters = parameters(&parts);
         let builder = PuzzlesBuilder::default();
-        Ok(PuzzleReader { parts, current: 0, builder, parameters, notes })
+        Ok(PuzzleReader { parts, current: 0, builder, parameters, notes, dropped })
     }
 }
 
@@ -105,7 +111,12 @@ impl DatasetReader for PuzzleReader {
         all.join(" and ")
     }
 
+    fn dropped(&self) -> Dropped {
+        self.dropped.clone()
+    }
+
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+        self.dropped = std::mem::take(&mut self.dropped).of_part();
         let mut start = 0;
         for part in &mut self.parts {
             let (first, end) = (part.examples.start, start + part.left());
@@ -191,9 +202,7 @@ fn open_root(root: &PuzzleRoot, parts: &mut Vec<OpenSet>, notes: &mut Vec<String
 /// What `build.json` says of the sources, without what it says of the files and of how they were made.
 fn build_text(build: Option<&Map<String, Value>>) -> String {
     let mut build = build.cloned().unwrap_or_default();
-    build.shift_remove("files");
-    build.shift_remove("run");
-    build.shift_remove("made");
+    build.retain(|key, _| !OF_SET.contains(&key.as_str()));
     Value::Object(build).to_string()
 }
 

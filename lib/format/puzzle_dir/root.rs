@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{BUILD, DATASET, IDENTIFIERS, SPLITS, SetArray, SplitMetadata};
+use super::{BUILD, DATASET, IDENTIFIERS, PuzzleSetManifest, SPLITS, SetArray, SplitMetadata};
+use crate::batch::Dropped;
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::json_file;
 use crate::format::npy::Integers;
+use crate::format::stated::StatedFile;
+use crate::format::{RecordCounts, json_file};
 use crate::puzzle::Split;
 
 /// Whether a path names a puzzle set, or one of its splits.
@@ -31,6 +33,8 @@ pub struct PuzzleRoot {
     pub path: PathBuf,
     /// The splits that exist, or the one that was named.
     pub splits: Vec<SplitDir>,
+    /// Whether one split was named, and not the set.
+    is_split: bool,
 }
 
 /// A split's directory.
@@ -51,7 +55,7 @@ impl PuzzleRoot {
                     splits.push(SplitDir { split, directory });
                 }
             }
-            return Ok(PuzzleRoot { path: path.to_path_buf(), splits });
+            return Ok(PuzzleRoot { path: path.to_path_buf(), splits, is_split: false });
         }
         // "." and ".." have no name of their own.
         let whole = fs::canonicalize(path).map_err(|e| Error::io(shown(path), &e))?;
@@ -65,12 +69,37 @@ impl PuzzleRoot {
             (Some(_), Some(parent)) => parent.to_path_buf(),
             _ => path.join(".."),
         };
-        Ok(PuzzleRoot { path: above, splits: vec![split] })
+        Ok(PuzzleRoot { path: above, splits: vec![split], is_split: true })
     }
 
     /// `identifiers.json`: the name of each identifier; `None` if the file is not there.
     pub fn identifiers(&self) -> Result<Option<Vec<String>>> {
         json_file::if_there(&self.path.join(IDENTIFIERS), json_file::read_all)
+    }
+
+    /// The files of the splits as `build.json` states them; none without one of ours.
+    pub fn stated(&self) -> Result<Vec<StatedFile>> {
+        let is_ours = |build: &Map<String, Value>| {
+            build.get("files").and_then(Value::as_array).is_some_and(|files| !files.is_empty())
+        };
+        let Some(build) = self.build()?.filter(is_ours) else { return Ok(Vec::new()) };
+        let Ok(build) = serde_json::from_value::<PuzzleSetManifest>(Value::Object(build)) else {
+            return Ok(Vec::new());
+        };
+        let mut stated = build.stated(&self.path);
+        if let ([only], true) = (self.splits.as_slice(), self.is_split) {
+            stated.retain(|file| file.path.starts_with(self.path.join(only.split.name())));
+        }
+        Ok(stated)
+    }
+
+    /// What was dropped when the set was made; not known where no `build.json` says it.
+    pub fn dropped(&self) -> Result<Dropped> {
+        let build = self.build()?.unwrap_or_default();
+        let records = build.get("records").cloned().map(serde_json::from_value::<RecordCounts>);
+        let Some(Ok(records)) = records else { return Ok(Dropped::UNKNOWN) };
+        let dropped = records.counts().dropped();
+        Ok(if self.is_split { dropped.of_part() } else { dropped })
     }
 
     /// `build.json`, of any builder; `None` if the file is not there.

@@ -21,7 +21,7 @@ use crate::cli::{
 use crate::error::{Error, Result, shown};
 use crate::format::kd_root::BuildRun;
 use crate::format::kinds::{DatasetKind, refuse_other_kinds};
-use crate::format::{json_file, standing_in};
+use crate::format::{RecordCounts, json_file, standing_in};
 use crate::json::PythonFormatter;
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
 use crate::record::puzzle::{self, Puzzle, Puzzles};
@@ -40,6 +40,8 @@ pub struct PuzzleWriter {
     parts: [Vec<SetWriter>; 2],
     /// What made the records, one object for each source.
     builds: Vec<Map<String, Value>>,
+    /// Examples.
+    written: u64,
     start: Instant,
 }
 
@@ -63,9 +65,9 @@ impl Sink for PuzzleWriter {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, _: Counts) -> Result<Vec<String>> {
+    fn finish(self, counts: Counts) -> Result<Vec<String>> {
         let warnings = self.warnings();
-        self.publish()?;
+        self.publish(counts)?;
         Ok(warnings)
     }
 }
@@ -90,7 +92,8 @@ impl PuzzleWriter {
         refuse_existing(&PuzzleTarget(root), overwrite)?;
         let (root, parts) = (root.to_path_buf(), [Vec::new(), Vec::new()]);
         let start = Instant::now();
-        Ok(PuzzleWriter { root, overwrite, asserted, shape: None, parts, builds: vec![], start })
+        let (builds, written) = (Vec::new(), 0);
+        Ok(PuzzleWriter { root, overwrite, asserted, shape: None, parts, builds, written, start })
     }
 
     /// Writes an example; the cause if it cannot belong to the set. The outer error is about the
@@ -143,6 +146,7 @@ impl PuzzleWriter {
         }
         let place = shape.names.place(identifier)?;
         part.push(example, place)?;
+        self.written += 1;
         Ok(Ok(()))
     }
 
@@ -175,8 +179,8 @@ impl PuzzleWriter {
     }
 
     /// Publishes everything, `build.json` last, in place of an earlier set. Fails without examples: a loader cannot open an empty set.
-    fn publish(self) -> Result<()> {
-        let PuzzleWriter { root, overwrite, shape, parts, builds, start, .. } = self;
+    fn publish(self, counts: Counts) -> Result<()> {
+        let PuzzleWriter { root, overwrite, shape, parts, builds, written, start, .. } = self;
         let Some(mut shape) = shape.filter(|_| parts.iter().any(|sets| !sets.is_empty())) else {
             return Err(Error::data("no example came, nothing is written").at(root.as_path()));
         };
@@ -192,8 +196,8 @@ impl PuzzleWriter {
         files.append(&mut datasets);
         let names = shape.names.by_number()?;
         files.push(python_file(&root, IDENTIFIERS.to_string(), &names, &mut entries)?);
-        let run = BuildRun::since(start);
-        let manifest = PuzzleSetManifest::new(shape.domain, builds, entries, &run);
+        let (records, run) = (RecordCounts::written(written, counts), BuildRun::since(start));
+        let manifest = PuzzleSetManifest::new(shape.domain, builds, records, entries, &run);
         files.push(json_file::pending(&root.join(BUILD), &manifest)?);
         publish(&PuzzleTarget(&root), files, overwrite)?;
         for split in SPLITS {
@@ -251,6 +255,9 @@ impl SetShape {
                 return Err(format!("{side} has {} tokens, seq_len is {seq_len}", tokens.len()));
             }
             let is_token = |token: i32| (0..vocab_size).contains(&token.into());
+            if tokens.is_empty() {
+                return Err(format!("{side} has no tokens: no reader takes a seq_len of 0"));
+            }
             if let Some(at) = tokens.iter().position(|&token| !is_token(token)) {
                 return Err(format!("{side}[{at}] is {}, vocab_size is {vocab_size}", tokens[at]));
             }

@@ -1,17 +1,17 @@
 //! Compares manifests with the disk, with one another, and with what was read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::{Claim, Manifests, Seen};
 use crate::batch::manifest_sha256;
-use crate::check::inventory::{self, Claimed};
-use crate::check::kd::Prefix;
+use crate::check::inventory;
 use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Result, shown};
-use crate::format::kd_root::{ALL, KdConfig, KdPart, KdRootSplit, agree};
+use crate::format::kd_root::{ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSplit, agree};
+use crate::format::stated::StatedFile;
 use crate::format::{RecordCounts, checked_sum};
 use crate::harmony::Policy;
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
@@ -30,7 +30,7 @@ checks! {
         hint "a shard counts once its part manifest exists; remove it, or write it again";
     CONFIG: Error Structure "kd.manifest.config",
         "config_hash is not the hash of the config, or the tokenizer is not the one of the config";
-    PARTS: Error Structure "kd.manifest.parts",
+    pub(super) PARTS: Error Structure "kd.manifest.parts",
         "manifest.json and the part manifests contradict one another",
         hint "make manifest.json again from the parts; try: ds-manifest";
     INPUT: Error Structure "kd.manifest.input",
@@ -41,22 +41,25 @@ impl Manifests {
     /// Compares what the manifests say with the disk, with one another, and with what was seen.
     pub fn compare(
         &self,
-        seen: &[(&Prefix, Seen)],
+        seen: &[(&KdPrefix, Seen)],
         context: &mut CheckContext<'_>,
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         self.configs(findings);
         self.input(context, findings)?;
         self.files(context, findings)?;
+        let by_prefix: HashMap<&Path, &Seen> =
+            seen.iter().map(|(prefix, seen)| (&*prefix.path, seen)).collect();
+        let mut claimed = HashSet::new();
         for claim in &self.claims {
-            let found = seen.iter().find(|(prefix, _)| prefix.path == claim.prefix);
-            if let Some((_, seen)) = found {
+            claimed.insert(&*claim.prefix);
+            if let Some(seen) = by_prefix.get(&*claim.prefix) {
                 claim.compare(seen, findings);
             }
         }
         if self.any && !self.unread {
             for (prefix, _) in seen {
-                if !self.claims.iter().any(|claim| claim.prefix == prefix.path) {
+                if !claimed.contains(&*prefix.path) {
                     findings.add(&SURPLUS, &prefix.path, "no manifest names it");
                 }
             }
@@ -135,7 +138,7 @@ impl Manifests {
     }
 
     /// The sums of the root's manifest.
-    fn sums(&self, seen: &[(&Prefix, Seen)], findings: &mut Findings<'_>) {
+    fn sums(&self, seen: &[(&KdPrefix, Seen)], findings: &mut Findings<'_>) {
         let Some((path, root)) = &self.root else { return };
         let mut causes = Vec::new();
         for (name, KdRootSplit { rows, tokens, shards, .. }) in &root.splits {
@@ -171,9 +174,13 @@ impl Manifests {
     fn parts(&self, findings: &mut Findings<'_>) {
         let Some((root_path, root)) = &self.root else { return };
         let manifest = root.input.manifest_sha256.as_deref();
+        let chains: HashMap<&str, &KdChain> =
+            root.provenance.iter().map(|chain| (&*chain.part, chain)).collect();
+        let files: Option<HashSet<&Value>> =
+            root.input.files.as_ref().map(|files| files.iter().collect());
         for (path, part) in &self.parts {
             let source = &part.source;
-            let chain = root.provenance.iter().find(|chain| chain.part == part.name);
+            let chain = chains.get(&*part.name);
             let same = [
                 (
                     "config",
@@ -184,9 +191,10 @@ impl Manifests {
                 ("input's manifest", source.manifest_sha256() == manifest),
                 (
                     "input",
-                    source.known_inputs().iter().all(|input| {
-                        root.input.files.as_ref().is_none_or(|files| files.contains(input))
-                    }),
+                    source
+                        .known_inputs()
+                        .iter()
+                        .all(|input| files.as_ref().is_none_or(|files| files.contains(input))),
                 ),
                 ("provenance", chain.is_some_and(|chain| chain.filters == part.provenance)),
             ];
@@ -369,7 +377,7 @@ fn spans_differ(told: &BTreeMap<String, u64>, spans: &[u64; 256]) -> Vec<String>
         .collect()
 }
 
-fn same_files(a: &[Claimed], b: &[Claimed]) -> bool {
-    let sorted = |files: &[Claimed]| files.iter().cloned().collect::<BTreeSet<_>>();
+fn same_files(a: &[StatedFile], b: &[StatedFile]) -> bool {
+    let sorted = |files: &[StatedFile]| files.iter().cloned().collect::<BTreeSet<_>>();
     sorted(a) == sorted(b)
 }

@@ -3,21 +3,19 @@
 
 pub(super) mod compare;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use super::PrefixSet;
 use super::sequences::SequenceRules;
-use crate::check::inventory::{self, Claimed};
+use crate::check::inventory;
 use crate::check::{Findings, checks};
-use crate::error::Result;
+use crate::error::{Result, shown};
 use crate::files;
 use crate::format::json_file;
-use crate::format::kd_root::{
-    ALL, KdFiles, KdPart, KdRootManifest, MANIFEST, find_manifest, manifest_beside,
-};
+use crate::format::kd_root::{ALL, KdListing, KdPart, KdRootManifest, MANIFEST};
+use crate::format::stated::StatedFile;
 use crate::harmony::{Alignment, Policy, Spans};
+use compare::PARTS;
 
 checks! {
     FORM: Error Structure "kd.manifest.form",
@@ -38,7 +36,7 @@ struct Claim {
     dtype: Option<String>,
     /// By span id; a root's manifest has them for whole splits only.
     supervised: Option<BTreeMap<String, u64>>,
-    files: Vec<Claimed>,
+    files: Vec<StatedFile>,
 }
 
 /// The manifests of a dataset.
@@ -47,6 +45,8 @@ pub(super) struct Manifests {
     claims: Vec<Claim>,
     root: Option<(PathBuf, KdRootManifest)>,
     parts: Vec<(PathBuf, KdPart)>,
+    /// By a prefix, the number of its part.
+    part_of: HashMap<PathBuf, usize>,
     /// Whether there are any manifests, readable or not.
     pub any: bool,
     /// Whether one of them cannot be read: then what they leave out is not known.
@@ -64,32 +64,19 @@ pub(super) struct Seen {
 
 impl Manifests {
     /// Reads all manifests of a place.
-    pub fn read(place: &PrefixSet, findings: &mut Findings<'_>) -> Result<Manifests> {
+    pub fn read(place: &KdListing, findings: &mut Findings<'_>) -> Result<Manifests> {
         let mut manifests = Manifests::default();
         if place.is_root {
             manifests.read_root(&place.base, findings)?;
-            for path in json_files(&place.base.join("parts"), ".json")? {
-                manifests.read_part(&path, &place.base, None, findings)?;
-            }
         }
-        let mut named = BTreeSet::new();
-        for prefix in &place.prefixes {
-            let beside = manifest_beside(&prefix.path);
-            let found =
-                match (files::is_member(&beside)?, place.is_root || place.prefixes.len() > 1) {
-                    (true, _) => Some((beside, ALL.to_string())),
-                    (false, true) => None,
-                    (false, false) => find_manifest(&prefix.path)?,
-                };
-            let Some((path, split)) = found else { continue };
-            let directory = match split == ALL {
-                true => path.parent().map(Path::to_path_buf),
-                false => path.parent().and_then(Path::parent).map(Path::to_path_buf),
+        for (path, split) in place.part_manifests()? {
+            let above = path.parent().unwrap_or(Path::new(""));
+            let base = match split.as_deref() {
+                None => place.base.as_path(),
+                Some(ALL) => above,
+                Some(_) => above.parent().unwrap_or(Path::new("")),
             };
-            if named.insert(path.clone()) {
-                let directory = directory.unwrap_or_default();
-                manifests.read_part(&path, &directory, Some(&split), findings)?;
-            }
+            manifests.read_part(&path, base, split.as_deref(), findings)?;
         }
         Ok(manifests)
     }
@@ -121,14 +108,14 @@ impl Manifests {
                     dtype: None,
                     supervised: None,
                     files: match root.is_published() {
-                        true => claimed_by_name(&base.join(name), &shard.files),
-                        false => claimed(base, &shard.files),
+                        true => shard.files.stated_by_name(&base.join(name)),
+                        false => shard.files.stated(base),
                     },
                 });
             }
         }
         if !root.is_published() {
-            self.without_hashes(&path, findings);
+            without_hashes(&self.claims, &path, findings);
         }
         self.root = Some((path, root));
         Ok(())
@@ -149,43 +136,44 @@ impl Manifests {
         if let Some(cause) = part.other_schema() {
             findings.add(&FORM, path, cause);
         }
+        if let Some(cause) = part.misnamed(path) {
+            findings.add(&FORM, path, cause);
+            return Ok(());
+        }
+        if let Some(cause) = part.foreign_file() {
+            findings.add(&FORM, path, cause);
+        }
+        let before = self.claims.len();
         let wanted = |name: &str| only.is_none_or(|only| only == name);
         for (name, split) in
             part.splits.iter().filter(|(name, split)| wanted(name) && split.rows > 0)
         {
             let directory = if name == ALL { base.to_path_buf() } else { base.join(name) };
+            let prefix = directory.join(&part.name);
+            if let Some(other) = self.part_of.insert(prefix.clone(), self.parts.len()) {
+                let other = self.parts.get(other).map_or(path, |(path, _)| path);
+                findings.add(&PARTS, path, format_args!("has the files of {} too", shown(other)));
+            }
             self.claims.push(Claim {
                 manifest: path.to_path_buf(),
-                prefix: directory.join(&part.name),
+                prefix,
                 rows: split.rows,
                 tokens: split.tokens,
                 dtype: Some(part.dtype.clone()),
                 supervised: Some(split.supervised_tokens.clone()),
-                files: claimed(base, &split.files),
+                files: split.files.stated(base),
             });
         }
-        self.without_hashes(path, findings);
+        without_hashes(&self.claims[before..], path, findings);
         self.parts.push((path.to_path_buf(), part));
         Ok(())
-    }
-
-    /// Our manifests state the hash of every file.
-    fn without_hashes(&self, manifest: &Path, findings: &mut Findings<'_>) {
-        let claims = self.claims.iter().filter(|claim| claim.manifest == manifest);
-        let mut bare = claims.flat_map(|claim| &claim.files).filter(|file| file.sha256.is_none());
-        if let Some(file) = bare.next() {
-            let name = inventory::name_of(&file.path);
-            findings.add(&FORM, manifest, format_args!("has no sha256 of {name}"));
-        }
     }
 
     /// What the manifests say of how the sequences of a prefix were made. Without a policy in them
     /// it is the user's.
     pub fn rules(&self, prefix: &Path, said: Option<Policy>) -> SequenceRules {
-        let names_it = |path: &Path| {
-            self.claims.iter().any(|claim| claim.prefix == prefix && claim.manifest == path)
-        };
-        let part = self.parts.iter().find(|(path, _)| names_it(path)).map(|(_, part)| part);
+        let part = self.part_of.get(prefix).and_then(|&number| self.parts.get(number));
+        let part = part.map(|(_, part)| part);
         let config = part.and_then(|part| part.config.as_ref());
         let config = config.or(self.root.as_ref().map(|(_, root)| &root.config));
         let Some(config) = config else { return SequenceRules::assumed(said) };
@@ -223,30 +211,12 @@ impl Manifests {
     }
 }
 
-/// The files of a split in a directory, whatever directories the manifest has before their names.
-fn claimed_by_name(directory: &Path, files: &KdFiles) -> Vec<Claimed> {
-    let mut all = claimed(directory, files);
-    for file in &mut all {
-        file.path = directory.join(file.path.file_name().unwrap_or_default());
+/// Our manifests state the hash of every file.
+fn without_hashes(claims: &[Claim], manifest: &Path, findings: &mut Findings<'_>) {
+    let mut bare =
+        claims.iter().flat_map(|claim| &claim.files).filter(|file| file.sha256.is_none());
+    if let Some(file) = bare.next() {
+        let name = inventory::name_of(&file.path);
+        findings.add(&FORM, manifest, format_args!("has no sha256 of {name}"));
     }
-    all
-}
-
-fn claimed(base: &Path, files: &KdFiles) -> Vec<Claimed> {
-    let of = |(key, path): (&String, &String)| Claimed {
-        path: inventory::below(base, path),
-        bytes: files.bytes.get(key).copied().unwrap_or(0),
-        sha256: files.sha256.get(key).cloned(),
-    };
-    files.paths.iter().map(of).collect()
-}
-
-/// The files of a directory with this ending, by name; none if there is no directory.
-fn json_files(directory: &Path, suffix: &str) -> Result<Vec<PathBuf>> {
-    let mut paths = files::paths_if_there(directory)?;
-    paths.retain(|path| {
-        let name = path.file_name().and_then(OsStr::to_str);
-        name.is_some_and(|name| name.ends_with(suffix) && !name.starts_with('.'))
-    });
-    Ok(paths)
 }

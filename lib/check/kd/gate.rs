@@ -1,0 +1,52 @@
+//! The rules of one sequence for a sink: what the checks call an error in one record, it refuses.
+
+use std::path::Path;
+
+use super::sequences::{self, SequenceChecker, SequenceRules};
+use crate::check::streams::tokens::SEGMENTS;
+use crate::check::{At, Check, Findings, Selection, Severity};
+use crate::error::Result;
+use crate::harmony::{Alignment, Policy, Spans};
+use crate::record::tokens::Tokens;
+
+/// Refuses sequences in which the checks would find an error.
+pub struct SequenceGate {
+    checker: SequenceChecker,
+    selection: Selection,
+}
+
+impl SequenceGate {
+    /// Without a policy what any policy accepts is right; without spans a message has one span id,
+    /// whichever.
+    pub fn new(policy: Option<Policy>, spans: Option<Spans>) -> Result<SequenceGate> {
+        let rules = SequenceRules {
+            policy: Some(policy.unwrap_or(Policy::Chat)),
+            spans,
+            alignment: Alignment::Label,
+        };
+        let all = sequences::CHECKS.to_vec();
+        let warnings = all.iter().filter(|check| check.severity != Severity::Error);
+        let skipped = warnings.map(|check| check.id.to_string()).collect();
+        let selection = Selection::new(all, Vec::new(), skipped, false)?;
+        Ok(SequenceGate { checker: SequenceChecker::new(&rules), selection })
+    }
+
+    /// Whether a row may be written; else the cause. Masks, where there are any, are as long as the
+    /// tokens.
+    pub fn check(&mut self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
+        let mut findings = Findings::new(&self.selection, 1);
+        let masks = view.loss_mask(row).zip(view.span_id(row));
+        self.checker.check(At::file(Path::new("")), view.tokens(row), masks, &mut findings);
+        let refused = |cause: &str, check: &Check| {
+            Err(format!("{cause} ({}); try: --no-check, if it is meant so", check.id))
+        };
+        if let Some((check, finding)) = findings.first() {
+            return refused(&finding.message, check);
+        }
+        let are_its = |stated| self.checker.are_its_segments(stated);
+        match view.segments(row).is_none_or(are_its) {
+            true => Ok(()),
+            false => refused("its segments are not its messages", &SEGMENTS),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Which datasets a path names, and whether they are what its manifests say: the one listing of a
+//! root's files, for all that reads, checks, joins or plans it.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::manifest::find_parts;
+use super::part::{KdFiles, KdPart, KdSplit, find_manifest};
+use super::{ALL, KdRootManifest, MANIFEST, ROOT_SCHEMA, SPLITS};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::format::json_file;
+use crate::format::mmidx::PrefixLayout;
+use crate::format::stated::{StatedFile, refuse_other_sizes};
+
+/// The cause where a dataset lies in a root, but in none of its splits.
+pub const STRAY: &str = "is in the root, but in none of its splits";
+
+/// One prefix: a dataset or three.
+#[derive(Debug, Clone)]
+pub struct KdPrefix {
+    pub path: PathBuf,
+    pub layout: PrefixLayout,
+    /// The split that it belongs to.
+    pub split: Option<&'static str>,
+}
+
+/// The prefixes that a path names: train before valid, by name.
+#[derive(Debug)]
+pub struct KdListing {
+    /// The directory that paths in manifests are relative to.
+    pub base: PathBuf,
+    pub is_root: bool,
+    pub prefixes: Vec<KdPrefix>,
+}
+
+/// What a manifest says of one prefix.
+struct Stated {
+    prefix: PathBuf,
+    files: KdFiles,
+    /// The directory that the paths of the files are relative to.
+    base: PathBuf,
+}
+
+impl KdListing {
+    /// Lists a root, a directory of prefixes, or one prefix; `None` if it is not one of these.
+    pub fn of(path: &Path) -> Result<Option<KdListing>> {
+        if !files::is_directory(path)? {
+            let path = prefix_of(path)?;
+            let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
+            let prefix =
+                PrefixLayout::found(&path)?.map(|layout| KdPrefix { path, layout, split: None });
+            return Ok(prefix.map(|p| KdListing { base, is_root: false, prefixes: vec![p] }));
+        }
+        let mut prefixes = Vec::new();
+        let mut is_root = files::is_directory(&path.join("parts"))?;
+        for split in SPLITS {
+            let of_split = prefixes_in(&path.join(split), Some(split))?;
+            is_root |= !of_split.is_empty();
+            prefixes.extend(of_split);
+        }
+        prefixes.extend(prefixes_in(path, None)?);
+        let is_any = is_root || !prefixes.is_empty();
+        Ok(is_any.then(|| KdListing { base: path.to_path_buf(), is_root, prefixes }))
+    }
+
+    /// The first prefix of a root that is in none of its splits.
+    pub fn stray(&self) -> Option<&KdPrefix> {
+        self.prefixes.iter().find(|prefix| self.is_root && prefix.split.is_none())
+    }
+
+    pub(super) fn refuse_stray(&self) -> Result<()> {
+        match self.stray() {
+            Some(prefix) => Err(Error::data(STRAY).at(prefix.path.as_path())),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses the first prefix that is not among those known.
+    pub(super) fn refuse_unknown(&self, known: &HashSet<PathBuf>, cause: &str) -> Result<()> {
+        match self.prefixes.iter().find(|prefix| !known.contains(&prefix.path)) {
+            Some(prefix) => Err(Error::data(cause).at(prefix.path.as_path())),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the files are those that the manifests name, by name and size, and that a root
+    /// with a manifest has no others. Datasets without manifests are taken as they are.
+    pub fn confirm(&self) -> Result<()> {
+        self.refuse_stray()?;
+        let (stated, is_complete) = self.all_stated()?;
+        refuse_other_sizes(&files_of(&stated))?;
+        if is_complete {
+            let known = stated.into_iter().map(|stated| stated.prefix).collect();
+            self.refuse_unknown(&known, "manifest.json does not name it")?;
+        }
+        Ok(())
+    }
+
+    /// The files as the manifests state them.
+    pub fn stated(&self) -> Result<Vec<StatedFile>> {
+        let (stated, _) = self.all_stated()?;
+        Ok(files_of(&stated))
+    }
+
+    /// What the manifests state of the prefixes, and whether that is all that there may be.
+    fn all_stated(&self) -> Result<(Vec<Stated>, bool)> {
+        let manifest = if self.is_root { root_manifest(&self.base)? } else { None };
+        Ok(match &manifest {
+            Some(root) => (of_root(&self.base, root), true),
+            None => (self.of_parts()?, false),
+        })
+    }
+
+    /// The part manifests, by path: all of a root, those beside the prefixes of a directory, or that
+    /// of one prefix; and the split of the part that the prefix is, where it is one alone.
+    pub fn part_manifests(&self) -> Result<BTreeMap<PathBuf, Option<String>>> {
+        let mut manifests = BTreeMap::new();
+        let mut beside = |directory: &Path, ending: &str, split: Option<&str>| -> Result<()> {
+            for path in files::paths_if_there(directory)? {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                if !name.starts_with('.') && name.ends_with(ending) {
+                    manifests.insert(path, split.map(str::to_string));
+                }
+            }
+            Ok(())
+        };
+        match (self.is_root, self.prefixes.as_slice()) {
+            (true, _) => {
+                beside(&self.base.join("parts"), ".json", None)?;
+                for split in SPLITS {
+                    beside(&self.base.join(split), ".part.json", Some(ALL))?;
+                }
+            }
+            (false, [prefix]) => {
+                let found = find_manifest(&prefix.path)?;
+                manifests.extend(found.map(|(path, split)| (path, Some(split))));
+            }
+            (false, _) => beside(&self.base, ".part.json", Some(ALL))?,
+        }
+        Ok(manifests)
+    }
+
+    /// What the part manifests say: of a root, beside the prefixes of a directory, or that of one.
+    fn of_parts(&self) -> Result<Vec<Stated>> {
+        if self.is_root {
+            let stated = |found: super::manifest::FoundPart| {
+                let base = self.base.clone();
+                found.part.splits.into_iter().map(move |(split, KdSplit { files, .. })| Stated {
+                    prefix: base.join(split).join(&found.part.name),
+                    files,
+                    base: base.clone(),
+                })
+            };
+            return Ok(find_parts(&self.base)?.into_iter().flat_map(stated).collect());
+        }
+        let mut stated = Vec::new();
+        for (manifest, split) in self.part_manifests()? {
+            let Some(split) = split else { continue };
+            let part = KdPart::read(&manifest)?;
+            let Some(KdSplit { files, .. }) = part.splits.get(&split).cloned() else { continue };
+            let above = manifest.parent().unwrap_or(Path::new(""));
+            let base = if split == ALL { above } else { above.parent().unwrap_or(Path::new("")) };
+            let base = base.to_path_buf();
+            stated.push(Stated { prefix: base.join(&part.name), files, base });
+        }
+        Ok(stated)
+    }
+}
+
+fn files_of(stated: &[Stated]) -> Vec<StatedFile> {
+    stated.iter().flat_map(|Stated { files, base, .. }| files.stated(base)).collect()
+}
+
+/// The manifest of a root, if it is one that is known here.
+fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
+    let path = root.join(MANIFEST);
+    if !files::is_member(&path)? {
+        return Ok(None);
+    }
+    let value: Value = json_file::read(&path)?;
+    match value.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA) {
+        true => json_file::read(&path).map(Some),
+        false => Ok(None),
+    }
+}
+
+fn of_root(base: &Path, root: &KdRootManifest) -> Vec<Stated> {
+    let of_split = |(split, sums): (&String, &super::KdRootSplit)| {
+        let split = base.join(split);
+        let stated = sums.shards.iter().map(|shard| {
+            let mut files = shard.files.clone();
+            // Another builder's paths are relative to where it was run.
+            if root.is_published() {
+                let name = |path: &String| {
+                    Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned()
+                };
+                files.paths.values_mut().for_each(|path| *path = name(path));
+            }
+            Stated {
+                prefix: split.join(&shard.name),
+                files,
+                base: if root.is_published() { split.clone() } else { base.to_path_buf() },
+            }
+        });
+        stated.collect::<Vec<_>>()
+    };
+    root.splits.iter().flat_map(of_split).collect()
+}
+
+/// The prefix of a path, which may also name one of its files.
+pub fn prefix_of(path: &Path) -> Result<PathBuf> {
+    let text = path.to_string_lossy();
+    let stem = text.strip_suffix(".idx").or_else(|| text.strip_suffix(".bin"));
+    match stem {
+        Some(stem) if files::is_file(path)? => {
+            let members = PrefixLayout::Triple.members().iter();
+            let base = members.filter_map(|(suffix, ..)| stem.strip_suffix(suffix)).next();
+            Ok(PathBuf::from(base.unwrap_or(stem)))
+        }
+        _ => Ok(path.to_path_buf()),
+    }
+}
+
+/// The prefixes in a directory, by name. A prefix counts even if only one of its files exists.
+fn prefixes_in(directory: &Path, split: Option<&'static str>) -> Result<Vec<KdPrefix>> {
+    let paths = files::paths_if_there(directory)?;
+    let names: BTreeSet<&str> =
+        paths.iter().filter_map(|path| path.file_name().and_then(OsStr::to_str)).collect();
+    let stems = names
+        .iter()
+        .filter(|name| !name.starts_with('.'))
+        .filter_map(|name| name.strip_suffix(".idx").or_else(|| name.strip_suffix(".bin")));
+    let mut triples = BTreeSet::new();
+    let mut singles = BTreeSet::new();
+    for stem in stems {
+        let members = PrefixLayout::Triple.members();
+        match members.iter().find_map(|(suffix, ..)| stem.strip_suffix(suffix)) {
+            Some(prefix) => triples.insert(prefix),
+            // Any program may name a file .bin.
+            None if names.contains(format!("{stem}.idx").as_str()) => singles.insert(stem),
+            None => false,
+        };
+    }
+    let prefix = |layout| move |name: &str| KdPrefix { path: directory.join(name), layout, split };
+    let triples = triples.into_iter().map(prefix(PrefixLayout::Triple));
+    Ok(triples.chain(singles.into_iter().map(prefix(PrefixLayout::Single))).collect())
+}

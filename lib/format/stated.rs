@@ -1,0 +1,140 @@
+//! The files of a dataset as its manifests state them, and whether those on the disk are these: by
+//! name and size before anything is read, by their hashes while it is.
+
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use crate::digest::sha256_of;
+use crate::error::{Error, Result};
+use crate::files;
+
+/// The way on where a file is another.
+const WAY_ON: &str = "ds-check, for all that is wrong";
+
+/// What a manifest says of a file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StatedFile {
+    pub path: PathBuf,
+    pub bytes: u64,
+    /// In hexadecimal; some builders state none.
+    pub sha256: Option<String>,
+}
+
+impl StatedFile {
+    /// A file that a manifest names below `base`. A path that leads elsewhere is taken for one in the
+    /// dataset, which is not there: nothing outside of it is read.
+    pub fn below(base: &Path, named: &str, bytes: u64, sha256: Option<String>) -> StatedFile {
+        let is_inside = |part: &Component<'_>| matches!(part, Component::Normal(_));
+        let inside: PathBuf = Path::new(named).components().filter(is_inside).collect();
+        StatedFile { path: base.join(inside), bytes, sha256 }
+    }
+
+    /// How the size of the file differs, if it does.
+    fn difference(&self) -> Result<Option<String>> {
+        let found = files::member(&self.path)?.map(|metadata| metadata.len());
+        Ok(match found {
+            None => Some("is missing; its manifest names it".to_string()),
+            Some(found) if found != self.bytes => {
+                Some(format!("expected {} bytes of its manifest, got {found}", self.bytes))
+            }
+            Some(_) => None,
+        })
+    }
+}
+
+/// Refuses files that are not there, or of other sizes.
+pub fn refuse_other_sizes(stated: &[StatedFile]) -> Result<()> {
+    for file in stated {
+        if let Some(cause) = file.difference()? {
+            return Err(Error::data(cause).at(file.path.as_path()).hint(WAY_ON));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses files that are not there, or are others, by their hashes.
+pub fn refuse_others(stated: &[StatedFile]) -> Result<()> {
+    refuse_other_sizes(stated)?;
+    compare(stated, &AtomicBool::new(false))
+}
+
+/// Compares the hashes of files on a thread of its own, beside what reads them.
+#[derive(Debug, Default)]
+pub struct Comparison {
+    waiting: Vec<StatedFile>,
+    running: Option<JoinHandle<Result<()>>>,
+    /// What the end compares, as no thread could be started.
+    late: Vec<StatedFile>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Comparison {
+    /// Of the files that have a hash; nothing is read before it begins.
+    pub fn of(mut stated: Vec<StatedFile>) -> Comparison {
+        stated.retain(|file| file.sha256.is_some());
+        let mut comparison = Comparison::default();
+        comparison.waiting = stated;
+        comparison
+    }
+
+    /// Begins, if it has not. Who does not read all of the data does not begin.
+    pub fn begin(&mut self) {
+        if self.waiting.is_empty() {
+            return;
+        }
+        let stated = std::mem::take(&mut self.waiting);
+        let (files, is_over) = (stated.clone(), self.is_over.clone());
+        match thread::Builder::new().spawn(move || compare(&files, &is_over)) {
+            Ok(thread) => self.running = Some(thread),
+            Err(_) => self.late = stated,
+        }
+    }
+
+    /// Waits for its end, if it has begun. The error names the first file that is another.
+    pub fn finish(&mut self) -> Result<()> {
+        let ended = || Error::unavailable("the thread that compares hashes has ended");
+        if let Some(thread) = self.running.take() {
+            thread.join().map_err(|_| ended())??;
+        }
+        compare(&std::mem::take(&mut self.late), &self.is_over)
+    }
+}
+
+impl Drop for Comparison {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+fn compare(stated: &[StatedFile], is_over: &AtomicBool) -> Result<()> {
+    for StatedFile { path, sha256, .. } in stated {
+        let file = files::open_member(path).and_then(|file| sha256_of(Until { file, is_over }));
+        let (_, found) = file.map_err(|e| Error::io(path.as_path(), &e))?;
+        if is_over.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        if let Some(stated) = sha256.as_ref().filter(|stated| **stated != found) {
+            let cause = format!("expected sha256 {stated} of its manifest, got {found}");
+            return Err(Error::data(cause).at(path.as_path()).hint(WAY_ON));
+        }
+    }
+    Ok(())
+}
+
+/// Reads until nobody waits for it.
+struct Until<'a, R> {
+    file: R,
+    is_over: &'a AtomicBool,
+}
+
+impl<R: Read> Read for Until<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.is_over.load(Ordering::Relaxed) {
+            true => Ok(0),
+            false => self.file.read(buffer),
+        }
+    }
+}
