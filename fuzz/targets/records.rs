@@ -106,7 +106,7 @@ pub fn synth(place: &mut Place, bytes: &[u8]) -> Result<()> {
     };
     let schema = settings.wanted_columns();
     let wanted = Wanted { schema, any_types: true, ..Wanted::records(&RAW_SYNTH) };
-    let harmony = SynthHarmony::new(settings);
+    let harmony = SynthHarmony::new(settings, false);
     let whole = input(place.file("in", bytes));
     copy(|| Reader::open(&whole, wanted.clone()), &mut |batch| harmony.convert(batch))
 }

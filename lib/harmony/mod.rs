@@ -26,7 +26,7 @@ pub use error::RenderError;
 pub use header::{StructureError, segments_of};
 pub use render::{Rendered, Renderer};
 pub use segment::{Channel, Segment, Segments};
-pub use spans::{Alignment, ChannelSpan, Spans, loss_mask};
+pub use spans::{Alignment, ChannelSpan, Spans, is_unsupervised, loss_mask, unsupervised};
 pub use text_spans::text_spans;
 pub use unrendered::IgnoredFields;
 

@@ -120,30 +120,72 @@ impl Spans {
         alignment: Alignment,
         out: &mut Vec<u8>,
     ) -> Result<(), String> {
-        let start = out.len();
-        // Shifted left by one and padded with one 0: span of token t+1 at position t.
-        let shift = match alignment {
-            Alignment::Label => 1,
-            Alignment::Token => 0,
+        append(segments, length, alignment, out, |segment, _| self.of(segment))
+    }
+
+    /// As [`Spans::append`], for sequences whose spans are not known: an assistant's message in a
+    /// channel has the id that stands in `stated` where it begins.
+    pub fn append_stated<'a>(
+        segments: impl Iterator<Item = Segment<'a>>,
+        stated: &[u8],
+        alignment: Alignment,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        append(segments, stated.len(), alignment, out, |segment, first| {
+            let may_be = segment.role == "assistant" && segment.channel.is_some();
+            stated.get(first).copied().filter(|_| may_be).unwrap_or(0)
+        })
+    }
+}
+
+/// `id_of` is the span id of a segment, given the first position that is about it.
+fn append<'a>(
+    segments: impl Iterator<Item = Segment<'a>>,
+    length: usize,
+    alignment: Alignment,
+    out: &mut Vec<u8>,
+    id_of: impl Fn(&Segment<'a>, usize) -> u8,
+) -> Result<(), String> {
+    let start = out.len();
+    // Shifted left by one and padded with one 0: span of token t+1 at position t.
+    let shift = match alignment {
+        Alignment::Label => 1,
+        Alignment::Token => 0,
+    };
+    let mut end = 0;
+    for segment in segments {
+        let range = usize::try_from(segment.start).ok().zip(usize::try_from(segment.end).ok());
+        let Some((from, to)) =
+            range.filter(|&(from, to)| end <= from && from <= to && to <= length)
+        else {
+            out.truncate(start);
+            return Err(format!(
+                "segment [{}, {}) does not lie after the one before it within {length} tokens",
+                segment.start, segment.end
+            ));
         };
-        let mut end = 0;
-        for segment in segments {
-            let range = usize::try_from(segment.start).ok().zip(usize::try_from(segment.end).ok());
-            let Some((from, to)) =
-                range.filter(|&(from, to)| end <= from && from <= to && to <= length)
-            else {
-                out.truncate(start);
-                return Err(format!(
-                    "segment [{}, {}) does not lie after the one before it within {length} tokens",
-                    segment.start, segment.end
-                ));
-            };
-            end = to;
-            out.resize(start + from.saturating_sub(shift), 0);
-            out.resize(start + to.saturating_sub(shift), self.of(&segment));
-        }
-        out.resize(start + length, 0);
-        Ok(())
+        end = to;
+        let first = from.saturating_sub(shift);
+        out.resize(start + first, 0);
+        out.resize(start + to.saturating_sub(shift), id_of(&segment, first));
+    }
+    out.resize(start + length, 0);
+    Ok(())
+}
+
+/// Whether a loss mask supervises nothing.
+pub fn is_unsupervised(loss_mask: &[u8]) -> bool {
+    // Most have a 1, which is found quickly; what else a mask has is another defect.
+    memchr::memchr(1, loss_mask).is_none() && loss_mask.iter().all(|&value| value == 0)
+}
+
+/// What to say of a set of which `without` sequences supervise nothing, if there are any.
+pub fn unsupervised(without: u64, all: u64) -> Option<String> {
+    match (without, all) {
+        (0, _) => None,
+        (1, 1) => Some("nothing is supervised in its one sequence".to_string()),
+        _ if without == all => Some(format!("nothing is supervised in any of its {all} sequences")),
+        _ => Some(format!("nothing is supervised in {without} of {all} sequences")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The `conversation` record: an id and the messages as the text of `{"messages": [...]}`.
 
-use arrow_array::{StringArray, StringViewArray};
+use arrow_array::{StringArray, StringViewArray, UInt64Array};
 use arrow_schema::SchemaRef;
 
 use super::declare::prelude::*;
@@ -41,12 +41,22 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
 /// The column of the messages.
 const MESSAGES: &str = "messages_json";
 
+/// Where a conversation was made of a raw row: the name of its file, and its row there, from 0 (of NDJSON
+/// its line). A pipe of Arrow has them, so that a sequence leads back to the raw row.
+pub const RAW_INPUT: &str = "gristmill_input";
+pub const RAW_ROW: &str = "gristmill_row";
+
+/// The fields of [`RAW_INPUT`] and [`RAW_ROW`].
+pub fn raw_place() -> [Field; 2] {
+    [Option::<String>::field(RAW_INPUT), Option::<u64>::field(RAW_ROW)]
+}
+
 /// The schema in which conversations are read whose id is in one of `ids`. The messages are text
 /// views in it, so that they are not copied out of a decoded Parquet page.
 pub fn schema(ids: &[String]) -> SchemaRef {
     let ids = ids.iter().map(|name| Option::<String>::field(name));
     let messages = Option::<JsonMember>::field(MESSAGES).with_data_type(DataType::Utf8View);
-    SchemaRef::new(Schema::new(ids.chain([messages]).collect::<Vec<Field>>()))
+    SchemaRef::new(Schema::new(ids.chain([messages]).chain(raw_place()).collect::<Vec<Field>>()))
 }
 
 /// A batch of conversations, by column.
@@ -56,6 +66,8 @@ pub struct Conversations<'a> {
     id_names: Vec<&'a str>,
     ids: Vec<&'a StringArray>,
     messages: Option<Texts<'a>>,
+    raw_input: Option<&'a StringArray>,
+    raw_row: Option<&'a UInt64Array>,
     rows: usize,
 }
 
@@ -70,6 +82,7 @@ impl<'a> Conversations<'a> {
     /// The view of a batch in the schema of [`CONVERSATION`] or [`schema`].
     pub fn of(batch: &'a RecordBatch) -> Conversations<'a> {
         let (mut id_names, mut ids, mut messages) = (Vec::new(), Vec::new(), None);
+        let (mut raw_input, mut raw_row) = (None, None);
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let plain = column.as_string_opt::<i32>();
             match field.name().as_str() {
@@ -77,13 +90,15 @@ impl<'a> Conversations<'a> {
                     let views = || column.as_string_view_opt().map(Texts::Views);
                     messages = plain.map(Texts::Plain).or_else(views);
                 }
+                RAW_INPUT => raw_input = plain,
+                RAW_ROW => raw_row = column.as_primitive_opt(),
                 name => {
                     id_names.extend(plain.map(|_| name));
                     ids.extend(plain);
                 }
             }
         }
-        Conversations { id_names, ids, messages, rows: batch.num_rows() }
+        Conversations { id_names, ids, messages, raw_input, raw_row, rows: batch.num_rows() }
     }
 
     pub fn len(&self) -> usize {
@@ -103,6 +118,13 @@ impl<'a> Conversations<'a> {
     pub fn id(&self, row: usize) -> Option<&'a str> {
         let column = self.ids.iter().find(|column| column.is_valid(row))?;
         Some(column.value(row))
+    }
+
+    /// The file and the row that it was made of, if these came with it.
+    pub fn raw_place(&self, row: usize) -> Option<(&'a str, u64)> {
+        let (input, number) = (self.raw_input?, self.raw_row?);
+        let is_known = input.is_valid(row) && number.is_valid(row);
+        is_known.then(|| (input.value(row), number.value(row)))
     }
 
     /// The text of `{"messages": [...]}`; `None` where it is missing or null.

@@ -38,8 +38,9 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
                     let channel = rendered.segments.channel(segment);
                     builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
                 }
-                let place = batch.origin.in_file(row);
-                let (input, row) = place.as_ref().map(|(name, row)| (&**name, *row)).unzip();
+                let here = batch.origin.in_file(row);
+                let here = here.as_ref().map(|(name, row)| (&**name, *row));
+                let (input, row) = conversations.raw_place(row).or(here).unzip();
                 builder.finish_record(Identity { id, input, row })?;
             }
             Err(reason) => batch.reject_row((&records, row), id, reason, conversation::to_json),

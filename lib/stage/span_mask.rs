@@ -1,7 +1,7 @@
 //! Tokens into masked tokens: `loss_mask` and `span_id` from the segments.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use arrow_array::BooleanArray;
@@ -9,7 +9,7 @@ use arrow_select::filter::filter_record_batch;
 
 use crate::batch::{Batch, Header};
 use crate::error::Result;
-use crate::harmony::{Alignment, ChannelSpan, Spans, loss_mask};
+use crate::harmony::{Alignment, ChannelSpan, Spans, loss_mask, unsupervised};
 use crate::record::tokens::{self, Segment, Tokens, with_masks};
 
 /// Which masks are made.
@@ -20,6 +20,9 @@ pub struct Masking {
     awaited: Mutex<BTreeSet<String>>,
     /// Whether there are none: nobody has to look.
     none_awaited: AtomicBool,
+    /// Sequences so far, and those of them in which nothing is supervised.
+    sequences: AtomicU64,
+    unsupervised: AtomicU64,
 }
 
 impl Masking {
@@ -30,15 +33,21 @@ impl Masking {
             alignment,
             awaited: Mutex::new(named.iter().map(|span| span.channel.clone()).collect()),
             none_awaited: AtomicBool::new(named.is_empty()),
+            sequences: AtomicU64::new(0),
+            unsupervised: AtomicU64::new(0),
         }
     }
 
-    /// A warning for each channel that was asked for by name and never came.
+    /// A warning for each channel that was asked for by name and never came, and one for sequences
+    /// in which nothing is supervised.
     pub fn warnings(&self) -> Vec<String> {
         let warning = |channel: &String| {
             format!("--span {channel}: no assistant message came in this channel")
         };
-        self.awaited().iter().map(warning).collect()
+        let counts = [&self.unsupervised, &self.sequences];
+        let [without, all] = counts.map(|count| count.load(Ordering::Relaxed));
+        let awaited = self.awaited();
+        awaited.iter().map(warning).chain(unsupervised(without, all)).collect()
     }
 
     fn awaited(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -66,6 +75,7 @@ impl Masking {
         let view = Tokens::of(&records)?;
         let mut kept = Vec::with_capacity(view.len());
         let mut span_id = Vec::with_capacity(view.all_tokens());
+        let mut unsupervised = 0;
         for row in 0..view.len() {
             let outcome = match view.segments(row) {
                 _ if view.loss_mask(row).is_some() || view.span_id(row).is_some() => {
@@ -73,8 +83,11 @@ impl Masking {
                 }
                 None => Err("has no segments; try: harmony-tok".to_string()),
                 Some(segments) => {
-                    let length = view.tokens(row).len();
-                    self.spans.append(segments, length, self.alignment, &mut span_id)
+                    let (length, start) = (view.tokens(row).len(), span_id.len());
+                    let done = self.spans.append(segments, length, self.alignment, &mut span_id);
+                    let is_supervised = span_id[start..].iter().any(|&id| id > 0);
+                    unsupervised += u64::from(done.is_ok() && !is_supervised);
+                    done
                 }
             };
             if !self.none_awaited.load(Ordering::Relaxed) {
@@ -85,6 +98,9 @@ impl Masking {
                 batch.reject_row((&records, row), view.id(row), reason, tokens::to_json);
             }
         }
+        let masked = kept.iter().filter(|kept| **kept).count() as u64;
+        self.sequences.fetch_add(masked, Ordering::Relaxed);
+        self.unsupervised.fetch_add(unsupervised, Ordering::Relaxed);
         let kept_records = match kept.contains(&false) {
             true => filter_record_batch(&records, &BooleanArray::from(kept))?,
             false => records,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow_array::builder::{StringBuilder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use clap::ValueEnum;
@@ -11,6 +12,7 @@ use crate::batch::Batch;
 use crate::error::Result;
 use crate::json::{PythonFormatter, write_ascii_string};
 use crate::record::columns::{ColumnBuilder, TextBuilder};
+use crate::record::conversation::raw_place;
 use crate::record::python::PythonValues;
 use crate::record::raw_synth::{ANSWER, ID, QUERY, REASONING, REFERENCE, columns};
 
@@ -114,6 +116,21 @@ impl SynthSettings {
         let fields = names.map(|name| Field::new(name, DataType::Utf8, true));
         SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
     }
+
+    /// The same, with the raw row's place if that is wanted.
+    pub fn schema_with(&self, places: bool) -> SchemaRef {
+        match places {
+            true => SchemaRef::new(Schema::new(
+                self.schema()
+                    .fields()
+                    .iter()
+                    .cloned()
+                    .chain(raw_place().map(Arc::new))
+                    .collect::<Vec<_>>(),
+            )),
+            false => self.schema(),
+        }
+    }
 }
 
 /// Makes conversations of rows.
@@ -121,6 +138,7 @@ impl SynthSettings {
 pub struct SynthHarmony {
     settings: Arc<SynthSettings>,
     schema: SchemaRef,
+    with_places: bool,
     /// The text of a conversation up to the query.
     begin: String,
     /// `"field": ` of each metadata field.
@@ -128,7 +146,8 @@ pub struct SynthHarmony {
 }
 
 impl SynthHarmony {
-    pub fn new(settings: SynthSettings) -> SynthHarmony {
+    /// `with_places`: conversations say of which raw row they are made.
+    pub fn new(settings: SynthSettings, with_places: bool) -> SynthHarmony {
         let mut begin = "{\"messages\": [".to_string();
         for message in [Some(settings.system_message()), settings.developer_message()] {
             let text = message.map(|message| PythonFormatter::SPACED.text(&message));
@@ -146,7 +165,8 @@ impl SynthHarmony {
             label
         };
         let labels = settings.metadata_fields.iter().map(label).collect();
-        SynthHarmony { schema: settings.schema(), settings: Arc::new(settings), begin, labels }
+        let schema = settings.schema_with(with_places);
+        SynthHarmony { schema, with_places, settings: Arc::new(settings), begin, labels }
     }
 
     /// One batch of rows as conversations.
@@ -154,7 +174,8 @@ impl SynthHarmony {
         let records = batch.records.clone();
         let rows = Rows::of(&records, &self.settings);
         let mut columns: Vec<TextBuilder> = Vec::new();
-        columns.resize_with(self.schema.fields().len(), TextBuilder::default);
+        columns.resize_with(self.settings.metadata_fields.len() + 2, TextBuilder::default);
+        let (mut inputs, mut numbers) = (StringBuilder::new(), UInt64Builder::new());
         let mut made = 0;
         batch.progress = Some(records.num_rows() as u64);
         for row in 0..records.num_rows() {
@@ -166,6 +187,11 @@ impl SynthHarmony {
                 Ok(()) => {
                     rows.end_row(row, &mut columns);
                     made += 1;
+                    if self.with_places {
+                        let (input, number) = batch.origin.in_file(row).unzip();
+                        inputs.append_option(input);
+                        numbers.append_option(number);
+                    }
                 }
                 Err(reason) => {
                     columns.iter_mut().for_each(drop_unfinished);
@@ -174,7 +200,10 @@ impl SynthHarmony {
             }
         }
         let columns = columns.into_iter().map(ColumnBuilder::build);
-        let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+        let mut columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+        if self.with_places {
+            columns.extend([Arc::new(inputs.finish()) as ArrayRef, Arc::new(numbers.finish())]);
+        }
         let options = RecordBatchOptions::new().with_row_count(Some(made));
         let schema = self.schema.clone();
         batch.records = RecordBatch::try_new_with_options(schema, columns, &options)?;

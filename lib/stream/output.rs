@@ -148,6 +148,12 @@ impl FileOutputArgs {
         Ok(Output { to, overwrite: self.overwrite })
     }
 
+    /// Whether Arrow goes to stdout.
+    pub fn is_arrow_pipe(&self) -> bool {
+        self.output.as_deref().is_none_or(|path| path.as_os_str() == "-")
+            && self.to == FileEncoding::Arrow
+    }
+
     /// The encoding of a file's name, where it has one, else that of `--to`, or of the variable for
     /// pipelines.
     fn encoding(&self, path: Option<&Path>, tool: &Tool) -> Result<FileEncoding> {

@@ -153,7 +153,10 @@ fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result
     header.set("policy", args.policy.name());
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
-    header.set("inputs", reader.sources().to_vec());
+    // What an earlier filter states of its files holds for a pipe.
+    if !reader.sources().is_empty() {
+        header.set("inputs", reader.sources().to_vec());
+    }
     header.set("input_manifest", manifest);
     let slice = args.input.slice.map(|slice| slice.to_string());
     let (rows, tokens) = (args.limit.limit, args.max_tokens);

@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::Parser;
 
 use gristmill::batch::Wanted;
+use gristmill::check::SequenceGate;
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, refuse_existing};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
@@ -14,6 +15,7 @@ use gristmill::format::kd_root::{
     AssertedSource, BuildRun, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, publish_part,
     status as status_of,
 };
+use gristmill::format::mmidx::MmidxDtype;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 use gristmill::visible;
@@ -42,10 +44,18 @@ struct Args {
     #[arg(long, requires = "concat", help_heading = "Concatenate")]
     foreign: bool,
 
+    /// Write sequences that ds-check calls wrong (of other programs)
+    #[arg(long, conflicts_with = "concat")]
+    no_check: bool,
+
+    /// Write a dataset in which nothing is supervised
+    #[arg(long, conflicts_with = "concat")]
+    allow_unsupervised: bool,
+
     #[command(flatten)]
     sink: SinkArgs,
 
-    /// Write nothing; say whether this exact part is finished: done (exit 0), missing or stale (1)
+    /// Write nothing; say whether this exact part is done (exit 0), missing or stale
     #[arg(long, requires = "root")]
     status: bool,
 
@@ -90,8 +100,13 @@ fn write(mut args: Args, tool: &Tool) -> Result<()> {
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
     let overwrite = args.sink.overwrite;
     let form = (layout, dtype);
-    let sink =
-        PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?;
+    let mut sink =
+        PartSink::create(target, form, args.target.ids(), overwrite, header, &args.asserted)?
+            .allow_unsupervised(args.allow_unsupervised);
+    if !args.no_check && dtype == MmidxDtype::Int32 {
+        let mut gate = SequenceGate::new(sink.policy(), sink.spans())?;
+        sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
+    }
     let runner = Runner::new(tool, &args.common, "sequences")
         .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)

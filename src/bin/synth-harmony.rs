@@ -12,7 +12,7 @@ use gristmill::cli::{
     self, CommonArgs, Error, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, Slice, Tool,
     WithoutEffect,
 };
-use gristmill::dataset::{raw_files, shard_of};
+use gristmill::dataset::{describe_raw, raw_files, shard_of};
 use gristmill::error::Result;
 use gristmill::format::synth_shards::{CONVERSION, is_finished};
 use gristmill::record::{CONVERSATION, RAW_SYNTH};
@@ -39,6 +39,10 @@ struct Args {
     /// those); the types of columns are those of the first file of all
     #[arg(long, value_name = "I/N", help_heading = "Input", hide_short_help = true)]
     shard: Option<Slice>,
+
+    /// State name, size, rows and sha256 of each file in the header, for which all are read once more
+    #[arg(long, help_heading = "Input", hide_short_help = true, add = WithoutEffect)]
+    hash_inputs: bool,
 
     #[command(flatten)]
     limit: LimitArgs,
@@ -100,15 +104,20 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     };
     let reader = Reader::open_typed(&args.input, first.map(PathBuf::as_path), wanted)?
         .limited(args.limit.limit);
-    let header = header(&args, &settings, &reader, tool);
+    let mut header = header(&args, &settings, &reader, tool);
+    if args.hash_inputs {
+        header.set("inputs", describe_raw(&args.input.files)?);
+    }
     if let Some(path) = args.output.output.as_deref().filter(|_| args.resume)
         && is_finished(path, &header)?
     {
         return Ok(());
     }
-    let output =
-        args.output.open_grouped(&settings.schema(), &header, tool, Some(args.row_group_rows))?;
-    let harmony = SynthHarmony::new(settings);
+    // A pipe of Arrow leads back to the raw rows; a file is as the published converter writes it.
+    let with_places = args.output.is_arrow_pipe();
+    let schema = settings.schema_with(with_places);
+    let output = args.output.open_grouped(&schema, &header, tool, Some(args.row_group_rows))?;
+    let harmony = SynthHarmony::new(settings, with_places);
     Runner::new(tool, &args.common, "rows")
         .on_error(args.on_error.apart_from(&args.input.files)?)
         .jobs(args.jobs.jobs)
