@@ -30,6 +30,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --on-error fail|skip      what to do with a bad record (fail)
   --ignore-field NAME       leave this field of messages out (thinking, tool_calls, weight, ...), which
                             is refused otherwise (repeatable)
+  --allow-unsupervised      write shards in which nothing is supervised
   --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of shards that
                             --resume keeps)
   --no-input-check          do not compare the shards with INPUT_DIR/manifest.json
@@ -65,7 +66,7 @@ choose_mode "$@"
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check=''
-raw='' shards='' convert=() size=() ignore=()
+raw='' shards='' convert=() size=() ignore=() unsupervised=''
 positional=()
 while (($#)); do
     case $1 in
@@ -77,6 +78,7 @@ while (($#)); do
     --raw) raw=1 && shift && continue ;;
     --omit-developer | --keep-without-reasoning) convert+=("$1") && shift && continue ;;
     --no-input-check) no_input_check=$1 && shift && continue ;;
+    --allow-unsupervised) unsupervised=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
         --tasks | --rows-per-task | --ignore-field | --name | --shard | --slice | --progress-to | --shards | --reasoning-effort | --model-identity | \
@@ -115,19 +117,18 @@ need_filters ${raw:+synth-harmony} harmony-tok span-mask mmidx-write ds-cat ds-m
 
 # make_part: a task of a plan, which is a shard or a slice of one, into a root of its own.
 make_part() {
-    local codes=() file
+    local codes=()
     local limits=(${max_rows:+--limit "$max_rows"} ${slice:+--slice "$slice"})
     keep_rejects harmony-tok
     local tokenize=(harmony-tok "${bad[@]}" --jobs "${jobs:-1}" -q "${report[@]}"
         ${max_tokens:+--max-tokens "$max_tokens"} "${ignore[@]}")
     local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction" ${overwrite:+--overwrite}
         ${max_rows:+--source-limit "$max_rows"} ${slice:+--source-slice "$slice"}
-        ${max_tokens:+--source-max-tokens "$max_tokens"})
+        ${max_tokens:+--source-max-tokens "$max_tokens"} ${unsupervised:+"$unsupervised"})
     if [[ -n $raw ]]; then
         keep_rejects synth-harmony
-        local read=(synth-harmony "$input" --shard "$shard" "${limits[@]}" "${convert[@]}" "${bad[@]}"
+        local read=(synth-harmony "$input" --shard "$shard" --hash-inputs "${limits[@]}" "${convert[@]}" "${bad[@]}"
             --jobs "${jobs:-1}" -q "${report[@]}")
-        while IFS= read -r -d '' file; do part+=(--source "$file"); done < <(parquet_of "${shard%/*}" "${shard#*/}")
         "${read[@]}" | "${tokenize[@]}" | span-mask --progress never |
             "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
     else
@@ -137,16 +138,6 @@ make_part() {
             codes=("${PIPESTATUS[@]}")
     fi
     ((${#codes[@]} == 0)) || first_cause "${codes[@]}"
-}
-
-# parquet_of I N: the Parquet files of the shard I of N, as synth-harmony divides them.
-parquet_of() {
-    local files=()
-    mapfile -d '' files < <(find -L "$input" -mindepth 1 -name '.*' -prune -o -type f -name '*.parquet' -print0 |
-        LC_ALL=C sort -z)
-    local each=$((${#files[@]} / $2)) more=$((${#files[@]} % $2))
-    local start=$(($1 * each + ($1 < more ? $1 : more))) count=$((each + ($1 < more)))
-    ((count == 0)) || printf '%s\0' "${files[@]:start:count}"
 }
 
 # check_options: that the filters take these options; they would say so of every task.
@@ -164,10 +155,11 @@ fi
 make=(ds-plan make "$root" --product kd-root --input "$input" "${size[@]}"
     ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"}
     ${max_rows_per_shard:+--max-rows-per-shard "$max_rows_per_shard"})
-options=(--valid-fraction "$fraction" --on-error "$on_error" "${ignore[@]}" ${no_input_check:+"$no_input_check"})
+options=(--valid-fraction "$fraction" --on-error "$on_error" "${ignore[@]}" ${unsupervised:+"$unsupervised"}
+    ${no_input_check:+"$no_input_check"})
 if [[ -n $raw ]]; then
     [[ -d $input ]] || die "$input: no such directory"
-    make+=(--raw-shards "${shards:-1}" --glob '*.parquet')
+    make+=(--raw-shards "${shards:-1}")
     options+=(--raw "${convert[@]}")
 else
     [[ -f $input/manifest.json ]] || die "$input/manifest.json is missing: the input's manifest must be recorded"
