@@ -17,7 +17,9 @@ fn pools() -> TempDir {
     dir
 }
 
+/// Changes the database of a pool, which then is not the one of its manifest.
 fn sql(dir: &TempDir, pool: &str, statements: &str) {
+    let _ = fs::remove_file(dir.at(&format!("{pool}/manifest.json")));
     let database = Connection::open(dir.at(&format!("{pool}/metadata.db"))).unwrap();
     database.execute_batch(statements).unwrap();
 }
@@ -75,6 +77,7 @@ fn a_log_with_changes_is_an_error() {
         drop(writer);
         fs::remove_file(dir.at(&format!("{pool}/metadata.db-shm"))).ok();
         dir.write(&format!("{pool}/metadata.db-wal"), &log);
+        let _ = fs::remove_file(dir.at(&format!("{pool}/manifest.json")));
         let before = dir.files();
         refuses(&dir.at(pool), "metadata.db: is not complete: the rest of it is in ");
         let checked = tool("ds-check").args(&[&dir.at(pool)]).run();

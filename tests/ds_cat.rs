@@ -177,7 +177,7 @@ fn what_is_no_dataset_says_so() {
     let victim =
         datasets_in(dir.path()).into_iter().find(|name| name.ends_with("_span.bin")).unwrap();
     fs::remove_file(dir.path().join(&victim)).unwrap();
-    ds_cat(&[&at("root")]).fails(2, &[&victim]);
+    ds_cat(&[&at("root")]).fails(1, &[&victim]);
     tool("ds-manifest").args(&[at("root")]).run().fails(1, &["_span.bin is missing"]);
 }
 

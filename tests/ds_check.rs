@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use checks::defects::DEFECTS;
 use checks::{Good, catalogue, ds_check, found, found_on_stdin};
 use common::{TempDir, bash, conversation, data, files_in, tool};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Each check has a defect that it alone finds. If others must find it too, the table of the
 /// defects says so.
@@ -35,6 +35,115 @@ fn every_check_finds_its_defect_alone() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(left.is_empty(), "no defect is made for {left:?}");
+}
+
+/// What ds-check calls an error in one sequence, mmidx-write refuses, by the same check; `--no-check`
+/// writes what the format can hold.
+#[test]
+fn the_sink_refuses_what_is_an_error_in_one_record() {
+    let good = Good::new();
+    let errors: Vec<String> =
+        catalogue().into_iter().filter(|(_, level)| level == "error").map(|(id, _)| id).collect();
+    let families = ["kd.token.", "kd.eod.", "kd.harmony.", "kd.mask.", "kd.span."];
+    let of_records = |id: &&str| {
+        families.iter().any(|family| id.starts_with(family)) && errors.iter().any(|e| e == id)
+    };
+    // These the format itself has its own words for.
+    let by_the_format = [
+        ("kd.token.range", "token 201088 at "),
+        ("kd.mask.unshifted", "the masks are token-aligned"),
+        ("kd.mask.swapped", "loss_mask is 2 at "),
+        ("kd.mask.value", "loss_mask is 255 at "),
+        ("kd.mask.last", "the masks are token-aligned"),
+        ("kd.mask.span", "loss_mask is 1 at "),
+    ];
+    let mut tried = 0;
+    for defect in DEFECTS.iter().copied().flatten().filter(|defect| of_records(&defect.id)) {
+        tried += 1;
+        let dir = good.copy();
+        let prefix = (defect.make)(&dir).remove(0);
+        let told = by_the_format.iter().find(|(id, _)| *id == defect.id).map(|(_, told)| *told);
+        for to in ["ndjson", "arrow"] {
+            let records = tool("ds-cat").args(&[&prefix, "--to", to]).run().stdout;
+            let write = |flags: &[&str]| {
+                let all = ["--prefix", &dir.at(&format!("out/{to}/p"))];
+                tool("mmidx-write").args(&all).args(flags).input(&records).run()
+            };
+            let stated = ["--policy", "synth-kd-v1", "--span", "analysis=1"];
+            let id = format!("({}); try: --no-check", defect.id);
+            write(&stated).fails(1, &[told.unwrap_or(&id)]);
+            assert!(!dir.path().join("out").join(to).exists(), "{}", defect.id);
+            // Where nothing is stated, what is wrong by itself still is.
+            if !["kd.harmony.policy", "kd.span.value"].contains(&defect.id) {
+                write(&[]).fails(1, &[]);
+            }
+            if told.is_none() {
+                write(&["--no-check"]).ok();
+            }
+        }
+    }
+    assert_eq!(tried, 16);
+    let is_refused = |line: &str, told: &str| {
+        let prefix = good.dir().at("none/p");
+        tool("mmidx-write").args(&["--prefix", &prefix]).input(line).run().fails(1, &[told]);
+    };
+    let mut record: Value = serde_json::from_slice(
+        good.dir().read("m.ndjson").split(|&byte| byte == b'\n').next().unwrap(),
+    )
+    .unwrap();
+    record["segments"][0]["role"] = "user".into();
+    is_refused(
+        &format!("{record}\n"),
+        "its segments are not its messages (stream.tokens.segments)",
+    );
+}
+
+/// A dataset in which nothing is trained is refused, whatever it is made of; some sequences of it are
+/// counted.
+#[test]
+fn nothing_supervised_is_refused() {
+    let dir = TempDir::new();
+    let run = |line: &str| bash(&format!("set -eo pipefail; cd {}; {line}", dir.path().display()));
+    let of = |id: &str, roles: &[&str]| {
+        let messages: Vec<Value> =
+            roles.iter().map(|role| json!({"role": role, "content": "a b"})).collect();
+        json!({"id": id, "messages": messages}).to_string() + "\n"
+    };
+    let untrained = of("a", &["user", "assistant"]) + &of("b", &["user"]);
+    dir.write("none", &untrained);
+    let final_one = json!({"role": "assistant", "channel": "final", "content": "c"});
+    let trained = json!({"id": "c", "messages": [{"role": "user", "content": "q"}, final_one]});
+    dir.write("some", untrained + &trained.to_string() + "\n");
+    dir.write("one", of("a", &["user"]));
+    for to in ["ndjson", "arrow"] {
+        let pipe = |file: &str, flags: &str| {
+            run(&format!(
+                "export GRISTMILL_TO={to}; harmony-tok {file} --policy chat | span-mask -q |
+                 mmidx-write --root {to}/{file} --shard s {flags}"
+            ))
+        };
+        let way = "; try: span-mask --span CHANNEL=ID, or --allow-unsupervised\n";
+        let cause = format!("nothing is supervised in any of its 2 sequences{way}");
+        assert_eq!(pipe("none", "").fails(1, &[&cause]).stderr.lines().count(), 1);
+        pipe("one", "").fails(1, &["nothing is supervised in its one sequence"]);
+        assert!(!dir.path().join(to).exists());
+        let told = pipe("none", "--allow-unsupervised").ok().stderr;
+        assert!(told.contains("warning: nothing is supervised in any of its 2"), "{told}");
+        let told = pipe("some", "").ok().stderr;
+        assert!(told.contains("warning: nothing is supervised in 2 of 3 sequences"), "{told}");
+        run(&format!("ds-manifest {to}/none; ds-manifest {to}/some")).ok();
+        let ids = ["kd.mask.unsupervised", "kd.root.unsupervised"];
+        assert_eq!(found(&[&dir.at(&format!("{to}/none"))]).ids(), ids);
+        let some = found(&[&dir.at(&format!("{to}/some"))]);
+        assert_eq!(some.ids(), ids[..1]);
+        assert_eq!(some.run.code(), Some(0));
+        run(&format!("ds-check --strict {to}/some")).fails(1, &[]);
+    }
+    let told = run("harmony-tok some --policy chat | span-mask > /dev/null").ok().stderr;
+    assert!(
+        told.contains("span-mask: warning: nothing is supervised in 2 of 3 sequences"),
+        "{told}"
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::samples::masked_line;
+use common::samples::masked_answer;
 use common::{
     Outcome, TempDir, assert_same_datasets, bash, copy_scripts, installed, tool, write_shards,
 };
@@ -109,11 +109,11 @@ fn a_path_given_to_a_script_stays_in_its_line() {
 fn an_id_stays_in_its_line() {
     let dir = TempDir::new();
     let json = serde_json::to_string(HOSTILE).unwrap();
-    let good = masked_line(HOSTILE, &[1, 2, 3]);
+    let good = masked_answer(HOSTILE, &[64]);
     dir.write("masked", &good);
     // The same with a mask that is wrong, and another sequence.
-    dir.write("wrong", good.replacen("\"loss_mask\":[0", "\"loss_mask\":[1", 1));
-    dir.write("other", masked_line("b", &[1, 2, 3, 4]));
+    dir.write("wrong", good.replacen("\"loss_mask\":[1", "\"loss_mask\":[0", 1));
+    dir.write("other", masked_answer("b", &[64, 65]));
     dir.write("conversation", format!("{{\"id\":{json},\"messages\":[{{\"role\":{json}}}]}}\n"));
     let cd = format!("cd '{}'", dir.path().display());
     for (command, speaks) in [

@@ -170,3 +170,135 @@ fn what_may_not_be_read_is_not_missing() {
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.concat());
 }
+
+/// What a command gives: its standard output, and the data that it made.
+fn given(dir: &Path, command: &str) -> Outcome {
+    // What made a puzzle set is what build.json says: without it, nothing.
+    let command = match command {
+        "ds-cat domino" | "ds-cat arc_set" => format!("{command} | jq -c 'del(.build)'"),
+        _ => command.to_string(),
+    };
+    bash(&format!(
+        "set -o pipefail; cd {}/in; rm -rf out; timeout 20 {command} &&
+         if test -e out; then find out -type f ! -name '*.json' | sort | xargs sha256sum; fi",
+        dir.display()
+    ))
+}
+
+/// A member that is gone, cut, doubled, renamed or of another dataset: what reads a dataset refuses it,
+/// or gives what it gave of the whole one.
+#[test]
+fn a_damaged_dataset_is_refused_or_read_as_it_was() {
+    let dir = prepared();
+    let other = dir.path().join("other");
+    inputs::make_of(&other, 1);
+    bash(&format!("cd {}; mkdir sources; mv raw arc sudoku sources", other.display())).ok();
+    type Damage = fn(&Path, &Path);
+    let damages: [(&str, Damage); 7] = [
+        ("removed", |path, _| fs::remove_file(path).unwrap()),
+        ("cut", |path, _| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("emptied", |path, _| fs::write(path, b"").unwrap()),
+        ("doubled", |path, _| {
+            let bytes = fs::read(path).unwrap();
+            fs::write(path, [&bytes[..], &bytes].concat()).unwrap();
+        }),
+        ("renamed", |path, _| fs::rename(path, beside(path)).unwrap()),
+        ("copied", |path, _| assert!(fs::copy(path, beside(path)).is_ok())),
+        ("replaced", |path, other| assert!(fs::copy(other, path).is_ok())),
+    ];
+    let is_check = |command: &&str| command.starts_with("ds-check");
+    let mut wrong = Vec::new();
+    for (dataset, commands) in READERS.iter().filter(|(name, _)| *name != "sources") {
+        let base = dir.path().join("in").join(dataset);
+        let of_whole: Vec<Outcome> =
+            commands.iter().map(|command| given(dir.path(), command)).collect();
+        for name in files_in(&base) {
+            for (damage, make) in damages {
+                let (path, kept) = (base.join(&name), dir.path().join("kept"));
+                let (of_other, before) = (other.join(dataset).join(&name), files_in(&base));
+                if damage == "replaced" && !of_other.exists() {
+                    continue;
+                }
+                fs::copy(&path, &kept).unwrap();
+                make(&path, &of_other);
+                let mut wrong_here = |what: &str| {
+                    wrong.push(format!("{dataset}/{name} {damage}: {what}\n"));
+                };
+                let mut refused = Vec::new();
+                for (command, whole) in commands.iter().zip(&of_whole) {
+                    let run = given(dir.path(), command);
+                    let errors = run.stderr.lines().filter(|line| !line.contains("warning:"));
+                    let is_told = errors.count() > 0 || is_check(command);
+                    match run.code() {
+                        Some(1 | 2) if is_told => refused.push(command),
+                        Some(0) if is_check(command) || run.stdout == whole.stdout => {}
+                        _ => wrong_here(command),
+                    }
+                }
+                // What a reader refuses, the checks refuse.
+                let check = commands.iter().copied().find(is_check);
+                if !refused.is_empty() && check.is_some_and(|check| !refused.contains(&&check)) {
+                    wrong_here("ds-check finds no error");
+                }
+                for added in files_in(&base).iter().filter(|name| !before.contains(name)) {
+                    fs::remove_file(base.join(added)).unwrap();
+                }
+                fs::rename(&kept, &path).unwrap();
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.concat());
+}
+
+/// Another name in the same directory, with the same ending.
+fn beside(path: &Path) -> std::path::PathBuf {
+    path.with_file_name(format!("x{}", path.file_name().unwrap().to_str().unwrap()))
+}
+
+/// A dataset beside the splits of a root, and a part under another's name: nobody counts them.
+#[test]
+fn what_is_no_part_of_a_root_is_refused_by_all() {
+    let dir = prepared();
+    let root = dir.path().join("in/root");
+    let run = |command: &str| run(dir.path(), command);
+    let commands = ["ds-cat", "ds-stat", "ds-view --sample 2", "ds-check", "ds-manifest"];
+    let all_refuse = |cause: &str| {
+        for command in commands {
+            let outcome = run(&format!("{command} root"));
+            let told = bash(&format!("cd {}/in; {command} root 2>&1", dir.path().display()));
+            assert_eq!(outcome.code(), Some(1), "{outcome:?}");
+            assert!(told.text().contains(cause), "{told:?}");
+        }
+    };
+    let copy = |from: &str, to: &str| {
+        for member in ["tokens", "lossmask", "span"] {
+            for end in ["idx", "bin"] {
+                let file = |name: &str| root.join(format!("{name}_{member}.{end}"));
+                fs::copy(file(from), file(to)).unwrap();
+            }
+        }
+    };
+    copy("train/a", "extra");
+    all_refuse("extra: is in the root, but in none of its splits");
+    bash(&format!("rm {}/extra_*", root.display())).ok();
+    copy("train/a", "valid/extra");
+    all_refuse("valid/extra");
+    bash(&format!("rm {}/valid/extra_*", root.display())).ok();
+    run("ds-manifest root").ok();
+    // A part's manifest under another name.
+    fs::copy(root.join("parts/a.json"), root.join("parts/c.json")).unwrap();
+    let misnamed = "parts/c.json: is the manifest of the part \"a\"";
+    run("ds-manifest root").fails(1, &[misnamed]);
+    assert!(bash(&format!("ds-check {}", root.display())).text().contains(misnamed));
+    run("ds-cat root").ok();
+    // Under its own name, with the files of another.
+    let text = fs::read_to_string(root.join("parts/a.json")).unwrap();
+    fs::write(root.join("parts/c.json"), text.replacen("\"name\": \"a\"", "\"name\": \"c\"", 1))
+        .unwrap();
+    let foreign = "which is not a file of \"c\"";
+    run("ds-manifest root").fails(1, &[foreign]);
+    assert!(bash(&format!("ds-check {}", root.display())).text().contains(foreign));
+}

@@ -8,7 +8,7 @@ use std::fs;
 use common::samples::{masked_line, tokens_line};
 use common::{
     TempDir, assert_no_temporaries, assert_same_datasets, bash, conversations, data, oracle,
-    python, tool,
+    python, tool, unchecked_sink,
 };
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn write(dir: &TempDir, prefix: &str, lines: &str, flags: &[&str]) {
     let prefix = dir.at(prefix);
     let mut arguments = vec!["--prefix", prefix.as_str()];
     arguments.extend(flags);
-    tool("mmidx-write").args(&arguments).input(lines).run().silent();
+    unchecked_sink().args(&arguments).input(lines).run().silent();
 }
 
 /// Sequences of many lengths, the ends of the vocabulary among their tokens.
@@ -76,7 +76,7 @@ fn tokens_alone_as_uint16_and_int32() {
     for (dtype, token, limit) in [("uint16", 65_536, 65_536), ("int32", 201_088, 201_088)] {
         let line = tokens_line("x", &[5, token]);
         let prefix = dir.at("too-large");
-        tool("mmidx-write")
+        unchecked_sink()
             .args(&["--tokens-only", "--dtype", dtype, "--prefix", &prefix])
             .input(line)
             .run()
@@ -290,7 +290,7 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
     let root = dir.at("root");
     let write = |fraction: &str, more: &[&str]| {
         let arguments = ["--root", &root, "--shard", "s", "--valid-fraction", fraction];
-        tool("mmidx-write").args(&arguments).args(more).input(masked_lines(5)).run()
+        unchecked_sink().args(&arguments).args(more).input(masked_lines(5)).run()
     };
     write("0", &[]).silent();
     let train = dir.files();
@@ -310,7 +310,7 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
     // A triple and tokens alone share a manifest name: they cannot be side by side either.
     let prefix = dir.at("p");
     let write = |flags: &[&str], lines: &str| {
-        tool("mmidx-write").args(&["--prefix", &prefix]).args(flags).input(lines).run()
+        unchecked_sink().args(&["--prefix", &prefix]).args(flags).input(lines).run()
     };
     write(&[], &masked_lines(3)).silent();
     write(&["--tokens-only", "--dtype", "int32"], &masked_lines(3)).fails(2, &["exists already"]);
@@ -324,7 +324,7 @@ fn nothing_stale_is_left_beside_a_replaced_part() {
     // A concatenation without rows leaves no files of an earlier one.
     write(&["--overwrite"], &masked_lines(3)).silent();
     let empty = dir.at("empty");
-    tool("mmidx-write").args(&["--prefix", &empty]).input("\n").run().silent();
+    unchecked_sink().args(&["--prefix", &empty]).input("\n").run().silent();
     tool("mmidx-write")
         .args(&["--concat", &empty, "--prefix", &prefix, "--overwrite"])
         .run()

@@ -91,7 +91,7 @@ fn results_on_a_terminal_stand_alone() {
 /// What writes files leaves stdout free.
 #[test]
 fn a_sink_shows_it_on_a_terminal() {
-    let pipeline = "mmidx-write input --prefix out --tokens-only";
+    let pipeline = "mmidx-write input --prefix out --tokens-only --no-check";
     let Some(sent) = terminal(80, 1.8, pipeline) else { return };
     let states = sent.states();
     assert!(states.iter().any(|state| state.starts_with("mmidx-write: ")), "{states:?}");

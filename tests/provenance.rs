@@ -6,7 +6,7 @@ mod games;
 #[path = "faults/inputs.rs"]
 mod inputs;
 
-use common::{TempDir, bash, bash_with, conversations, copy_scripts, write_shards};
+use common::{TempDir, bash, bash_with, conversations, copy_scripts, files_in, tool, write_shards};
 use serde_json::Value;
 
 /// Builds packs and sets of every source.
@@ -228,7 +228,9 @@ fn policy_and_spans_are_stated_or_unknown() {
         write("m.arrows", "none", flags).fails(2, &[&cause]);
     }
     // The wrong policy is still found where it is stated, and damage where nothing is.
-    write("m", "wrong", "--policy synth-kd-v1").ok();
+    let wrong = "--policy synth-kd-v1";
+    write("m", "wrong", wrong).fails(1, &["\"commentary\" (kd.harmony.policy)"]);
+    write("m", "wrong", &format!("{wrong} --no-check")).ok();
     let check = run("ds-check wrong");
     assert!(check.code() == Some(1) && check.text().contains("kd.harmony.policy"), "{check:?}");
     for (file, check) in [("span", "kd.mask"), ("lossmask", "kd.mask")] {
@@ -331,4 +333,44 @@ fn what_was_read_is_what_the_inputs_have() {
     // What was read is not known.
     edit("\"read\": 9", "\"read\": null");
     bash(&format!("ds-check {root}")).ok();
+}
+
+/// A root of raw rows names every raw file with its content, and each id leads back to its row.
+#[test]
+fn a_root_leads_back_to_the_raw_rows() {
+    let dir = TempDir::new();
+    inputs::make(&dir.path().join("in"));
+    copy_scripts(&dir);
+    let run = |script: &str| {
+        bash(&format!("set -eo pipefail; cd {}; {script}", dir.path().display())).ok()
+    };
+    run("mkdir parquet; cp in/rows.parquet parquet
+         for raw in in/raw_rows parquet; do
+             bash scripts/synth-kd.sh $raw $(basename $raw).root --raw --shards 2 --valid-fraction 0.2 -q || exit
+         done");
+    for (root, folder) in [("raw_rows.root", "in/raw_rows"), ("parquet.root", "parquet")] {
+        let input = &dir.json(&format!("{root}/manifest.json"))["input"];
+        assert_eq!(input["glob"], Value::Null);
+        let mut named = Vec::new();
+        for file in input["files"].as_array().unwrap() {
+            let name = file["name"].as_str().unwrap();
+            let sum = run(&format!("sha256sum {folder}/{name}")).text();
+            assert_eq!(file["sha256"], sum[..64], "{file}");
+            assert_eq!(file["bytes"], dir.read(&format!("{folder}/{name}")).len());
+            assert_eq!(file["rows"], 9);
+            named.push(name.to_string());
+        }
+        named.sort();
+        assert_eq!(named, files_in(&dir.path().join(folder)));
+        let records = tool("ds-cat").args(&[&dir.at(root)]).run().ok().records();
+        assert!(records.len() > 4);
+        for record in records {
+            let (input, row) = (record["input"].as_str().unwrap(), record["row"].as_u64().unwrap());
+            // (rows.parquet was made of a.ndjson.)
+            let text =
+                dir.text(&format!("in/raw_rows/{}", input.replace("rows.parquet", "a.ndjson")));
+            let raw: Value = serde_json::from_str(text.lines().nth(row as usize).unwrap()).unwrap();
+            assert_eq!(raw["synth_id"], record["id"]);
+        }
+    }
 }

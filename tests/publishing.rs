@@ -10,7 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output};
 
-use common::samples::{Random, masked_line, tokens_line};
+use common::samples::{Random, masked_answer, masked_line, tokens_line};
 use common::writers::{has_temporaries, send, wait_until, waiting, waiting_writer};
 use common::{
     TempDir, Tool, assert_no_temporaries, bash, conversations, copy_scripts, files_in, installed,
@@ -58,14 +58,17 @@ fn records(seed: u64, line: fn(&str, &[i64]) -> String) -> String {
 
 /// Every sink; each writes below `out`.
 fn sinks() -> Vec<SinkCase> {
-    let masked = |seed| records(seed, masked_line);
+    let masked = |seed| records(seed, masked_answer);
     let games = |moves| game_lines(moves).repeat(100);
     let tokens = |seed| records(seed, tokens_line);
     let case = |command, [input, other]: [String; 2]| SinkCase { command, input, other };
     vec![
-        case("mmidx-write --root out --shard s --valid-fraction 0.5", [masked(7), masked(8)]),
-        case("mmidx-write --prefix out/p", [masked(7), masked(8)]),
-        case("mmidx-write --prefix out/p --tokens-only", [tokens(7), tokens(8)]),
+        case(
+            "mmidx-write --no-check --root out --shard s --valid-fraction 0.5",
+            [masked(7), masked(8)],
+        ),
+        case("mmidx-write --no-check --prefix out/p", [masked(7), masked(8)]),
+        case("mmidx-write --no-check --prefix out/p --tokens-only", [tokens(7), tokens(8)]),
         case("npy-pack -q -o out", [games(300), games(200)]),
         case("npy-pack -q -o out --shard-rows 1000", [games(300), games(200)]),
         case("npy-pack -q -o out", [puzzle_lines(1), puzzle_lines(2)]),
@@ -189,7 +192,9 @@ fn a_closed_pipe_or_a_limit_leaves_nothing() {
     assert_eq!(dir.files(), ["in.ndjson"]);
     // The default of SIGXFSZ ends the writer; what was written goes.
     dir.write("masked", records(7, masked_line));
-    for sink in ["mmidx-write --prefix out/p", "npy-pack -o out", "ds-cat --to parquet -o out/x"] {
+    for sink in
+        ["mmidx-write --no-check --prefix out/p", "npy-pack -o out", "ds-cat --to parquet -o out/x"]
+    {
         let input =
             if sink.starts_with("npy") { game_lines(300).repeat(20) } else { dir.text("masked") };
         let input = dir.write("input", input);
@@ -207,7 +212,7 @@ fn an_ignored_hangup_stays_ignored() {
     let mut child = waiting_writer(&dir, "out", "trap '' HUP; exec");
     send(child.id(), libc::SIGHUP);
     std::thread::sleep(std::time::Duration::from_millis(100));
-    child.stdin.as_mut().unwrap().write_all(masked_line("b", &[1, 2, 3]).as_bytes()).unwrap();
+    child.stdin.as_mut().unwrap().write_all(masked_answer("b", &[64]).as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{output:?}");
     assert_eq!(dir.json("out/p.part.json")["records"]["written"], 2001);
@@ -231,7 +236,7 @@ fn what_a_kill_leaves_the_next_run_sweeps() {
     let living = waiting_writer(&dir, "out", "exec");
     wait_until("the sweep", || temporaries(&dir) == 5);
     let prefix = dir.at("out/other");
-    let line = masked_line("a", &[1, 2, 3]);
+    let line = masked_answer("a", &[64]);
     tool("mmidx-write").args(&["--prefix", &prefix]).input(line).run().silent();
     assert_eq!((dir.files().len(), temporaries(&dir)), (13, 5));
     assert!(living.wait_with_output().unwrap().status.success());
@@ -252,7 +257,11 @@ fn what_lost_its_lock_is_swept() {
         }
     }
     let prefix = dir.at("out/p");
-    tool("mmidx-write").args(&["--prefix", &prefix]).input(masked_line("a", &[1])).run().silent();
+    tool("mmidx-write")
+        .args(&["--prefix", &prefix])
+        .input(masked_answer("a", &[64]))
+        .run()
+        .silent();
     let left: Vec<_> = std::fs::read_dir(dir.path().join("out")).unwrap().flatten().collect();
     assert!(
         left.iter().all(|entry| !entry.file_name().to_str().unwrap().starts_with('.')),
@@ -269,10 +278,11 @@ fn a_writer_in_another_namespace_lives() {
     }
     let dir = TempDir::new();
     let living = waiting_writer(&dir, "out", &format!("exec {namespace}"));
-    let line = masked_line("a", &[1, 2, 3]);
+    let line = masked_answer("a", &[64]);
     tool("mmidx-write").args(&["--prefix", &dir.at("out/x")]).input(&line).run().silent();
     let prefix = dir.at("out/y");
-    bash(&format!("{namespace} mmidx-write --prefix {prefix} <<< '{}'", line.trim())).silent();
+    bash(&format!("{namespace} mmidx-write --no-check --prefix {prefix} <<< '{}'", line.trim()))
+        .silent();
     assert_eq!(temporaries(&dir), 5, "{:?}", dir.files());
     assert!(living.wait_with_output().unwrap().status.success());
     assert_eq!(temporaries(&dir), 0);
@@ -416,7 +426,7 @@ fn a_new_part_withdraws_the_roots_manifest() {
     let write = |shard: &str| {
         tool("mmidx-write")
             .args(&["--root", &dir.at("r"), "--shard", shard])
-            .input(masked_line("a", &[1, 2, 3]))
+            .input(masked_answer("a", &[64]))
             .run()
             .ok()
     };
@@ -431,7 +441,7 @@ fn a_new_part_withdraws_the_roots_manifest() {
     let prefix = dir.at("x/train/p");
     tool("mmidx-write")
         .args(&["--prefix", &prefix])
-        .input(masked_line("a", &[1, 2, 3]))
+        .input(masked_answer("a", &[64]))
         .run()
         .silent();
     assert!(Path::new(&other).exists());
@@ -476,7 +486,7 @@ fn rejects_replace_nothing_else() {
     for name in ["p_tokens.bin", "p_tokens.idx", "p.part.json"] {
         for overwrite in ["", "--overwrite"] {
             let run = script(&format!(
-                "{masked} | mmidx-write --prefix out/p {overwrite} {skip} out/{name} 2>&1 >/dev/null"
+                "{masked} | mmidx-write --no-check --prefix out/p {overwrite} {skip} out/{name} 2>&1 >/dev/null"
             ));
             assert_eq!(run.code(), Some(2), "{run:?}");
             assert!(!dir.path().join("out/p_span.bin").exists(), "{:?}", dir.files());
@@ -494,9 +504,9 @@ fn rejects_replace_nothing_else() {
 fn rejects_come_before_the_output() {
     let dir = TempDir::new();
     let write = |bad: usize, limit: &str| {
-        dir.write("in.ndjson", "{}\n".repeat(bad) + &masked_line("a", &[1, 2, 3]));
+        dir.write("in.ndjson", "{}\n".repeat(bad) + &masked_answer("a", &[64]));
         bash(&format!(
-            "cd {}; trap '' XFSZ; {limit} mmidx-write in.ndjson --prefix out/p --no-ids \
+            "cd {}; trap '' XFSZ; {limit} mmidx-write --no-check in.ndjson --prefix out/p --no-ids \
              --on-error skip --rejects r",
             dir.path().display()
         ))
@@ -551,7 +561,7 @@ fn new_data_take_their_index_caches_along() {
         let dir = TempDir::new();
         let write = |more: &str| {
             let command = format!("mmidx-write {target} {more}");
-            sink(&dir, &command).input(masked_line("a", &[1, 2, 3])).run()
+            sink(&dir, &command).input(masked_answer("a", &[64])).run()
         };
         let folder = format!("{prefix}/cache/SynthKDDataset_indices");
         let cache = || {

@@ -230,3 +230,28 @@ fn a_conversation_has_messages() {
         assert!(run.stderr.contains(cause), "{run:?}");
     }
 }
+
+/// Two columns of one name, or two fields of one struct, are an error of the file for every filter.
+#[test]
+fn no_parquet_column_is_there_twice() {
+    let dir = TempDir::new();
+    let text = |text: &str| Arc::new(StringArray::from(vec![text])) as ArrayRef;
+    let (messages, other) = (messages(0), messages(1));
+    let ids: [(&str, ArrayRef); 1] = [("id", text("a"))];
+    let twice = [("messages_json", text(&messages)), ("messages_json", text(&other))];
+    let field = |name| Arc::new(Field::new(name, DataType::Utf8, false));
+    let inner = StructArray::from(vec![(field("x"), text("1")), (field("x"), text("2"))]);
+    let inner = [("messages_json", text(&messages)), ("more", Arc::new(inner) as ArrayRef)];
+    for (columns, name) in [(twice, "messages_json"), (inner, "more.x")] {
+        let path = dir.at("twice.parquet");
+        let batch = RecordBatch::try_from_iter(ids.clone().into_iter().chain(columns)).unwrap();
+        let file = File::create(&path).unwrap();
+        let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        let cause = format!("column {name} is there twice; try: rename one");
+        for filter in ["ds-cat", "harmony-tok", "ds-stat"] {
+            tool(filter).args(&[&path]).run().fails(1, &["twice.parquet: ", &cause]);
+        }
+    }
+}

@@ -61,7 +61,7 @@ fn a_file_of_rejects_is_no_input() {
 #[test]
 fn a_file_of_rejects_has_no_name_of_a_dataset() {
     let dir = TempDir::new();
-    let input = dir.write("in.ndjson", common::masked_line("a", &[1, 2, 3]));
+    let input = dir.write("in.ndjson", common::masked_answer("a", &[64]));
     let names = [
         "p.part.json",
         "p_tokens.idx",

@@ -7,7 +7,7 @@ use std::fs;
 
 use common::{
     Outcome, TempDir, assert_same_datasets, bash, conversations, oracle, python, tool,
-    without_places,
+    unchecked_sink, without_places,
 };
 use serde_json::{Value, json};
 
@@ -200,7 +200,7 @@ fn streams_that_are_no_tokens_say_so() {
     for (name, text) in told.as_object().unwrap() {
         let file = dir.at(&format!("{name}.arrows"));
         let prefix = dir.at("out");
-        tool("mmidx-write")
+        unchecked_sink()
             .args(&[&file, "--tokens-only", "--prefix", &prefix])
             .run()
             .fails(1, &[&file, text.as_str().unwrap()]);

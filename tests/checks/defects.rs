@@ -236,6 +236,14 @@ const SEQUENCES: &[Defect] = &[
             span[0] = 1;
         })
     }),
+    defect("kd.mask.unsupervised", |dir| {
+        Triple::change(dir, "kd/p", |triple| {
+            triple.mask[3].fill(0);
+            triple.span[3].fill(0);
+        });
+        kd(dir)
+    })
+    .also(&["kd.mask.derived"]),
 ];
 
 const ROOT: &str = "root/manifest.json";
@@ -392,9 +400,21 @@ fn cache(dir: &TempDir, documents: i32) -> Vec<String> {
 }
 
 const ROOTS: &[Defect] = &[
+    defect("kd.root.unsupervised", |dir| {
+        masks(dir, |mask, span| {
+            mask.fill(0);
+            span.fill(0);
+        })
+    })
+    .also(&["kd.mask.derived", "kd.mask.unsupervised"]),
     defect("kd.cache.documents", |dir| cache(dir, 5)),
     defect("kd.cache.documents", |dir| cache(dir, 2)),
     defect("kd.cache.older", |dir| cache(dir, 3)),
+    defect("kd.root.stray", |dir| {
+        triple(dir, "bare/train/p", &[1, 2, 3]);
+        triple(dir, "bare/p", &[4, 5]);
+        vec![dir.at("bare")]
+    }),
     defect("kd.root.overlap", |dir| {
         triple(dir, "bare/train/p", &[1, 2, 3]);
         triple(dir, "bare/valid/p", &[4, 2]);

@@ -15,8 +15,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 pub use arrays::assert_npyz_reads;
-pub use run::{Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, peak_to_end, tool};
-pub use samples::{Random, conversation, conversations, masked_line, tokens_line, without_places};
+pub use run::{
+    Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, peak_to_end, tool, unchecked_sink,
+};
+pub use samples::{
+    Random, conversation, conversations, masked_answer, masked_line, tokens_line, without_places,
+};
 pub use shards::{copy_ds_plan, copy_scripts, wrap, write_parquet, write_shard, write_shards};
 pub use vocabulary::write_vocabulary;
 

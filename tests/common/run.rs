@@ -30,6 +30,11 @@ pub fn tool(name: &str) -> Tool {
     Tool::new(Command::new(bin_dir().join(name)), name)
 }
 
+/// mmidx-write for sequences that are no conversations: tests of the format make up their tokens.
+pub fn unchecked_sink() -> Tool {
+    tool("mmidx-write").args(&["--no-check"])
+}
+
 /// Where the built binaries are.
 pub fn bin_dir() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_harmony-tok")).parent().unwrap().to_path_buf()

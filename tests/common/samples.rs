@@ -52,9 +52,22 @@ pub fn tokens_line(id: &str, tokens: &[i64]) -> String {
     json!({"id": id, "tokens": tokens, "segments": null}).to_string() + "\n"
 }
 
+/// A masked record whose one message, final and the assistant's, has these tokens.
+pub fn masked_answer(id: &str, content: &[i64]) -> String {
+    const HEAD: [i64; 5] = [200_006, 173_781, 200_005, 17_196, 200_008];
+    const TAIL: [i64; 2] = [200_002, 199_999];
+    let tokens = [&HEAD, content, &TAIL].concat();
+    let is_label = |at: usize| u8::from(at + 2 < tokens.len());
+    let mask: Vec<u8> = (0..tokens.len()).map(is_label).collect();
+    let span: Vec<u8> = mask.iter().map(|one| one * 2).collect();
+    json!({"id": id, "tokens": tokens, "segments": null, "loss_mask": mask, "span_id": span})
+        .to_string()
+        + "\n"
+}
+
 /// A tokens record whose middle is supervised: 0 1 ... 1 0.
 pub fn masked_line(id: &str, tokens: &[i64]) -> String {
-    let inside = |at: usize| u8::from(at > 0 && at + 1 < tokens.len());
+    let inside = |at: usize| u8::from(at + 1 < tokens.len());
     let mask: Vec<u8> = (0..tokens.len()).map(inside).collect();
     let span: Vec<u8> = mask.iter().map(|one| one * 2).collect();
     json!({"id": id, "tokens": tokens, "segments": null, "loss_mask": mask, "span_id": span})

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use super::samples::masked_line;
+use super::samples::masked_answer;
 use super::{TempDir, Tool, files_in};
 
 /// Waits for a condition that another process brings about.
@@ -30,7 +30,7 @@ pub fn send(process: u32, signal: i32) {
 /// mmidx-write that has begun and waits for more.
 pub fn waiting_writer(dir: &TempDir, name: &str, launcher: &str) -> Child {
     let command = format!("{launcher} mmidx-write --prefix {}/p", dir.at(name));
-    let lines = masked_line("a", &[7; 300]).repeat(2000);
+    let lines = masked_answer("a", &[64; 300]).repeat(2000);
     waiting(&dir.path().join(name), &command, lines.as_bytes())
 }
 

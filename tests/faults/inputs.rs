@@ -10,15 +10,20 @@ use super::games::{Folder, GameText};
 
 /// Makes the inputs below `dir`.
 pub fn make(dir: &Path) {
+    make_of(dir, 0);
+}
+
+/// Makes inputs below `dir` that are others for each `variant`.
+pub fn make_of(dir: &Path, variant: usize) {
     fs::create_dir_all(dir).unwrap();
     let at = |name: &str| dir.join(name);
-    let all = conversations(24);
-    let lines: Vec<&str> = all.split_inclusive('\n').collect();
+    let all = conversations(24 + variant);
+    let lines: Vec<&str> = all.split_inclusive('\n').skip(variant).collect();
     fs::write(at("a.ndjson"), lines[..12].concat()).unwrap();
     fs::write(at("b.ndjson"), lines[12..].concat()).unwrap();
     raw_rows(dir);
-    games(dir);
-    puzzles(dir);
+    games(dir, variant);
+    puzzles(dir, variant);
     let script = r#"
         set -euo pipefail; cd "$IN"
         for n in a b; do harmony-tok $n.ndjson | span-mask > $n.masked; done
@@ -37,11 +42,12 @@ pub fn make(dir: &Path) {
         npy-pack -q games.ndjson -o pack
         npy-pack -q games.ndjson -o sharded --shard-rows 20
         npy-pack -q games.ndjson -o selfplay --layout selfplay-v1 --lossy
-        puzzle-encode domino --num-games 4 --num-aug 1 > domino.ndjson
+        puzzle-encode domino --num-games 4 --num-aug 1 --seed $VARIANT > domino.ndjson
         npy-pack -q domino.ndjson -o domino
         puzzle-encode arc arc --num-aug 1 | npy-pack -q -o arc_set
     "#;
-    bash_with(script, &[("IN", dir.to_str().unwrap())]).ok();
+    let variant = variant.to_string();
+    bash_with(script, &[("IN", dir.to_str().unwrap()), ("VARIANT", &variant)]).ok();
     fs::write(at("shards/manifest.json"), manifest(&at("shards")).to_string()).unwrap();
 }
 
@@ -84,10 +90,10 @@ fn raw_rows(dir: &Path) {
     }
 }
 
-fn games(dir: &Path) {
+fn games(dir: &Path, variant: usize) {
     let folder = Folder::new();
     for (name, moves) in [("x/one", 25), ("x/two", 17), ("y/three", 9)] {
-        GameText::played(moves).write(&folder, name);
+        GameText::played(moves + variant).write(&folder, name);
     }
     for name in ["x", "y"] {
         fs::create_dir_all(dir.join("raw").join(name)).unwrap();
@@ -98,7 +104,7 @@ fn games(dir: &Path) {
     }
 }
 
-fn puzzles(dir: &Path) {
+fn puzzles(dir: &Path, variant: usize) {
     let row = |shift: usize| {
         let digit = |cell: usize| {
             let (row, column) = (cell / 9, cell % 9);
@@ -123,13 +129,14 @@ fn puzzles(dir: &Path) {
     }
     fs::create_dir_all(dir.join("sudoku")).unwrap();
     for (name, shifts) in [("train", 0..4), ("test", 4..6)] {
-        let rows: String = shifts.map(row).collect();
+        let rows: String = shifts.map(|shift| row(shift + variant)).collect();
         let text = format!("source,question,answer,rating\n{rows}");
         fs::write(dir.join(format!("sudoku/{name}.csv")), text).unwrap();
     }
     for (name, seed) in
         [("training/00000001", 1), ("training/00000002", 2), ("evaluation/00000003", 3)]
     {
+        let seed = seed + variant;
         let pair = format!(
             "{{\"input\": [[{seed}, 2], [3, 4]], \"output\": [[4, 3], [2, {seed}]]}}, \
              {{\"input\": [[0, {seed}, 5]], \"output\": [[5, {seed}, 0]]}}"

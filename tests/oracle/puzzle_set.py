@@ -175,6 +175,10 @@ def records(root):
 
 def recast(source, target, how):
     shutil.copytree(source, target)
+    # Its files are others from here on.
+    path = target / "build.json"
+    if path.exists():
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"files": []}))
     for path in target.glob("*/*.npy"):
         array = np.load(path)
         if how == "big":
