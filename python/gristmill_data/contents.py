@@ -10,7 +10,9 @@ checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import os
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -41,10 +43,15 @@ _ENDS = (END, RETURN, CALL)
 
 # The ids of the words in the headers of messages, in o200k.
 _ASSISTANT = 173_781
-_SPANS = {35_644: 1, 17_196: 2}  # analysis, final
+_CHANNELS = {35_644: "analysis", 17_196: "final"}
+
+#: The span id of each supervised channel, where no manifest says another.
+SPANS: Mapping[str, int] = {"analysis": 1, "final": 2}
 
 #: In derived spans: any span id may stand here.
 _ANY = 255
+#: A channel that is neither analysis nor final, or none.
+_OTHER = ""
 
 
 class ContentError(ValueError):
@@ -56,21 +63,44 @@ class ContentError(ValueError):
         self.cause = cause
 
 
-def check_masks(loss_mask: np.ndarray, span_id: np.ndarray) -> None:
-    """The values of masks, of any part of any sequences."""
-    # Of the bytes of a good pair, mask 0 has span 0, and mask 1 has span 1 or 2.
+def spans_of(prefix: str) -> Mapping[str, int] | None:
+    """The span id of each supervised channel, as the manifest of the part at `prefix` states it;
+    `None` if it says that they are not known, and `SPANS` where there is no manifest."""
+    folder, name = os.path.split(prefix)
+    root, split = os.path.split(folder)
+    paths = [f"{prefix}.part.json"]
+    if split in ("train", "valid"):
+        paths.append(os.path.join(root, "parts", f"{name}.json"))
+    for path in paths:
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                return json.load(file).get("source", {}).get("spans")
+    return SPANS
+
+
+def check_masks(
+    loss_mask: np.ndarray, span_id: np.ndarray, spans: Mapping[str, int] | None = SPANS
+) -> None:
+    """The values of masks, of any part of any sequences. `spans` None: any ids."""
+    # Of the bytes of a good pair, mask 0 has span 0, and mask 1 has the id of a channel.
+    known = np.ones(256, bool)
+    if spans is not None:
+        known[1:] = False
+        known[list(spans.values())] = True
     supervised = span_id > 0
-    if np.array_equal(loss_mask, supervised) and not (span_id > 2).any():
+    if np.array_equal(loss_mask, supervised) and known[span_id].all():
         return
     place = first_of(loss_mask > 1)
     if place is not None:
         hint = ""
-        if loss_mask.max() <= 2 and span_id.max() <= 1:
+        if known[loss_mask].all() and span_id.max() <= 1:
             hint = "; loss mask and span ids seem to be swapped"
         raise ContentError("lossmask", f"position {place} is {loss_mask[place]}, not 0 or 1{hint}")
-    place = first_of(span_id > 2)
+    place = first_of(~known[span_id])
     if place is not None:
-        raise ContentError("span", f"position {place} is {span_id[place]}, not 0, 1 or 2")
+        first, last = np.flatnonzero(known)[:-1], np.flatnonzero(known)[-1]
+        names = f"{', '.join(map(str, first))} or {last}"
+        raise ContentError("span", f"position {place} is {span_id[place]}, not {names}")
     place = first_of(loss_mask != supervised)
     cause = f"position {place} has loss mask {loss_mask[place]} and span id {span_id[place]}"
     raise ContentError("lossmask", cause)
@@ -82,9 +112,10 @@ def check_sequence(
     span_id: np.ndarray,
     eod: int = EOD,
     vocabulary_size: int = VOCABULARY_SIZE,
+    spans: Mapping[str, int] | None = SPANS,
 ) -> None:
     """All that can be said of one whole sequence. Raises ContentError."""
-    check_masks(loss_mask, span_id)
+    check_masks(loss_mask, span_id, spans)
     if len(tokens) == 0:
         return
     if tokens.min() < 0 or tokens.max() >= vocabulary_size:
@@ -93,7 +124,7 @@ def check_sequence(
         raise ContentError("tokens", f"token {place} is {tokens[place]}, outside {limit}")
     _check_eod(tokens, eod)
     if eod == EOD:
-        _check_conversation(tokens, span_id)
+        _check_conversation(tokens, span_id, spans)
     _check_end(tokens, loss_mask, eod)
 
 
@@ -114,7 +145,9 @@ def _check_end(tokens: np.ndarray, loss_mask: np.ndarray, eod: int) -> None:
         raise ContentError("lossmask", cause)
 
 
-def _check_conversation(tokens: np.ndarray, span_id: np.ndarray) -> None:
+def _check_conversation(
+    tokens: np.ndarray, span_id: np.ndarray, spans: Mapping[str, int] | None
+) -> None:
     places = np.flatnonzero(tokens >= START_OF_TEXT)
     controls = tokens[places].tolist()
     if controls in ([], [EOD]):
@@ -122,20 +155,22 @@ def _check_conversation(tokens: np.ndarray, span_id: np.ndarray) -> None:
     for place, control in zip(places.tolist(), controls):
         if control not in _NAMES:
             raise ContentError("tokens", f"token {place} is {control}, a reserved id")
-    _compare(span_id, _derive(tokens, places.tolist(), controls))
+    _compare(span_id, _derive(tokens, places.tolist(), controls, spans))
 
 
-def _derive(tokens: np.ndarray, places: list[int], controls: list[int]) -> np.ndarray:
+def _derive(
+    tokens: np.ndarray, places: list[int], controls: list[int], spans: Mapping[str, int] | None
+) -> np.ndarray:
     """The span ids, aligned with the labels, that the messages of a conversation have."""
     length = len(tokens)
     if controls[-1] != EOD:
         raise ContentError("tokens", f"the last of {length} tokens is not {EOD} (EOD)")
     derived = np.zeros(length, np.uint8)
-    for begin, end, span in _messages(tokens, places, controls):
-        derived[max(begin - 1, 0) : end - 1] = span
+    for begin, end, channel in _messages(tokens, places, controls):
+        derived[max(begin - 1, 0) : end - 1] = _span_of(channel, spans)
         returns = tokens[end - 1] == RETURN
-        last_final = end == length - 1 and span == 2
-        if returns != last_final and span != _ANY:
+        last_final = end == length - 1 and channel == "final"
+        if returns != last_final and channel != _OTHER:
             cause = "a last final message does not end in <|return|>"
             if returns:
                 cause = "<|return|> is not the end of a last final message"
@@ -145,8 +180,8 @@ def _derive(tokens: np.ndarray, places: list[int], controls: list[int]) -> np.nd
 
 def _messages(
     tokens: np.ndarray, places: list[int], controls: list[int]
-) -> Iterator[tuple[int, int, int]]:
-    """Where each message begins, where it ends, and its span id. EOD is the last control token."""
+) -> Iterator[tuple[int, int, str | None]]:
+    """Where each message begins, where it ends, and its channel. EOD is the last control token."""
     found = list(zip(places, controls))
     begin = number = 0
     while begin < places[-1]:
@@ -160,7 +195,7 @@ def _messages(
         message = places[number]
         _expect((END, RETURN, CALL), found[number + 1])
         end = places[number + 1] + 1
-        yield begin, end, _span_of(tokens, header, message)
+        yield begin, end, _channel_of(tokens, header, message)
         begin = end
         number += 2
 
@@ -182,17 +217,25 @@ def _expect(
     raise ContentError("tokens", f"{cause}: not a Harmony conversation")
 
 
-def _span_of(tokens: np.ndarray, header: list[int], message: int) -> int:
-    """By role and channel. _ANY for an assistant's message that is neither analysis nor final."""
+def _span_of(channel: str | None, spans: Mapping[str, int] | None) -> int:
+    """_ANY for an assistant's message whose span is not known."""
+    if channel is None:
+        return 0
+    return _ANY if channel == _OTHER or spans is None else spans.get(channel, 0)
+
+
+def _channel_of(tokens: np.ndarray, header: list[int], message: int) -> str | None:
+    """The channel of an assistant's message, _OTHER if it is neither analysis nor final; of other
+    roles None."""
     ends = header[1:] + [message]
     role = tokens[header[0] + 1 : ends[0]].tolist()
     if role[:1] != [_ASSISTANT]:
-        return 0
+        return None
     for place, end in zip(header[1:], ends[1:]):
         if tokens[place] == CHANNEL:
             channel = tokens[place + 1 : end].tolist()
-            return _SPANS.get(channel[0], _ANY) if len(channel) == 1 else _ANY
-    return _ANY
+            return _CHANNELS.get(channel[0], _OTHER) if len(channel) == 1 else _OTHER
+    return _OTHER
 
 
 def _compare(span_id: np.ndarray, derived: np.ndarray) -> None:

@@ -50,6 +50,7 @@ class Triple:
         self.prefix = prefix_of(prefix)
         self.check_contents = check_contents
         index = check_triple(self.prefix)
+        self._spans = contents.spans_of(self.prefix)
         self._index = index
         #: int32 [sequences], a view of the file.
         self.lengths = index["tokens"].lengths
@@ -112,9 +113,9 @@ class Triple:
     def _check(self, number: int, sequence: TripleSequence) -> None:
         try:
             if self.check_contents:
-                contents.check_sequence(*sequence)
+                contents.check_sequence(*sequence, spans=self._spans)
             else:
-                contents.check_masks(sequence.loss_mask, sequence.span_id)
+                contents.check_masks(sequence.loss_mask, sequence.span_id, self._spans)
         except contents.ContentError as error:
             path = self._index[error.member].bin_path
             raise TripleError(path, error.cause, number) from None

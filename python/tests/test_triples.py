@@ -19,9 +19,11 @@ from gristmill_data.contents import (
     EOD,
     MESSAGE,
     RETURN,
+    SPANS,
     START,
     ContentError,
     check_sequence,
+    spans_of,
 )
 
 ASSISTANT, ANALYSIS, FINAL, USER = 173_781, 35_644, 17_196, 1428
@@ -375,6 +377,29 @@ class ConversationTest(unittest.TestCase):
         for span in (0, 1, 2):
             call = ([ASSISTANT, 4, 5, CHANNEL, 12606, 815, CONSTRAIN, 9], [4], CALL, span)
             self.check(*conversation(prompt, call))
+
+    def test_spans_are_those_of_the_manifest(self):
+        """Ids that were given to the channels on purpose are right, and the usual ones then wrong."""
+        tokens, spans = answer()
+        stated = {"analysis": 7, "final": 1}
+        other = np.choose(spans, [0, 7, 1]).astype(np.uint8)
+        pair = masked(np.asarray(tokens, np.int32), other)
+        check_sequence(*pair, spans=stated)
+        check_sequence(*pair, spans=None)
+        usual = masked(np.asarray(tokens, np.int32), np.asarray(spans, np.uint8))
+        for values, of in [(pair, SPANS), (usual, stated)]:
+            with self.assertRaises(ContentError):
+                check_sequence(*values, spans=of)
+        with tempfile.TemporaryDirectory() as folder:
+            prefix = os.path.join(folder, "train", "p")
+            self.assertEqual(spans_of(prefix), SPANS)
+            os.makedirs(os.path.join(folder, "parts"))
+            for place in (os.path.join(folder, "parts", "p.json"), f"{prefix}.part.json"):
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                for known in (stated, None):
+                    with open(place, "w") as file:
+                        json.dump({"source": {"spans": known}}, file)
+                    self.assertEqual(spans_of(prefix), known)
 
     def test_masks_of_the_token_itself_or_shifted_twice(self):
         tokens, spans = answer()
