@@ -46,7 +46,10 @@ pub fn member(path: &Path) -> Result<Option<Metadata>> {
             regular(&found).map_err(|error| Error::io(path, &error))?;
             Ok(Some(found))
         }
-        None if link_metadata(path)?.is_some() => Err(Error::data("is a link to nothing").at(path)),
+        None if link_metadata(path)?.is_some_and(|found| found.is_symlink()) => {
+            Err(Error::data("is a link to nothing").at(path))
+        }
+        // (What came between the two questions was not there.)
         None => Ok(None),
     }
 }

@@ -237,3 +237,42 @@ fn a_fifo_among_raw_rows_is_not_waited_for() {
     let run = bash(&format!("{cd}; cat row > raw/z.ndjson & synth-harmony < raw/z.ndjson | wc -l"));
     assert_eq!(run.silent().text(), "1\n");
 }
+
+/// A folder with rows of two kinds is read whole or not at all.
+#[test]
+fn rows_of_another_kind_are_not_left_out() {
+    let dir = TempDir::new();
+    copy_scripts(&dir);
+    let row = "{\"synth_id\":\"a\",\"query\":\"q\",\"synthetic_reasoning\":\"r\",\"synthetic_answer\":\"s\"}\n";
+    dir.write("raw/below/b.jsonl", row);
+    common::write_parquet(&dir.path().join("raw/a.parquet"), row);
+    dir.write("raw/README.md", "not rows");
+    for command in [
+        "synth-harmony raw",
+        "bash scripts/synth-raw.sh raw out",
+        "bash scripts/synth-kd.sh raw out --raw",
+        "bash scripts/synth-kd.sh plan raw out --raw",
+        "ds-plan make out --product kd-root --input raw --raw-shards 1 -- x",
+    ] {
+        let run = bash(&format!("cd '{}'; {command}", dir.path().display()));
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        assert!(run.stderr.contains("has rows of two kinds") && run.stderr.contains("b.jsonl"));
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    }
+    std::fs::remove_file(dir.path().join("raw/a.parquet")).unwrap();
+    bash(&format!("cd '{}'; synth-harmony raw", dir.path().display())).ok();
+}
+
+/// What an option asked for and did not get is said.
+#[test]
+fn options_without_effect_are_said() {
+    let dir = TempDir::new();
+    dir.write("chats", common::conversations(3));
+    let run = |script: &str| bash(&format!("cd '{}'; {script}", dir.path().display()));
+    run("ds-view chats --step 3").fails(2, &["--step: these are no games"]);
+    run("mkdir in; ds-cat chats --to parquet -o in/a.parquet").ok();
+    let planned = run(
+        "ds-plan make out --product kd-root --input in --source a=in/a.parquet --tasks 400 -- x",
+    );
+    assert!(planned.ok().stderr.contains("3 tasks, not 400"));
+}

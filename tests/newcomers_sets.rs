@@ -29,7 +29,7 @@ const OF_FILTERS: [(&str, &[&str]); 3] = [
 ];
 const RAW: (&str, &[&str]) = (
     "the script names its inputs and outputs",
-    &["--shard", "--output", "--train", "--test", "--num-games"],
+    &["--shard", "--output", "--train", "--test", "--num-games", "--hash-inputs"],
 );
 const OF_UNKNOWN: (&str, &[&str]) = (
     "the domains of the script are known",
@@ -231,7 +231,7 @@ fn a_script_says_as_much_as_is_wanted() {
     place.dir.write("sudoku/test.csv", place.dir.read("example/sudoku/train.csv"));
     write_shards(&place.dir, &[3, 2]);
     place.dir.write("rows/a.ndjson", place.dir.read("example/raw.ndjson"));
-    place.run("mx-decode example/games | npy-pack -o pack").ok();
+    place.run("mx-decode example/games --to arrow | npy-pack -o pack").ok();
     for (call, shards, summary) in [
         ("synth-kd.sh in out --valid-fraction 0.5", 2, "out: 5 rows read; "),
         ("synth-raw.sh rows out", 1, "out: 6 rows read"),

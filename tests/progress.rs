@@ -112,6 +112,23 @@ fn of_a_pipeline_the_first_shows_it() {
     assert!(sent.text.contains(" conversations, "), "{}", sent.text);
 }
 
+/// At a terminal a sink says that what earlier filters know did not come along; once, and not with -q.
+#[test]
+fn a_pipe_without_a_header_is_said() {
+    let advice = "try: export GRISTMILL_TO=arrow";
+    let sink = "mmidx-write --prefix out --tokens-only --no-check";
+    for (pipeline, times) in [
+        (format!("cat input | {sink}"), 1),
+        (format!("cat input | {sink} -q"), 0),
+        (format!("cat input | {sink} 2> out.log"), 0),
+        (format!("{sink} input"), 0),
+        (format!("cat input > file; harmony-tok file -q --policy chat --to arrow | {sink}"), 0),
+    ] {
+        let Some(sent) = terminal(80, 0.4, &pipeline) else { return };
+        assert_eq!(sent.text.matches(advice).count(), times, "{pipeline}: {}", sent.text);
+    }
+}
+
 /// What is hashed and looked at too is counted once.
 #[test]
 fn bytes_are_counted_once() {

@@ -807,3 +807,33 @@ fn examples_without_tokens_are_refused() {
     }
     assert!(dir.files().is_empty());
 }
+
+/// A set of a domain that is not known here is checked by no rules, whatever its constants are; and who
+/// says so has none checked.
+#[test]
+fn the_stated_domain_wins() {
+    let dir = TempDir::new();
+    // As long as a Sudoku, with its vocabulary, and none.
+    let cells: Vec<i64> = (0..81).map(|cell| 2 + cell % 9).collect();
+    let line = |split: &str, domain: Value| {
+        json!({"domain": domain, "split": split, "set": "all", "group": split, "puzzle": split,
+               "identifier": null, "inputs": cells, "labels": cells})
+        .to_string()
+            + "\n"
+    };
+    for (name, domain) in [("stated", json!("latin9")), ("guessed", Value::Null)] {
+        let lines = line("train", domain.clone()) + &line("test", domain);
+        let flags = ["--vocab-size", "11", "-o", &dir.at(name)];
+        tool("npy-pack").args(&flags).input(lines).run().ok();
+    }
+    let check =
+        |set: &str, flags: &[&str]| tool("ds-check").args(&[&dir.at(set)]).args(flags).run();
+    let stated = check("stated", &[]);
+    assert!(stated.text().contains("no rules of latin9 are known here"), "{stated:?}");
+    assert!(!stated.text().contains("puzzle.sudoku"), "{stated:?}");
+    assert!(check("stated", &["--domain", "sudoku"]).text().contains("puzzle.sudoku"));
+    assert!(check("guessed", &[]).text().contains("puzzle.sudoku"));
+    let none = check("guessed", &["--domain", "none"]);
+    assert!(none.code() == Some(0) && !none.text().contains("puzzle.sudoku"), "{none:?}");
+    check("guessed", &["--domain", "chess"]).fails(2, &["sudoku, arc, maze, domino, none"]);
+}

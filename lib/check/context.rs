@@ -23,7 +23,7 @@ pub struct CheckOptions {
     #[arg(hide_possible_values = true)]
     pub policy: Option<Policy>,
 
-    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino
+    /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: no rules of any
     #[arg(long, value_name = "NAME", help_heading = "Checks")]
     pub domain: Option<String>,
 }

@@ -1,5 +1,7 @@
 //! The filter that runs: its name, and its arguments as recorded in the provenance.
 
+use std::io::IsTerminal;
+
 use clap::builder::ArgExt;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command};
@@ -70,6 +72,14 @@ impl Tool {
     /// Prints a line for the user on stderr, after the tool's name.
     pub fn tell(&self, line: &str) {
         super::tell(&format!("{}: {line}", self.name));
+    }
+
+    /// Says to somebody at a terminal that what earlier filters know did not come along.
+    pub fn advise_arrow(&self, common: &CommonArgs) {
+        if !common.quiet && std::io::stderr().is_terminal() {
+            let lost = "what earlier filters dropped and were told did not come with NDJSON";
+            self.tell(&format!("{lost}; try: export GRISTMILL_TO=arrow"));
+        }
     }
 
     /// Prints warnings, unless only errors are wanted.

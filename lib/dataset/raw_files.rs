@@ -14,7 +14,7 @@ use crate::files;
 use crate::format::parquet;
 use crate::walk::{self, WalkError};
 
-/// How files of rows end: a folder's are those of the first of these kinds that it has.
+/// How files of rows end: those of a folder are of one of these kinds.
 const KINDS: [&[&str]; 3] = [&[".parquet"], &[".jsonl", ".ndjson"], &[".arrows"]];
 /// What may follow, but for Parquet.
 const PACKED: [&str; 3] = ["", ".gz", ".zst"];
@@ -116,6 +116,7 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
         let mut files: Vec<PathBuf> =
             found.iter().filter(|path| is_of(path, kind)).cloned().collect();
         if !files.is_empty() {
+            refuse_left_out(folder, &found, kind)?;
             files.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
             return Ok(files);
         }
@@ -123,6 +124,20 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let endings: Vec<&str> = KINDS.concat();
     let cause = format!("is a folder without files of rows (*{})", endings.join(", *"));
     Err(Error::usage(cause).at(folder))
+}
+
+/// Refuses a folder that has rows of another kind too, which nobody would miss.
+fn refuse_left_out(folder: &Path, found: &[PathBuf], kind: &[&str]) -> Result<()> {
+    let is_other =
+        |path: &&PathBuf| !is_of(path, kind) && KINDS.iter().any(|kind| is_of(path, kind));
+    let others: Vec<&PathBuf> = found.iter().filter(is_other).collect();
+    let Some(first) = others.first() else { return Ok(()) };
+    let more = match others.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let cause = format!("has rows of two kinds: *{}, and {}{more}", kind.join(", *"), shown(first));
+    Err(Error::usage(cause).at(folder).hint("name the FILEs"))
 }
 
 fn is_of(path: &Path, kind: &[&str]) -> bool {

@@ -37,7 +37,7 @@ pub struct PlanArgs {
 
     /// About N tasks of equal size; each source has at least one
     #[arg(long, value_name = "N", conflicts_with = "rows_per_task")]
-    tasks: Option<u64>,
+    pub tasks: Option<u64>,
 
     /// Tasks of N rows
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]

@@ -220,6 +220,11 @@ impl Reader {
         self
     }
 
+    /// The same for who looks at what is there, be it damaged: hashes are not compared.
+    pub fn uncompared(self) -> Reader {
+        self.comparing(Comparison::default())
+    }
+
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -354,6 +359,11 @@ impl Reader {
     /// Steps of all games, if that is known beforehand (pools that are read as a whole).
     pub fn steps(&self) -> Option<u64> {
         self.current.as_ref().filter(|_| self.is_whole).and_then(|current| current.steps())
+    }
+
+    /// Whether records of another filter came through a pipe without its header.
+    pub fn lacks_header(&self) -> bool {
+        self.files.is_empty() && self.header.provenance.first().is_some_and(Value::is_null)
     }
 
     /// What identifies the Parquet files among the inputs: name, size, rows, footer hash.

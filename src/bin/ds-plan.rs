@@ -133,9 +133,9 @@ pub fn main() -> ExitCode {
     cli::main(run)
 }
 
-fn run(args: Args, _: &Tool) -> Result<()> {
+fn run(args: Args, tool: &Tool) -> Result<()> {
     match args.command {
-        Command::Make(make) => self::plan(make),
+        Command::Make(make) => self::plan(make, tool),
         Command::Run { root, id, task, options } => plan::run(&root, &id, &task, &options),
         Command::Work { root, jobs, again, quiet, progress } => {
             let told = progress.unless(quiet) != When::Never;
@@ -166,8 +166,13 @@ fn run(args: Args, _: &Tool) -> Result<()> {
     }
 }
 
-fn plan(args: PlanArgs) -> Result<()> {
+fn plan(args: PlanArgs, tool: &Tool) -> Result<()> {
+    let wanted = args.tasks.unwrap_or(0);
     let plan = make(&args.into())?;
+    let made = plan.tasks().count() as u64;
+    if made < wanted {
+        tool.tell(&format!("{made} tasks, not {wanted}: the inputs cannot be divided into more"));
+    }
     let program = program()?;
     cli::print(&plan.tasks().map(|task| line(&program, &task) + "\n").collect::<String>())
 }

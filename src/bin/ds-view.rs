@@ -88,7 +88,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     if args.film && !std::io::stdout().is_terminal() {
         return Err(Error::usage("--film: stdout is no terminal").hint("--step 0-99"));
     }
-    let mut reader = dataset::open(&args.input, Request::Any)?;
+    let mut reader = dataset::open(&args.input, Request::Any)?.uncompared();
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
@@ -116,6 +116,9 @@ fn print(
     while let Some(batch) = reader.next_batch()? {
         for row in 0..batch.len() {
             let shown = viewer.show(&batch, row)?;
+            if !args.step.is_empty() && !matches!(shown, Shown::Game(_)) {
+                return Err(Error::usage("--step: these are no games"));
+            }
             let is_first = printed.is_none();
             let text = printed.get_or_insert_with(|| {
                 summary.has_masks = shown.has_masks();

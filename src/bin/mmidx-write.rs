@@ -97,6 +97,9 @@ fn write(mut args: Args, tool: &Tool) -> Result<()> {
     let (target, (layout, dtype)) = (args.target.target()?, args.target.layout());
     refuse_existing(&target, args.sink.overwrite)?;
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
+    if reader.lacks_header() {
+        tool.advise_arrow(&args.common);
+    }
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
     let overwrite = args.sink.overwrite;
     let form = (layout, dtype);

@@ -80,6 +80,9 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         return Err(Error::usage("is an input and the output").at(shown(input)));
     }
     let reader = open(&args, false)?;
+    if reader.lacks_header() {
+        tool.advise_arrow(&args.common);
+    }
     let (for_games, for_puzzles) = (args.games.first_given(), args.puzzles.first_given());
     let are_puzzles = match reader.record() {
         Some(record) => record.name == PUZZLE.name,

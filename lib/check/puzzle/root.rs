@@ -186,6 +186,9 @@ fn names_of(root: &Path, metadata: &SplitMetadata, names: &[String], findings: &
 }
 
 /// The domain of a set: from the user, else from its build, else guessed from its shape.
+/// The name of `--domain` that switches rules of domains off.
+const NO_DOMAIN: &str = "none";
+
 fn domain(
     metadatas: &[(Split, SplitMetadata)],
     build: Option<&PuzzleSetManifest>,
@@ -193,12 +196,23 @@ fn domain(
     notes: &mut Vec<String>,
 ) -> Result<Option<&'static dyn Domain>> {
     if let Some(name) = &context.options.domain {
-        let names: Vec<&str> = puzzle::DOMAINS.iter().map(|d| d.constants().name).collect();
+        if name == NO_DOMAIN {
+            return Ok(None);
+        }
+        let names = puzzle::DOMAINS.iter().map(|d| d.constants().name);
+        let names: Vec<&str> = names.chain([NO_DOMAIN]).collect();
         let unknown = Error::usage(format!("--domain {name}: not a known domain"));
         return puzzle::domain(name).map(Some).ok_or_else(|| unknown.hint(names.join(", ")));
     }
-    if let Some(domain) = build.and_then(|build| puzzle::domain(build.domain.as_deref()?)) {
-        return Ok(Some(domain));
+    // What is stated wins, whatever the constants are.
+    if let Some(name) = build.and_then(|build| build.domain.as_deref()) {
+        let domain = puzzle::domain(name);
+        if domain.is_none() {
+            notes.push(format!(
+                "no rules of {name} are known here; values are not compared with any"
+            ));
+        }
+        return Ok(domain);
     }
     let Some((_, SplitMetadata { constants, .. })) = metadatas.first() else { return Ok(None) };
     let (seq_len, vocab_size) = (constants.seq_len, constants.vocab_size);

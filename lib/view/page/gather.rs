@@ -59,7 +59,7 @@ pub fn gather(
     tell: impl Fn(&str),
 ) -> Result<Gathered> {
     let PageOptions { input, select, jobs, align } = *options;
-    let reader = dataset::open(input, Request::Any)?;
+    let reader = dataset::open(input, Request::Any)?.uncompared();
     reader.notes().iter().for_each(|note| tell(note));
     let header = reader.header().clone();
     let by = language_column(&reader);
@@ -87,7 +87,7 @@ pub fn gather(
             }
         }
         None => {
-            let mut reader = dataset::open(input, Request::Any)?.choose(&select)?;
+            let mut reader = dataset::open(input, Request::Any)?.uncompared().choose(&select)?;
             taking.viewer.select(&mut reader);
             while taking.sample.len() < MOST_RECORDS
                 && let Some(batch) = reader.next_batch()?
