@@ -179,6 +179,37 @@ fn a_first_game_without_steps_costs_nothing() {
     assert!(checks_soon(&dir.at("pack")).contains("pool.run.ids"));
 }
 
+/// Ids of valuations are per pack: without their names nobody knows what they mean.
+#[test]
+fn valuations_without_names_are_unknown() {
+    let dir = pools();
+    let pack = dir.at("pack");
+    let before = tool("ds-cat").args(&[&pack]).run().silent().text();
+    assert!(before.contains(r#""valuation_type":"search""#));
+    fs::remove_file(dir.at("pack/manifest.json")).unwrap();
+    fs::rename(dir.at("pack/valuation_types.json"), dir.at("names.json")).unwrap();
+    let games = tool("ds-cat").args(&[&pack]).run().silent();
+    for game in games.records() {
+        let steps = game["steps"].as_array().unwrap();
+        assert!(!steps.is_empty() && steps.iter().all(|step| step["valuation_type"].is_null()));
+    }
+    let causes = ["`valuation_type` is null", "try: a valuation_types.json beside the rows"];
+    let out = dir.at("out");
+    tool("npy-pack").args(&["-o", &out]).input(games.stdout).run().fails(1, &causes);
+    tool("npy-pack").args(&[&pack, "-o", &out]).run().fails(1, &causes);
+    assert!(!fs::exists(&out).unwrap());
+    let checked = tool("ds-check").args(&[&pack]).run();
+    assert_eq!(checked.code(), Some(0), "{checked:?}");
+    assert!(checked.text().contains("pool.valuations.missing"), "{checked:?}");
+    // With the file, as older packers numbered them.
+    dir.write("pack/valuation_types.json", r#"{"tuple11": 0, "search": 1}"#);
+    let games = tool("ds-cat").args(&[&pack]).run().silent().text();
+    assert!(
+        games == before.replace(r#""valuation_type":"search""#, r#""valuation_type":"tuple11""#)
+    );
+    tool("npy-pack").args(&[&pack, "-o", &out]).run().ok();
+}
+
 #[test]
 fn many_valuations_are_read_at_once() {
     let dir = pools();

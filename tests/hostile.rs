@@ -275,4 +275,12 @@ fn options_without_effect_are_said() {
         "ds-plan make out --product kd-root --input in --source a=in/a.parquet --tasks 400 -- x",
     );
     assert!(planned.ok().stderr.contains("3 tasks, not 400"));
+    run("harmony-tok chats | span-mask | mmidx-write --root root --shard s --valid-fraction 0.2")
+        .ok();
+    let made = run("ds-manifest root").ok();
+    let line = "ds-manifest: valid has no rows: none of 3 ids is in its share of 0.2\n";
+    assert_eq!(made.stderr, line);
+    run("ds-manifest root -q").ok().silent();
+    run("rm -r root; harmony-tok chats | span-mask | mmidx-write --root root --shard s").ok();
+    run("ds-manifest root").silent();
 }

@@ -97,20 +97,20 @@ fn what_the_pipe_refuses_is_refused() {
     }
     directory.write("aligned/steps.npy", &sound[..sound.len() - 1]);
     run("shards aligned", "").fails(1, &["aligned/steps.npy: the .npy file is cut"]);
-    // An id that has no name, without the file that has them: no pack, a bad game.
+    // Ids that have no name, without the file that has them: no pack, bad games.
     directory.write("aligned/steps.npy", &sound);
-    patch(&directory, "aligned/steps.npy", 25, &[9]);
-    let line = "`valuation_type` is null, and the row needs it; try: --layout selfplay-v1";
-    run("shards aligned", "").fails(1, &["aligned: record 5: step 0: ", line]);
+    fs::remove_file(directory.at("aligned/valuation_types.json")).unwrap();
+    let line = "`valuation_type` is null, and the row needs it; try: a valuation_types.json";
+    run("shards aligned", "").fails(1, &["aligned: record 1: step 0: ", line]);
     let rejects = directory.at("rejects");
     let skip = format!("--on-error skip --rejects {rejects}");
     both(&directory, "skipped", "shards aligned", "", &skip);
     let manifest = directory.json("skipped-direct/manifest.json");
     // The pools have no manifest: what was dropped before is not known.
     let unknown =
-        serde_json::json!({"read": null, "written": 9, "rejected": null, "skipped": null});
+        serde_json::json!({"read": null, "written": 6, "rejected": null, "skipped": null});
     assert_eq!(manifest["records"], unknown);
-    assert_eq!(fs::read_to_string(&rejects).unwrap().lines().count(), 1);
+    assert_eq!(fs::read_to_string(&rejects).unwrap().lines().count(), 4);
     assert_no_temporaries(directory.path());
 }
 

@@ -221,6 +221,154 @@ fn fields_with_a_meaning_are_refused() {
     }
 }
 
+/// What stands beside the messages in columns of their own, of any type.
+#[test]
+fn columns_beside_the_messages_are_refused() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    let chat = |beside: &str| {
+        let messages = "[{\"role\":\"assistant\",\"channel\":\"final\",\"content\":\"s\"}]";
+        format!("{{\"id\":\"a\",\"messages\":{messages}{beside}}}\n")
+    };
+    let plain = tool("harmony-tok").input(chat("")).run().silent().text();
+    let write = "import sys, json, pyarrow as pa, pyarrow.parquet as pq; \
+        rows = [json.loads(line) for line in open(sys.argv[1])]; table = pa.Table.from_pylist(rows); \
+        pq.write_table(table, sys.argv[2]); out = pa.ipc.new_stream(sys.argv[3], table.schema); \
+        out.write_table(table); out.close()";
+    let (parquet, arrow) = (dir.at("chat.parquet"), dir.at("chat.arrows"));
+    let forms = |chat: &str| {
+        let lines = dir.write("chat.ndjson", chat);
+        let mut command = std::process::Command::new(&python);
+        command.args(["-c", write, &lines, &parquet, &arrow]);
+        Tool::new(command, "pyarrow").run().ok();
+        [lines, parquet.clone(), arrow.clone()]
+    };
+    let tools = r#"[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}]"#;
+    let as_text = Value::from(tools).to_string();
+    let effort = r#"{"reasoning_effort":"low","nothing":null}"#;
+    for name in ["tools", "functions", "chat_template_kwargs", "builtin_tools"] {
+        for value in [tools, &as_text, effort, "[\"browser\"]", "\"browser\"", "2", "false"] {
+            for file in forms(&chat(&format!(",\"{name}\":{value}"))) {
+                let run = tool("harmony-tok").args(&[&file]).run();
+                let cause = format!("has \"{name}\", which harmony-tok does not render");
+                run.fails(1, &[&cause, &format!("try: --ignore-field {name}\n")]);
+                let run = tool("harmony-tok").args(&[&file, "--ignore-field", name]).run().ok();
+                assert_eq!(without_places(&run.text()), without_places(&plain), "{name}");
+                let left_out = format!("harmony-tok: warning: {name} was left out once\n");
+                assert_eq!(run.stderr, left_out);
+            }
+        }
+        for nothing in ["null", "[]", "{\"a\":null}", "\"\"", "\"[]\""] {
+            // Of a member that is null NDJSON says that it is there.
+            let of_lines = nothing.contains(':');
+            for file in &forms(&chat(&format!(",\"{name}\":{nothing}")))[of_lines as usize..] {
+                let run = tool("harmony-tok").args(&[file]).run().silent();
+                assert_eq!(
+                    without_places(&run.text()),
+                    without_places(&plain),
+                    "{file}: {nothing}"
+                );
+            }
+        }
+    }
+}
+
+/// Columns of JSON: DuckDB makes one of a content that is a string here and a list of parts there.
+#[test]
+fn columns_of_json_are_parsed() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    let parts = |text: &str| json!([{"type": "text", "text": text}]);
+    let chats: Vec<Value> = (0..40)
+        .map(|number| {
+            let ask = format!("question {number} \"quoted\"\n");
+            let content = if number % 2 == 0 { json!(ask) } else { parts(&ask) };
+            json!({"id": format!("c-{number}"), "messages": [
+                {"role": "user", "content": content},
+                {"role": "assistant", "channel": "final", "content": parts("so")},
+            ]})
+        })
+        .collect();
+    let lines: String = chats.iter().map(|chat| format!("{chat}\n")).collect();
+    let lines = dir.write("chats.ndjson", lines);
+    let expected = without_places(&tool("harmony-tok").args(&[&lines]).run().silent().text());
+    let write = r#"
+import json, sys
+import duckdb, pyarrow as pa, pyarrow.parquet as pq
+lines, out = sys.argv[1:]
+source = f"read_json('{lines}', format='newline_delimited')"
+duckdb.sql(f"COPY (SELECT * FROM {source}) TO '{out}/duckdb.parquet'")
+assert "JSON" in str(duckdb.sql(f"SELECT typeof(messages) FROM {source}").limit(1).fetchall())
+columns = "columns={id: 'VARCHAR', messages: 'JSON'}, format='newline_delimited'"
+duckdb.sql(f"COPY (SELECT * FROM read_json('{lines}', {columns})) TO '{out}/whole.parquet'")
+rows = [json.loads(line) for line in open(lines)]
+ids = pa.array([row["id"] for row in rows])
+texts = [json.dumps(row["messages"]) for row in rows]
+for name, storage in (("utf8", pa.utf8()), ("large", pa.large_utf8()), ("view", pa.string_view())):
+    column = pa.ExtensionArray.from_storage(pa.json_(storage), pa.array(texts, storage))
+    table = pa.table({"id": ids, "messages": column})
+    pq.write_table(table, f"{out}/{name}.parquet")
+    pq.write_table(table, f"{out}/{name}-bare.parquet", store_schema=False)
+    with pa.ipc.new_stream(f"{out}/{name}.arrows", table.schema) as stream:
+        stream.write_table(table)
+broken = pa.ExtensionArray.from_storage(pa.json_(), pa.array(["[{" for _ in rows]))
+pq.write_table(pa.table({"id": ids, "messages": broken}), f"{out}/broken.parquet")
+"#;
+    let mut command = std::process::Command::new(&python);
+    command.args(["-c", write, &lines, &dir.at("")]);
+    Tool::new(command, "duckdb").run().ok();
+    let names = ["utf8", "large", "view"];
+    let bare = names.map(|name| format!("{name}-bare.parquet"));
+    let files = ["duckdb.parquet", "whole.parquet"].map(str::to_string).into_iter();
+    let others = names.into_iter().flat_map(|n| [format!("{n}.parquet"), format!("{n}.arrows")]);
+    for name in files.chain(bare).chain(others) {
+        let run = tool("harmony-tok").args(&[&dir.at(&name)]).run().silent();
+        assert!(without_places(&run.text()) == expected, "{name}");
+        let through = dir.at("through.ndjson");
+        tool("ds-cat").args(&[&dir.at(&name), "-o", &through, "--overwrite"]).run().ok();
+        let run = tool("harmony-tok").args(&[&through]).run().silent();
+        assert!(without_places(&run.text()) == expected, "{name}, through ds-cat");
+    }
+    tool("harmony-tok").args(&[&dir.at("broken.parquet")]).run().fails(1, &["JSON"]);
+}
+
+/// The text of a list of parts as the text of a message: what is left where the type JSON was lost.
+#[test]
+fn a_text_of_parts_is_refused() {
+    let chat = |content: &str| {
+        json!({"id": "a", "messages": [
+            {"role": "user", "content": content},
+            {"role": "assistant", "channel": "final", "content": "so"},
+        ]})
+        .to_string()
+    };
+    for parts in [
+        r#"[{"type":"text","text":"x"}]"#,
+        "\n [ {\"text\": \"x\", \"type\": \"text\"}, {\"type\": \"text\", \"text\": \"\"} ] ",
+        r#"[{"type":"developer_content","instructions":"x"}]"#,
+    ] {
+        let run = tool("harmony-tok").input(chat(parts) + "\n").run();
+        run.fails(
+            1,
+            &["message 0: content: the text is a JSON array of parts", "--content-is-text"],
+        );
+        let run = tool("harmony-tok")
+            .args(&["--content-is-text"])
+            .input(chat(parts) + "\n")
+            .run()
+            .silent();
+        let text = tool("harmony-tok").args(&["--decode"]).input(run.text()).run().ok().text();
+        assert!(
+            serde_json::from_str::<Value>(&text).unwrap()["text"].as_str().unwrap().contains(parts)
+        );
+    }
+    for other in
+        ["[{}]", "[]", "[1]", r#"[{"type":"other"}]"#, "[{\"type\":", "{\"type\":\"text\"}"]
+    {
+        tool("harmony-tok").input(chat(other) + "\n").run().silent();
+    }
+}
+
 #[test]
 fn a_conversation_has_messages() {
     for (policy, cause) in [("chat", "no messages"), ("synth-kd-v1", "no assistant message")] {

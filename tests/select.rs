@@ -60,6 +60,7 @@ fn mix_rows(dir: &TempDir) {
         bytes.swap(first + offset, last + offset);
     }
     fs::write(path, bytes).unwrap();
+    fs::remove_file(dir.at("mixed/manifest.json")).unwrap();
 }
 
 fn lines(files: &[String], flags: &[&str]) -> Vec<String> {
@@ -244,6 +245,7 @@ fn the_last_example_is_as_near_as_the_first() {
     ] {
         lengthen(&dir, &format!("set/train/all__{name}.npy"), rows, 0..last);
     }
+    fs::remove_file(dir.at("set/build.json")).unwrap();
     let set = dir.at("set");
     let count = tool("ds-cat").args(&["--count", &set]).run().silent().text();
     assert_eq!(count, format!("{}\n", rows + 6));

@@ -31,6 +31,29 @@ impl<'a> PartText<'a> {
         let (source, decoded) = reader.string_onto(texts)?;
         Ok(PartText { source, decoded })
     }
+
+    /// Its value; `texts` are the decoded texts.
+    pub(super) fn value<'t>(&self, texts: &'t str) -> &'t str
+    where
+        'a: 't,
+    {
+        let decoded = self.decoded.clone().and_then(|place| texts.get(place));
+        decoded.unwrap_or(self.source.raw())
+    }
+}
+
+/// Whether a text is a JSON array of parts: what a content of parts becomes on its way through a column of
+/// JSON that is then read as text.
+pub(super) fn is_of_parts(text: &str) -> bool {
+    // Nearly every text ends here.
+    let inside = text.trim_start().strip_prefix('[').map(str::trim_start);
+    if !inside.is_some_and(|inside| inside.starts_with('{')) {
+        return false;
+    }
+    let mut reader = Reader::new(text);
+    let mut texts = String::new();
+    let read = reader.array(|reader| part(reader, &mut texts).map(|_| ()));
+    read.is_ok() && reader.end().is_ok()
 }
 
 /// Text of the input, or a default for it.

@@ -52,6 +52,8 @@ impl Message<'_> {
 pub(super) struct Rules<'r> {
     pub policy: Policy,
     pub ignored: &'r IgnoredFields,
+    /// Whether a content that is the JSON text of parts is the text of a message.
+    pub content_is_text: bool,
 }
 
 /// Reads `{"messages": [...]}` and applies the rules of the policy that concern single
@@ -116,7 +118,7 @@ fn conversation<'a>(
             entries.push(Entry::Known(place));
             return Ok(());
         }
-        let message = message(reader, rules.ignored, &mut parts, texts)
+        let message = message(reader, rules, &mut parts, texts)
             .and_then(|message| check(message, rules.policy))
             .map_err(|error| error.in_message(index))?;
         has_assistant |= message.role == Role::Assistant;
@@ -134,7 +136,7 @@ fn conversation<'a>(
 
 fn message<'a>(
     reader: &mut Reader<'a>,
-    ignored: &IgnoredFields,
+    rules: Rules<'_>,
     parts: &mut Vec<Part<'a>>,
     texts: &mut String,
 ) -> Result<Message<'a>, RenderError> {
@@ -146,12 +148,14 @@ fn message<'a>(
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
             "role" => role = Some(attempt(reader, self::role)?),
-            "content" => content = Some(attempt(reader, |r| self::content(r, parts, texts))?),
+            "content" => {
+                content = Some(attempt(reader, |r| self::content(r, rules, parts, texts))?)
+            }
             "name" => name = Some(attempt(reader, |r| nullable(r, field::string))?),
             "recipient" => recipient = Some(attempt(reader, |r| nullable(r, field::string))?),
             "channel" => channel = Some(attempt(reader, |r| nullable(r, field::string))?),
             "content_type" => content_type = Some(attempt(reader, |r| nullable(r, field::string))?),
-            _ => ignored.of_message(reader, &key)?,
+            _ => rules.ignored.of_message(reader, &key)?,
         }
         Ok::<_, RenderError>(())
     })?;
@@ -181,12 +185,22 @@ fn role(reader: &mut Reader) -> Result<Role, RenderError> {
 
 fn content<'a>(
     reader: &mut Reader<'a>,
+    rules: Rules<'_>,
     parts: &mut Vec<Part<'a>>,
     texts: &mut String,
 ) -> Result<Range<usize>, RenderError> {
     let start = parts.len();
     match reader.peek()? {
-        Kind::String => parts.push(Part::Text(PartText::read(reader, texts)?)),
+        Kind::String => {
+            let text = PartText::read(reader, texts)?;
+            if !rules.content_is_text && content::is_of_parts(text.value(texts)) {
+                return Err(RenderError::new(
+                    "the text is a JSON array of parts, as a JSON column becomes when it is read as text; \
+                     try: the array itself, or --content-is-text",
+                ));
+            }
+            parts.push(Part::Text(text));
+        }
         Kind::Array => {
             reader.array(|reader| {
                 let index = parts.len() - start;

@@ -38,6 +38,7 @@ impl Rendered {
 pub struct Renderer {
     policy: Policy,
     ignored: Arc<IgnoredFields>,
+    content_is_text: bool,
     pen: Pen,
     memo: Memo,
     /// The texts of the current conversation that had escapes.
@@ -63,11 +64,23 @@ impl Renderer {
         Renderer {
             policy,
             ignored,
+            content_is_text: false,
             pen: Pen { encoder: Encoder::new(), text: String::new(), scratch: String::new() },
             memo: Memo::default(),
             texts: String::new(),
             fresh: Vec::new(),
         }
+    }
+
+    /// Takes a content that is the JSON text of parts for the text of a message, where it is refused
+    /// otherwise.
+    pub fn content_is_text(self, content_is_text: bool) -> Self {
+        Renderer { content_is_text, ..self }
+    }
+
+    /// Refuses a column beside the messages that changes what is trained on; `value` is its JSON text.
+    pub fn beside_messages(&self, name: &str, value: &str) -> Result<(), RenderError> {
+        self.ignored.beside_messages(name, value)
     }
 
     /// Renders one conversation, `{"messages": [...]}`, and appends its tokens, ending with
@@ -86,7 +99,8 @@ impl Renderer {
         self.texts.clear();
         // A message that is known would not be read, and what it has not be counted.
         let memo = self.ignored.is_empty().then_some(&self.memo);
-        let rules = Rules { policy: self.policy, ignored: &self.ignored };
+        let content_is_text = self.content_is_text;
+        let rules = Rules { policy: self.policy, ignored: &self.ignored, content_is_text };
         let mut conversation = message::read(json, rules, memo, &mut self.texts)?;
         let function_tools = has_function_tools(&conversation);
         if function_tools {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{RenderError, field};
 use crate::json::{self, Reader, Str};
+use crate::record::conversation::BESIDE_MESSAGES;
 
 /// Of messages, as OpenAI, transformers, Axolotl and the servers of open models write them: reasoning, calls
 /// of tools, what a model said in place of an answer, and whether a message is trained on.
@@ -19,11 +20,9 @@ const OF_MESSAGES: [&str; 8] = [
     "train",
 ];
 
-/// Beside the messages: what stands before the first of them.
-const OF_CONVERSATIONS: [&str; 4] = ["tools", "functions", "chat_template_kwargs", "builtin_tools"];
-
-/// Values with which a field changes nothing: nothing, and what is so without it.
-const WITHOUT_EFFECT: [&str; 7] = ["null", "\"\"", "[]", "{}", "1", "1.0", "true"];
+/// Values with which a field changes nothing: nothing, also as text, and what is so without it.
+const WITHOUT_EFFECT: [&str; 10] =
+    ["null", "\"\"", "[]", "{}", "1", "1.0", "true", "\"[]\"", "\"{}\"", "\"null\""];
 
 /// The fields that are left out all the same, as the user says, and how often that was done. (Shared by
 /// the renderers of all threads.)
@@ -52,7 +51,15 @@ impl IgnoredFields {
 
     /// Reads a field beside the messages.
     pub(super) fn of_conversation(&self, reader: &mut Reader, key: &Str) -> Result<(), Refused> {
-        self.look(reader, key, &OF_CONVERSATIONS)
+        self.look(reader, key, &BESIDE_MESSAGES)
+    }
+
+    /// Whether a column beside the messages, with this JSON text, may be left out.
+    pub fn beside_messages(&self, name: &str, value: &str) -> Result<(), RenderError> {
+        match self.refuses(name, value) {
+            true => Err(refused(name)),
+            false => Ok(()),
+        }
     }
 
     fn look(&self, reader: &mut Reader, key: &Str, known: &[&str]) -> Result<(), Refused> {
@@ -61,20 +68,29 @@ impl IgnoredFields {
         let Some(name) = known.iter().find(|known| **known == name) else {
             return Ok(reader.skip()?);
         };
-        let value = reader.raw()?;
-        if is_without_effect(value) {
-            return Ok(());
-        }
-        match self.0.iter().find(|(ignored, _)| ignored == name) {
-            Some((_, count)) => {
-                count.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            None => Err(Refused::Field(RenderError::new(format!(
-                "has \"{name}\", which harmony-tok does not render; try: --ignore-field {name}"
-            )))),
+        match self.refuses(name, reader.raw()?) {
+            true => Err(Refused::Field(refused(name))),
+            false => Ok(()),
         }
     }
+
+    /// Counts what is left out.
+    fn refuses(&self, name: &str, value: &str) -> bool {
+        if is_without_effect(value) {
+            return false;
+        }
+        let ignored = self.0.iter().find(|(ignored, _)| ignored == name);
+        if let Some((_, count)) = ignored {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        ignored.is_none()
+    }
+}
+
+fn refused(name: &str) -> RenderError {
+    RenderError::new(format!(
+        "has \"{name}\", which harmony-tok does not render; try: --ignore-field {name}"
+    ))
 }
 
 /// Why a field was not read.

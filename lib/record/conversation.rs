@@ -3,6 +3,7 @@
 use arrow_array::{StringArray, StringViewArray, UInt64Array};
 use arrow_schema::SchemaRef;
 
+use super::JsonForm;
 use super::declare::prelude::*;
 use crate::json::write_string;
 
@@ -46,6 +47,16 @@ const MESSAGES: &str = "messages_json";
 pub const RAW_INPUT: &str = "gristmill_input";
 pub const RAW_ROW: &str = "gristmill_row";
 
+/// What stands before the first message in chats of OpenAI's kind, or changes how all are rendered: columns
+/// beside the messages, or members beside them in their text.
+pub const BESIDE_MESSAGES: [&str; 4] =
+    ["tools", "functions", "chat_template_kwargs", "builtin_tools"];
+
+/// The fields of [`BESIDE_MESSAGES`]: the text of a value of any kind.
+fn beside_messages() -> [Field; BESIDE_MESSAGES.len()] {
+    BESIDE_MESSAGES.map(|name| JsonForm::Any.mark(Field::new(name, DataType::Utf8, true)))
+}
+
 /// The fields of [`RAW_INPUT`] and [`RAW_ROW`].
 pub fn raw_place() -> [Field; 2] {
     [Option::<String>::field(RAW_INPUT), Option::<u64>::field(RAW_ROW)]
@@ -56,7 +67,8 @@ pub fn raw_place() -> [Field; 2] {
 pub fn schema(ids: &[String]) -> SchemaRef {
     let ids = ids.iter().map(|name| Option::<String>::field(name));
     let messages = Option::<JsonMember>::field(MESSAGES).with_data_type(DataType::Utf8View);
-    SchemaRef::new(Schema::new(ids.chain([messages]).chain(raw_place()).collect::<Vec<Field>>()))
+    let fields = ids.chain([messages]).chain(raw_place()).chain(beside_messages());
+    SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
 /// A batch of conversations, by column.
@@ -68,6 +80,8 @@ pub struct Conversations<'a> {
     messages: Option<Texts<'a>>,
     raw_input: Option<&'a StringArray>,
     raw_row: Option<&'a UInt64Array>,
+    /// The columns of [`BESIDE_MESSAGES`] that hold something.
+    beside: Vec<(&'a str, &'a StringArray)>,
     rows: usize,
 }
 
@@ -82,7 +96,7 @@ impl<'a> Conversations<'a> {
     /// The view of a batch in the schema of [`CONVERSATION`] or [`schema`].
     pub fn of(batch: &'a RecordBatch) -> Conversations<'a> {
         let (mut id_names, mut ids, mut messages) = (Vec::new(), Vec::new(), None);
-        let (mut raw_input, mut raw_row) = (None, None);
+        let (mut raw_input, mut raw_row, mut beside) = (None, None, Vec::new());
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let plain = column.as_string_opt::<i32>();
             match field.name().as_str() {
@@ -92,13 +106,18 @@ impl<'a> Conversations<'a> {
                 }
                 RAW_INPUT => raw_input = plain,
                 RAW_ROW => raw_row = column.as_primitive_opt(),
+                name if JsonForm::of(field) == Some(JsonForm::Any) => {
+                    let column = plain.filter(|column| column.null_count() < column.len());
+                    beside.extend(column.map(|column| (name, column)));
+                }
                 name => {
                     id_names.extend(plain.map(|_| name));
                     ids.extend(plain);
                 }
             }
         }
-        Conversations { id_names, ids, messages, raw_input, raw_row, rows: batch.num_rows() }
+        let rows = batch.num_rows();
+        Conversations { id_names, ids, messages, raw_input, raw_row, beside, rows }
     }
 
     pub fn len(&self) -> usize {
@@ -125,6 +144,12 @@ impl<'a> Conversations<'a> {
         let (input, number) = (self.raw_input?, self.raw_row?);
         let is_known = input.is_valid(row) && number.is_valid(row);
         is_known.then(|| (input.value(row), number.value(row)))
+    }
+
+    /// Names and JSON texts of what a row has beside its messages; see [`BESIDE_MESSAGES`].
+    pub fn beside(&self, row: usize) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let there = self.beside.iter().filter(move |(_, column)| column.is_valid(row));
+        there.map(move |(name, column)| (*name, column.value(row)))
     }
 
     /// The text of `{"messages": [...]}`; `None` where it is missing or null.

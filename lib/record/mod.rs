@@ -81,8 +81,10 @@ const JSON: &str = "gristmill.json";
 /// How a JSON column's text is made from its NDJSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonForm {
-    /// The text is the value.
+    /// The text is the value, an object.
     Value,
+    /// The text is the value, of any kind.
+    Any,
     /// The text is an object with one member, named as the NDJSON field: `{"messages": [...]}`.
     Member,
 }
@@ -92,6 +94,7 @@ impl JsonForm {
     pub fn of(field: &Field) -> Option<JsonForm> {
         match field.metadata().get(JSON).map(String::as_str) {
             Some("value") => Some(JsonForm::Value),
+            Some("any") => Some(JsonForm::Any),
             Some("member") => Some(JsonForm::Member),
             _ => None,
         }
@@ -101,10 +104,19 @@ impl JsonForm {
     pub(crate) fn mark(self, field: Field) -> Field {
         let form = match self {
             JsonForm::Value => "value",
+            JsonForm::Any => "any",
             JsonForm::Member => "member",
         };
         field.with_metadata(HashMap::from([(JSON.to_string(), form.to_string())]))
     }
+}
+
+/// Whether a text column of another program holds JSON: Parquet's logical type JSON, Arrow's extension type
+/// `arrow.json` (which the Parquet crate makes of it). DuckDB writes members of mixed types so.
+pub fn is_json_text(field: &Field) -> bool {
+    use arrow_schema::DataType::{LargeUtf8, Utf8, Utf8View};
+    let is_text = matches!(field.data_type(), Utf8 | LargeUtf8 | Utf8View);
+    is_text && field.extension_type_name() == Some("arrow.json")
 }
 
 /// The name of a field in NDJSON: a JSON column's without `_json`.

@@ -13,7 +13,7 @@ use arrow_cast::cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use super::ndjson_writer::json_texts;
-use crate::record::{JsonForm, ndjson_name};
+use crate::record::{JsonForm, is_json_text, ndjson_name};
 
 /// How the columns of one input become the record type's columns; made once per schema.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ impl Conform {
         for (field, index) in self.target.fields().iter().zip(&self.columns) {
             let column = match index {
                 Some(index) if self.identical => batch.column(*index).clone(),
-                Some(index) => convert(batch.column(*index), field)?,
+                Some(index) => convert(self.from.field(*index), batch.column(*index), field)?,
                 None => new_null_array(field.data_type(), rows),
             };
             if !field.is_nullable() && column.null_count() > 0 {
@@ -115,7 +115,7 @@ impl<'a> Places<'a> {
     }
 
     /// The column that becomes a field: that of its name; of a JSON field else the one of its name in
-    /// NDJSON, if it holds lists or structs (`messages`, as datasets of Hugging Face have it).
+    /// NDJSON, if it holds lists, structs or JSON (`messages`, as datasets of Hugging Face have it).
     pub fn find(&self, field: &Field) -> Option<usize> {
         self.named(field.name()).or_else(|| {
             let index = self.named(ndjson_name(field))?;
@@ -129,21 +129,25 @@ fn is_json_value(column: &Field, field: &Field) -> bool {
     use DataType::*;
     let is_list = matches!(column.data_type(), List(_) | LargeList(_) | ListView(_));
     match JsonForm::of(field) {
-        Some(JsonForm::Member) => is_list,
-        Some(JsonForm::Value) => matches!(column.data_type(), Struct(_)),
+        Some(JsonForm::Member) => is_list || is_json_text(column),
+        Some(JsonForm::Value) => matches!(column.data_type(), Struct(_)) || is_json_text(column),
+        Some(JsonForm::Any) => true,
         None => false,
     }
 }
 
 /// Casts if the types differ; what does not fit is an error, never a null or a wrap.
-fn convert(column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
-    if column.data_type() == field.data_type() {
-        return Ok(Arc::clone(column));
-    }
-    if let Some(form) = JsonForm::of(field).filter(|_| column.data_type().is_nested()) {
-        let named = Field::new(ndjson_name(field), column.data_type().clone(), true);
+fn convert(from: &Field, column: &ArrayRef, field: &Field) -> Result<ArrayRef, String> {
+    // A column of the field's own name has its texts.
+    let is_value = column.data_type().is_nested() || from.name() != field.name();
+    let form = JsonForm::of(field);
+    if let Some(form) = form.filter(|form| is_value || *form == JsonForm::Any) {
+        let named = from.clone().with_name(ndjson_name(field)).with_nullable(true);
         let texts = json_texts(&named.into(), column, form).map_err(|e| e.to_string())?;
         return cast(&texts, field.data_type()).map_err(|e| e.to_string());
+    }
+    if column.data_type() == field.data_type() {
+        return Ok(Arc::clone(column));
     }
     let cast = converted(column, field.data_type());
     let cast = cast.map_err(|e| format!("column {:?}: {e}", field.name()))?;

@@ -8,14 +8,15 @@ use std::ops::Range;
 use arrow_array::builder::StringBuilder;
 use arrow_array::types::*;
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, RecordBatch, StringArray, StringViewArray, cast::AsArray,
+    Array, ArrayAccessor, ArrayRef, BooleanArray, RecordBatch, StringArray, StringViewArray,
+    cast::AsArray,
 };
 use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 
 use crate::json;
-use crate::record::{JsonForm, ndjson_name};
+use crate::record::{JsonForm, is_json_text, ndjson_name};
 
 /// Appends rows of batches to a buffer as lines.
 pub struct NdjsonEncoder {
@@ -87,7 +88,7 @@ pub fn json_texts(
         }
         text.clear();
         match form {
-            JsonForm::Value => printer.write(&mut text, row)?,
+            JsonForm::Value | JsonForm::Any => printer.write(&mut text, row)?,
             JsonForm::Member => {
                 let member = std::slice::from_ref(&printer);
                 write_members(&mut text, &labels, member, row, Nulls::LeftOut)?;
@@ -178,6 +179,13 @@ impl<'a> ColumnPrinter<'a> {
         nulls: Nulls,
     ) -> Result<ColumnPrinter<'a>, ArrowError> {
         let values: Box<dyn Printer + 'a> = match array.data_type() {
+            DataType::Utf8 if is_json_text(field) => Box::new(JsonTexts(array.as_string::<i32>())),
+            DataType::LargeUtf8 if is_json_text(field) => {
+                Box::new(JsonTexts(array.as_string::<i64>()))
+            }
+            DataType::Utf8View if is_json_text(field) => {
+                Box::new(JsonTexts(array.as_string_view()))
+            }
             DataType::Utf8 => {
                 let text = array.as_string::<i32>();
                 match JsonForm::of(field) {
@@ -232,7 +240,7 @@ impl<'a> ColumnPrinter<'a> {
                 Box::new(ConvertedPrinter { field, array, nulls })
             }
         };
-        Ok(ColumnPrinter { nulls: array.nulls().cloned(), values })
+        Ok(ColumnPrinter { nulls: array.logical_nulls(), values })
     }
 
     fn is_null(&self, row: usize) -> bool {
@@ -270,7 +278,7 @@ impl Printer for JsonPrinter<'_> {
         let JsonPrinter(texts, form, name) = self;
         let text = texts.value(row);
         let value = match form {
-            JsonForm::Value => Some(text),
+            JsonForm::Value | JsonForm::Any => Some(text),
             JsonForm::Member => json_member(text, name).ok(),
         };
         match value {
@@ -278,6 +286,20 @@ impl Printer for JsonPrinter<'_> {
             // Not an object, as it should be: printing the text itself loses nothing.
             None => json::write_string(out, text),
         }
+        Ok(())
+    }
+}
+
+/// Texts of another program that are JSON.
+struct JsonTexts<T>(T);
+
+impl<'a, T: ArrayAccessor<Item = &'a str>> Printer for JsonTexts<T> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let text = self.0.value(row);
+        let mut reader = json::Reader::new(text);
+        let read = reader.skip().and_then(|()| reader.end());
+        read.map_err(|error| ArrowError::JsonError(format!("a JSON column: {error}")))?;
+        write_line(out, text);
         Ok(())
     }
 }

@@ -8,20 +8,20 @@ from typing import Any
 
 VALUATIONS_FILE = "valuation_types.json"
 
-#: What the ids mean in a pack without valuation_types.json.
+#: What the ids mean in packs that gristmill makes, which say so in valuation_types.json.
 KNOWN_VALUATIONS = {0: "search", 1: "tuple10", 2: "tuple11"}
 
 
 def read_valuation_names(directory: str | Path) -> dict[int, str]:
     """id -> name, from valuation_types.json: {name: id}, {id: name} or a list of names.
 
-    Without the file: the three known names.
+    Without the file nothing is known: ids are per pool.
     """
     path = Path(directory) / VALUATIONS_FILE
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return dict(KNOWN_VALUATIONS)
+        return {}
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     if isinstance(content, list):

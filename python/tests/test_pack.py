@@ -181,9 +181,9 @@ class PackTest(unittest.TestCase):
         (self.path / "valuation_types.json").write_text('["search", "tuple11"]')
         self.assertEqual(read_valuation_names(self.path), {0: "search", 1: "tuple11"})
 
-    def test_without_the_file_the_known_names_hold(self):
+    def test_without_the_file_no_name_is_known(self):
         pack = self.write(names=None)
-        self.assertEqual(pack.valuation_names, {0: "search", 1: "tuple10", 2: "tuple11"})
+        self.assertEqual(pack.valuation_names, {})
 
     def test_other_lookups_are_refused(self):
         for text in ('{"search": "0"}', '{"a": 0, "b": 0}', '{"a": 256}', "[1]", "3"):

@@ -3,7 +3,8 @@
 # machine that all is compared with.
 
 # prepare_filters: copies of the filters and scripts. Tasks take the filters beside their ds-plan, the
-# first of which stop halfway: then all filters of the task are at work, and its files half written.
+# first of which stop halfway: then all filters of the task are at work, and its files half written. There
+# they wait as long as hold/HOST names their task, or `all`, and say so in hold/HOST.waiting.
 prepare_filters() {
     mkdir "$place/bin" "$place/alone"
     cp "$bin"/{ds-plan,ds-cat,ds-check,ds-manifest,span-mask,mmidx-write,npy-pack} "$place/bin"
@@ -14,10 +15,20 @@ prepare_filters() {
         cat >"$place/bin/$filter" <<EOF
 #!/bin/bash
 set -o pipefail
+task=none pid=\$PPID
+while ((pid > 1)); do
+    mapfile -d '' -t args <"/proc/\$pid/cmdline"
+    [[ \${args[0]} != */ds-plan || \${args[1]} != run ]] || task=\${args[-1]}
+    pid=\$(awk '\$1 == "PPid:" { print \$2 }' "/proc/\$pid/status")
+done
+hold=$place/hold/\$(hostname)
 "$place/alone/$filter" "\$@" | {
     dd bs=64k count=1 iflag=fullblock status=none
     sleep $pause
-    while [[ -e $place/hold/\$(hostname) ]]; do sleep 0.1; done
+    if grep -qx -e "\$task" -e all "\$hold" 2>/dev/null; then
+        echo "\$task" >>"\$hold.waiting"
+        while grep -qx -e "\$task" -e all "\$hold" 2>/dev/null; do sleep 0.1; done
+    fi
     cat
 }
 EOF

@@ -69,7 +69,7 @@ pub fn main() -> ExitCode {
     cli::main(run)
 }
 
-fn run(args: Args, _: &Tool) -> Result<()> {
+fn run(args: Args, tool: &Tool) -> Result<()> {
     if let Some(directory) = args.check_input.clone() {
         return compare_inputs(&[directory]);
     }
@@ -94,6 +94,9 @@ fn run(args: Args, _: &Tool) -> Result<()> {
     drop(lock);
     if !args.quiet {
         cli::print_text(&manifest.summary())?;
+        if let Some(line) = manifest.nothing_in_valid() {
+            tool.tell(&line);
+        }
     }
     Ok(())
 }

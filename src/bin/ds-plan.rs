@@ -171,7 +171,8 @@ fn plan(args: PlanArgs, tool: &Tool) -> Result<()> {
     let plan = make(&args.into())?;
     let made = plan.tasks().count() as u64;
     if made < wanted {
-        tool.tell(&format!("{made} tasks, not {wanted}: the inputs cannot be divided into more"));
+        let tasks = if made == 1 { "task" } else { "tasks" };
+        tool.tell(&format!("{made} {tasks}, not {wanted}: the inputs cannot be divided into more"));
     }
     let program = program()?;
     cli::print(&plan.tasks().map(|task| line(&program, &task) + "\n").collect::<String>())

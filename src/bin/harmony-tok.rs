@@ -33,7 +33,7 @@ struct Args {
     input: InputArgs,
 
     /// Decode: tokens records in, {id, text, messages, spans} out
-    #[arg(long, conflicts_with_all = ["policy", "id_field", "ignore_field", "vocab", "max_tokens"])]
+    #[arg(long, conflicts_with_all = ["policy", "id_field", "ignore_field", "content_is_text", "vocab", "max_tokens"])]
     decode: bool,
 
     /// What position t of the masks is about, if the stream does not say it (NDJSON): the label
@@ -55,6 +55,11 @@ struct Args {
     /// change what is trained on, and are refused otherwise (repeatable)
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     ignore_field: Vec<String>,
+
+    /// Take a content that is a JSON array of parts, as text, for the text of the message: it is
+    /// refused otherwise, since a column of JSON becomes such text when it is read as text
+    #[arg(long, hide_short_help = true)]
+    content_is_text: bool,
 
     /// Check this vocabulary file against the embedded one (else $TIKTOKEN_ENCODINGS_BASE/
     /// o200k_base.tiktoken, else $O200K_HARMONY_VOCAB_PATH, if set)
@@ -115,7 +120,8 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
     let ignored = Arc::new(IgnoredFields::new(&args.ignore_field));
     let stage = || {
-        let mut renderer = Renderer::ignoring(args.policy, ignored.clone());
+        let mut renderer =
+            Renderer::ignoring(args.policy, ignored.clone()).content_is_text(args.content_is_text);
         move |batch| render(&mut renderer, batch)
     };
     let runner = Runner::new(tool, &args.common, "conversations")

@@ -45,7 +45,7 @@ fn what_is_stopped_anywhere_is_made_whole_by_the_next_run() {
     if preload::library().is_none() {
         return;
     }
-    let cases = [cases::sinks(), cases::scripts()].concat();
+    let cases = [cases::sinks(), cases::scripts(), cases::plans()].concat();
     let (tries, of) = (tries(), cases.len() as u64);
     let dir = TempDir::new();
     let wrong = all(&cases, &dir, |number, case, bench| {

@@ -174,6 +174,10 @@ def macroxue(root, name, dtype, shard_rows=None, ids=None, form=None, **options)
     database(directory, games, own)
     if form is not None:
         (directory / "valuation_types.json").write_text(json.dumps(form))
+    else:
+        # Ids are per pack: without the file nobody knows what they mean.
+        for one in (step for game in games for step in game["steps"]):
+            one["valuation_type"] = None
     finish(root, name, games, dict(sorted(own.items())))
 
 
@@ -249,7 +253,8 @@ def legacy(root):
 def main(root):
     old = {"search": 0, "tuple11": 1, "tuple10": 2}
     new = {"search": 0, "tuple10": 1, "tuple11": 2, "tuple12": 3}
-    macroxue(root, "aligned", STEP_ROW)
+    known = {"search": 0, "tuple10": 1, "tuple11": 2}
+    macroxue(root, "aligned", STEP_ROW, form=known)
     macroxue(root, "shards", STEP_ROW, shard_rows=10, form=new, ids=new)
     macroxue(root, "packed", PACKED, ids=old, form={str(i): name for name, i in old.items()})
     macroxue(root, "packed-shards", PACKED, shard_rows=100, ids=old, form=list(old))

@@ -37,7 +37,8 @@ checks! {
         "valuation_types.json is not name to id, or names others than search, tuple10, tuple11",
         hint "some readers silently fall back to search 0, tuple10 1, tuple11 2";
     NO_VALUATIONS: Warning Structure "pool.valuations.missing",
-        "a pack without valuation_types.json: readers guess what its ids mean";
+        "a pack without valuation_types.json: what its ids mean is not known",
+        hint "write the file: {\"search\": 0, ...}, as the packer of the rows numbered them";
     MANIFEST: Error Structure "pool.manifest.form", "a manifest.json that cannot be read";
     FOREIGN: Warning Structure "pool.manifest.foreign",
         "a manifest.json of another program: nothing in it is compared";
@@ -241,7 +242,7 @@ fn valuations(
         if is_pack {
             findings.add(&NO_VALUATIONS, directory, "has none");
         }
-        return Ok(Some(Valuations::of_pool(directory)?));
+        return Ok(None);
     }
     let valuations = Valuations::of_pool(directory);
     let valuations = inventory::readable(valuations, &path, findings, || Ok(&VALUATIONS))?;

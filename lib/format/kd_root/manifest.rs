@@ -184,6 +184,16 @@ impl KdRootManifest {
         publish_file_locked(json_file::pending(&path, self)?, lock)
     }
 
+    /// What there is to say if no row went to valid, where half a row or more was to be expected.
+    pub fn nothing_in_valid(&self) -> Option<String> {
+        let rows = |split: &str| self.splits.get(split).map_or(0, |split| split.rows);
+        let fraction = self.config.valid_fraction?;
+        let is_odd = rows("valid") == 0 && fraction * rows("train") as f64 >= 0.5;
+        let all = rows("train");
+        is_odd
+            .then(|| format!("valid has no rows: none of {all} ids is in its share of {fraction}"))
+    }
+
     /// Rows, tokens and supervised tokens of each split, one line each.
     pub fn summary(&self) -> String {
         let line = |(name, split): (&String, &KdRootSplit)| {

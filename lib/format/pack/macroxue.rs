@@ -42,6 +42,10 @@ impl RowMaker for Macroxue {
         Ok(made.map_err(|cause| {
             self.game_names.clear();
             match cause {
+                RowError::Null { field: "valuation_type", .. } => format!(
+                    "{cause}; try: a valuation_types.json beside the rows that were read, or --layout {}",
+                    PackLayout::SelfplayV1.name()
+                ),
                 RowError::Null { .. } => {
                     format!("{cause}; try: --layout {}", PackLayout::SelfplayV1.name())
                 }

@@ -413,8 +413,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The game's index of the name that a pool's id has. Without a lookup file an id that is
-    /// not one of the known three is null.
+    /// The game's index of the name that a pool's id has; null without a lookup file.
     fn valuation(&self, game: &mut Game, id: u64) -> Result<Option<u16>, String> {
         match self.valuations.name(id) {
             Some(name) => match game.valuation_index(name) {

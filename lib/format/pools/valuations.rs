@@ -9,7 +9,6 @@ use serde_json::Value;
 
 use crate::cli::{Error, Result, shown};
 use crate::files;
-use crate::game2048::KNOWN_VALUATIONS;
 
 /// The names of a pack's ids.
 #[derive(Debug)]
@@ -22,14 +21,14 @@ pub struct Valuations {
 }
 
 impl Valuations {
-    /// Reads a pool's file; without one, the three known names.
+    /// Reads a pool's file. Without one no id has a name: ids are per pack, and older packers
+    /// gave other numbers than ours.
     pub fn of_pool(directory: &Path) -> Result<Valuations> {
         let path = directory.join("valuation_types.json");
         let no_text = |_| io::Error::new(ErrorKind::InvalidData, "is not valid UTF-8");
         let read = |text| String::from_utf8(text).map_err(no_text);
         if !files::is_member(&path)? {
-            let names = KNOWN_VALUATIONS.into_iter().map(str::to_string);
-            return Ok(Valuations::new((0..).zip(names).collect(), false));
+            return Ok(Valuations::new(Vec::new(), false));
         }
         let text = files::read_member(&path).and_then(read);
         let text = text.map_err(|error| Error::io(shown(&path), &error))?;
