@@ -16,6 +16,7 @@ pub mod python;
 pub mod raw_synth;
 mod rows;
 pub mod tokens;
+mod twice;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub use puzzle::PUZZLE;
 pub use raw_synth::RAW_SYNTH;
 pub use rows::Rows;
 pub use tokens::TOKENS;
+pub use twice::column_twice;
 
 /// A record type: the contract that its two encodings share.
 #[derive(Debug)]

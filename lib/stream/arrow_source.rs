@@ -15,7 +15,7 @@ use super::typed::typed_columns;
 use crate::batch::{Batch, Dropped, Header, Pieces, RecordSource, Wanted};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
-use crate::record::RecordType;
+use crate::record::{RecordType, column_twice};
 
 pub(super) struct ArrowSource {
     name: Arc<str>,
@@ -73,7 +73,14 @@ impl ArrowSource {
     }
 
     fn next_frame(&mut self) -> Result<Option<Frame>> {
-        self.frames.next().map_err(|error| frame_error(&self.name, self.is_piped, error))
+        let frame = self.frames.next();
+        let frame = frame.map_err(|error| frame_error(&self.name, self.is_piped, error))?;
+        if let Some(Frame::Schema(schema)) = &frame
+            && let Some(cause) = column_twice(schema.fields())
+        {
+            return Err(Error::data(cause).at(&self.name));
+        }
+        Ok(frame)
     }
 }
 

@@ -4,6 +4,7 @@
 mod ahead;
 mod batches;
 mod delta;
+mod footer;
 mod manifest;
 mod readable;
 mod rows;
@@ -36,6 +37,7 @@ use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::panics::caught;
+use crate::record::column_twice;
 use ahead::Ahead;
 use readable::Readable;
 use rows::Rows;
@@ -48,8 +50,6 @@ pub(super) use sink::ROW_GROUP_BYTES;
 const BATCH_BYTES: u64 = 1 << 20;
 /// The most rows in a batch, however short they are.
 const BATCH_ROWS: u64 = 8192;
-/// The last bytes of a file: length of the footer (u32, little-endian) and `PAR1`.
-const TRAILER: u64 = 8;
 
 /// An opened file and its footer.
 #[derive(Debug)]
@@ -66,9 +66,11 @@ impl ParquetFile {
 
     fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let file = Readable::new(file)?;
+        if let Some(footer) = file.footer()? {
+            footer::check(&footer).map_err(|cause| ParquetError::General(cause.to_string()))?;
+        }
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
-        if let Some(name) = name_twice(metadata.schema().fields()) {
-            let cause = format!("column {name} is there twice; try: rename one or leave it out");
+        if let Some(cause) = column_twice(metadata.schema().fields()) {
             return Err(ParquetError::General(cause));
         }
         let stated = metadata.metadata().file_metadata().num_rows();
@@ -118,15 +120,7 @@ impl ParquetFile {
     /// sha256 (hex) of the footer. It holds place, size and statistics of every column chunk, so
     /// it tells two files apart without reading them whole.
     pub fn footer_sha256(&self) -> std::io::Result<String> {
-        let length = self.bytes();
-        let mut trailer = [0u8; 4];
-        self.file.file().read_exact_at(&mut trailer, length.saturating_sub(TRAILER))?;
-        let footer_length = u64::from(u32::from_le_bytes(trailer)).min(length);
-        let mut footer = vec![0u8; footer_length as usize];
-        self.file
-            .file()
-            .read_exact_at(&mut footer, length.saturating_sub(TRAILER + footer_length))?;
-        Ok(sha256_hex(&footer))
+        Ok(sha256_hex(&self.file.footer()?.unwrap_or_default()))
     }
 
     /// The rows of ascending runs in batches of about 1 MiB; only the row groups that overlap are
@@ -283,29 +277,6 @@ fn viewed(field: &FieldRef, text: DataType) -> FieldRef {
         _ => return field.clone(),
     };
     FieldRef::new(field.as_ref().clone().with_data_type(data_type))
-}
-
-/// The first name that two columns, or two fields of one struct, have; with the names of what it is in.
-fn name_twice(fields: &Fields) -> Option<String> {
-    let mut seen = HashSet::new();
-    fields.iter().find_map(|field| match seen.insert(field.name()) {
-        true => Some(format!("{}.{}", field.name(), name_twice(members(field.data_type())?)?)),
-        false => Some(field.name().clone()),
-    })
-}
-
-/// The fields of a struct, or of the structs in a list.
-fn members(of: &DataType) -> Option<&Fields> {
-    match of {
-        DataType::Struct(fields) => Some(fields),
-        DataType::List(item)
-        | DataType::LargeList(item)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::Map(item, _) => members(item.data_type()),
-        _ => None,
-    }
 }
 
 /// What identifies a Parquet file without reading all of it: name, size, rows, footer hash; `None`

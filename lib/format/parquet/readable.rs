@@ -20,6 +20,10 @@ struct Inner {
     failure: OnceLock<io::Error>,
 }
 
+/// The last bytes of a file: length of the footer (u32, little-endian) and this.
+const MAGIC: &[u8; 4] = b"PAR1";
+const TRAILER: u64 = 8;
+
 impl Readable {
     pub fn new(file: File) -> io::Result<Readable> {
         let length = file.metadata()?.len();
@@ -33,6 +37,27 @@ impl Readable {
     /// Why the file could not be read, if that has happened.
     pub fn failure(&self) -> Option<&io::Error> {
         self.0.failure.get()
+    }
+
+    /// The bytes of the footer; `None` if the file does not end with one.
+    pub fn footer(&self) -> io::Result<Option<Vec<u8>>> {
+        let Some(end) = self.0.length.checked_sub(TRAILER) else { return Ok(None) };
+        let mut trailer = [0; TRAILER as usize];
+        self.read_exact_at(&mut trailer, end)?;
+        let [a, b, c, d, magic @ ..] = trailer;
+        let bytes = u32::from_le_bytes([a, b, c, d]);
+        match end.checked_sub(bytes.into()) {
+            Some(start) if magic == *MAGIC => {
+                let mut footer = vec![0; bytes as usize];
+                self.read_exact_at(&mut footer, start)?;
+                Ok(Some(footer))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn read_exact_at(&self, into: &mut [u8], start: u64) -> io::Result<()> {
+        self.file().read_exact_at(into, start).map_err(|error| self.kept(error))
     }
 
     /// Keeps an error. The end of the file is one of its content.
@@ -59,8 +84,7 @@ impl ChunkReader for Readable {
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
         let mut bytes = vec![0; length];
-        let read = self.file().read_exact_at(&mut bytes, start);
-        read.map_err(|error| self.kept(error))?;
+        self.read_exact_at(&mut bytes, start)?;
         Ok(bytes.into())
     }
 }

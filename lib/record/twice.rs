@@ -1,0 +1,34 @@
+//! Names that are there twice: which of two columns is meant, nobody knows.
+
+use std::collections::HashSet;
+
+use arrow_schema::{DataType, Fields};
+
+/// Why these columns cannot be read by name, if two of them, or two fields of one struct, have one name.
+pub fn column_twice(fields: &Fields) -> Option<String> {
+    let name = name_twice(fields)?;
+    Some(format!("column {name} is there twice; try: rename one or leave it out"))
+}
+
+/// The first name that two have, with the names of what it is in.
+fn name_twice(fields: &Fields) -> Option<String> {
+    let mut seen = HashSet::new();
+    fields.iter().find_map(|field| match seen.insert(field.name()) {
+        true => Some(format!("{}.{}", field.name(), name_twice(members(field.data_type())?)?)),
+        false => Some(field.name().clone()),
+    })
+}
+
+/// The fields of a struct, or of the structs in a list.
+fn members(of: &DataType) -> Option<&Fields> {
+    match of {
+        DataType::Struct(fields) => Some(fields),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => members(item.data_type()),
+        _ => None,
+    }
+}
