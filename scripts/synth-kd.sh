@@ -30,6 +30,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --on-error fail|skip      what to do with a bad record (fail)
   --ignore-field NAME       leave this field of messages out (thinking, tool_calls, weight, ...), which
                             is refused otherwise (repeatable)
+  --content-is-text         a content that is a JSON array of parts, as text, is the text of its message
   --allow-unsupervised      write shards in which nothing is supervised
   --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of shards that
                             --resume keeps)
@@ -78,6 +79,7 @@ while (($#)); do
     --raw) raw=1 && shift && continue ;;
     --omit-developer | --keep-without-reasoning) convert+=("$1") && shift && continue ;;
     --no-input-check) no_input_check=$1 && shift && continue ;;
+    --content-is-text) ignore+=("$1") && shift && continue ;;
     --allow-unsupervised) unsupervised=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \

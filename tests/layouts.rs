@@ -171,7 +171,8 @@ fn packs_become_selfplay_pools_only_with_lossy() {
         );
         assert!(!Path::new(&back).exists());
         // Rows of one layout do not stay beside those of the other.
-        pipe(&from, &format!("-q -o {out} --overwrite")).silent();
+        let named = directory.at(if name == "bare" { "aligned" } else { name });
+        pipe(&named, &format!("-q -o {out} --overwrite")).silent();
         assert_eq!(shards(&directory, &ours), [".npy"]);
         pipe(&from, &format!("-q -o {out} --overwrite --layout selfplay-v1 --lossy")).silent();
         assert_eq!(shards(&directory, &ours), ["-000001.npy"]);

@@ -718,3 +718,46 @@ fn lines_of_a_slurm_array() {
         assert!(run.stderr.contains(message), "{run:?}");
     }
 }
+
+/// An input of which a file is gone, cut, doubled, renamed, copied or of another one is not planned, as it is
+/// not read (tests/members.rs).
+#[test]
+fn a_damaged_input_is_not_planned() {
+    let place = Place::new(&[]);
+    let row = |number: usize| {
+        format!(
+            "{{\"synth_id\":\"s{number}\",\"query\":\"q\",\"synthetic_reasoning\":\"r {number}\",\
+             \"synthetic_answer\":\"a\",\"language\":\"en\",\"exercise\":\"x\",\"model\":\"m\"}}\n"
+        )
+    };
+    place.dir.write("raw/rows.ndjson", (0..31).map(row).collect::<String>());
+    place.run("rm -rf in; mkdir other; bash scripts/synth-raw.sh raw in --shards 2 -q").ok();
+    let plan = || place.run("rm -rf root; bash $KD plan in root --tasks 2");
+    let whole = plan().ok().text();
+    let shards = place.run("cd in; ls *.parquet").text();
+    let (first, second) = shards.trim().split_once('\n').unwrap();
+    let damages = [
+        "rm in/$F",
+        "head -c 400 other/$F > in/$F",
+        "> in/$F",
+        "cat other/$F other/$F > in/$F",
+        "mv in/$F in/synth_harmony_shard_09.parquet",
+        "cp in/$F in/synth_harmony_shard_09.parquet",
+        "cp in/$OF in/$F",
+    ];
+    for (file, of) in [(first, second), (second, first), ("manifest.json", first)] {
+        for damage in damages {
+            // Another manifest beside it is nobody's.
+            if file == "manifest.json" && damage.ends_with("shard_09.parquet") {
+                continue;
+            }
+            let damage = format!("F={file} OF={of}; cp in/$F other; {damage}");
+            place.run(&damage).ok();
+            let run = plan();
+            assert!(matches!(run.code(), Some(1 | 2)), "{damage}: {run:?}");
+            assert_eq!((run.stderr.lines().count(), run.text()), (1, String::new()), "{damage}");
+            place.run(&format!("rm -f in/synth_harmony_shard_09.parquet; cp other/{file} in")).ok();
+        }
+    }
+    assert_eq!(plan().ok().text(), whole);
+}

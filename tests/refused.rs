@@ -150,6 +150,16 @@ fn messages_that_are_no_json_are_not_handed_on() {
     }
 }
 
+/// What stands beside the messages, and changes how they are rendered.
+const BESIDE_MESSAGES: [&str; 6] = [
+    "tools",
+    "functions",
+    "chat_template_kwargs",
+    "builtin_tools",
+    "reasoning_effort",
+    "model_identity",
+];
+
 /// Fields of chats that change what is trained on, with a value that says something.
 const FIELDS_WITH_MEANING: [(&str, &str); 8] = [
     ("thinking", "\"Add them.\""),
@@ -210,7 +220,7 @@ fn fields_with_a_meaning_are_refused() {
         }
     }
     // What stands beside the messages in their own text.
-    for name in ["tools", "functions", "chat_template_kwargs", "builtin_tools"] {
+    for name in BESIDE_MESSAGES {
         let messages = "[{\\\"role\\\":\\\"assistant\\\",\\\"channel\\\":\\\"final\\\",\\\"content\\\":\\\"s\\\"}]";
         let record = format!(
             "{{\"id\":\"a\",\"messages_json\":\"{{\\\"messages\\\":{messages},\\\"{name}\\\":[1,2]}}\"}}\n"
@@ -219,6 +229,34 @@ fn fields_with_a_meaning_are_refused() {
         assert_eq!(run.code(), Some(1), "{run:?}");
         assert!(run.stderr.contains(&format!("has \"{name}\", which")), "{run:?}");
     }
+}
+
+/// Chats of every shape that people have: one that is rendered has nothing that is not.
+#[test]
+fn chats_are_rendered_whole_or_refused() {
+    let Some(cases) = common::data("chat/cases.ndjson") else { return };
+    let (mut rendered, mut refused) = (0, 0);
+    for case in std::fs::read_to_string(cases).unwrap().lines() {
+        let case: Value = serde_json::from_str(case).unwrap();
+        let mut chat = case["input"].clone();
+        chat["id"] = json!("a");
+        let run = tool("harmony-tok").args(&["--policy", "chat"]).input(format!("{chat}\n")).run();
+        if run.code() != Some(0) {
+            assert_eq!((run.code(), run.stderr.lines().count()), (Some(1), 1), "{run:?}");
+            refused += 1;
+            continue;
+        }
+        rendered += 1;
+        let nothing = |value: &Value| [json!(null), json!([]), json!("")].contains(value);
+        let messages = chat["messages"].as_array().unwrap();
+        let of_messages = FIELDS_WITH_MEANING.iter().map(|(name, _)| name);
+        for name in of_messages {
+            assert!(messages.iter().all(|message| nothing(&message[name])), "{name}: {chat}");
+        }
+        assert!(BESIDE_MESSAGES.iter().all(|name| nothing(&chat[name])), "{chat}");
+    }
+    println!("{rendered} chats rendered, {refused} refused");
+    assert!(rendered >= 30 && refused >= 60);
 }
 
 /// What stands beside the messages in columns of their own, of any type.
@@ -236,7 +274,7 @@ fn columns_beside_the_messages_are_refused() {
     let effort = r#"{"reasoning_effort":"low","nothing":null}"#;
     let some = [tools, &as_text, effort, "[\"browser\"]", "\"browser\"", "2", "false"];
     let none = ["null", "[]", "\"\"", "\"[]\"", "{\"a\":null}"];
-    let names = ["tools", "functions", "chat_template_kwargs", "builtin_tools"];
+    let names = BESIDE_MESSAGES;
     for name in names {
         for (number, value) in some.iter().chain(&none).enumerate() {
             let lines = chat(&format!(",\"{name}\":{value}"));

@@ -49,8 +49,14 @@ pub const RAW_ROW: &str = "gristmill_row";
 
 /// What stands before the first message in chats of OpenAI's kind, or changes how all are rendered: columns
 /// beside the messages, or members beside them in their text.
-pub const BESIDE_MESSAGES: [&str; 4] =
-    ["tools", "functions", "chat_template_kwargs", "builtin_tools"];
+pub const BESIDE_MESSAGES: [&str; 6] = [
+    "tools",
+    "functions",
+    "chat_template_kwargs",
+    "builtin_tools",
+    "reasoning_effort",
+    "model_identity",
+];
 
 /// The fields of [`BESIDE_MESSAGES`]: the text of a value of any kind.
 fn beside_messages() -> [Field; BESIDE_MESSAGES.len()] {
