@@ -23,7 +23,7 @@ mod value;
 
 pub use decode::{Decoded, DecodedMessage, decode};
 pub use error::RenderError;
-pub use header::{StructureError, segments_of};
+pub use header::{StructureError, places_from, segments_of};
 pub use render::{Rendered, Renderer};
 pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, is_unsupervised, loss_mask, unsupervised};

@@ -252,3 +252,17 @@ fn any_tokens() {
     }
     assert!(taken > 100, "{taken}");
 }
+
+#[test]
+fn places_of_control_tokens_are_found_in_every_block() {
+    let mut tokens = vec![7; 200];
+    assert_eq!(super::places_from(&tokens, EOD).count(), 0);
+    let places = [0, 1, 63, 64, 127, 130, 192, 199];
+    for place in places {
+        tokens[place] = EOD + place as i32 % 3;
+    }
+    assert_eq!(super::places_from(&tokens, EOD).collect::<Vec<_>>(), places);
+    tokens.fill(-1);
+    assert_eq!(super::places_from(&tokens, EOD).count(), 0);
+    assert_eq!(super::places_from(&[], EOD).count(), 0);
+}

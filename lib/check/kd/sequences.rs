@@ -4,7 +4,7 @@
 use crate::check::{At, Check, Findings, Severity, checks};
 use crate::harmony::{
     Alignment, Channel, Policy, Role, Segment, Segments, Spans, is_unsupervised, loss_mask,
-    segments_of,
+    places_from, segments_of,
 };
 use crate::record::tokens;
 use crate::tokenizer::{
@@ -162,8 +162,9 @@ impl SequenceChecker {
             findings.add(&RANGE, at, format_args!("token {place} is {}", tokens[place]));
             return false;
         }
-        let produced = |&id: &i32| id < START_OF_TEXT || (id != START_OF_TEXT && is_produced(id));
-        if let Some(place) = tokens.iter().position(|id| !produced(id)) {
+        let is_reserved =
+            |place: &usize| tokens[*place] == START_OF_TEXT || !is_produced(tokens[*place]);
+        if let Some(place) = places_from(tokens, START_OF_TEXT).find(is_reserved) {
             findings.add(&RESERVED, at, format_args!("token {place} is {}", tokens[place]));
             return false;
         }
@@ -173,7 +174,7 @@ impl SequenceChecker {
             let message = format_args!("the last of its {length} tokens is {last}");
             findings.add(&EOD_MISSING, at, message);
         }
-        let middle = body.iter().position(|&id| id == EOD);
+        let middle = places_from(body, EOD).find(|&place| body[place] == EOD);
         if let Some(place) = middle {
             findings.add(&EOD_MIDDLE, at, format_args!("token {place} of {length} is {EOD}"));
         }
