@@ -115,17 +115,27 @@ fn run(tokens: &[i32], allowed: impl Fn(i32) -> bool) -> usize {
         .unwrap_or(tokens.len())
 }
 
-/// The places of the ids that are `least` or more, in order. Text is nearly all of a sequence: blocks without
-/// one are passed over as a whole.
+/// The places of the ids that are `least` or more, and of those below 0, in order. Text is nearly all of a
+/// sequence: blocks without one are passed over as a whole.
 pub fn places_from(tokens: &[i32], least: i32) -> impl Iterator<Item = usize> + '_ {
-    const BLOCK: usize = 64;
-    let blocks = tokens.chunks(BLOCK).enumerate();
-    // (A fold without a branch, so that it is a few vector instructions.)
-    let has_one = move |block: &[i32]| block.iter().fold(false, |any, &id| any | (id >= least));
-    blocks.filter(move |(_, block)| has_one(block)).flat_map(move |(number, block)| {
-        let places = block.iter().enumerate().filter(move |(_, id)| **id >= least);
-        places.map(move |(place, _)| number * BLOCK + place)
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let place = at + first_from(&tokens[at..], least)?;
+        at = place + 1;
+        Some(place)
     })
+}
+
+fn first_from(tokens: &[i32], least: i32) -> Option<usize> {
+    const BLOCK: usize = 64;
+    let is_found = |id: &i32| !(0..least).contains(id);
+    // The highest bit of one of these is 1 in an id that is found, and in no other: a fold without
+    // a branch, so that it is a few vector instructions.
+    let differs = |bits: i32, &id: &i32| bits | id | (least - 1).wrapping_sub(id);
+    let (blocks, _) = tokens.as_chunks::<BLOCK>();
+    let is_text = |block: &&[i32; BLOCK]| block.iter().fold(0, differs) >= 0;
+    let passed = blocks.iter().take_while(is_text).count() * BLOCK;
+    tokens[passed..].iter().position(is_found).map(|place| passed + place)
 }
 
 fn unexpected(tokens: &[i32], at: usize, expected: &str) -> StructureError {

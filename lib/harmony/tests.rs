@@ -263,6 +263,11 @@ fn places_of_control_tokens_are_found_in_every_block() {
     }
     assert_eq!(super::places_from(&tokens, EOD).collect::<Vec<_>>(), places);
     tokens.fill(-1);
+    assert_eq!(super::places_from(&tokens, EOD).count(), 200);
+    tokens.fill(i32::MAX);
+    assert_eq!(super::places_from(&tokens, EOD).count(), 200);
+    tokens.fill(EOD - 1);
     assert_eq!(super::places_from(&tokens, EOD).count(), 0);
+    assert_eq!(super::places_from(&[i32::MIN, 0, EOD - 1], EOD).count(), 1);
     assert_eq!(super::places_from(&[], EOD).count(), 0);
 }

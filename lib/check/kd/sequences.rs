@@ -154,31 +154,38 @@ impl SequenceChecker {
 
     /// Checks each token by itself, and the end of the sequence; whether all is good.
     fn tokens(&self, at: At<'_>, tokens: &[i32], findings: &mut Findings<'_>) -> bool {
-        let inside = |&id: &i32| (0..PADDED_VOCABULARY_SIZE).contains(&id);
-        // Most sequences are good: one pass without a branch for each token finds that out.
-        let largest = tokens.iter().map(|&id| id as u32).max().unwrap_or(0);
-        if largest >= PADDED_VOCABULARY_SIZE as u32 {
-            let place = tokens.iter().position(|id| !inside(id)).unwrap_or(0);
-            findings.add(&RANGE, at, format_args!("token {place} is {}", tokens[place]));
-            return false;
+        let inside = |id: &i32| (0..PADDED_VOCABULARY_SIZE).contains(id);
+        let is_reserved = |id: i32| id == START_OF_TEXT || !is_produced(id);
+        let (mut reserved, mut middle) = (None, None);
+        let last = tokens.len().saturating_sub(1);
+        // (What is below 199998 is text.)
+        for place in places_from(tokens, START_OF_TEXT) {
+            let id = tokens[place];
+            if !inside(&id) {
+                findings.add(&RANGE, at, format_args!("token {place} is {id}"));
+                return false;
+            }
+            if reserved.is_none() && is_reserved(id) {
+                reserved = Some(place);
+            }
+            if middle.is_none() && id == EOD && place < last {
+                middle = Some(place);
+            }
         }
-        let is_reserved =
-            |place: &usize| tokens[*place] == START_OF_TEXT || !is_produced(tokens[*place]);
-        if let Some(place) = places_from(tokens, START_OF_TEXT).find(is_reserved) {
+        if let Some(place) = reserved {
             findings.add(&RESERVED, at, format_args!("token {place} is {}", tokens[place]));
             return false;
         }
-        let Some((&last, body)) = tokens.split_last() else { return false };
+        let Some(&end) = tokens.last() else { return false };
         let length = tokens.len();
-        if last != EOD {
-            let message = format_args!("the last of its {length} tokens is {last}");
+        if end != EOD {
+            let message = format_args!("the last of its {length} tokens is {end}");
             findings.add(&EOD_MISSING, at, message);
         }
-        let middle = places_from(body, EOD).find(|&place| body[place] == EOD);
         if let Some(place) = middle {
             findings.add(&EOD_MIDDLE, at, format_args!("token {place} of {length} is {EOD}"));
         }
-        last == EOD && middle.is_none()
+        end == EOD && middle.is_none()
     }
 
     /// Checks the messages; whether their spans can be derived.
@@ -374,8 +381,9 @@ impl KnownContents {
 /// once for each.
 #[derive(Default)]
 struct WholeTokens {
-    /// By id; empty until the first is asked for.
-    states: Vec<Whole>,
+    /// By id, with place for every id of 18 bits, so that no id has to be compared with a length;
+    /// `None` until the first is asked for.
+    states: Option<Box<[Whole; WholeTokens::IDS]>>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -386,32 +394,52 @@ enum Whole {
 }
 
 impl WholeTokens {
+    const IDS: usize = 1 << 18;
+
     /// Whether these tokens, all in the vocabulary, are UTF-8; `bytes` is a buffer.
     fn is_text(&mut self, tokens: &[i32], bytes: &mut Vec<u8>) -> bool {
-        self.states.resize(PADDED_VOCABULARY_SIZE as usize, Whole::Unknown);
+        const BLOCK: usize = 8;
         bytes.clear();
-        for &id in tokens {
-            if !self.is_whole(id) {
-                let Some(token) = token_bytes(id) else { return false };
-                bytes.extend_from_slice(token);
-            } else if !bytes.is_empty() {
-                if str::from_utf8(bytes).is_err() {
-                    return false;
-                }
-                bytes.clear();
+        let states = self.states.get_or_insert_with(|| Box::new([Whole::Unknown; Self::IDS]));
+        let (blocks, rest) = tokens.as_chunks::<BLOCK>();
+        for block in blocks {
+            // Nearly all: looked up without a branch for each.
+            let state = |&id: &i32| states[id as usize % Self::IDS] == Whole::Yes;
+            let all_whole = block.iter().fold(true, |all, id| all & state(id));
+            if !(all_whole && bytes.is_empty() || is_block_text(states, block, bytes)) {
+                return false;
             }
         }
-        str::from_utf8(bytes).is_ok()
+        is_block_text(states, rest, bytes) && str::from_utf8(bytes).is_ok()
     }
+}
 
-    fn is_whole(&mut self, id: i32) -> bool {
-        let Some(state) = self.states.get_mut(id as usize) else { return false };
-        if *state == Whole::Unknown {
-            let is_whole = token_bytes(id).is_some_and(|bytes| str::from_utf8(bytes).is_ok());
-            *state = if is_whole { Whole::Yes } else { Whole::No };
+/// Whether some tokens are UTF-8 after what is open in `bytes`; what is open then is left in it.
+fn is_block_text(
+    states: &mut [Whole; WholeTokens::IDS],
+    tokens: &[i32],
+    bytes: &mut Vec<u8>,
+) -> bool {
+    for &id in tokens {
+        let state = &mut states[id as usize % WholeTokens::IDS];
+        if *state != Whole::Yes {
+            let Some(token) = token_bytes(id) else { return false };
+            if *state == Whole::Unknown {
+                *state = if str::from_utf8(token).is_ok() { Whole::Yes } else { Whole::No };
+            }
+            if *state == Whole::No {
+                bytes.extend_from_slice(token);
+                continue;
+            }
         }
-        *state == Whole::Yes
+        if !bytes.is_empty() {
+            if str::from_utf8(bytes).is_err() {
+                return false;
+            }
+            bytes.clear();
+        }
     }
+    true
 }
 
 /// Derives the span ids of a sequence from its messages; whether that is possible. Where the spans
