@@ -13,7 +13,7 @@ table=$(mktemp -d)
 trap 'rm -rf "$table"' EXIT
 export GRISTMILL_FAULTS=all GRISTMILL_KILLS=${1:-1000} GRISTMILL_FAULTS_TABLE=$table/part
 code=0 commit=$(git rev-parse --short HEAD)
-cargo test --release --test faults -- --nocapture || code=$?
+cargo test --release --test main faults:: -- --nocapture || code=$?
 {
     echo "# Calls that fail, runs that are stopped"
     echo

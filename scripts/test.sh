@@ -15,9 +15,7 @@ fi
 
 cargo fmt --check
 cargo clippy --release --all-targets -- -D warnings
-# One profile for the tests and for daily use: the tested build is the one that is used. No test is in
-# src/bin, where each filter would be linked once more.
-(($#)) || set -- --lib --test '*'
+# One profile for the tests and for daily use: the tested build is the one that is used.
 cargo test --release "$@"
 # With the filters that the tests have built: cargo build would compile the library once more, since of a
 # crate that tiktoken-rs needs, too, the tests have more features.

@@ -1,4 +1,4 @@
-//! Rendering, its errors and its inverse on small conversations. `tests/harmony.rs` compares
+//! Rendering, its errors and its inverse on small conversations. `tests/filters/harmony_tok/rendering.rs` compares
 //! with the official package.
 
 use super::*;

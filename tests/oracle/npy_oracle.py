@@ -1,4 +1,4 @@
-"""Headers as numpy writes and reads them: one JSON object a line for tests/npy.rs."""
+"""Headers as numpy writes and reads them: one JSON object a line for tests/formats/npy.rs."""
 
 import io
 import json

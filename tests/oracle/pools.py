@@ -1,6 +1,6 @@
 """Pools of all kinds, written with numpy and sqlite3 alone, and the games that are in them.
 
-    pools.py DIR    writes DIR/NAME (a pool) and DIR/NAME.ndjson (its games) for tests/pools.rs
+    pools.py DIR    writes DIR/NAME (a pool) and DIR/NAME.ndjson (its games) for tests/formats/pools.rs
 """
 
 import json

@@ -1,0 +1,59 @@
+//! The picture of the README is what ds-view prints now.
+
+use crate::common;
+
+use std::path::Path;
+
+use common::{TempDir, bash, installed};
+
+/// A checkout of its own: beside the original scripts there may be a release build, which they
+/// would prefer.
+fn scripts(dir: &TempDir) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    std::os::unix::fs::symlink(root.join("scripts"), dir.path().join("scripts")).unwrap();
+    dir.at("scripts")
+}
+
+#[test]
+fn the_picture_is_what_is_printed_now() {
+    if !installed("python3") {
+        return;
+    }
+    let dir = TempDir::new();
+    let picture = dir.at("a.svg");
+    bash(&format!("{}/picture.sh {picture}", scripts(&dir))).ok();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let kept = std::fs::read_to_string(root.join("docs/ds-view.svg")).unwrap();
+    assert!(dir.text("a.svg") == kept, "docs/ds-view.svg is old: scripts/picture.sh makes it anew");
+    // Whatever the machine's own settings of colours are.
+    let other = dir.at("b.svg");
+    bash(&format!(
+        "NO_COLOR=1 TERM=dumb COLUMNS=40 {}/scripts/picture.sh {other}",
+        dir.path().display()
+    ))
+    .ok();
+    assert_eq!(dir.text("b.svg"), kept);
+}
+
+#[test]
+fn colours_become_svg() {
+    if !installed("python3") {
+        return;
+    }
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/ansi-to-svg.py");
+    let draw = |text: &str| bash(&format!("printf '{text}' | {}", program.display()));
+    let svg =
+        draw(r"\033[1;34ma<b\033[0m \033[48;5;24m漢字\033[0m z\n\033[7mr\033[0m\n").ok().text();
+    for expected in [
+        "class=\"f4 bold\">a&lt;b</text>",
+        "<rect x=\"47.6\" y=\"14\" width=\"33.6\" height=\"18\" fill=\"#005f87\"/>",
+        "textLength=\"33.6\" class=\"ink\">漢字</text>",
+        "<text x=\"89.6\"",
+        "class=\"paper\">r</text>",
+    ] {
+        assert!(svg.contains(expected), "{expected}\n{svg}");
+    }
+    // What would be drawn wrong is refused.
+    assert!(draw(r"\033[5mblink").stderr.contains("cannot draw"));
+    assert!(draw(r"\033[2Jclear").stderr.contains("an escape that is no colour"));
+}

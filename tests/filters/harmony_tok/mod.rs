@@ -1,0 +1,6 @@
+//! harmony-tok: the encoder and the rendering, and back.
+
+mod decode;
+mod real_texts;
+mod rendering;
+mod tokenizer;

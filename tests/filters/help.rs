@@ -1,0 +1,221 @@
+//! The help, version and other texts of every filter, in the same form for all.
+
+use crate::common;
+
+use std::fs;
+use std::sync::LazyLock;
+
+use common::{bash, installed, tool};
+
+/// Every filter there is: a file of src/bin.
+static TOOLS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let entries = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/src/bin")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut tools: Vec<String> =
+        paths.map(|path| path.file_stem().unwrap().to_str().unwrap().to_string()).collect();
+    tools.sort();
+    assert!(tools.len() >= 9, "{tools:?}");
+    tools
+});
+
+#[test]
+fn short_help_fits_a_screen() {
+    for name in TOOLS.iter() {
+        let help = tool(name).args(&["-h"]).run().silent().text();
+        assert!((8..=42).contains(&help.lines().count()), "{name}: {} lines", help.lines().count());
+        let longest = help.lines().map(|line| line.chars().count()).max();
+        assert!(longest <= Some(100), "{name}: a line of {longest:?}");
+        assert!(help.contains(&format!("Usage: {name} ")), "{help}");
+    }
+}
+
+#[test]
+fn long_help_has_examples_and_exit_codes() {
+    for name in TOOLS.iter() {
+        let help = tool(name).args(&["--help"]).run().silent().text();
+        let examples = help.split("Examples:\n").nth(1).unwrap_or_else(|| panic!("{name}: {help}"));
+        let examples = examples.lines().take_while(|line| !line.is_empty()).collect::<Vec<_>>();
+        assert!((2..=5).contains(&examples.len()), "{name}: {examples:?}");
+        assert!(examples.iter().all(|line| line.starts_with("  ")), "{name}: {examples:?}");
+        assert!(examples.iter().any(|line| line.contains(name)), "{name}: {examples:?}");
+        for part in ["Exit codes: 0 ", " 1 ", " 2 ", " 75 ", "In: ", "Out: "] {
+            assert!(help.contains(part), "{name}: {part:?} is not in its help");
+        }
+        assert!(help.lines().count() > tool(name).args(&["-h"]).run().text().lines().count());
+    }
+}
+
+/// The flags in the examples are flags that the filter has.
+#[test]
+fn examples_use_flags_that_exist() {
+    let help = |name: &String| (name.clone(), tool(name).args(&["--help"]).run().text());
+    let helps: Vec<(String, String)> = TOOLS.iter().map(help).collect();
+    for (_, help) in &helps {
+        let examples = help.split("Examples:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+        let commands = examples.split(['|', '\n', '&']);
+        for command in commands {
+            let words: Vec<&str> = command.split_whitespace().collect();
+            let Some((_, own)) =
+                helps.iter().find(|(name, _)| words.first() == Some(&name.as_str()))
+            else {
+                continue;
+            };
+            for flag in words.iter().filter(|word| word.starts_with('-') && word.len() > 1) {
+                let listed = own.contains(&format!("{flag} "))
+                    || own.contains(&format!("{flag},"))
+                    || own.contains(&format!("{flag}\n"));
+                assert!(listed, "{command:?}: {flag} is not one of its flags");
+            }
+        }
+    }
+}
+
+#[test]
+fn version_and_wrong_flags() {
+    for name in TOOLS.iter() {
+        let version = tool(name).args(&["--version"]).run().silent().text();
+        assert_eq!(version, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
+        for wrong in ["--no-such-flag", "--slice=1", "-Z"] {
+            let run = tool(name).args(&[wrong]).input("").run();
+            assert_eq!(run.code(), Some(2), "{run:?}");
+            assert!(run.stdout.is_empty() && run.stderr.starts_with("error: "), "{run:?}");
+        }
+    }
+    for (name, arguments) in [
+        ("harmony-tok", &["--slice", "3/3"][..]),
+        ("harmony-tok", &["--jobs", "0"]),
+        ("harmony-tok", &["--decode", "--max-tokens", "3"]),
+        ("harmony-tok", &["--to", "parquet"]),
+        ("span-mask", &["--span", "analysis=256"]),
+        ("mmidx-write", &[]),
+        ("mmidx-write", &["--root", "x"]),
+        ("mmidx-write", &["--prefix", "x", "--valid-fraction", "1.5"]),
+        ("mmidx-write", &["--prefix", "x", "--rejects", "y"]),
+        ("mmidx-write", &["--root", "x", "--shard", "a/b"]),
+        ("ds-cat", &["--to", "parquet"]),
+        ("ds-cat", &["--overwrite"]),
+        ("ds-cat", &["--grid", "--columns", "inputs"]),
+        ("npy-pack", &["-o", "x", "--ignore-label-id", "x"]),
+        ("puzzle-encode", &[]),
+        ("puzzle-encode", &["chess"]),
+        ("puzzle-encode", &["domino", "--num-games", "0"]),
+        ("ds-check", &[]),
+        ("ds-stat", &["--merge"]),
+        ("ds-diff", &["a"]),
+        ("ds-stat", &["--nth", "3-1"]),
+        ("ds-view", &["--fps", "0"]),
+        ("ds-view", &["--step", "3-1"]),
+        ("ds-view", &["--color", "blue"]),
+        ("ds-check", &["-", "--only", "kd.mas"]),
+        ("ds-manifest", &[]),
+        ("ds-manifest", &["/nonexistent"]),
+    ] {
+        let run = tool(name).args(arguments).input("\n").run();
+        assert_eq!(run.code(), Some(2), "{run:?}");
+    }
+}
+
+#[test]
+fn manual_pages_and_completions() {
+    for name in TOOLS.iter() {
+        for (what, part) in
+            [("man", ".TH"), ("bash", "complete -F"), ("zsh", "#compdef"), ("fish", "complete -c")]
+        {
+            let page = tool(name).args(&["--generate", what]).run().silent().text();
+            // A minus sign that can be copied has a backslash in a man page.
+            let page = page.replace("\\-", "-");
+            assert!(page.contains(part) && page.contains(name), "{name} --generate {what}: {page}");
+        }
+        tool(name)
+            .args(&["--generate", "pdf"])
+            .run()
+            .fails(2, &["--generate pdf: expected man [SUBCOMMAND], bash"]);
+    }
+}
+
+#[test]
+fn a_full_disk_is_noticed_even_by_the_help() {
+    for name in TOOLS.iter() {
+        for flag in ["-h", "--help", "--version", "--generate man"] {
+            bash(&format!("{name} {flag} > /dev/full"))
+                .says(75, &format!("{name}: stdout: No space left on device"));
+        }
+    }
+}
+
+/// The one program that holds all filters does what each of them does, under either name.
+#[test]
+fn one_program_is_all_filters() {
+    let all = tool("gristmill").args(&["--help"]).run().silent().text();
+    for name in TOOLS.iter() {
+        assert!(all.contains(&format!("\n  {name}\n")), "{name}: {all}");
+        let own = tool(name).args(&["--help"]).run().silent().text();
+        assert_eq!(tool("gristmill").args(&[name, "--help"]).run().silent().text(), own);
+        let wrong = tool("gristmill").args(&[name, "--no-such-flag"]).run();
+        assert_eq!(wrong.stderr, tool(name).args(&["--no-such-flag"]).run().stderr);
+    }
+    let dir = common::TempDir::new();
+    let program = common::bin_dir().join("gristmill");
+    std::os::unix::fs::symlink(program, dir.path().join("ds-cat")).unwrap();
+    let link = dir.at("ds-cat");
+    bash(&format!("echo '{{' | {link}")).fails(1, &["ds-cat: "]);
+    // What the program is called is not in the data.
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/example/conversations.ndjson");
+    let arrow =
+        |program: &str| bash(&format!("{program} {example} --to arrow | sha256sum")).ok().text();
+    assert_eq!(arrow("gristmill ds-cat"), arrow("ds-cat"));
+    assert_eq!(arrow(&link), arrow("ds-cat"));
+    tool("gristmill").run().fails(2, &["gristmill: no filter is named; try: gristmill --help"]);
+    tool("gristmill").args(&["ds-dog"]).run().fails(2, &["gristmill: ds-dog: no such filter"]);
+    let version = tool("gristmill").args(&["--version"]).run().silent().text();
+    assert_eq!(version, format!("gristmill {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+/// A filter that is started at a terminal without input says so instead of waiting.
+#[test]
+fn no_input_at_a_terminal() {
+    if !installed("script") {
+        return;
+    }
+    for name in ["harmony-tok", "span-mask", "ds-cat", "mmidx-write --prefix /tmp/never"] {
+        let run = bash(&format!("script -qec '{name}' /dev/null < /dev/null"));
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        assert!(
+            run.text().contains("no input: give a FILE or pipe records in; see --help"),
+            "{run:?}"
+        );
+    }
+}
+
+/// Binary does not reach a terminal unless it is forced to.
+#[test]
+fn no_binary_to_a_terminal() {
+    if !installed("script") {
+        return;
+    }
+    let line = r#"{"id":"a","messages":[{"role":"assistant","channel":"final","content":"hi"}]}"#;
+    for (flags, code) in [("--to arrow", 2), ("--to arrow --force", 0), ("", 0)] {
+        let dir = common::TempDir::new();
+        let file = dir.write("in.ndjson", format!("{line}\n"));
+        for name in ["harmony-tok", "ds-cat"] {
+            let run = bash(&format!("script -qec '{name} {file} {flags}' /dev/null < /dev/null"));
+            assert_eq!(run.code(), Some(code), "{run:?}");
+            assert_eq!(
+                run.lossy().contains("is binary and stdout is a terminal"),
+                code == 2,
+                "{run:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn progress_only_when_asked_for() {
+    let line = r#"{"id":"a","messages":[{"role":"assistant","channel":"final","content":"hi"}]}"#;
+    let run =
+        |flags: &[&str]| tool("harmony-tok").args(flags).input(format!("{line}\n")).run().ok();
+    assert_eq!(run(&[]).stderr, "");
+    assert_eq!(run(&["--progress", "never"]).stderr, "");
+    let shown = run(&["--progress", "always"]).stderr;
+    assert!(shown.contains("1 conversations") && shown.ends_with('\n'), "{shown:?}");
+}

@@ -1,0 +1,172 @@
+//! The progress line in real terminals: when it appears, how wide it is, and that it disappears.
+
+use crate::common;
+
+use common::{TempDir, bash, installed};
+
+/// What a terminal was sent.
+struct Sent {
+    text: String,
+    /// Seconds before the first byte.
+    silence: f64,
+}
+
+/// Runs a pipeline in a terminal of that many columns. It reads `input`, a named pipe into which
+/// conversations are written for that many seconds.
+fn terminal(columns: usize, seconds: f64, pipeline: &str) -> Option<Sent> {
+    if !installed("script") {
+        return None;
+    }
+    let dir = TempDir::new();
+    // More than a batch each, so that they are counted as they come.
+    let content = "word ".repeat(1 << 18);
+    // A conversation, and a tokens record for those who want one.
+    let line = format!(
+        r#"{{"id":"a","tokens":[1,2],"messages":[{{"role":"assistant","channel":"final","content":"{content}"}}]}}"#
+    );
+    dir.write("line", line + "\n");
+    dir.write("inside", format!("stty cols {columns} rows 24; set -o pipefail; {pipeline}"));
+    let run = bash(&format!(
+        "cd {}; mkfifo input; end=$(date +%s%N -d '{seconds} seconds')
+         {{ cat line; while [ $(date +%s%N) -lt $end ]; do cat line; sleep 0.05; done; }} > input &
+         TERM=xterm script --timing=timing -qec 'bash inside' /dev/null < /dev/null
+         code=$?; wait; exit $code",
+        dir.path().display()
+    ));
+    assert_eq!((run.code(), run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    let timing = dir.text("timing");
+    let silence = timing.split(' ').next().and_then(|delay| delay.parse().ok());
+    Some(Sent { text: run.lossy(), silence: silence.unwrap_or(f64::INFINITY) })
+}
+
+impl Sent {
+    /// The states of its line: each begins by clearing the one before it.
+    fn states(&self) -> Vec<&str> {
+        self.text.split("\r\x1b[2K").collect()
+    }
+}
+
+#[test]
+fn the_line_comes_after_a_second_and_goes() {
+    let Some(sent) = terminal(80, 2.5, "harmony-tok input > out") else { return };
+    assert!(sent.silence >= 1.0, "{} s", sent.silence);
+    let states = sent.states();
+    assert!(states.len() > 3, "{states:?}");
+    let (last, shown) = states.split_last().unwrap();
+    assert_eq!(*last, "");
+    for state in shown {
+        assert!(state.starts_with("harmony-tok: ") && state.len() <= 80, "{state:?}");
+        assert!(state.contains(" conversations, ") && state.trim_end().ends_with("/s"));
+    }
+}
+
+#[test]
+fn a_narrow_terminal_cuts_it() {
+    let Some(sent) = terminal(50, 1.8, "harmony-tok input > out") else { return };
+    let states = sent.states();
+    assert!(states.iter().any(|state| state.len() == 50), "{states:?}");
+    assert!(states.iter().all(|state| state.len() <= 50), "{states:?}");
+}
+
+#[test]
+fn short_and_quiet_runs_show_nothing() {
+    for (seconds, pipeline) in [
+        (0.4, "harmony-tok input > out"),
+        (1.8, "harmony-tok -q input > out"),
+        (1.8, "harmony-tok --progress never input > out"),
+        (1.8, "harmony-tok input 2> out | cat > out"),
+        (1.8, "cat input | harmony-tok > out"),
+    ] {
+        let Some(sent) = terminal(80, seconds, pipeline) else { return };
+        assert_eq!(sent.text, "", "{pipeline}");
+    }
+}
+
+#[test]
+fn results_on_a_terminal_stand_alone() {
+    let Some(sent) = terminal(80, 1.8, "harmony-tok input") else { return };
+    assert!(sent.text.starts_with("{\"id\"") && !sent.text.contains("harmony-tok: "));
+}
+
+/// What writes files leaves stdout free.
+#[test]
+fn a_sink_shows_it_on_a_terminal() {
+    let pipeline = "mmidx-write input --prefix out --tokens-only --no-check";
+    let Some(sent) = terminal(80, 1.8, pipeline) else { return };
+    let states = sent.states();
+    assert!(states.iter().any(|state| state.starts_with("mmidx-write: ")), "{states:?}");
+    assert_eq!(states.last(), Some(&""));
+}
+
+#[test]
+fn of_a_pipeline_the_first_shows_it() {
+    let Some(sent) = terminal(80, 1.8, "harmony-tok input | span-mask > out") else { return };
+    let shown = |name: &str| sent.text.contains(name);
+    assert!(
+        shown("harmony-tok: ") && shown(" conversations, ") && !shown("span-mask: "),
+        "{}",
+        sent.text
+    );
+    let pipeline = "cat input | harmony-tok --progress always > out";
+    let Some(sent) = terminal(80, 1.8, pipeline) else { return };
+    assert!(sent.text.contains(" conversations, "), "{}", sent.text);
+}
+
+/// At a terminal a sink says that what earlier filters know did not come along; once, and not with -q.
+#[test]
+fn a_pipe_without_a_header_is_said() {
+    let advice = "try: export GRISTMILL_TO=arrow";
+    let sink = "mmidx-write --prefix out --tokens-only --no-check";
+    for (pipeline, times) in [
+        (format!("cat input | {sink}"), 1),
+        (format!("cat input | {sink} -q"), 0),
+        (format!("cat input | {sink} 2> out.log"), 0),
+        (format!("{sink} input"), 0),
+        (format!("cat input > file; harmony-tok file -q --policy chat --to arrow | {sink}"), 0),
+    ] {
+        let Some(sent) = terminal(80, 0.4, &pipeline) else { return };
+        assert_eq!(sent.text.matches(advice).count(), times, "{pipeline}: {}", sent.text);
+    }
+}
+
+/// What is hashed and looked at too is counted once.
+#[test]
+fn bytes_are_counted_once() {
+    let dir = common::TempDir::new();
+    dir.write("in.ndjson", common::conversations(300));
+    let root = dir.path().display();
+    common::bash(&format!(
+        "set -e; cd {root}; export GRISTMILL_TO=arrow; harmony-tok in.ndjson | span-mask > m; \
+         mmidx-write m --root kd --shard shard_00; ds-manifest kd -q; \
+         puzzle-encode domino --num-games 200 | npy-pack -o set"
+    ))
+    .ok();
+    for dataset in ["kd", "set", "m"] {
+        let path = dir.path().join(dataset);
+        let sizes = common::files_in(&path).into_iter().map(|name| path.join(name));
+        let bytes: u64 = if path.is_file() {
+            path.metadata().unwrap().len()
+        } else {
+            sizes.map(|file| file.metadata().unwrap().len()).sum()
+        };
+        let run = common::tool("ds-check")
+            .args(&[
+                "--progress",
+                "always",
+                "-q",
+                "--skip",
+                "kd.root.repeated",
+                path.to_str().unwrap(),
+            ])
+            .run();
+        let line = run.stderr.lines().find(|line| line.starts_with("ds-check: ")).unwrap();
+        let told = line.split(", ").nth(1).or(line.split(", ").next()).unwrap();
+        let (number, unit) = told.split_once(' ').unwrap();
+        let scale = [("B", 1.0), ("kB", 1e3), ("MB", 1e6)]
+            .into_iter()
+            .find(|(name, _)| unit.starts_with(name));
+        let told = number.parse::<f64>().unwrap() * scale.unwrap().1;
+        let ratio = told / bytes as f64;
+        assert!((0.5..1.1).contains(&ratio), "{dataset}: {line}, {bytes} bytes");
+    }
+}

@@ -1,0 +1,15 @@
+//! The formats on disk and in pipes: read, written, merged, damaged.
+
+mod databases;
+mod ids;
+mod inputs;
+mod layouts;
+mod members;
+mod merge;
+mod merge_pools;
+mod mmidx;
+mod ndjson;
+mod npy;
+mod pools;
+mod row_groups;
+mod streams;

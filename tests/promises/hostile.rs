@@ -1,0 +1,286 @@
+//! Names and data that would write on a terminal, run as shell, or be waited for without end.
+
+use crate::common;
+
+use std::fs;
+use std::path::Path;
+
+use common::samples::masked_answer;
+use common::{
+    Outcome, TempDir, assert_same_datasets, bash, copy_scripts, installed, tool, write_shards,
+};
+
+/// A name, or an id, that moves the cursor, forges a message, and turns the direction of text.
+const HOSTILE: &str = "a\x1b[31m\nds-check: forged\r\u{9b}2J\u{202e}z";
+
+const FILTERS: [&str; 14] = [
+    "synth-harmony",
+    "harmony-tok",
+    "span-mask",
+    "mmidx-write",
+    "mx-decode",
+    "npy-pack",
+    "puzzle-encode",
+    "ds-cat",
+    "ds-manifest",
+    "ds-view",
+    "ds-stat",
+    "ds-diff",
+    "ds-plan",
+    "ds-check",
+];
+
+/// What was printed for a person holds nothing that a terminal obeys, and no line of its own.
+#[track_caller]
+fn assert_plain(run: &Outcome, text: &str) {
+    let obeyed = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+    assert!(!text.contains(obeyed), "{run:?}");
+    assert!(!text.lines().any(|line| line.starts_with("ds-check: forged")), "{run:?}");
+}
+
+/// Every filter has what the table of them in README.md names.
+#[test]
+fn no_filter_is_missing_here() {
+    let there = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin")).unwrap();
+    let mut there: Vec<String> = there
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap().replace(".rs", ""))
+        .collect();
+    let mut here = FILTERS.map(str::to_string).to_vec();
+    there.sort();
+    here.sort();
+    assert_eq!(there, here);
+}
+
+#[test]
+fn a_path_stays_in_its_line() {
+    let dir = TempDir::new();
+    let missing = dir.at(&format!("{HOSTILE}/none"));
+    for filter in FILTERS {
+        let arguments: Vec<&str> = match filter {
+            "puzzle-encode" => vec!["sudoku", "--train", &missing, "--test", &missing],
+            "npy-pack" => vec![&missing, "-o", "out"],
+            "mmidx-write" => vec![&missing, "--prefix", "out"],
+            "ds-diff" => vec![&missing, &missing],
+            "ds-plan" => vec!["status", &missing],
+            _ => vec![&missing],
+        };
+        let run = tool(filter).args(&arguments).in_directory(dir.path()).run();
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        assert_plain(&run, &run.stderr);
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+        // A wrong flag with such a value is repeated by the message of the arguments.
+        let run = tool(filter).args(&[&format!("--{HOSTILE}")]).run();
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        assert_plain(&run, &run.stderr);
+    }
+}
+
+#[test]
+fn a_path_given_to_a_script_stays_in_its_line() {
+    let dir = TempDir::new();
+    copy_scripts(&dir);
+    let cd = format!("cd '{}'; H=$'{}'", dir.path().display(), HOSTILE.escape_default());
+    let cd = cd
+        .replace("\\u{1b}", "\\x1b")
+        .replace("\\u{9b}", "\\u009b")
+        .replace("\\u{202e}", "\\u202e");
+    for command in [
+        "synth-kd.sh \"$H\" out",
+        "synth-kd.sh plan \"$H\" out",
+        "synth-kd.sh \"$H\" out --raw",
+        "synth-kd.sh status \"$H\"",
+        "synth-kd.sh finish \"$H\"",
+        "synth-kd.sh --\"$H\"",
+        "synth-raw.sh \"$H\" out",
+        "macroxue.sh \"$H\" out",
+        "merge-packs.sh --output out \"$H\" \"$H\"",
+        "puzzles.sh out --arc \"$H\"",
+        "puzzles.sh --\"$H\"",
+        "quickstart.sh \"--$H\"",
+    ] {
+        let run = bash(&format!("{cd}; bash scripts/{command}"));
+        assert_ne!(run.code(), Some(0), "{run:?}");
+        assert_plain(&run, &run.stderr);
+        assert_plain(&run, &run.lossy());
+    }
+}
+
+#[test]
+fn an_id_stays_in_its_line() {
+    let dir = TempDir::new();
+    let json = serde_json::to_string(HOSTILE).unwrap();
+    let good = masked_answer(HOSTILE, &[64]);
+    dir.write("masked", &good);
+    // The same with a mask that is wrong, and another sequence.
+    dir.write("wrong", good.replacen("\"loss_mask\":[1", "\"loss_mask\":[0", 1));
+    dir.write("other", masked_answer("b", &[64, 65]));
+    dir.write("conversation", format!("{{\"id\":{json},\"messages\":[{{\"role\":{json}}}]}}\n"));
+    let cd = format!("cd '{}'", dir.path().display());
+    for (command, speaks) in [
+        ("harmony-tok conversation", true),
+        ("harmony-tok conversation --on-error skip", true),
+        ("span-mask masked", true),
+        ("span-mask masked --on-error skip", true),
+        ("mmidx-write wrong --prefix p/a", true),
+        ("mmidx-write wrong --prefix p/a --on-error skip", true),
+        ("ds-check masked masked", false),
+        ("ds-check wrong", true),
+        ("ds-diff masked other", true),
+        ("ds-diff masked wrong", true),
+        ("ds-view masked", true),
+        ("ds-stat masked", false),
+        ("ds-stat masked --by id", false),
+        ("npy-pack conversation -o o", true),
+        ("ds-cat masked --id x", true),
+        ("synth-harmony conversation --on-error skip", false),
+    ] {
+        let run = bash(&format!("{cd}; {command} </dev/null"));
+        let printed = format!("{}{}", run.stderr, run.lossy());
+        assert!(!speaks || !printed.is_empty(), "{run:?}");
+        let report = command.starts_with("ds-") && !command.starts_with("ds-cat");
+        assert_plain(&run, if report { &printed } else { &run.stderr });
+    }
+}
+
+/// Lines of docs/cluster.md and README.md that run a list of tasks on one machine.
+fn engine_lines() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let pages =
+        ["README.md", "docs/cluster.md"].map(|page| fs::read_to_string(root.join(page)).unwrap());
+    let lines = pages.iter().flat_map(|page| page.lines()).map(str::trim);
+    let runs = |line: &&str| {
+        let (is_parallel, is_xargs) = (line.starts_with("parallel"), line.starts_with("xargs"));
+        (is_xargs || is_parallel) && !line.contains("ssh") && line.contains("tasks.txt")
+    };
+    let mut lines: Vec<String> =
+        lines.filter(runs).map(|line| line.replace("target/tasks.txt", "tasks.txt")).collect();
+    assert!(lines.len() >= 3, "{lines:?}");
+    lines.push("bash tasks.txt".to_string());
+    // scripts/slurm/task.sbatch runs a line so.
+    lines.push("while IFS= read -r line; do bash -c \"$line\" </dev/null; done < tasks.txt".into());
+    lines
+}
+
+#[test]
+fn every_engine_takes_a_root_of_any_name() {
+    let dir = TempDir::new();
+    write_shards(&dir, &[20, 10]);
+    copy_scripts(&dir);
+    let cd = format!("cd '{}'; export KD=$PWD/scripts/synth-kd.sh", dir.path().display());
+    bash(&format!("{cd}; bash $KD in plain -q --valid-fraction 0.2")).silent();
+    for (number, line) in engine_lines().iter().enumerate() {
+        if line.starts_with("parallel") && !installed("parallel") {
+            continue;
+        }
+        let root = format!("root{number}/a b'$(touch X)`touch X`;\"&");
+        fs::create_dir_all(dir.path().join(format!("root{number}"))).unwrap();
+        dir.write("root", &root);
+        let line = line.replace("parallel ", "parallel --will-cite ");
+        let run = bash(&format!(
+            "set -e; {cd}; R=$(cat root); bash $KD plan in \"$R\" --tasks 3 --valid-fraction 0.2 > tasks.txt; \
+             {line}; bash $KD finish \"$R\" tasks.txt --delete-parts --jobs 1"
+        ));
+        assert_eq!(run.code(), Some(0), "{line}: {run:?}");
+        let ran: Vec<String> = dir.files().into_iter().filter(|name| name.ends_with('X')).collect();
+        assert_eq!(ran, [""; 0], "{line}");
+        assert_same_datasets(&dir.path().join(&root), &dir.path().join("plain"));
+    }
+}
+
+#[test]
+fn a_root_with_a_line_feed_is_not_planned() {
+    let dir = TempDir::new();
+    write_shards(&dir, &[3]);
+    copy_scripts(&dir);
+    dir.write("raw/a.ndjson", "{\"synth_id\":\"a\"}\n");
+    dir.write("games/a.meta.json", "{}");
+    for command in [
+        "synth-kd.sh plan in $'o\\nx'",
+        "synth-raw.sh plan raw $'o\\nx'",
+        "macroxue.sh plan games $'o\\nx'",
+    ] {
+        let run = bash(&format!("cd '{}'; bash scripts/{command}", dir.path().display()));
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        let cause = "a path with a line feed in it cannot stand in a line of a task list";
+        assert!(run.stderr.contains(cause) && run.stderr.lines().count() == 1, "{run:?}");
+        assert!(!dir.path().join("o\nx").exists(), "{run:?}");
+    }
+}
+
+#[test]
+fn a_fifo_among_raw_rows_is_not_waited_for() {
+    let dir = TempDir::new();
+    copy_scripts(&dir);
+    let row = "{\"synth_id\":\"a\",\"query\":\"q\",\"synthetic_reasoning\":\"r\",\"synthetic_answer\":\"s\"}\n";
+    dir.write("raw/a.ndjson", row);
+    dir.write("row", row);
+    let cd = format!("cd '{}'; [ -e raw/z.ndjson ] || mkfifo raw/z.ndjson", dir.path().display());
+    for command in [
+        "synth-harmony raw",
+        "synth-harmony raw/z.ndjson",
+        "bash scripts/synth-raw.sh raw out",
+        "bash scripts/synth-raw.sh plan raw out",
+        "bash scripts/synth-kd.sh raw out --raw",
+        "bash scripts/synth-kd.sh plan raw out --raw",
+        "bash scripts/synth-kd.sh raw/z.ndjson out",
+        "ds-plan make out --product kd-root --input raw --raw-shards 1 -- x",
+    ] {
+        let run = bash(&format!("{cd}; timeout 20 {command}"));
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    }
+    // What is a pipe of this process has a writer.
+    let run = bash(&format!(
+        "{cd}; synth-harmony <(cat row) | wc -l; synth-harmony - < <(cat row) | wc -l"
+    ));
+    assert_eq!(run.silent().text(), "1\n1\n");
+    let run = bash(&format!("{cd}; cat row > raw/z.ndjson & synth-harmony < raw/z.ndjson | wc -l"));
+    assert_eq!(run.silent().text(), "1\n");
+}
+
+/// A folder with rows of two kinds is read whole or not at all.
+#[test]
+fn rows_of_another_kind_are_not_left_out() {
+    let dir = TempDir::new();
+    copy_scripts(&dir);
+    let row = "{\"synth_id\":\"a\",\"query\":\"q\",\"synthetic_reasoning\":\"r\",\"synthetic_answer\":\"s\"}\n";
+    dir.write("raw/below/b.jsonl", row);
+    common::write_parquet(&dir.path().join("raw/a.parquet"), row);
+    dir.write("raw/README.md", "not rows");
+    for command in [
+        "synth-harmony raw",
+        "bash scripts/synth-raw.sh raw out",
+        "bash scripts/synth-kd.sh raw out --raw",
+        "bash scripts/synth-kd.sh plan raw out --raw",
+        "ds-plan make out --product kd-root --input raw --raw-shards 1 -- x",
+    ] {
+        let run = bash(&format!("cd '{}'; {command}", dir.path().display()));
+        assert_eq!(run.code(), Some(2), "{run:?}");
+        assert!(run.stderr.contains("has rows of two kinds") && run.stderr.contains("b.jsonl"));
+        assert_eq!(run.stderr.lines().count(), 1, "{run:?}");
+    }
+    std::fs::remove_file(dir.path().join("raw/a.parquet")).unwrap();
+    bash(&format!("cd '{}'; synth-harmony raw", dir.path().display())).ok();
+}
+
+/// What an option asked for and did not get is said.
+#[test]
+fn options_without_effect_are_said() {
+    let dir = TempDir::new();
+    dir.write("chats", common::conversations(3));
+    let run = |script: &str| bash(&format!("cd '{}'; {script}", dir.path().display()));
+    run("ds-view chats --step 3").fails(2, &["--step: these are no games"]);
+    run("mkdir in; ds-cat chats --to parquet -o in/a.parquet").ok();
+    let planned = run(
+        "ds-plan make out --product kd-root --input in --source a=in/a.parquet --tasks 400 -- x",
+    );
+    assert!(planned.ok().stderr.contains("3 tasks, not 400"));
+    run("harmony-tok chats | span-mask | mmidx-write --root root --shard s --valid-fraction 0.2")
+        .ok();
+    let made = run("ds-manifest root").ok();
+    let line = "ds-manifest: valid has no rows: none of 3 ids is in its share of 0.2\n";
+    assert_eq!(made.stderr, line);
+    run("ds-manifest root -q").ok().silent();
+    run("rm -r root; harmony-tok chats | span-mask | mmidx-write --root root --shard s").ok();
+    run("ds-manifest root").silent();
+}

@@ -1,0 +1,13 @@
+//! What holds for every filter and format.
+
+mod bounds;
+mod counts;
+mod failures;
+mod findings;
+mod hostile;
+mod joints;
+mod mutations;
+mod provenance;
+mod publishing;
+mod refused;
+mod replay;

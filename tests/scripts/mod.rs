@@ -1,0 +1,12 @@
+//! Pipelines, plans, packages, and what a newcomer types.
+
+mod newcomers;
+mod newcomers_sets;
+mod packages;
+mod plan;
+mod plan_here;
+mod python;
+mod readme;
+mod synth_kd;
+mod synth_kd_script;
+mod synth_raw_script;

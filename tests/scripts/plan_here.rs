@@ -1,0 +1,229 @@
+//! A build on one machine is a plan that the script makes itself: slices of a large shard side by side,
+//! of which a rerun makes those that are missing; a line a shard, or one line on a terminal.
+
+use crate::common;
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
+
+use common::{Outcome, TempDir, bash, copy_scripts, data, installed, wrap, write_shards};
+
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new(rows: &[usize]) -> Place {
+        let place = Place { dir: TempDir::new() };
+        copy_scripts(&place.dir);
+        write_shards(&place.dir, rows);
+        place
+    }
+
+    /// A script in the directory, which finds the filters of `bin` first.
+    fn run(&self, script: &str) -> Outcome {
+        bash(&format!("cd {}; PATH=$PWD/bin:$PATH; {script}", self.dir.path().display()))
+    }
+
+    /// The lines in which a filter has noted its calls since the last time.
+    fn calls(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.dir.path().join("calls")).unwrap_or_default();
+        let _ = fs::remove_file(self.dir.path().join("calls"));
+        text.lines().map(str::to_string).collect()
+    }
+}
+
+/// The value of a flag in each of the calls.
+fn values<'a>(calls: &'a [String], flag: &str) -> Vec<&'a str> {
+    let value = |call: &'a String| call.split(' ').skip_while(|word| *word != flag).nth(1);
+    let mut values: Vec<&str> = calls.iter().filter_map(value).collect();
+    values.sort();
+    values
+}
+
+/// Notes how it is called, and fails for what `unless` says.
+fn noting(unless: &str) -> String {
+    format!("echo \"$*\" >> calls; case \"$*\" in {unless}) echo 'no luck' >&2; exit 1 ;; esac")
+}
+
+#[test]
+fn only_missing_slices_of_a_huge_shard_are_made_again() {
+    let place = Place::new(&[11, 3]);
+    place.run("bash scripts/synth-kd.sh in one --valid-fraction 0.5 -q").silent();
+    wrap(&place.dir, "harmony-tok", &noting("*'--slice 4..6'*"));
+    let line = "bash scripts/synth-kd.sh in many --valid-fraction 0.5 --rows-per-task 2 --jobs 1";
+    let failed = place.run(line);
+    assert_eq!(failed.code(), Some(1), "{failed:?}");
+    assert!(failed.stderr.contains("no luck\n") && failed.stderr.contains("a shard failed"));
+    assert_eq!(values(&place.calls(), "--slice"), ["0..2", "2..4", "4..6"]);
+    assert!(!place.dir.path().join("many/manifest.json").exists());
+    // With other options it is another plan.
+    place
+        .run(&line.replace("0.5", "0.25"))
+        .fails(2, &["many: has a plan with other options: --valid-fraction 0.5"]);
+
+    // With other threads, and of another size, what was begun is continued.
+    wrap(&place.dir, "harmony-tok", &noting("nothing"));
+    let line = "bash scripts/synth-kd.sh in many --valid-fraction 0.5 --jobs 2 --resume";
+    place.run(&format!("{line} -q")).silent();
+    assert_eq!(
+        values(&place.calls(), "--slice"),
+        ["0..2", "10..11", "2..3", "4..6", "6..8", "8..10"]
+    );
+    place.run("diff -r -x '*.json' one many && test ! -e many/tasks").silent();
+
+    // Now all is there. What is lost is made again, as with other options.
+    let again = place.run(line).ok();
+    assert_eq!(again.stderr, "synth-kd: shard_00: kept\nsynth-kd: shard_01: kept\n");
+    assert!(place.calls().is_empty());
+    fs::remove_file(place.dir.path().join("many/train/shard_01_span.idx")).unwrap();
+    let again = place.run(line).ok();
+    assert!(again.stderr.starts_with("synth-kd: shard_00: kept\nsynth-kd: shard_01: 3 rows, "));
+    assert_eq!(place.calls().len(), 1);
+    place.run(&format!("{line} --on-error skip -q")).silent();
+    assert_eq!(place.calls().len(), 2);
+    place.run(&format!("{} --overwrite -q", line.replace(" --resume", ""))).silent();
+    assert_eq!(place.calls().len(), 2);
+    place.run("diff -r -x '*.json' one many").silent();
+}
+
+/// Shards side by side, and threads in each.
+#[test]
+fn all_processors_are_used() {
+    let place = Place::new(&[2, 2, 2]);
+    wrap(&place.dir, "harmony-tok", &noting("nothing"));
+    for (jobs, threads) in [("1", "1"), ("3", "1"), ("4", "2"), ("28", "10")] {
+        place.run(&format!("bash scripts/synth-kd.sh in out{jobs} --jobs {jobs} -q")).silent();
+        assert_eq!(values(&place.calls(), "--jobs"), [threads; 3]);
+    }
+}
+
+#[test]
+fn a_pack_is_resumed() {
+    let Some(data) = data("macroxue") else { return };
+    let place = Place::new(&[]);
+    symlink(data.join("raw_small"), place.dir.path().join("raw")).unwrap();
+    let mx = |more: &str| place.run(&format!("bash scripts/macroxue.sh raw {more}"));
+    mx("one -q").ok();
+    wrap(&place.dir, "mx-decode", &noting("*'--slice 4..6'*"));
+    let failed = mx("many --games-per-task 2 --jobs 1");
+    // Its stream ends without a word, as if it had been killed.
+    assert_eq!(failed.code(), Some(75), "{failed:?}");
+    assert_eq!(values(&place.calls(), "--slice"), ["0..2", "2..4", "4..6"]);
+    wrap(&place.dir, "mx-decode", &noting("nothing"));
+    mx("many --resume -q").ok();
+    assert_eq!(values(&place.calls(), "--slice"), ["4..6", "6..8"]);
+    place.run("diff -r one many").silent();
+    let kept = mx("many --resume --no-check").ok();
+    assert!(place.calls().is_empty() && kept.stderr == "macroxue: games: kept\n", "{kept:?}");
+    let steps = || fs::metadata(place.dir.path().join("many/steps.npy")).unwrap().ino();
+    let before = steps();
+    mx("many --resume --legality values -q").ok();
+    assert!(steps() != before && values(&place.calls(), "--legality") == ["values"]);
+    mx("many").fails(2, &["many is not empty; try: --resume, or --overwrite"]);
+    mx("many --overwrite -q").ok();
+    place.run("diff -r one many").silent();
+}
+
+/// Puzzle sets: each is a task of its own, made of all its inputs.
+#[test]
+fn puzzle_sets_are_resumed() {
+    let place = Place::new(&[]);
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/example");
+    place.run(&format!("cp -r --no-preserve=mode {} example", example.display())).ok();
+    let inputs = "--sudoku example/sudoku --arc example/arc --domino 20 --jobs 1";
+    let puzzles = |more: &str| place.run(&format!("bash scripts/puzzles.sh {more} {inputs}"));
+    puzzles("one -q").ok();
+    // It ends in the middle of the second set.
+    let killed = "case \"$*\" in arc*) kill -KILL $$ ;; esac";
+    wrap(&place.dir, "puzzle-encode", &format!("echo \"$*\" >> calls; {killed}"));
+    let failed = puzzles("many");
+    assert_eq!(failed.code(), Some(75), "{failed:?}");
+    assert!(
+        failed.stderr.contains("puzzles.sh: a set failed; finished ones are kept"),
+        "{failed:?}"
+    );
+    let domains = || -> Vec<String> {
+        let calls = place.calls();
+        calls.iter().map(|call| call.split(' ').next().unwrap().to_string()).collect()
+    };
+    assert_eq!(domains(), ["sudoku", "arc"]);
+    assert!(!place.dir.path().join("many/sudoku").exists());
+    wrap(&place.dir, "puzzle-encode", &noting("nothing"));
+    let told = puzzles("many --resume").ok();
+    assert_eq!(domains(), ["arc", "domino"]);
+    assert!(told.text().contains("\nmany: ") && told.text().contains(" groups read; "), "{told:?}");
+    assert!(told.stderr.contains("puzzles: sudoku: kept\n"), "{told:?}");
+    place.run("diff -r -x build.json one many && test ! -e many/tasks").silent();
+    let bare = |set: &str| {
+        let mut build = place.dir.json(&format!("{set}/build.json"));
+        build.as_object_mut().unwrap().remove("run");
+        build
+    };
+    for domain in ["sudoku", "arc", "domino"] {
+        assert_eq!(bare(&format!("one/{domain}")), bare(&format!("many/{domain}")));
+    }
+    // Now all is there; what is lost, or whose input or settings are others, is made again.
+    let quiet = "many --resume -q --no-check";
+    puzzles(quiet).silent();
+    assert!(domains().is_empty());
+    fs::remove_file(place.dir.path().join("many/arc/train/all__labels.npy")).unwrap();
+    puzzles(quiet).ok();
+    assert_eq!(domains(), ["arc"]);
+    let csv = place.dir.text("example/sudoku/train.csv");
+    place.dir.write(
+        "example/sudoku/train.csv",
+        csv.lines().take(2).collect::<Vec<_>>().join("\n") + "\n",
+    );
+    puzzles(quiet).ok();
+    assert_eq!(domains(), ["sudoku"]);
+    puzzles(&format!("{quiet} --seed 3")).ok();
+    assert_eq!(domains().len(), 3);
+    // Without --resume or --overwrite nothing is replaced, and other sets may come beside what is there.
+    puzzles("many").fails(2, &["many/sudoku is not empty; try: --resume, or --overwrite"]);
+    puzzles("many --resume --overwrite").fails(2, &["exclude each other"]);
+    let beside = "bash scripts/puzzles.sh beside -q --no-check";
+    place.run(&format!("{beside} --domino 20 && {beside} --arc example/arc")).ok();
+    place
+        .run("diff -r -x build.json one/domino beside/domino; test -e beside/arc/build.json")
+        .silent();
+}
+
+/// What a terminal is sent while a shard takes its time.
+#[test]
+fn one_line_for_all_of_it_on_a_terminal() {
+    if !installed("script") {
+        return;
+    }
+    let place = Place::new(&[40, 2]);
+    // The second shard waits until the line was seen, and then a while.
+    let waits = "case \"$*\" in *shard_01*) sleep 1.8 ;; esac";
+    wrap(&place.dir, "harmony-tok", waits);
+    place.dir.write(
+        "inside",
+        "stty cols 100 rows 24; bash scripts/synth-kd.sh in out --no-check --jobs 2 > made",
+    );
+    let terminal = "TERM=xterm script -qec 'bash inside' /dev/null < /dev/null";
+    let sent = place.run(terminal).ok().text();
+    let states: Vec<&str> = sent.split("\r\x1b[2K").collect();
+    assert!(states.len() > 2, "{sent:?}");
+    let (last, shown) = states.split_last().unwrap();
+    assert_eq!(*last, "", "it goes");
+    assert!(shown[0].starts_with("synth-kd: 40 of 42 rows (95%), "), "{sent:?}");
+    for state in shown {
+        assert!(state.starts_with("synth-kd: 4") && state.contains(" of 42 rows ("), "{state:?}");
+        assert!(state.contains(" tokens, ") && state.contains("/s, "), "{state:?}");
+        assert!(
+            state.contains(" left, ") && state.contains(" of 2 shards") && state.len() <= 100,
+            "{state:?}"
+        );
+    }
+    assert!(place.dir.text("made").starts_with("train "));
+    // Elsewhere a line a shard, and none with -q.
+    let told = place.run("bash scripts/synth-kd.sh in out --no-check --overwrite --jobs 2").ok();
+    let lines: Vec<&str> = told.stderr.lines().collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("synth-kd: shard_00: 40 rows, "), "{told:?}");
+    assert!(lines[1].starts_with("synth-kd: shard_01: 2 rows, ") && lines[1].ends_with("(2 of 2)"));
+    place.run(&format!("rm -r out; sed -i 's/sh in/sh in -q/' inside; {terminal}")).silent();
+}
