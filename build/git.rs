@@ -1,12 +1,16 @@
 //! `GRISTMILL_GIT_SHA`: the commit the package is built from, for the provenance chain, and
 //! `GRISTMILL_GIT_DIRTY`: whether its sources differ from that commit. Unset when the package does
-//! not stand in its own git checkout: read it with `option_env!`.
+//! not stand in its own git checkout, and in builds for daily work, which would compile all filters again after
+//! each change and each commit: `gristmill::sources!` reads them.
 
 use std::env;
 use std::path::Path;
 use std::process::Command;
 
 pub fn emit_commit() {
+    if env::var_os("PROFILE").is_some_and(|profile| profile == "debug") {
+        return;
+    }
     // A package unpacked inside some other checkout must not take that one's commit.
     let Some(top) = git(&["rev-parse", "--show-toplevel"]) else { return };
     let here =

@@ -35,14 +35,16 @@ esac
 
 # build: sets `built` to where the filters are then.
 build() {
-    local filter setting own=()
+    local crate filter setting own=()
     # A build at full speed is brought up to date. Without one, our own code is not optimized much, which
     # builds in less time; all other crates are built as always, and not again by cargo build --release.
     built=target/release
     if [[ ! -x target/release/gristmill && ! -x target/release/ds-cat ]]; then
         built=target/quick
-        for setting in opt-level=1 codegen-units=16; do
-            own+=(--config "profile.release.package.gristmill.$setting")
+        for crate in gristmill gristmill-{core,json,simd,tokenizer}; do
+            for setting in opt-level=1 codegen-units=16; do
+                own+=(--config "profile.release.package.$crate.$setting")
+            done
         done
     fi
     # One program that holds all filters is built in much less time than each of them.

@@ -10,6 +10,8 @@
 //! | [`faults`] | calls that fail and runs that are stopped |
 //! | [`common`], [`checks`], [`games`] | helpers |
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)] // a test may end so
+
 mod checks;
 mod common;
 mod faults;

@@ -1,7 +1,7 @@
 //! Finding the special bytes in strings, 32 or 64 bytes at a time.
 
 use super::Error;
-use crate::simd::{Instructions, SimdLevel, SimdTask, StringMasks, json_specials};
+use gristmill_simd::{Instructions, SimdLevel, SimdTask, StringMasks, json_specials};
 
 /// Bytes that are looked at together.
 pub(super) const BLOCK: usize = 32;

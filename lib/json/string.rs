@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::scan::{self, BLOCK};
-use crate::simd::json_specials;
+use gristmill_simd::json_specials;
 
 /// The text between the quotes of a string: its form is checked, its escapes are not decoded.
 #[derive(Clone, Copy, Debug)]

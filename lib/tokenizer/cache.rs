@@ -7,7 +7,7 @@ use std::hint::select_unpredictable;
 use super::hash::hash_of;
 use super::pages::{Line, Room, line_of};
 use super::slot::Tokens;
-use crate::simd;
+use gristmill_simd as simd;
 
 /// Sets of two words, a line each: at first, and when half of the places are taken. Many
 /// encoders see only a few words, and the system gives a large room at once.
@@ -110,8 +110,8 @@ impl WordCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokenizer::hash::key_of;
-    use crate::tokenizer::slot::slot_of;
+    use crate::hash::key_of;
+    use crate::slot::slot_of;
 
     fn tokens(id: u128) -> Tokens {
         Tokens::of_slot(slot_of(&[id as i32, id as i32 + 1]))

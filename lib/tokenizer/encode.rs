@@ -2,7 +2,7 @@
 
 use super::lookup::{Batch, Lookup};
 use super::words::Words;
-use crate::simd::{Instructions, SimdLevel, SimdTask};
+use gristmill_simd::{Instructions, SimdLevel, SimdTask};
 
 /// Encodes text with o200k. One for each thread: it keeps the words it has seen (at most
 /// 14 MiB, and 5 MiB until more pay), which makes it faster and never changes its output.
@@ -65,8 +65,7 @@ impl Default for Encoder {
     }
 }
 
-/// The tokens of a text, for tests.
-#[cfg(test)]
+/// The tokens of one text. For many texts an [`Encoder`] that is kept is faster: it remembers words.
 pub fn encoded(text: &str) -> Vec<i32> {
     let mut out = Vec::new();
     Encoder::new().encode(text, &mut out);

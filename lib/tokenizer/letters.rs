@@ -4,7 +4,7 @@
 use super::hash::class::{LETTER, LOWER, PUNCTUATION, UPPER};
 use super::tables::{TWO_BYTE_CLASSES, class_of};
 use super::window::WINDOW;
-use crate::simd::{Instructions, TextMasks};
+use gristmill_simd::{Instructions, TextMasks};
 
 /// Masks with one bit a byte: all bytes of a character have its bit.
 #[derive(Default)]

@@ -10,7 +10,7 @@ use super::slot::{SLOT_TOKENS, Tokens, slot_of_ids};
 use super::spelled::{Place, SpelledCache};
 use super::tables::{self, NO_TOKEN};
 use super::words::{BATCH, Word, WordBatch, Words, block_at};
-use crate::simd::{Instructions, SimdLevel};
+use gristmill_simd::{Instructions, SimdLevel};
 
 /// Room for the tokens of a batch, unless many of its words have many.
 const STAGE: usize = 2 * (SLOT_TOKENS + 1) * BATCH;

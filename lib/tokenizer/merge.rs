@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 
 use super::parts::{MergeShort, MergeWords, Merged, first_merge, first_token};
 use super::tables::{NONE, bytes_of, merge};
-use crate::simd::SimdLevel;
+use gristmill_simd::SimdLevel;
 
 /// Bytes of a window, and tokens at its end that the next one makes again.
 const WINDOW: usize = 1 << 12;
@@ -163,9 +163,9 @@ fn token_bytes(id: i32) -> &'static [u8] {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::tokenizer::parts::SHORT;
-    use crate::tokenizer::slot::slot_of;
-    use crate::tokenizer::tables::byte_id;
+    use crate::parts::SHORT;
+    use crate::slot::slot_of;
+    use crate::tables::byte_id;
 
     fn windows(word: &[u8]) -> Vec<i32> {
         let mut out = Vec::new();

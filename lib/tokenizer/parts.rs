@@ -2,7 +2,7 @@
 
 use super::slot::{SLOT_TOKENS, slot_of_ids};
 use super::tables::{NO_TOKEN, NONE, Pair, byte_id, merge, merge_bytes, merged_character};
-use crate::simd::{Instructions, SimdTask};
+use gristmill_simd::{Instructions, SimdTask};
 
 /// Words that start with up to this many tokens before merging are merged in arrays.
 pub const SHORT: usize = 48;

@@ -77,8 +77,8 @@ pub fn cut(text: &[u8], mut start: usize, mut put: impl FnMut(usize, usize) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokenizer::merge::tests::Random;
-    use crate::tokenizer::scan::pre_token_end;
+    use crate::merge::tests::Random;
+    use crate::scan::pre_token_end;
 
     /// The pieces of a run end where its pre-token does.
     #[test]

@@ -7,7 +7,7 @@ use super::hash::{TOKEN_BYTES, hash_word};
 use super::pages::{Line, Room};
 use super::slot::{SLOT_BITS, SLOT_TOKENS, Tokens, slot_count, slot_ids, slot_of};
 use super::tables::{blocks, bytes_of};
-use crate::simd::{self, Instructions};
+use gristmill_simd::{self as simd, Instructions};
 
 /// Lines at first, when twice as many words were put, and when twice as many again. A line holds
 /// five words or so.
@@ -262,8 +262,8 @@ fn word_at(line: &Line, first: usize) -> &[u64] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::Portable;
-    use crate::tokenizer::encoded;
+    use crate::encoded;
+    use gristmill_simd::Portable;
 
     /// Looks a word up, with this hash, in all ways.
     fn found(cache: &SpelledCache, word: &str, hash: u64) -> Option<Vec<i32>> {

@@ -3,7 +3,7 @@
 //! the machine's byte order; the alignment is for the cache.
 
 use super::hash::{self, SLOTS};
-use crate::simd;
+use gristmill_simd as simd;
 
 #[repr(C, align(64))]
 struct Aligned<const N: usize>([u8; N]);
@@ -293,8 +293,8 @@ pub fn merge(left: u32, right: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokenizer::hash::class;
-    use crate::tokenizer::words::block_at;
+    use crate::hash::class;
+    use crate::words::block_at;
 
     #[test]
     fn classes_are_those_of_unicode_16() {
@@ -374,6 +374,6 @@ mod tests {
         }
         assert_eq!(blocks()[NO_TOKEN as usize], [0; 16]);
         assert!(blocks()[NO_TOKEN as usize + 1..].iter().all(|block| block[15] == hash::LONG));
-        assert_eq!(i64::from(NO_TOKEN), i64::from(crate::tokenizer::PADDED_VOCABULARY_SIZE));
+        assert_eq!(i64::from(NO_TOKEN), i64::from(crate::PADDED_VOCABULARY_SIZE));
     }
 }

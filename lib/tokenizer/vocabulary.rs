@@ -1,6 +1,6 @@
 //! Whether a vocabulary file is the embedded one. No other vocabulary is supported.
 
-use crate::digest::sha256_hex;
+use sha2::{Digest, Sha256};
 
 /// sha256 of `o200k_base.tiktoken` as published: one `base64 rank` line for each rank.
 pub const VOCABULARY_SHA256: &str =
@@ -8,7 +8,7 @@ pub const VOCABULARY_SHA256: &str =
 
 /// Accepts the bytes of a vocabulary file only if they are those of the embedded vocabulary.
 pub fn verify_vocabulary(bytes: &[u8]) -> Result<(), VocabularyError> {
-    let found = sha256_hex(bytes);
+    let found = base16ct::lower::encode_string(&Sha256::digest(bytes));
     if found == VOCABULARY_SHA256 { Ok(()) } else { Err(VocabularyError { found }) }
 }
 
@@ -29,8 +29,8 @@ mod tests {
     #[test]
     fn the_embedded_vocabulary_is_the_published_one() {
         let mut file = Vec::new();
-        for rank in 0..crate::tokenizer::START_OF_TEXT {
-            let token = STANDARD.encode(crate::tokenizer::token_bytes(rank).unwrap());
+        for rank in 0..crate::START_OF_TEXT {
+            let token = STANDARD.encode(crate::token_bytes(rank).unwrap());
             file.extend_from_slice(format!("{token} {rank}\n").as_bytes());
         }
         assert_eq!(verify_vocabulary(&file), Ok(()));

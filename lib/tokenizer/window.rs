@@ -3,7 +3,7 @@
 //! the window, and what is rare, is left to `scan`.
 
 use super::letters::{Letters, next};
-use crate::simd::Instructions;
+use gristmill_simd::Instructions;
 
 /// Bytes of a window.
 pub const WINDOW: usize = 64;
@@ -146,8 +146,8 @@ fn contract(window: &[u8; WINDOW], known: u64, mut apostrophe: u64, mut starts: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::{SimdLevel, SimdTask};
-    use crate::tokenizer::scan;
+    use crate::scan;
+    use gristmill_simd::{SimdLevel, SimdTask};
 
     struct Starts<'a>(&'a [u8; WINDOW]);
 

@@ -9,7 +9,7 @@ use super::pieces::piece_end;
 use super::runs::{self, Cut};
 use super::scan;
 use super::window::{WINDOW, starts};
-use crate::simd::Instructions;
+use gristmill_simd::Instructions;
 
 /// Words that are cut off before the first of them is looked up. Of so many, several are new, and
 /// are merged side by side.

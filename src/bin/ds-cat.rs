@@ -62,7 +62,10 @@ In: anything that holds records. Out: the same records.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
-    cli::main(|args: Args, tool| if args.count { count(&args) } else { run(&args, tool) })
+    cli::main(
+        gristmill::sources!(),
+        |args: Args, tool| if args.count { count(&args) } else { run(&args, tool) },
+    )
 }
 
 fn run(args: &Args, tool: &Tool) -> Result<()> {

@@ -75,7 +75,10 @@ In: datasets on disk. Out: findings {check, level, file, record, message, hint},
 Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 not now (I/O error).";
 
 pub fn main() -> ExitCode {
-    cli::main(|args: Args, tool| if args.list { list(&args) } else { run(args, tool) })
+    cli::main(
+        gristmill::sources!(),
+        |args: Args, tool| if args.list { list(&args) } else { run(args, tool) },
+    )
 }
 
 fn list(args: &Args) -> Result<()> {

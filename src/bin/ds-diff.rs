@@ -63,7 +63,7 @@ input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(|args: Args, tool| run(&args, tool))
+    cli::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))
 }
 
 fn run(args: &Args, tool: &Tool) -> Result<()> {

@@ -66,7 +66,7 @@ Out: ROOT/manifest.json.
 Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts, 75 not now (I/O error).";
 
 pub fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

@@ -130,7 +130,7 @@ In: a plan in ROOT/tasks, its sources. Out: lines; parts in ROOT/tasks; with fin
 Exit codes: 0 done, 1 bad data or tasks that are not done, 2 usage or a missing input, 75 not now.";
 
 pub fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

@@ -78,7 +78,7 @@ with --html one page that loads nothing and has at most 2 MB, whatever the datas
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
-    cli::main(|args: Args, tool| run(&args, tool))
+    cli::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))
 }
 
 fn run(args: &Args, tool: &Tool) -> Result<()> {

@@ -99,9 +99,9 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O erro
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(
-        |args: Args, tool| if args.decode { to_text(args, tool) } else { to_tokens(args, tool) },
-    )
+    cli::main(gristmill::sources!(), |args: Args, tool| {
+        if args.decode { to_text(args, tool) } else { to_tokens(args, tool) }
+    })
 }
 
 fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {

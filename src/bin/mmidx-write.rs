@@ -81,7 +81,7 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O erro
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(|args: Args, tool| {
+    cli::main(gristmill::sources!(), |args: Args, tool| {
         if args.status {
             status(&args)
         } else if args.concat.is_empty() {

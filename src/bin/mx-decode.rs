@@ -78,7 +78,7 @@ Exit codes: 0 done, 1 bad data (or no games), 2 usage or a missing folder, 75 no
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(run)
+    cli::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

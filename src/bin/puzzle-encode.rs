@@ -115,7 +115,7 @@ struct RunArgs {
 }
 
 pub fn main() -> ExitCode {
-    cli::main(run)
+    cli::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

@@ -54,7 +54,7 @@ Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O erro
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
-    cli::main(run)
+    cli::main(gristmill::sources!(), run)
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Strings as Python writes them: `json.dumps` (ASCII only) and `repr`.
 
-use crate::simd::ascii_specials;
+use gristmill_simd::ascii_specials;
 
 /// The ranges of code points that `repr` escapes beyond ASCII, first and last, little-endian: what
 /// Unicode 16.0 (Python 3.14) has in the categories C and Z. Made by `build.rs`.

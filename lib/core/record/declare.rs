@@ -22,7 +22,7 @@ impl DeclaredField {
         DeclaredField { field: T::field(name), documentation, members: T::members }
     }
 
-    /// Its row in the tables of `lib/stream/SPEC.md`, and a row for each of its members.
+    /// Its row in the tables of `lib/core/stream/SPEC.md`, and a row for each of its members.
     pub fn table_rows(&self, parent: &str) -> String {
         let name = format!("{parent}{}", self.field.name());
         let mut kind = type_name(&self.field);
@@ -166,7 +166,8 @@ mod tests {
     use crate::record::RECORD_TYPES;
 
     /// The marks of the part of SPEC.md that is made here.
-    const BEGIN: &str = "<!-- made from lib/record by a test of lib/record/declare.rs -->\n";
+    const BEGIN: &str =
+        "<!-- made from lib/core/record by a test of lib/core/record/declare.rs -->\n";
     const END: &str = "<!-- end of what is made -->\n";
 
     #[test]

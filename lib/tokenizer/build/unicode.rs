@@ -34,14 +34,6 @@ pub fn class_table() -> Vec<u8> {
     stage_one
 }
 
-/// What Python's `repr` escapes in a string beyond ASCII: the categories C and Z, as ranges of code
-/// points, first and last. (Surrogates are in no text.)
-pub fn unprintable() -> Vec<u8> {
-    assert_unicode_16();
-    let ranges = ranges(r"[\p{C}\p{Z}]");
-    ranges.iter().flat_map(|ends| ends.map(u32::to_le_bytes)).flatten().collect()
-}
-
 fn set(classes: &mut [u8], pattern: &str, value: impl Fn(u32) -> u8) {
     for [first, last] in ranges(pattern) {
         for point in first..=last {

@@ -34,9 +34,7 @@ mod vocabulary;
 mod window;
 mod words;
 
-pub use encode::Encoder;
-#[cfg(test)]
-pub use encode::encoded;
+pub use encode::{Encoder, encoded};
 pub use special::{
     CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, SPECIAL_TOKENS, START, START_OF_TEXT,
     UnknownToken, decode_into, is_produced, special_id, special_name, token_bytes,

@@ -43,5 +43,5 @@ pub const ROOT_SCHEMA: &str = "synth_kd_v1";
 
 /// The commit that this program was built from, where the build knew it.
 pub fn git_sha() -> Option<String> {
-    option_env!("GRISTMILL_GIT_SHA").filter(|sha| !sha.is_empty()).map(str::to_string)
+    crate::program::sources().commit.map(str::to_string)
 }

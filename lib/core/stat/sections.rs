@@ -1,4 +1,4 @@
-//! What is said of an answer, in its order: the same as text (`report.rs`) and on a page (`lib/view`).
+//! What is said of an answer, in its order: the same as text (`report.rs`) and on a page (`lib/core/view`).
 
 use std::collections::BTreeMap;
 

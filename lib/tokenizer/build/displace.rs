@@ -1,5 +1,5 @@
 //! A hash without probing: keys fall into small buckets, and each bucket gets one byte (its
-//! pilot) that moves all its keys to free slots. The lookup stands in `lib/tokenizer/hash.rs`.
+//! pilot) that moves all its keys to free slots. The lookup stands in `hash.rs`.
 
 use crate::hash::{BUCKETS, SLOTS, bucket, slot};
 

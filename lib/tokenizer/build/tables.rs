@@ -1,5 +1,4 @@
-//! Writes the tables of the encoding to `OUT_DIR`, once: a stamp of everything they are made
-//! from says whether those that stand there are still good. All numbers are little-endian.
+//! Writes the tables of the encoding to `OUT_DIR`. All numbers are little-endian.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -7,31 +6,12 @@ use std::{env, fs};
 use crate::displace::{Placement, place};
 use crate::{characters, hash, unicode, vocabulary};
 
-/// The sources and the lock file: a new version of a crate makes new tables.
-const SOURCES: [&str; 7] = [
-    include_str!("tables.rs"),
-    include_str!("characters.rs"),
-    include_str!("displace.rs"),
-    include_str!("unicode.rs"),
-    include_str!("vocabulary.rs"),
-    include_str!("../lib/tokenizer/hash.rs"),
-    include_str!("../Cargo.lock"),
-];
-
-pub fn write_if_stale() {
+pub fn write() {
     let directory = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let stamp_file = directory.join("stamp");
-    let stamp = SOURCES.concat();
-    if fs::read_to_string(&stamp_file).is_ok_and(|found| found == stamp) {
-        return;
-    }
-    // The stamp goes first and comes back last: a build cut short leaves none.
-    let _ = fs::remove_file(&stamp_file);
-    write(&directory);
-    put(&directory, "stamp", stamp.as_bytes());
+    write_to(&directory);
 }
 
-fn write(directory: &Path) {
+fn write_to(directory: &Path) {
     let tokens = vocabulary::ranks();
     let pairs = vocabulary::pairs(&tokens);
 
@@ -99,7 +79,6 @@ fn write(directory: &Path) {
     put(directory, "characters", &characters.table);
     put(directory, "characters.sets", &characters.sets);
     put(directory, "classes", &unicode::class_table());
-    put(directory, "unprintable", &unicode::unprintable());
     put(
         directory,
         "seeds.rs",

@@ -46,7 +46,11 @@ pub use tool::{NoStream, Tool, WithoutEffect};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,
 /// and turns the outcome into an exit code.
-pub fn main<A: Parser>(run: impl FnOnce(A, &Tool) -> Result<()>) -> ExitCode {
+pub fn main<A: Parser>(
+    sources: program::Sources,
+    run: impl FnOnce(A, &Tool) -> Result<()>,
+) -> ExitCode {
+    program::set_sources(sources);
     signals::die_of_closed_pipes();
     let arguments = program::command_line();
     let command = A::command();

@@ -2,7 +2,7 @@
 //! be of two datasets.
 //!
 //! A writer replaces files by renaming, so a change is another inode. Files that come meanwhile do
-//! not matter; a dataset that is being published says so by its marker (lib/cli/publish/FORMAT.md).
+//! not matter; a dataset that is being published says so by its marker (lib/core/cli/publish/FORMAT.md).
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};

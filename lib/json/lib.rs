@@ -31,7 +31,7 @@ pub use string::{Str, write_string};
 use std::fmt;
 use std::ops::Range;
 
-use crate::simd::SimdLevel;
+use gristmill_simd::SimdLevel;
 
 /// The deepest nesting of arrays and objects that is read; more is an error.
 pub const MAX_DEPTH: usize = 990;

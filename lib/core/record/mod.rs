@@ -2,7 +2,7 @@
 //! columns. Plain data: nothing here reads or writes.
 //!
 //! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC
-//! are its codecs (`lib/stream`). A new record type is one file here, with its fields declared (see
+//! are its codecs (`lib/core/stream`). A new record type is one file here, with its fields declared (see
 //! `declare`), and a line in [`RECORD_TYPES`]; a test then says what SPEC.md must say of it.
 
 pub mod columns;

@@ -1,5 +1,5 @@
 //! The ids files beside the triples: one row a sequence, which says what record it is. The rows
-//! are in `lib/record/ids.rs`; where the files are is in FORMAT.md.
+//! are in `lib/core/record/ids.rs`; where the files are is in FORMAT.md.
 //!
 //! The bytes depend on the rows alone: pages and row groups end after numbers of rows and bytes
 //! of ids, whatever batches the rows came in.

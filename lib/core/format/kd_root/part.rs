@@ -17,6 +17,7 @@ use crate::format::mmidx::{PrefixLayout, with_suffix};
 use crate::format::stated::StatedFile;
 use crate::format::{Made, RecordCounts, json_file};
 use crate::json::PythonFormatter;
+use crate::program;
 
 pub const PART_SCHEMA: &str = "gristmill_part_v1";
 
@@ -267,7 +268,7 @@ impl BuildRun {
             seconds: (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
             version: env!("CARGO_PKG_VERSION").to_string(),
             git_sha: super::git_sha(),
-            git_dirty: option_env!("GRISTMILL_GIT_DIRTY").map(|dirty| dirty == "true"),
+            git_dirty: program::sources().is_changed,
         }
     }
 }

@@ -39,10 +39,14 @@
 //! | to add | write | and one line in |
 //! |---|---|---|
 //! | a filter | `src/bin/X.rs` | the table of filters in README.md |
-//! | a record type | `lib/record/X.rs` | `RECORD_TYPES` in `lib/record/mod.rs` |
-//! | a puzzle domain | `lib/puzzle/X/mod.rs` | `DOMAINS` in `lib/puzzle/mod.rs` |
-//! | a format on disk | `lib/dataset/X/mod.rs` with its reader and its checks, `FORMAT.md` beside it; what grows goes to `format` and `check` | `FORMATS` in `lib/dataset/mod.rs` |
+//! | a record type | `lib/core/record/X.rs` | `RECORD_TYPES` in `lib/core/record/mod.rs` |
+//! | a puzzle domain | `lib/core/puzzle/X/mod.rs` | `DOMAINS` in `lib/core/puzzle/mod.rs` |
+//! | a format on disk | `lib/core/dataset/X/mod.rs` with its reader and its checks, `FORMAT.md` beside it; what grows goes to `format` and `check` | `FORMATS` in `lib/core/dataset/mod.rs` |
 //! | a check | its declaration where it is used, a fixture in `tests/checks/` | |
+
+pub use gristmill_json as json;
+pub use gristmill_simd as simd;
+pub use gristmill_tokenizer as tokenizer;
 
 pub mod batch;
 pub mod check;
@@ -56,7 +60,6 @@ pub mod files;
 pub mod format;
 pub mod game2048;
 pub mod harmony;
-pub mod json;
 pub mod ordered;
 pub mod panics;
 pub mod plan;
@@ -64,11 +67,9 @@ pub mod program;
 pub mod puzzle;
 pub mod record;
 pub mod runner;
-pub mod simd;
 pub mod stage;
 pub mod stat;
 pub mod stream;
-pub mod tokenizer;
 pub mod view;
 pub mod visible;
 pub mod walk;

@@ -1,0 +1,58 @@
+//! How the filter that runs was started: as a program of its own, or as a part of `gristmill`, which
+//! holds all of them (src/gristmill.rs).
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// The program that holds all filters.
+pub const ALL: &str = "gristmill";
+
+/// The sources that a program was built from, as its own build script found them: the library is not
+/// compiled again for each commit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sources {
+    /// The commit, if the sources stood in a git checkout of their own.
+    pub commit: Option<&'static str>,
+    /// Whether they differed from it; `None` where nobody looked (a build for daily work).
+    pub is_changed: Option<bool>,
+}
+
+/// The [`Sources`] of the program in whose code it stands.
+#[macro_export]
+macro_rules! sources {
+    () => {
+        $crate::program::Sources {
+            commit: option_env!("GRISTMILL_GIT_SHA"),
+            is_changed: option_env!("GRISTMILL_GIT_DIRTY").map(|dirty| dirty == "true"),
+        }
+    };
+}
+
+static SOURCES: OnceLock<Sources> = OnceLock::new();
+
+/// Says what the program that runs was built from; the first word counts.
+pub fn set_sources(sources: Sources) {
+    SOURCES.get_or_init(|| sources);
+}
+
+/// What the program that runs was built from, as far as it said so.
+pub fn sources() -> Sources {
+    SOURCES.get().copied().unwrap_or_default()
+}
+
+/// The command line, the filter's name first: of `gristmill ds-cat x` this is `ds-cat x`.
+pub fn command_line() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let is_all = |word: &OsString| Path::new(word).file_name().is_some_and(|name| name == ALL);
+    if words.first().is_some_and(is_all) {
+        words.remove(0);
+    }
+    words
+}
+
+/// The path of a filter: it is beside the program that runs, whatever that is called.
+pub fn filter(name: &str) -> io::Result<PathBuf> {
+    Ok(std::env::current_exe()?.with_file_name(name))
+}
