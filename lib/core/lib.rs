@@ -21,7 +21,10 @@
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
 //! | [`panics`] | panics of the crates that decode, caught at the readers' edge | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
-//! | [`cli`] | arguments, exit codes, progress, signals, rejects, atomic outputs | `error` |
+//! | [`signals`] | what a signal ends, and what it waits for | `error` |
+//! | [`publish`] | outputs that are whole or not there: staging, locks, markers | `signals` |
+//! | [`provenance`] | how a dataset was made: run, build, inputs | `program`, `publish` |
+//! | [`cli`] | arguments, exit codes, progress, rejects | `publish`, `signals` |
 //! | [`batch`] | what passes from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
 //! | [`mod@format`] | a folder for each format on disk: reader, writer, types, and its page `FORMAT.md` | `batch`, domain modules |
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
@@ -64,9 +67,12 @@ pub mod ordered;
 pub mod panics;
 pub mod plan;
 pub mod program;
+pub mod provenance;
+pub mod publish;
 pub mod puzzle;
 pub mod record;
 pub mod runner;
+pub mod signals;
 pub mod stage;
 pub mod stat;
 pub mod stream;

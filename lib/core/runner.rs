@@ -6,8 +6,9 @@ use std::num::NonZeroUsize;
 use arrow_array::cast::AsArray;
 
 use crate::batch::{Batch, Counts, Dropped, Sink, Skipped};
-use crate::cli::{self, CommonArgs, Flow, OnErrorArgs, Rejects, Tool, ordered_flat_map};
+use crate::cli::{self, CommonArgs, OnErrorArgs, Rejects, Tool};
 use crate::error::Result;
+use crate::ordered::{Flow, ordered_flat_map};
 use crate::stream::Reader;
 
 /// The source of the items that a filter works on.

@@ -9,8 +9,9 @@ use clap::Parser;
 use gristmill::check::{
     self, BytesRead, CheckContext, CheckOptions, Report, ReportFormat, ReportStyle, Selection,
 };
-use gristmill::cli::{self, ColorWhen, CommonArgs, Error, JobsArgs, Result, Tool};
+use gristmill::cli::{self, ColorWhen, CommonArgs, JobsArgs, Tool};
 use gristmill::dataset;
+use gristmill::error::{Error, Result};
 
 /// Find the defects of datasets that a trainer would not notice
 ///

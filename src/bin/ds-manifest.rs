@@ -6,10 +6,13 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use gristmill::cli::{self, Error, Result, TargetLock, Tool};
-use gristmill::format::kd_root::{BuildRun, KdRootManifest, RootSettings};
+use gristmill::cli::{self, Tool};
+use gristmill::error::{Error, Result};
+use gristmill::format::kd_root::{KdRootManifest, RootSettings};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::format::synth_shards::{Recorded, SynthManifest, SynthSource, is_folder_of_shards};
+use gristmill::provenance::BuildRun;
+use gristmill::publish::TargetLock;
 
 /// Write ROOT/manifest.json from the part manifests
 ///
@@ -90,7 +93,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let lock = TargetLock::take(&root)?;
     let manifest = KdRootManifest::collect(&root, &settings, BuildRun::since(start))?;
     manifest.publish(&root, &lock)?;
-    cli::sweep_below(&root);
+    gristmill::publish::sweep_below(&root);
     drop(lock);
     if !args.quiet {
         cli::print_text(&manifest.summary())?;
@@ -107,7 +110,7 @@ fn describe_shards(args: &Args, folder: &Path, start: Instant) -> Result<()> {
     let source = SynthSource::new(&args.recorded);
     let manifest = SynthManifest::collect(folder, source, BuildRun::since(start))?;
     manifest.publish(folder, &lock)?;
-    cli::sweep_below(folder);
+    gristmill::publish::sweep_below(folder);
     drop(lock);
     if !args.quiet {
         cli::print_text(&manifest.summary())?;

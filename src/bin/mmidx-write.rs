@@ -8,14 +8,16 @@ use clap::Parser;
 
 use gristmill::batch::Wanted;
 use gristmill::check::SequenceGate;
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, refuse_existing};
+use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
-    AssertedSource, BuildRun, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, publish_part,
+    AssertedSource, KdPart, KdTarget, KdTargetArgs, PartSink, concatenate, publish_part,
     status as status_of,
 };
 use gristmill::format::mmidx::MmidxDtype;
+use gristmill::provenance::BuildRun;
+use gristmill::publish::refuse_existing;
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 use gristmill::visible;

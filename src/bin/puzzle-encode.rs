@@ -10,10 +10,11 @@ use serde_json::Value;
 
 use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
-    self, CommonArgs, Error, Flow, JobsArgs, OnErrorArgs, OutputArgs, Rejected, Rejection, Rejects,
-    Result, Slice, Tool,
+    self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Rejected, Rejection, Rejects, Slice, Tool,
 };
+use gristmill::error::{Error, Result};
 use gristmill::format::puzzle_dir::AssertedConstants;
+use gristmill::ordered::Flow;
 use gristmill::puzzle::{
     self, BuildContext, DOMAINS, Domain, EncodedPuzzles, GroupChunk, Opener, PuzzleCounts,
     PuzzleSource, RejectedInput, chunks,

@@ -9,11 +9,10 @@ use serde_json::json;
 
 use gristmill::batch::{Header, Wanted};
 use gristmill::cli::{
-    self, CommonArgs, Error, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, Slice, Tool,
-    WithoutEffect,
+    self, CommonArgs, InputArgs, JobsArgs, LimitArgs, OnErrorArgs, Slice, Tool, WithoutEffect,
 };
 use gristmill::dataset::{describe_raw, raw_files, shard_of};
-use gristmill::error::Result;
+use gristmill::error::{Error, Result};
 use gristmill::format::synth_shards::{CONVERSION, is_finished};
 use gristmill::record::{CONVERSATION, RAW_SYNTH};
 use gristmill::runner::Runner;

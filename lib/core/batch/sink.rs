@@ -1,8 +1,9 @@
 //! Where batches are written.
 
 use super::{Batch, Counts};
-use crate::cli::{Flow, Rejects};
+use crate::cli::Rejects;
 use crate::error::Result;
+use crate::ordered::Flow;
 
 /// A stream or a dataset that is being written. What is dropped before [`Sink::finish`] leaves
 /// nothing that looks finished.

@@ -7,9 +7,10 @@ use clap::Args;
 
 use super::findings::Findings;
 use super::select::Selection;
-use crate::cli::{Flow, Progress, ordered_map};
+use crate::cli::Progress;
 use crate::error::Result;
 use crate::harmony::Policy;
+use crate::ordered::{Flow, ordered_map};
 
 /// What the user says of the datasets.
 #[derive(Debug, Default, Args)]

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::{Check, CheckContext, CheckedChunk, Findings};
-use crate::cli::{is_temporary, manifest_of};
 use crate::digest::sha256_of;
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::stated::StatedFile;
+use crate::publish::{is_temporary, manifest_of};
 
 /// The last part of a path as text.
 pub(super) fn name_of(path: &Path) -> Cow<'_, str> {

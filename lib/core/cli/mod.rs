@@ -5,11 +5,9 @@ mod args;
 mod generate;
 mod memory;
 mod progress;
-mod publish;
 mod rejects;
 mod rejects_file;
 mod select;
-mod signals;
 mod terminal;
 mod tool;
 
@@ -20,27 +18,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::Parser;
 
+use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::program;
+use crate::signals;
 use crate::visible;
 
-pub use crate::error::{Error, Kind, Place, Position, Result, shown};
-pub use crate::ordered::{Flow, ordered_flat_map, ordered_map};
 pub use args::{
     CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, MAX_RECORD_BYTES,
     OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice, on_disk,
 };
 pub use memory::keep_freed_memory;
 pub use progress::{Line, Progress, Report, When, grouped, size};
-pub use publish::{
-    PendingFile, Standing, Target, TargetLock, directory_of, half_published, host, is_temporary,
-    is_there, manifest_of, marked, publish, publish_file, publish_file_locked, refuse_existing,
-    refuse_existing_file, refuse_half_published, sweep_below,
-};
 pub use rejects::{Rejected, Rejection, Rejects, join_rejects};
 pub use rejects_file::is_of_manifests;
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
-pub use signals::{PassedSignals, heed_lost_pages, survive_closed_pipes};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};
 pub use tool::{NoStream, Tool, WithoutEffect};
 

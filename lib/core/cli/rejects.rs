@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::args::{OnError, OnErrorArgs};
-use super::publish::{PendingFile, publish_kept};
 use super::rejects_file;
 use crate::error::{Error, Place, Position, Result, shown};
 use crate::json::{Kind, Reader, write_string};
+use crate::publish::{PendingFile, publish_kept};
 
 /// A record that is rejected, and why.
 #[derive(Debug)]

@@ -4,9 +4,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::is_dataset;
-use crate::cli::{directory_of, is_of_manifests};
+use crate::cli::is_of_manifests;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::publish::directory_of;
 use crate::walk;
 
 /// How a folder of raw data is known: how its files end, and what reads it.

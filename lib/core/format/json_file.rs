@@ -7,9 +7,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::publish::PendingFile;
 
 /// For a member that may be null and must be there: `#[serde(deserialize_with = "stated")]`.
 pub fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(

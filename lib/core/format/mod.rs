@@ -4,7 +4,6 @@ pub mod hashed_file;
 pub mod json_file;
 pub mod kd_root;
 mod kinds;
-mod made;
 pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;
@@ -22,8 +21,6 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
-
-pub use made::{Build, Made};
 
 use crate::batch::{Counts, Skipped};
 use crate::error::{Error, Result};

@@ -2,7 +2,7 @@
 //! be of two datasets.
 //!
 //! A writer replaces files by renaming, so a change is another inode. Files that come meanwhile do
-//! not matter; a dataset that is being published says so by its marker (lib/core/cli/publish/FORMAT.md).
+//! not matter; a dataset that is being published says so by its marker (lib/core/publish/FORMAT.md).
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use super::kd_root::{manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, SPLITS};
-use crate::cli::{marked, refuse_half_published};
 use crate::error::Result;
 use crate::files::{self, Noted};
+use crate::publish::{marked, refuse_half_published};
 
 /// The files of the input, as they were when reading began.
 #[derive(Debug, Default)]

@@ -10,17 +10,18 @@ use super::state::{State, states};
 use super::summary::Summary;
 use super::{Plan, PlanSource, Product, Task, TaskList, packs, sets};
 use crate::batch::input_manifest;
-use crate::cli::{self, Flow, TargetLock, ordered_map};
+use crate::cli;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
-use crate::format::kd_root::{
-    BuildRun, KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin,
-};
+use crate::format::kd_root::{KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin};
 use crate::format::pack::{self, PackManifest};
 use crate::format::synth_shards::{
     self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
 };
+use crate::ordered::{Flow, ordered_map};
+use crate::provenance::BuildRun;
+use crate::publish::TargetLock;
 
 /// How many tasks that are not done an error names.
 const SHOWN: usize = 20;
@@ -119,7 +120,7 @@ impl Finish {
             Product::Puzzles => joining.sets()?,
         };
         // What a `finish` that was killed has left is a second copy of the data.
-        cli::sweep_below(root);
+        crate::publish::sweep_below(root);
         let took = match self.since {
             Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
             None => start.elapsed(),

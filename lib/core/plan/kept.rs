@@ -10,7 +10,8 @@ use crate::error::{Kind, Result};
 use crate::files;
 use crate::format::kd_root::{KdPart, MANIFEST, manifest_in_root};
 use crate::format::pack::PackManifest;
-use crate::format::{Made, json_file, synth_shards};
+use crate::format::{json_file, synth_shards};
+use crate::provenance::Made;
 
 impl PlanSource {
     /// What a manifest says of it.

@@ -9,11 +9,13 @@ use super::cuts::{apportion, bytes_of, cut};
 use super::products::{Look, Weight};
 use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, TASKS, plan_path};
 use crate::batch::input_manifest;
-use crate::cli::{Slice, TargetLock, directory_of, publish_file_locked};
+use crate::cli::Slice;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::format::json_file;
 use crate::format::synth_shards::Recorded;
-use crate::format::{Build, json_file};
+use crate::provenance::Build;
+use crate::publish::{TargetLock, directory_of, publish_file_locked};
 
 /// Tasks are of about this size if nothing is said: a quarter of a minute of one core.
 pub const TASK_BYTES: u64 = 1 << 30;

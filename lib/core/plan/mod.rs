@@ -41,9 +41,9 @@ pub use work::Work;
 use crate::cli::Slice;
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
-use crate::format::kd_root::InputManifest;
+use crate::format::json_file;
 use crate::format::synth_shards::Recorded;
-use crate::format::{Build, json_file};
+use crate::provenance::{Build, InputManifest};
 
 pub const SCHEMA: &str = "gristmill_plan_v1";
 /// Where plans and parts are, in the root that is to be made.

@@ -10,9 +10,10 @@ use serde_json::Value;
 use super::{Plan, TASKS, run};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
+use crate::format::RecordCounts;
 use crate::format::kd_root::forget_slice;
 use crate::format::pack::{self, PackManifest};
-use crate::format::{Made, RecordCounts};
+use crate::provenance::Made;
 
 /// The options of npy-pack that decide how the whole is written.
 const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];

@@ -8,10 +8,10 @@ use super::{Plan, PlanSource, Product, Task};
 use crate::batch::Header;
 use crate::error::{Error, Result};
 use crate::files::open_member;
-use crate::format::Build;
 use crate::format::kd_root::{KdPart, configs_agree};
 use crate::format::pack::PackManifest;
 use crate::format::parquet::{ParquetFile, read_error};
+use crate::provenance::Build;
 
 /// Options that are for the script alone: no filter has them.
 const OF_SCRIPT: [&str; 1] = ["--raw"];

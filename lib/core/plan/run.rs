@@ -91,7 +91,8 @@ impl Task<'_> {
         overwrite: bool,
         options: &RunOptions,
     ) -> Result<(ExitStatus, VecDeque<String>)> {
-        let passing = cli::PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
+        let passing =
+            crate::signals::PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
         let child = self.command(root, overwrite, options)?.spawn();
         let mut child = child.map_err(|e| Error::io(shown(&self.plan.directory), &e))?;
         passing.to(child.id());

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Plan, Product, Task};
-use crate::cli::{Flow, host, ordered_map, publish_file};
 use crate::digest::{sha256_hex, sha256_of};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::{json_file, parquet};
+use crate::ordered::{Flow, ordered_map};
+use crate::publish::{host, publish_file};
 use crate::walk;
 
 const RECEIPT_SCHEMA: &str = "gristmill_task_v1";

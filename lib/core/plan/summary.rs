@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use crate::cli::{grouped, shown, size};
-use crate::error::Result;
+use crate::cli::{grouped, size};
+use crate::error::{Result, shown};
 use crate::format::RecordCounts;
 use crate::format::kd_root::KdRootManifest;
 use crate::format::pack::PackManifest;

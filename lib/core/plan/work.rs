@@ -13,11 +13,12 @@ use std::time::Duration;
 use super::far::Far;
 use super::state::State;
 use super::{Plan, Product, Task};
-use crate::cli::{self, Line, PassedSignals};
+use crate::cli::{self, Line};
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
 use crate::files;
 use crate::program;
+use crate::signals::PassedSignals;
 
 /// How often the line is drawn.
 const INTERVAL: Duration = Duration::from_millis(200);

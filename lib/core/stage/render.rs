@@ -1,9 +1,10 @@
 //! Conversations into tokens.
 
 use crate::batch::{Batch, Counts, Sink};
-use crate::cli::{Flow, Rejects};
+use crate::cli::Rejects;
 use crate::error::Result;
 use crate::harmony::{Rendered, Renderer};
+use crate::ordered::Flow;
 use crate::record::conversation::{self, Conversations};
 use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 

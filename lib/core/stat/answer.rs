@@ -14,8 +14,9 @@ use super::keys::{Keyed, Keys, RecordKeys, Repeated};
 use super::kind::Group;
 use super::written;
 use crate::batch::Batch;
-use crate::cli::{Flow, Progress, ordered_map};
+use crate::cli::Progress;
 use crate::error::{Error, Result};
+use crate::ordered::{Flow, ordered_map};
 use crate::record::{RecordType, Rows};
 use crate::stream::{Conform, Reader};
 

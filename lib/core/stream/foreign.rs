@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use crate::batch::STDIN;
-use crate::cli::directory_of;
 use crate::error::{Error, Kind, shown};
+use crate::publish::directory_of;
 
 /// A form of data that is not read.
 struct Form {

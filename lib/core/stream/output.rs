@@ -11,12 +11,11 @@ use clap::{Args, ValueEnum};
 
 use super::Writer;
 use crate::batch::{Batch, Counts, Header, Sink, file_metadata};
-use crate::cli::{
-    Encoding, Flow, NoStream, PendingFile, Rejects, Tool, WithoutEffect, publish_file,
-    refuse_existing_file,
-};
+use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
+use crate::ordered::Flow;
+use crate::publish::{PendingFile, publish_file, refuse_existing_file};
 
 /// The encodings of files of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

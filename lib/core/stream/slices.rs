@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use super::arrow_source::count_records;
 use super::input::{Bytes, Content, Input};
 use super::parquet_source::open_parquet;
-use crate::cli::{Error, Result, Slice, shown};
+use crate::cli::Slice;
+use crate::error::{Error, Result, shown};
 use crate::format::checked_sum;
 
 /// Divides all inputs: the range of each that lies in the slice, in records (Parquet, Arrow) or

@@ -10,8 +10,9 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::ndjson_writer::NdjsonEncoder;
 use crate::batch::{Batch, Counts, Header, Sink};
-use crate::cli::{self, Encoding, Flow, OutputArgs, Rejects};
+use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
+use crate::ordered::Flow;
 
 /// NDJSON is written in pieces of about this size.
 const BUFFER: usize = 1 << 20;
@@ -169,7 +170,7 @@ impl<W: Write> Lines<W> {
     fn finish(mut self) -> io::Result<W> {
         if self.is_held {
             // `head -1` has all that it wants, and may have gone.
-            cli::survive_closed_pipes();
+            crate::signals::survive_closed_pipes();
             match self.out.write_all(b"\n") {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
                 written => written?,

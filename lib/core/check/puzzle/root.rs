@@ -10,11 +10,11 @@ use super::{RULES, dataset};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats};
 use crate::check::{At, Check, CheckContext, Findings, Outcome, checks};
-use crate::cli::is_temporary;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, PuzzleSetManifest, SPLITS, SplitMetadata};
+use crate::publish::is_temporary;
 use crate::puzzle::{self, BLANK_IDENTIFIER, Domain, Split};
 
 checks! {

@@ -16,9 +16,9 @@ use std::thread::{self, JoinHandle};
 use sha2::{Digest, Sha256};
 
 use self::block::{Block, BlockReader, BlockWriter};
-use crate::cli::PendingFile;
 use crate::digest::hex;
 use crate::error::{Error, Result, shown};
+use crate::publish::PendingFile;
 
 /// Blocks of a file: one being filled, one being written, one being hashed.
 const BLOCKS: usize = 3;

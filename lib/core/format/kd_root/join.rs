@@ -9,15 +9,14 @@ use serde_json::Value;
 
 use super::merge::{MergeInput, join, joined_source};
 use super::part::first_difference;
-use super::{
-    BuildRun, InputManifest, KdPart, KdTarget, SPLITS, ids_in_root, manifest_in_root, publish_part,
-};
-use crate::cli::PendingFile;
+use super::{KdPart, KdTarget, SPLITS, ids_in_root, manifest_in_root, publish_part};
 use crate::digest::sha256_of;
 use crate::error::{Error, Result};
 use crate::files::open_member;
+use crate::format::RecordCounts;
 use crate::format::unchanged::Unchanged;
-use crate::format::{Made, RecordCounts};
+use crate::provenance::{BuildRun, InputManifest, Made};
+use crate::publish::PendingFile;
 
 /// The parts of a shard, and where they go.
 #[derive(Debug)]

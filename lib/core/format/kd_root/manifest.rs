@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::part::{
-    BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, agree, best_known,
-    configs_agree, first_difference,
+    KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, agree, best_known, configs_agree,
+    first_difference,
 };
 use super::{ALL, KdListing, MANIFEST, ROOT_SCHEMA, SPLITS};
-use crate::cli::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::{RecordCounts, json_file};
+use crate::provenance::{BuildRun, InputManifest, git_sha};
+use crate::publish::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
 
 /// `ROOT/manifest.json`. Published builders leave out what has a default here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -154,7 +155,7 @@ impl KdRootManifest {
         let overflow = || Error::data("the records of its parts are more than 2^64").at(root);
         Ok(KdRootManifest {
             schema_version: ROOT_SCHEMA.to_string(),
-            git_sha: super::git_sha(),
+            git_sha: git_sha(),
             config_hash: config.known_sha256()?,
             config,
             input: input(settings, source.manifest.as_ref(), &parts),

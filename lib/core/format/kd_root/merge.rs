@@ -6,12 +6,12 @@ use std::{io, thread};
 
 use super::manifest::{union, union_of_known};
 use super::part::{
-    BuildRun, KdConfig, KdPart, KdSource, KdSplit, agree, best_known, configs_agree, find_manifest,
+    KdConfig, KdPart, KdSource, KdSplit, agree, best_known, configs_agree, find_manifest,
     first_difference, manifest_in_root,
 };
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::batch::{Counts, Dropped};
-use crate::cli::{PendingFile, Slice, directory_of};
+use crate::cli::Slice;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -22,6 +22,8 @@ use crate::format::mmidx::{
     PrefixLayout, check_aligned, with_suffix,
 };
 use crate::format::unchanged::Unchanged;
+use crate::provenance::{BuildRun, git_sha};
+use crate::publish::{PendingFile, directory_of};
 use crate::record::tokens::Identity;
 
 /// One prefix of the concatenation.
@@ -375,7 +377,7 @@ fn describe(
     Ok(KdPart {
         schema_version: PART_SCHEMA.to_string(),
         name: out.file_name().map_or(String::new(), |name| name.to_string_lossy().into_owned()),
-        git_sha: super::git_sha(),
+        git_sha: git_sha(),
         config_hash: config.as_ref().map(KdConfig::known_sha256).transpose()?.flatten(),
         config,
         dtype: dtype.name().to_string(),

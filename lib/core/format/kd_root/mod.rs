@@ -22,9 +22,8 @@ pub use listing::{KdListing, KdPrefix, STRAY, prefix_of};
 pub use manifest::{KdChain, KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{
-    BuildRun, InputManifest, KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA,
-    SourceLimits, agree, configs_agree, find_manifest, manifest_beside, manifest_in_root,
-    manifests_of,
+    KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA, SourceLimits, agree, configs_agree,
+    find_manifest, manifest_beside, manifest_in_root, manifests_of,
 };
 pub use part_sink::{AssertedSource, PartSink, publish_part, status};
 pub use reader::KdReader;
@@ -40,8 +39,3 @@ pub const ALL: &str = "all";
 pub const MANIFEST: &str = "manifest.json";
 
 pub const ROOT_SCHEMA: &str = "synth_kd_v1";
-
-/// The commit that this program was built from, where the build knew it.
-pub fn git_sha() -> Option<String> {
-    crate::program::sources().commit.map(str::to_string)
-}

@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use super::{ALL, SPLITS, ValidFraction};
 use crate::batch::{Counts, Dropped};
-use crate::cli::{PendingFile, host};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
 use crate::files;
 use crate::format::mmidx::{PrefixLayout, with_suffix};
 use crate::format::stated::StatedFile;
-use crate::format::{Made, RecordCounts, json_file};
+use crate::format::{RecordCounts, json_file};
 use crate::json::PythonFormatter;
-use crate::program;
+use crate::provenance::{BuildRun, InputManifest, Made};
+use crate::publish::PendingFile;
 
 pub const PART_SCHEMA: &str = "gristmill_part_v1";
 
@@ -161,16 +161,6 @@ impl KdSource {
     }
 }
 
-/// The manifest of the input files, which is only named.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct InputManifest {
-    pub path: String,
-    pub sha256: String,
-    /// Whether the inputs were compared with it; `None` in older manifests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compared: Option<bool>,
-}
-
 /// Which part of its inputs a part holds; null is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceLimits {
@@ -240,36 +230,6 @@ impl KdFiles {
             }
         }
         Ok(None)
-    }
-}
-
-/// When, where and for how long a manifest was made.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct BuildRun {
-    pub created_unix_s: u64,
-    pub host: String,
-    pub seconds: f64,
-    /// The program: its version, its commit, and whether that was changed (null if not known).
-    #[serde(default)]
-    pub version: String,
-    #[serde(default)]
-    pub git_sha: Option<String>,
-    #[serde(default)]
-    pub git_dirty: Option<bool>,
-}
-
-impl BuildRun {
-    /// The run that began at `start` and ends now.
-    pub fn since(start: std::time::Instant) -> BuildRun {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-        BuildRun {
-            created_unix_s: now.map_or(0, |elapsed| elapsed.as_secs()),
-            host: host(),
-            seconds: (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
-            version: env!("CARGO_PKG_VERSION").to_string(),
-            git_sha: super::git_sha(),
-            git_dirty: program::sources().is_changed,
-        }
     }
 }
 

@@ -8,17 +8,17 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::caches::{is_cache, remove_empty_folders};
-use super::{
-    BuildRun, InputManifest, KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA, RowRule,
-    SourceLimits, git_sha,
-};
+use super::{KdConfig, KdPart, KdSink, KdSource, KdTarget, PART_SCHEMA, RowRule, SourceLimits};
 use crate::batch::{Batch, Counts, Header, Sink, input_manifest};
-use crate::cli::{Flow, InputCheckArgs, PendingFile, Rejects, Slice, publish};
+use crate::cli::{InputCheckArgs, Rejects, Slice};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 use crate::format::{RecordCounts, parquet};
 use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
+use crate::ordered::Flow;
+use crate::provenance::{BuildRun, InputManifest, git_sha};
+use crate::publish::{PendingFile, publish};
 use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 

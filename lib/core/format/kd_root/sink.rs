@@ -11,12 +11,12 @@ use byteorder::{ByteOrder, LittleEndian};
 use super::caches::caches_of;
 use super::manifest::is_root_manifest;
 use super::{ALL, IDS, IdsWriter, KdSplit, MANIFEST, ValidFraction, ids_beside, ids_in_root};
-use crate::cli::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::error::{Error, Result};
 use crate::format::hashed_file::FinishedFile;
 use crate::format::kinds::{DatasetKind, refuse_other_kinds};
 use crate::format::mmidx::{FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
 use crate::harmony::is_unsupervised;
+use crate::publish::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::record::tokens::Tokens;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
 

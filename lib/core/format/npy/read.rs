@@ -9,7 +9,7 @@ use bytes::Bytes;
 use memmap2::Mmap;
 
 use super::{ArrayHeader, Error};
-use crate::cli::heed_lost_pages;
+use crate::signals::heed_lost_pages;
 
 /// No more than this is mapped by one page fault: the largest page.
 const FAULT_AROUND: usize = 2 << 20;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use super::{PackManifest, PackTarget};
-use crate::cli::{PendingFile, publish};
 use crate::error::Result;
 use crate::format::stated::refuse_others;
+use crate::publish::{PendingFile, publish};
 
 /// Publishes the files of a pack in another directory, in place of what stands there, with this
 /// manifest. `verify`: the bytes are compared with it.

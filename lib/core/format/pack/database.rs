@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::DATABASE;
-use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseWriter, RunRow, run_key, run_of_key,
 };
 use crate::game2048::Game;
+use crate::publish::PendingFile;
 use crate::record::game::LEFT_OUT;
 
 pub(super) struct PackDatabase {

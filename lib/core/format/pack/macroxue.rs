@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::{PackLayout, RowMaker, VALUATION_TYPES};
-use crate::cli::PendingFile;
 use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::game2048::{Game, KNOWN_VALUATIONS, RowError, StepRow};
+use crate::publish::PendingFile;
 
 /// Readers sort the shards by name, which is their order as long as all numbers have five digits.
 const MAX_SHARDS: u64 = 100_000;

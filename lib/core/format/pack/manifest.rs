@@ -7,13 +7,14 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::cli::PendingFile;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::FinishedFile;
 use crate::format::raw_games::Legality;
 use crate::format::stated::StatedFile;
-use crate::format::{Made, RecordCounts, json_file};
+use crate::format::{RecordCounts, json_file};
+use crate::provenance::Made;
+use crate::publish::PendingFile;
 
 pub const MANIFEST: &str = "manifest.json";
 pub const SCHEMA: &str = "gristmill_pack_v1";

@@ -26,9 +26,10 @@ use super::kinds::{DatasetKind, refuse_other_kinds};
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
 use crate::batch::GameForm;
-use crate::cli::{PendingFile, Standing, Target, WithoutEffect, publish, refuse_existing};
+use crate::cli::WithoutEffect;
 use crate::error::{Error, Result};
 use crate::game2048::{Game, StepRows, remove_padding};
+use crate::publish::{PendingFile, Standing, Target, publish, refuse_existing};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
 pub use self::sink::PackSink;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::PackFile;
 use super::{PackLayout, STEPS};
-use crate::cli::PendingFile;
 use crate::error::{Error, Result};
 use crate::format::hashed_file::HashedFile;
 use crate::format::npy;
+use crate::publish::PendingFile;
 
 /// Writes rows into one file after another.
 pub(super) struct RowShards {

@@ -6,11 +6,12 @@ use serde_json::{Value, json};
 
 use super::{PackOptions, PackWriter};
 use crate::batch::{Batch, Counts, Header, Sink};
-use crate::cli::{Flow, Rejected, Rejects};
+use crate::cli::{Rejected, Rejects};
 use crate::error::{Error, Result};
 use crate::format::RecordCounts;
 use crate::format::raw_games::Legality;
 use crate::game2048::{Game, StepRows, StoredGame};
+use crate::ordered::Flow;
 use crate::record::game::Games;
 
 /// Writes all games as one pack.

@@ -10,8 +10,7 @@ use arrow_array::RecordBatch;
 
 use super::batches::size_of;
 use super::rows::{Group, Rows, next_of};
-use crate::cli::Flow;
-use crate::ordered::ordered_flat_map_of;
+use crate::ordered::{Flow, ordered_flat_map_of};
 use crate::panics::caught;
 
 /// Row groups with more bytes are decoded one after another: several are in memory at once.

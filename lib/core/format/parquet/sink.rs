@@ -11,8 +11,8 @@ use parquet::file::metadata::KeyValue;
 
 use super::{write_error, writer_properties};
 use crate::batch::row_sizes;
-use crate::cli::{PendingFile, publish_file};
 use crate::error::{Error, Result, shown};
+use crate::publish::{PendingFile, publish_file};
 
 /// Memory that a row group may take before it is written.
 pub(in crate::format) const ROW_GROUP_BYTES: usize = 64 << 20;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 
 use super::columns::Number;
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::format::npy::{DType, Mapped};
 
 /// Rows gathered in one pass, eight bytes each; a larger run is a group of its own.

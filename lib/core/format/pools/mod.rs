@@ -18,7 +18,7 @@ mod valuations;
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::npy::DType;
 

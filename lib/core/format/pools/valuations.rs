@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::cli::{Error, Result, shown};
+use crate::error::{Error, Result, shown};
 use crate::files;
 
 /// The names of a pack's ids.

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::writer::PuzzleTarget;
 use super::{BUILD, PuzzleSetManifest};
-use crate::cli::{PendingFile, publish};
 use crate::error::Result;
 use crate::format::json_file;
 use crate::format::stated::refuse_others;
+use crate::publish::{PendingFile, publish};
 
 /// Publishes the files of a set in another directory, in place of what stands there, with this
 /// manifest. `verify`: the bytes are compared with it.

@@ -6,12 +6,12 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::cli::PendingFile;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
-use crate::format::kd_root::BuildRun;
 use crate::format::stated::StatedFile;
-use crate::format::{Made, RecordCounts, json_file};
+use crate::format::{RecordCounts, json_file};
+use crate::provenance::{BuildRun, Made};
+use crate::publish::PendingFile;
 
 /// `build.json` as we write it. That of another builder may be any object: readers pass it on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -6,10 +6,10 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use super::{PuzzleSetFile, SetArray};
-use crate::cli::PendingFile;
 use crate::error::{Error, Result, shown};
 use crate::format::npy;
 use crate::ordered::{Flow, ordered_map};
+use crate::publish::PendingFile;
 use crate::record::puzzle::Puzzle;
 
 /// A part being written.

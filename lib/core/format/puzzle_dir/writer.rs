@@ -15,14 +15,14 @@ use super::{
     SetArray, SetConstants, SplitMetadata,
 };
 use crate::batch::{Batch, Counts, Sink};
-use crate::cli::{
-    Flow, PendingFile, Rejects, Standing, Target, is_there, publish, refuse_existing,
-};
+use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
-use crate::format::kd_root::BuildRun;
 use crate::format::kinds::{DatasetKind, refuse_other_kinds};
 use crate::format::{RecordCounts, json_file, standing_in};
 use crate::json::PythonFormatter;
+use crate::ordered::Flow;
+use crate::provenance::BuildRun;
+use crate::publish::{PendingFile, Standing, Target, is_there, publish, refuse_existing};
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
 use crate::record::puzzle::{self, Puzzle, Puzzles};
 

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::CONVERSION;
 use crate::batch::{Counts, Dropped, Header, file_metadata};
-use crate::cli::{PendingFile, publish_file};
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
 use crate::format::kd_root::forget_slice;
 use crate::format::parquet::{ParquetFile, ParquetSink, Text, read_error};
+use crate::publish::{PendingFile, publish_file};
 
 /// The file of one slice, and which slice it must be; `None` if it is the whole shard.
 #[derive(Debug)]

@@ -14,14 +14,14 @@ use serde_json::{Map, Value};
 
 pub use join::{ConversationJoin, ConversationPart};
 
-use super::kd_root::{BuildRun, git_sha};
 use super::parquet::{MANIFEST, ParquetFile, files_in, read_error};
-use super::{Made, RecordCounts, json_file};
+use super::{RecordCounts, json_file};
 use crate::batch::{Counts, Header, Skipped};
-use crate::cli::{TargetLock, publish_file_locked, shown};
 use crate::digest::sha256_of;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::files::open_member;
+use crate::provenance::{BuildRun, Made, git_sha};
+use crate::publish::{TargetLock, publish_file_locked};
 
 pub const SCHEMA: &str = "synth_harmony_v1";
 /// The names of the shards.

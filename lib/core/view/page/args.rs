@@ -8,13 +8,11 @@ use clap::Args;
 
 use super::{PageOptions, gather, write};
 use crate::check::{BytesRead, CheckContext, CheckOptions, Outcome, Selection, catalogue};
-use crate::cli::{
-    self, CommonArgs, InputArgs, PendingFile, SelectArgs, Tool, WithoutEffect, publish_file,
-    refuse_existing_file,
-};
+use crate::cli::{self, CommonArgs, InputArgs, SelectArgs, Tool, WithoutEffect};
 use crate::dataset;
 use crate::error::{Error, Result, shown};
 use crate::harmony::Alignment;
+use crate::publish::{PendingFile, publish_file, refuse_existing_file};
 
 /// Findings of each check on the page.
 const FINDINGS: usize = 10;

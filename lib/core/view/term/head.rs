@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::line::{Line, Style, counted, facts};
-use crate::cli::{directory_of, size};
+use crate::cli::size;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::kd_root::prefix_of;
 use crate::harmony::Alignment;
+use crate::publish::directory_of;
 use crate::stream::Reader;
 use crate::view::Viewer;
 use crate::walk;

@@ -11,7 +11,6 @@ use libc::{
     SIGALRM, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGXFSZ,
 };
 
-use super::publish;
 use crate::error::Kind;
 
 /// The signals that end a process, whose default is not needed to find an error of ours.
@@ -47,37 +46,37 @@ impl Leftovers {
 }
 
 /// Makes a staging, which is removed when a signal stops the process: never in between.
-pub(super) fn staged<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn staged<T>(path: &Path, make: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let mut leftovers = lock(&LEFTOVERS);
     leftovers.stagings.insert(path.to_path_buf());
     make()
 }
 
 /// Makes a file in a staging: none may appear after a signal has emptied it.
-pub(super) fn undisturbed<T>(make: impl FnOnce() -> T) -> T {
+pub(crate) fn undisturbed<T>(make: impl FnOnce() -> T) -> T {
     let _leftovers = lock(&LEFTOVERS);
     make()
 }
 
 /// Remembers directories that are about to be made for a staging.
-pub(super) fn remember_directories(directories: Vec<PathBuf>) {
+pub(crate) fn remember_directories(directories: Vec<PathBuf>) {
     lock(&LEFTOVERS).directories.extend(directories);
 }
 
 /// Removes the remembered directories that are empty.
-pub(super) fn remove_empty_directories() {
+pub(crate) fn remove_empty_directories() {
     lock(&LEFTOVERS).remove_empty_directories();
 }
 
-pub(super) fn forget(staging: &Path) {
+pub(crate) fn forget(staging: &Path) {
     lock(&LEFTOVERS).stagings.remove(staging);
 }
 
 /// Signals wait as long as this lives.
-pub(super) struct Held(Option<MutexGuard<'static, ()>>);
+pub(crate) struct Held(Option<MutexGuard<'static, ()>>);
 
 /// Lets signals wait: what is being done must not end halfway.
-pub(super) fn hold() -> Held {
+pub(crate) fn hold() -> Held {
     Held(Some(lock(&HELD)))
 }
 
@@ -93,7 +92,7 @@ impl Drop for Held {
 
 /// Restores the default action of SIGPIPE (Rust ignores it), so that `... | head` ends a filter
 /// as it ends `cat`.
-pub(super) fn die_of_closed_pipes() {
+pub(crate) fn die_of_closed_pipes() {
     // SAFETY: called first thing in main, before any thread exists; SIG_DFL is always valid.
     unsafe {
         libc::signal(SIGPIPE, libc::SIG_DFL);
@@ -110,8 +109,8 @@ pub fn survive_closed_pipes() {
 
 /// Removes the temporaries when a signal ends the process, which then dies of the same signal, so
 /// that the caller sees 130, 143 or 129. A signal that the parent has set to ignored (`nohup`)
-/// stays ignored. The first staging starts this.
-pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
+/// stays ignored. The first staging starts this; `remove` removes one.
+pub(crate) fn clean_up_when_told_to_stop(remove: fn(&Path)) -> io::Result<()> {
     static IS_STARTED: Mutex<bool> = Mutex::new(false);
     let mut is_started = lock(&IS_STARTED);
     if *is_started {
@@ -125,7 +124,7 @@ pub(super) fn clean_up_when_told_to_stop() -> io::Result<()> {
             let _held = lock(&HELD);
             // The lock is kept: no new temporary can appear before the end.
             let leftovers = lock(&LEFTOVERS);
-            leftovers.stagings.iter().for_each(|staging| publish::remove_staging(staging));
+            leftovers.stagings.iter().for_each(|staging| remove(staging));
             leftovers.remove_empty_directories();
             die_of(signal);
         }
@@ -270,7 +269,7 @@ fn send(child: u32, signal: i32) {
 }
 
 /// Ends the process with the default action of a signal.
-pub(super) fn die_of(signal: i32) {
+pub(crate) fn die_of(signal: i32) {
     // SAFETY: SIG_DFL is valid for every signal, and kill takes the process's own id.
     unsafe {
         libc::signal(signal, libc::SIG_DFL);

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::directory_of;
 use super::staging::Staging;
-use crate::cli::signals;
 use crate::error::{Error, Result, shown};
+use crate::signals;
 
 /// A file being written, invisible under its final name until it is published. Dropped before, it
 /// leaves nothing.

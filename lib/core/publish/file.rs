@@ -47,7 +47,7 @@ pub fn publish_file_locked(file: PendingFile, lock: &TargetLock) -> Result<()> {
 
 /// Publishes one file in place of what has its name. This run writes no other of that name as long
 /// as `file` lives.
-pub(in crate::cli) fn publish_kept(file: &mut PendingFile) -> Result<()> {
+pub fn publish_kept(file: &mut PendingFile) -> Result<()> {
     let path = file.path().to_path_buf();
     let files = std::slice::from_mut(file);
     prepare(files)?;

@@ -27,8 +27,7 @@ pub use pending::PendingFile;
 pub use publication::{Standing, Target, publish, refuse_existing};
 pub use staging::{is_temporary, sweep_below};
 
-pub(super) use file::publish_kept;
-pub(super) use staging::remove as remove_staging;
+pub use file::publish_kept;
 
 use crate::error::{Error, Result, shown};
 use crate::files;

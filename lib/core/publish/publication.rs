@@ -17,9 +17,9 @@ use serde_json::Value;
 use super::marker::{self, Marker};
 use super::pending::refuse_irregular;
 use super::{PendingFile, TargetLock, directory_of, remove_if_there, staging, sync_directory};
-use crate::cli::signals;
 use crate::error::{Error, Result, shown};
 use crate::files::read_member;
+use crate::signals;
 
 /// What stands where a dataset is to be published.
 #[derive(Debug, Default)]

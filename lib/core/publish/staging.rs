@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::cannot;
-use crate::cli::signals;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::signals;
 
 /// How the names of stagings begin.
 const MARK: &str = ".gristmill-tmp.";
@@ -56,7 +56,7 @@ impl Staging {
         if let Some(staging) = find(&stagings, directory) {
             return Ok(staging);
         }
-        signals::clean_up_when_told_to_stop().map_err(|e| Error::write("signals", &e))?;
+        signals::clean_up_when_told_to_stop(remove).map_err(|e| Error::write("signals", &e))?;
         stagings.retain(|(_, staging)| staging.strong_count() > 0);
         let mut attempt = 0;
         let staging = loop {
@@ -221,7 +221,7 @@ fn open_lost(staging: &Path) -> io::Result<File> {
 
 /// Removes a staging, its lock last. SQLite may make a journal in it meanwhile, in a thread that a
 /// signal has not stopped yet.
-pub(in crate::cli) fn remove(staging: &Path) {
+fn remove(staging: &Path) {
     for _ in 0..ATTEMPTS {
         remove_files(staging);
         let _ = fs::remove_file(staging.join(LOCK));

@@ -1,0 +1,96 @@
+//! How a dataset was made, as every manifest says it: of what, with which options, by which build of the
+//! filters, when and where. Only [`BuildRun`] differs between equal builds.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::program;
+use crate::publish::host;
+
+/// What a script made a dataset of: recorded in the manifest of what it joins, so that a rerun knows
+/// whether that is what it would make.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Made {
+    /// What tells the input from another, or from itself after a change.
+    pub input: Value,
+    /// Limits of it; null is none.
+    pub rows: Option<u64>,
+    pub tokens: Option<u64>,
+    /// The options of the script.
+    pub options: Vec<String>,
+    pub build: Build,
+}
+
+/// A build of the filters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Build {
+    pub version: String,
+    pub git_sha: Option<String>,
+    pub git_dirty: Option<bool>,
+}
+
+impl Build {
+    /// Of this program.
+    pub fn own() -> Build {
+        Build::of(&BuildRun::since(std::time::Instant::now()))
+    }
+
+    /// Of the program of a run.
+    pub fn of(run: &BuildRun) -> Build {
+        let BuildRun { version, git_sha, git_dirty, .. } = run.clone();
+        Build { version, git_sha, git_dirty }
+    }
+}
+
+impl std::fmt::Display for Build {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let sha = self.git_sha.as_deref().map_or("", |sha| sha.get(..12).unwrap_or(sha));
+        let dirty = if self.git_dirty == Some(true) { ", changed" } else { "" };
+        write!(f, "gristmill {} ({sha}{dirty})", self.version)
+    }
+}
+
+/// When, where and for how long a manifest was made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct BuildRun {
+    pub created_unix_s: u64,
+    pub host: String,
+    pub seconds: f64,
+    /// The program: its version, its commit, and whether that was changed (null if not known).
+    #[serde(default)]
+    pub version: String,
+    #[serde(default)]
+    pub git_sha: Option<String>,
+    #[serde(default)]
+    pub git_dirty: Option<bool>,
+}
+
+impl BuildRun {
+    /// The run that began at `start` and ends now.
+    pub fn since(start: std::time::Instant) -> BuildRun {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        BuildRun {
+            created_unix_s: now.map_or(0, |elapsed| elapsed.as_secs()),
+            host: host(),
+            seconds: (start.elapsed().as_secs_f64() * 1000.0).round() / 1000.0,
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            git_sha: git_sha(),
+            git_dirty: program::sources().is_changed,
+        }
+    }
+}
+
+/// The manifest of the input files, which is only named.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InputManifest {
+    pub path: String,
+    pub sha256: String,
+    /// Whether the inputs were compared with it; `None` in older manifests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<bool>,
+}
+
+/// The commit that this program was built from, where the build knew it.
+pub fn git_sha() -> Option<String> {
+    program::sources().commit.map(str::to_string)
+}
