@@ -446,7 +446,8 @@ fn a_channel_that_never_comes_is_said() {
 /// The table in SPEC.md is what the encodings have.
 #[test]
 fn names_that_differ_between_the_encodings_are_documented() {
-    let page = fs::read_to_string(format!("{}/lib/stream/SPEC.md", env!("CARGO_MANIFEST_DIR")));
+    let page =
+        fs::read_to_string(format!("{}/lib/core/stream/SPEC.md", env!("CARGO_MANIFEST_DIR")));
     let page = page.unwrap();
     let (_, table) = page.split_once("## Names that differ").unwrap();
     let rows = table.split("\n## ").next().unwrap().lines().filter(|line| line.starts_with("| `"));
