@@ -15,6 +15,7 @@ fi
 
 cargo fmt --check
 cargo clippy --release --all-targets -- -D warnings
+RUSTDOCFLAGS="-D warnings" cargo doc --quiet --release --no-deps
 # One profile for the tests and for daily use: the tested build is the one that is used.
 cargo test --release "$@"
 # With the filters that the tests have built: cargo build would compile the library once more, since of a

@@ -1,6 +1,31 @@
 //! o200k, the encoding of gpt-oss: text to tokens and back, exactly as tiktoken and
 //! openai-harmony do it. The vocabulary is part of the program: no file, no network, nothing
-//! built at start-up. Messages and control tokens are put together in `harmony`, not here.
+//! built at start-up. Text that spells a control token is text: only a caller can put
+//! [control tokens](SPECIAL_TOKENS) between what it encodes.
+//!
+//! ```
+//! use gristmill_tokenizer::{Encoder, decode_into};
+//!
+//! let mut encoder = Encoder::new();
+//! let mut tokens = Vec::new();
+//! encoder.encode("Hello, world!", &mut tokens);
+//! assert_eq!(tokens, [13225, 11, 2375, 0]);
+//!
+//! let mut bytes = Vec::new();
+//! decode_into(&tokens, &mut bytes)?;
+//! assert_eq!(bytes, b"Hello, world!");
+//! # Ok::<(), gristmill_tokenizer::UnknownToken>(())
+//! ```
+//!
+//! A token may end within a character, so tokens are bytes, not text, until they are put together:
+//!
+//! ```
+//! use gristmill_tokenizer::{encoded, token_bytes};
+//!
+//! let tokens = encoded("\u{1f9ff}");
+//! assert!(tokens.len() > 1);
+//! assert!(str::from_utf8(token_bytes(tokens[0]).unwrap()).is_err());
+//! ```
 //!
 //! Text is cut into pre-tokens by this pattern (`scan`, by hand; Unicode 16.0), and each is
 //! merged on its own:
@@ -43,3 +68,8 @@ pub use vocabulary::{VOCABULARY_SHA256, VocabularyError, verify_vocabulary};
 
 /// The number of ids of a model's embedding: ranks, control tokens, reserved and padding ids.
 pub const PADDED_VOCABULARY_SIZE: i32 = 201_088;
+
+/// The example of the page.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Page;

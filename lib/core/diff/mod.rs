@@ -11,7 +11,7 @@
 //!
 //! Records that follow one another equally on both sides, almost all, are compared where they lie.
 //! Where they do not, records wait for their partner: with an id however long (beyond
-//! [`WINDOW`](waiting::WINDOW) of them only their hashes, on disk), else within that window.
+//! `waiting::WINDOW` of them only their hashes, on disk), else within that window.
 
 mod compare;
 mod moved;

@@ -121,6 +121,9 @@ impl Finish {
         };
         // What a `finish` that was killed has left is a second copy of the data.
         crate::publish::sweep_below(root);
+        if plan.product == Product::Pack {
+            packs::remove_merged(root)?;
+        }
         let took = match self.since {
             Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
             None => start.elapsed(),

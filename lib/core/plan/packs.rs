@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::{Plan, TASKS, run};
 use crate::error::{Error, Result};
 use crate::failure::Failure;
+use crate::files;
 use crate::format::RecordCounts;
 use crate::format::kd_root::forget_slice;
 use crate::format::pack::{self, PackManifest};
@@ -20,6 +21,8 @@ const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];
 const LOSSY: &str = "--lossy";
 /// The merged pack, until it is in the root.
 const JOINED: &str = "joining";
+/// How the names of packs begin that are merged of some of the parts.
+const STEP: &str = "joining-";
 
 /// Merges the parts into the root, in place of an older pack.
 pub(super) fn join(
@@ -40,9 +43,18 @@ pub(super) fn join(
     // Merged beside the parts, so that the root never has a manifest that is not the final one.
     let merged = root.join(TASKS).join(JOINED);
     merge_in_steps(plan, root, &merged, parts)?;
-    let whole = adopt(&merged, false)?;
-    std::fs::remove_dir_all(&merged).map_err(|e| Error::write(merged.as_path(), &e))?;
-    Ok(whole)
+    adopt(&merged, false)
+}
+
+/// Removes merged packs: those of a `finish` that has adopted them, and of one that could not remove them.
+pub(super) fn remove_merged(root: &Path) -> Result<()> {
+    for path in files::paths_if_there(&root.join(TASKS))? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name == JOINED || name.starts_with(STEP) {
+            std::fs::remove_dir_all(&path).map_err(|e| Error::write(path.as_path(), &e))?;
+        }
+    }
+    Ok(())
 }
 
 /// Merges the parts; if they are more than may be open at once, first so many of them at a time.
@@ -54,7 +66,7 @@ fn merge_in_steps(plan: &Plan, root: &Path, to: &Path, parts: &[PathBuf]) -> Res
     let mut merged = Vec::new();
     for (number, some) in parts.chunks(most).enumerate() {
         // Named by the step too: the packs of a step are the next one's inputs.
-        let to = root.join(TASKS).join(format!("joining-{}-{number:05}", parts.len()));
+        let to = root.join(TASKS).join(format!("{STEP}{}-{number:05}", parts.len()));
         merge(plan, &to, some)?;
         merged.push(to);
     }
