@@ -246,6 +246,10 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
     defect("puzzle.build.bytes", |dir| build(dir, |build| files(build)[1]["bytes"] = json!(1))),
     defect("puzzle.build.sha256", |dir| build(dir, |build| files(build)[1]["sha256"] = json!(""))),
     defect("puzzle.build.surplus", |dir| build(dir, |build| drop(files(build).remove(1)))),
+    defect("puzzle.build.counts", |dir| {
+        build(dir, |build| build["records"]["read"] = json!(7));
+        path(dir, "domino")
+    }),
     defect("puzzle.overlap", |dir| {
         for (name, from) in [(INPUTS, "all__inputs"), (LABELS, "all__labels")] {
             let trained = read(dir, &format!("domino/train/{from}.npy"));

@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 /// what earlier filters dropped did not travel with the records.
 ///
 /// A sink makes them of its [`Counts`] with [`RecordCounts::written`]; what joins datasets adds those of
-/// the parts with [`RecordCounts::sum`]; a check asks [`RecordCounts::wrong_sum`] and
+/// the parts with [`RecordCounts::sum`]; a check asks [`RecordCounts::wrong_read`] and
 /// [`RecordCounts::contradicts`]. A number of 0 where nothing is known is a mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordCounts {
@@ -89,6 +89,13 @@ impl RecordCounts {
         let sum = self.written.checked_add(rejected);
         let sum = sum.and_then(|sum| sum.checked_add(skipped.records()));
         (sum != Some(read)).then_some(sum)
+    }
+
+    /// [`RecordCounts::wrong_sum`] as a cause.
+    pub fn wrong_read(&self) -> Option<String> {
+        let (read, sum) = (self.read?, self.wrong_sum()?);
+        let sum = sum.map_or("more than 2^64".to_string(), |sum| sum.to_string());
+        Some(format!("records.read is {read}, not {sum}"))
     }
 
     /// Whether both cannot be true of the same records. What is not known contradicts nothing.

@@ -325,9 +325,8 @@ impl PoolFiles {
             let told = told.map_or("more than 2^64".to_string(), |told| told.to_string());
             findings.add(&COUNTS, path, format_args!("{what} is {told}, not {found}"));
         }
-        if let (Some(read), Some(sum)) = (manifest.records.read, manifest.records.wrong_sum()) {
-            let sum = sum.map_or("more than 2^64".to_string(), |sum| sum.to_string());
-            findings.add(&COUNTS, path, format_args!("records.read is {read}, not {sum}"));
+        if let Some(cause) = manifest.records.wrong_read() {
+            findings.add(&COUNTS, path, cause);
         }
         let layout = match self.rows.as_ref().map(|rows| &rows.dtype) {
             Some(dtype) if *dtype == selfplay_row() => PackLayout::SelfplayV1,

@@ -35,6 +35,8 @@ checks! {
         "a file does not have the sha256 in build.json: a byte of it was changed";
     BUILD_SURPLUS: Error Structure "puzzle.build.surplus",
         "a file of the set that build.json does not name: it is from another build";
+    COUNTS: Error Structure "puzzle.build.counts",
+        "build.json counts other examples than there are, or its counts do not add up";
     OVERLAP: Warning Content "puzzle.overlap",
         "the same example in train and test: the model is tested on what it was trained on";
     TEMPORARY: Warning Structure "puzzle.temporary",
@@ -70,6 +72,10 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
     if let Some(build) = &build {
         let only = (root != path).then(|| splits[0].name());
         files(&root, only, build, context, &mut findings)?;
+        // (A split alone is less than what was built.)
+        if only.is_none() && found.is_whole() {
+            counts(&root, build, found.examples, &mut findings);
+        }
     } else {
         notes.push("no build.json: hashes cannot be compared".to_string());
     }
@@ -90,9 +96,16 @@ struct FoundSplits {
     sets: Vec<OpenedSet>,
     metadatas: Vec<(Split, SplitMetadata)>,
     examples: u64,
+    /// Whether a part of them could not be read.
+    is_less: bool,
 }
 
 impl FoundSplits {
+    /// Whether `examples` counts all that are there.
+    fn is_whole(&self) -> bool {
+        !self.is_less && !self.metadatas.is_empty()
+    }
+
     fn read(
         &mut self,
         root: &Path,
@@ -101,7 +114,10 @@ impl FoundSplits {
         findings: &mut Findings<'_>,
     ) -> Result<()> {
         let directory = root.join(split.name());
-        let Some(metadata) = dataset::read(&directory, findings)? else { return Ok(()) };
+        let Some(metadata) = dataset::read(&directory, findings)? else {
+            self.is_less = true;
+            return Ok(());
+        };
         let mut sums = dataset::Sums::default();
         let mut whole = true;
         for set in &metadata.sets {
@@ -110,6 +126,7 @@ impl FoundSplits {
             self.sets.extend(set.map(|set| OpenedSet { split, set, metadata: metadata.clone() }));
         }
         arrays::surplus(&directory, &metadata.sets, findings)?;
+        self.is_less |= !whole;
         if whole {
             dataset::compare(&directory, &metadata, &sums, findings);
         }
@@ -297,6 +314,19 @@ fn files(
         }
     }
     Ok(())
+}
+
+/// What `build.json` says became of the records, beside what there is.
+fn counts(root: &Path, build: &PuzzleSetManifest, examples: u64, findings: &mut Findings<'_>) {
+    let Some(records) = &build.records else { return };
+    let path = root.join(puzzle_dir::BUILD);
+    if records.written != examples {
+        let message = format_args!("records.written is {}, not {examples}", records.written);
+        findings.add(&COUNTS, &path, message);
+    }
+    if let Some(cause) = records.wrong_read() {
+        findings.add(&COUNTS, &path, cause);
+    }
 }
 
 /// The size of all files except temporary ones, which are reported.
