@@ -26,10 +26,10 @@
 //! | [`provenance`] | how a dataset was made: run, build, inputs | `program`, `publish` |
 //! | [`cli`] | arguments, exit codes, progress, rejects | `publish`, `signals` |
 //! | [`batch`] | what passes from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
-//! | [`mod@format`] | a folder for each format on disk: reader, writer, types, and its page `FORMAT.md` | `batch`, domain modules |
+//! | [`mod@format`] | the table of formats, and a folder for each: what it is ([`Format`](format::Format)), reader, writer, and its page `FORMAT.md` | `batch`, domain modules |
 //! | [`stream`] | NDJSON, Arrow and Parquet as streams of batches; `SPEC.md` | `format` |
 //! | [`check`] | a folder for each family of checks; a check is declared where it is used | all above |
-//! | [`dataset`] | the table of formats, and [`dataset::open`], which opens everything that holds records | all above |
+//! | [`dataset`] | [`dataset::open`], which opens everything that holds records; the families of checks | all above |
 //! | [`plan`] | a pipeline as tasks for many machines: slices, receipts, states, joining | `format` |
 //! | [`stage`] | what filters do to batches | `batch`, domain modules |
 //! | [`diff`] | whether two inputs hold the same records, and where not | `stream`, `check::repeats` |
@@ -44,7 +44,7 @@
 //! | a filter | `src/bin/X.rs` | the table of filters in README.md |
 //! | a record type | `lib/core/record/X.rs` | `RECORD_TYPES` in `lib/core/record/mod.rs` |
 //! | a puzzle domain | `lib/core/puzzle/X/mod.rs` | `DOMAINS` in `lib/core/puzzle/mod.rs` |
-//! | a format on disk | `lib/core/dataset/X/mod.rs` with its reader and its checks, `FORMAT.md` beside it; what grows goes to `format` and `check` | `FORMATS` in `lib/core/dataset/mod.rs` |
+//! | a format on disk | `lib/core/format/X/`: its [`Format`](format::Format), reader and writer, `FORMAT.md` beside them; its checks in `lib/core/check/X/` | `FORMATS` in `lib/core/format/mod.rs`, `families` in `lib/core/dataset/mod.rs` |
 //! | a check | its declaration where it is used, a fixture in `tests/checks/` | |
 
 pub use gristmill_json as json;

@@ -3,7 +3,7 @@
 //! | to add | where |
 //! |---|---|
 //! | a check | a line in the `checks!` of the file that makes it |
-//! | a family of datasets | a file or folder with a [`Family`], which its format names in [`FORMATS`](crate::dataset::FORMATS) |
+//! | a family of datasets | a file or folder with a [`Family`], a line in [`families`](crate::dataset::families) |
 //!
 //! A check reads; it repairs nothing, writes nothing and prints nothing. What cannot be read at all
 //! (no permission, an I/O error) is an [`Error`](crate::error::Error), not a finding.

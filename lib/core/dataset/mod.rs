@@ -1,7 +1,5 @@
-//! Opens everything that holds records: datasets on disk by the table of formats, all else as files
-//! and streams. Every filter reads through [`open`].
-//!
-//! A format is one entry in [`FORMATS`]: how it is recognised, opened as records, and checked.
+//! Opens everything that holds records: datasets on disk by the table of formats
+//! ([`FORMATS`]), all else as files and streams. Every filter reads through [`open`].
 
 mod beside;
 mod raw_files;
@@ -17,14 +15,9 @@ use crate::check::{self, CheckContext, Family, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::kd_root::{KdListing, KdReader};
-use crate::format::pack::PackManifest;
-use crate::format::parquet;
-use crate::format::pools::PoolReader;
-use crate::format::puzzle_dir::{PuzzleReader, PuzzleRoot};
-use crate::format::stated::{Comparison, StatedFile, refuse_other_sizes};
+use crate::format::stated::{Comparison, refuse_other_sizes};
 use crate::format::unchanged::Unchanged;
-use crate::format::whole::refuse_missing;
+use crate::format::{FORMATS, Format, Open, parquet};
 use crate::record::RecordType;
 use crate::stream::{Conform, Reader, Request};
 
@@ -32,67 +25,16 @@ use beside::refuse_part;
 
 pub use raw_files::{describe_raw, raw_files, shard_of};
 
-/// A format of datasets on disk.
-pub struct Format {
-    /// In the plural, for messages.
-    pub name: &'static str,
-    /// What a directory of this format has: named in the error if nothing is recognised.
-    pub signs: &'static str,
-    /// How it is recognised (a damaged dataset counts), and what must hold in it.
-    pub family: &'static dyn Family,
-    pub open: Open,
-    /// The files of a dataset as its manifests state them; none where nothing is stated.
-    pub stated: fn(&Path) -> Result<Vec<StatedFile>>,
-}
-
-type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn DatasetReader>>;
-
-/// How a format is opened.
-pub enum Open {
-    /// All datasets together, or a slice of them, by the format's own reader.
-    Records(OpenRecords),
-    /// The files of a directory, which are read one by one.
-    Files(fn(&Path) -> Result<Vec<PathBuf>>),
-}
-
-/// Every format of datasets; a path belongs to the first that recognises it.
-pub static FORMATS: [Format; 4] = [
-    Format {
-        name: "Megatron datasets",
-        signs: "no train/ or valid/ with shards",
-        family: &check::MegatronFamily,
-        open: Open::Records(|paths, slice| Ok(Box::new(KdReader::open(paths, slice)?))),
-        stated: |path| KdListing::of(path)?.map_or(Ok(Vec::new()), |listing| listing.stated()),
-    },
-    Format {
-        name: "pools of games",
-        signs: "no steps.npy or steps-*.npy",
-        family: &check::PoolFamily,
-        open: Open::Records(|paths, slice| Ok(Box::new(PoolReader::open(paths, slice)?))),
-        stated: PackManifest::stated_in,
-    },
-    Format {
-        name: "puzzle sets",
-        signs: "no dataset.json",
-        family: &check::PuzzleSetFamily,
-        open: Open::Records(|paths, slice| Ok(Box::new(PuzzleReader::open(paths, slice)?))),
-        stated: |path| PuzzleRoot::open(path)?.stated(),
-    },
-    Format {
-        name: "folders of Parquet shards",
-        signs: "no *.parquet",
-        family: &check::ParquetShardsFamily,
-        open: Open::Files(parquet::files_in),
-        // Its manifest is compared where its files are listed.
-        stated: |_| Ok(Vec::new()),
-    },
-];
-
 /// Every family of checks, in the order of reports: first the formats, then records in files
 /// and streams.
-pub fn families() -> Vec<&'static dyn Family> {
-    let streams: &dyn Family = &check::StreamFamily;
-    FORMATS.iter().map(|format| format.family).chain([streams]).collect()
+pub fn families() -> [&'static dyn Family; 5] {
+    [
+        &check::MegatronFamily,
+        &check::PoolFamily,
+        &check::PuzzleSetFamily,
+        &check::ParquetShardsFamily,
+        &check::StreamFamily,
+    ]
 }
 
 /// Checks whatever a path names.
@@ -160,7 +102,8 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             }
             let unchanged = Unchanged::of(&args.files)?;
             let reader = unchanged.confirm(open(&args.files, args.slice))?;
-            unchanged.confirm(args.files.iter().try_for_each(|path| refuse_missing(path)))?;
+            let mut all = args.files.iter();
+            unchanged.confirm(all.try_for_each(|path| (format.refuse_missing)(path)))?;
             let stated: Result<Vec<_>> =
                 args.files.iter().map(|path| (format.stated)(path)).collect();
             let stated = unchanged.confirm(stated)?.concat();
@@ -232,7 +175,7 @@ fn with_splits(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 fn format_of(paths: &[PathBuf]) -> Result<Option<&'static Format>> {
     for path in paths {
         if let Some(format) = files::find(&FORMATS, |format| is_of(path, format))? {
-            return Ok(Some(format));
+            return Ok(Some(*format));
         }
     }
     Ok(None)
@@ -243,7 +186,7 @@ fn is_dataset(path: &Path) -> Result<bool> {
 }
 
 fn is_of(path: &Path, format: &Format) -> Result<bool> {
-    Ok(path.as_os_str() != "-" && format.family.knows(path)?)
+    Ok(path.as_os_str() != "-" && (format.knows)(path)?)
 }
 
 /// Refuses what is no file of records: directories, and files that belong to something else.

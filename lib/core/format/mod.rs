@@ -1,9 +1,9 @@
 //! The formats on disk, one folder each, with its page beside it.
 
+mod descriptor;
 pub mod hashed_file;
 pub mod json_file;
 pub mod kd_root;
-mod kinds;
 pub mod metadata_db;
 pub mod mmidx;
 pub mod npy;
@@ -15,15 +15,21 @@ pub mod raw_games;
 pub mod stated;
 pub mod synth_shards;
 pub mod unchanged;
-pub mod whole;
+mod whole;
 
 use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
 
+pub use descriptor::{Format, Open};
+
 use crate::batch::{Counts, Skipped};
 use crate::error::{Error, Result};
+
+/// Every format of datasets; a path belongs to the first that recognises it.
+pub static FORMATS: [&Format; 4] =
+    [&kd_root::FORMAT, &pools::FORMAT, &puzzle_dir::FORMAT, &parquet::FOLDER_FORMAT];
 
 /// Records that came into a pipeline, and what became of them, in every manifest:
 /// read = written + rejected + skipped, with `written` always known and the others `None` (null) where

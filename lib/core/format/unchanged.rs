@@ -4,12 +4,14 @@
 //! A writer replaces files by renaming, so a change is another inode. Files that come meanwhile do
 //! not matter; a dataset that is being published says so by its marker (lib/core/publish/FORMAT.md).
 
+use std::collections::BTreeSet;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::kd_root::{manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
 use super::puzzle_dir::{BUILD, SPLITS};
+use super::{FORMATS, Format};
 use crate::error::Result;
 use crate::files::{self, Noted};
 use crate::publish::{marked, refuse_half_published};
@@ -20,10 +22,17 @@ pub struct Unchanged {
     members: Vec<Noted>,
 }
 
-/// The folders of a dataset in which its files are.
-const FOLDERS: [&str; 7] = ["", "train", "valid", "test", "parts", "ids/train", "ids/valid"];
-/// How the files of datasets end. (What else is in a folder is not read.)
-const ENDINGS: [&str; 6] = ["npy", "json", "db", "bin", "idx", "parquet"];
+/// The folders in which datasets of any format have files.
+fn folders() -> BTreeSet<&'static str> {
+    FORMATS.iter().flat_map(|format| format.folders.iter().copied()).collect()
+}
+
+/// Whether the file of some format may have this name. (What else is in a folder is not read.)
+fn is_of_datasets(name: &str, path: &Path) -> bool {
+    let ending = path.extension().unwrap_or_default();
+    let is_known = |format: &&Format| format.endings.iter().any(|known| ending == *known);
+    !name.starts_with('.') && FORMATS.iter().any(is_known)
+}
 
 impl Unchanged {
     /// The files of datasets (directories or prefixes), and files that are read alone. It is an
@@ -46,16 +55,13 @@ impl Unchanged {
     }
 
     fn directory(&mut self, path: &Path) -> Result<()> {
-        for folder in FOLDERS.map(|name| path.join(name)) {
+        for folder in folders().into_iter().map(|name| path.join(name)) {
             for file in files::paths_if_there(&folder)? {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
                 if let Some(manifest) = marked(&name) {
                     refuse_half_published(&folder.join(manifest))?;
                 }
-                let ending = file.extension().unwrap_or_default();
-                let is_known =
-                    !name.starts_with('.') && ENDINGS.iter().any(|known| ending == *known);
-                if is_known && !files::is_directory(&file)? {
+                if is_of_datasets(&name, &file) && !files::is_directory(&file)? {
                     self.note(file)?;
                 }
             }

@@ -27,7 +27,7 @@ use std::path::Path;
 
 use super::{Check, CheckContext, Family, Outcome};
 use crate::error::{Error, Result, shown};
-use crate::format::kd_root::KdListing;
+use crate::format::kd_root::{self, KdListing};
 
 pub struct MegatronFamily;
 
@@ -39,7 +39,7 @@ impl Family for MegatronFamily {
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {
-        Ok(KdListing::of(path)?.is_some())
+        (kd_root::FORMAT.knows)(path)
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {

@@ -15,7 +15,7 @@ use crate::format::npy::{
     selfplay_row,
 };
 use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
-use crate::format::pools::{Valuations, step_files};
+use crate::format::pools::{self, Valuations, step_files};
 use crate::format::raw_games::Legality;
 use crate::game2048::RowLayout;
 
@@ -97,7 +97,7 @@ impl PoolShards {
 
 pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<PoolFiles> {
     let (whole, mut shards) = step_files(directory)?;
-    let single = directory.join("steps.npy");
+    let single = directory.join(pools::STEPS);
     if whole && !shards.is_empty() {
         findings.add(&BOTH, &single, format_args!("is beside {} shards", shards.len()));
     } else if whole {
@@ -237,7 +237,7 @@ fn valuations(
     is_pack: bool,
     findings: &mut Findings<'_>,
 ) -> Result<Option<Valuations>> {
-    let path = directory.join("valuation_types.json");
+    let path = directory.join(pools::VALUATION_TYPES);
     if !files::is_member(&path)? {
         if is_pack {
             findings.add(&NO_VALUATIONS, directory, "has none");

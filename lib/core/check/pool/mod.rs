@@ -21,9 +21,7 @@ use runs::RunChecker;
 use super::{Check, CheckContext, Family, Outcome};
 use crate::cli::grouped;
 use crate::error::Result;
-use crate::files as paths;
-use crate::format::npy;
-use crate::format::pools::is_pool;
+use crate::format::{npy, pools};
 
 pub struct PoolFamily;
 
@@ -33,8 +31,7 @@ impl Family for PoolFamily {
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {
-        Ok(is_pool(path)?
-            || (paths::is_directory(path)? && paths::is_member(&path.join("metadata.db"))?))
+        (pools::FORMAT.knows)(path)
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {

@@ -14,6 +14,7 @@ use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, RunRow, journals, run_of_key,
 };
+use crate::format::pools;
 use crate::game2048::Played;
 
 checks! {
@@ -152,7 +153,7 @@ impl RunChecker {
         required: bool,
         findings: &mut Findings<'_>,
     ) -> Result<RunChecker> {
-        let path = directory.join("metadata.db");
+        let path = directory.join(pools::DATABASE);
         let mut bad = |cause: &dyn Display| findings.add(&DATABASE, &path, cause);
         let database = match DatabaseReader::open(&path) {
             Ok(database) => Some(database),

@@ -13,13 +13,12 @@ mod examples;
 mod root;
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::LazyLock;
 
-use super::{At, Check, CheckContext, Depth, Family, Findings, Outcome, inventory};
+use super::{At, Check, CheckContext, Depth, Family, Findings, Outcome};
 use crate::error::Result;
-use crate::files;
-use crate::format::puzzle_dir::{SPLITS, SetArray, is_puzzle_dir};
+use crate::format::puzzle_dir;
 use crate::puzzle::{DOMAINS, Domain, Rule, Split};
 
 pub struct PuzzleSetFamily;
@@ -31,16 +30,7 @@ impl Family for PuzzleSetFamily {
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {
-        // A set without its dataset.json is still one.
-        let has_array = |directory: &PathBuf| -> Result<bool> {
-            Ok(files::paths_if_there(directory)?.iter().any(|path| {
-                let name = inventory::name_of(path);
-                SetArray::ALL.into_iter().any(|array| array.set_of(&name).is_some())
-            }))
-        };
-        let [train, test] = SPLITS.map(|split| path.join(split.name()));
-        let directories = [path.to_path_buf(), train, test];
-        Ok(is_puzzle_dir(path)? || files::find(&directories, has_array)?.is_some())
+        (puzzle_dir::FORMAT.knows)(path)
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {

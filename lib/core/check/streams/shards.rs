@@ -11,7 +11,7 @@ use crate::check::inventory;
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::error::{Error, Kind, Result};
 use crate::files;
-use crate::format::parquet::{ParquetFile, StatedShard, files_in, read_error};
+use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, files_in, read_error};
 use crate::format::stated::StatedFile;
 
 checks! {
@@ -59,7 +59,7 @@ impl Family for ParquetShardsFamily {
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {
-        Ok(files::is_directory(path)? && !files_in(path)?.is_empty())
+        (FOLDER_FORMAT.knows)(path)
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {

@@ -3,6 +3,7 @@
 //! `manifest.json`. Source: seeds/synth-kd-pipeline.md and FORMAT.md beside this file.
 
 mod caches;
+mod format;
 mod ids;
 mod join;
 mod listing;
@@ -16,6 +17,7 @@ mod split;
 mod target_args;
 
 pub use caches::caches_of;
+pub use format::FORMAT;
 pub use ids::{IDS, IdRows, IdsFile, IdsWriter, find_ids, ids_beside, ids_in_root};
 pub use join::{ShardJoin, forget_slice};
 pub use listing::{KdListing, KdPrefix, STRAY, prefix_of};

@@ -10,10 +10,12 @@ use byteorder::{ByteOrder, LittleEndian};
 
 use super::caches::caches_of;
 use super::manifest::is_root_manifest;
-use super::{ALL, IDS, IdsWriter, KdSplit, MANIFEST, ValidFraction, ids_beside, ids_in_root};
+use super::{
+    ALL, FORMAT, IDS, IdsWriter, KdSplit, MANIFEST, ValidFraction, ids_beside, ids_in_root,
+};
 use crate::error::{Error, Result};
+use crate::format::descriptor::refuse_other_formats;
 use crate::format::hashed_file::FinishedFile;
-use crate::format::kinds::{DatasetKind, refuse_other_kinds};
 use crate::format::mmidx::{FinishedSplit, MmidxDtype, PrefixLayout, SplitWriter};
 use crate::harmony::is_unsupervised;
 use crate::publish::{PendingFile, Standing, Target, directory_of, is_there};
@@ -129,7 +131,7 @@ impl Target for KdTarget {
             KdTarget::Prefix(prefix) => vec![directory_of(prefix)],
         };
         for directory in &directories {
-            refuse_other_kinds(directory, DatasetKind::Megatron)?;
+            refuse_other_formats(directory, &FORMAT)?;
         }
         let mut standing = Standing::default();
         for path in self.files() {

@@ -22,7 +22,8 @@ use serde_json::Value;
 
 use self::database::PackDatabase;
 use self::shards::RowShards;
-use super::kinds::{DatasetKind, refuse_other_kinds};
+use super::descriptor::refuse_other_formats;
+use super::pools::{self, DATABASE, STEPS, VALUATION_TYPES};
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
 use crate::batch::GameForm;
@@ -35,9 +36,6 @@ pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
 pub use self::sink::PackSink;
 pub use adopt::adopt;
 
-const DATABASE: &str = "metadata.db";
-const VALUATION_TYPES: &str = "valuation_types.json";
-const STEPS: &str = "steps.npy";
 /// Rows of a self-play v1 pool that lie along its steps.
 const EMBEDDINGS: &str = "embeddings";
 /// SQLite writes beside a database while it is open.
@@ -346,7 +344,7 @@ impl Target for PackTarget<'_> {
     }
 
     fn standing(&self) -> Result<Standing> {
-        refuse_other_kinds(self.0, DatasetKind::Pool)?;
+        refuse_other_formats(self.0, &pools::FORMAT)?;
         let files = present(self.0)?;
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_os_string();
         let of_others =

@@ -36,6 +36,7 @@ pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::format::{Format, Open};
 use crate::panics::caught;
 use crate::record::column_twice;
 use ahead::Ahead;
@@ -45,6 +46,22 @@ use rows::Rows;
 pub use batches::ParquetBatches;
 pub use sink::ParquetSink;
 pub(super) use sink::ROW_GROUP_BYTES;
+
+/// Folders of Parquet files, which are read one by one.
+pub static FOLDER_FORMAT: Format = Format {
+    name: "folders of Parquet shards",
+    owner: "a folder of Parquet shards",
+    signs: "no *.parquet",
+    folders: &[""],
+    endings: &["parquet", "json"],
+    // (Other datasets have Parquet files as well.)
+    is_sign: |_, _| false,
+    knows: |path| Ok(files::is_directory(path)? && !files_in(path)?.is_empty()),
+    open: Open::Files(files_in),
+    // Its manifest is compared where its files are listed.
+    stated: |_| Ok(Vec::new()),
+    refuse_missing: |_| Ok(()),
+};
 
 /// A batch should hold about this many bytes.
 const BATCH_BYTES: u64 = 1 << 20;

@@ -21,10 +21,51 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::npy::DType;
+use crate::format::pack::{self, PackManifest};
+use crate::format::whole::{all_there, understood};
+use crate::format::{Format, Open};
 
 pub use pool::Pool;
 pub use reader::PoolReader;
 pub use valuations::Valuations;
+
+/// Pools of games, packs among them.
+pub static FORMAT: Format = Format {
+    name: "pools of games",
+    owner: "a pool of games",
+    signs: "no steps.npy or steps-*.npy",
+    folders: &[""],
+    endings: &["npy", "db", "json"],
+    is_sign: |_, name| name == DATABASE || name == STEPS || is_shard(name.as_bytes()),
+    // A pool without its rows is still one.
+    knows: |path| {
+        let has_database = || files::is_member(&path.join(DATABASE));
+        Ok(is_pool(path)? || (files::is_directory(path)? && has_database()?))
+    },
+    open: Open::Records(|paths, slice| Ok(Box::new(PoolReader::open(paths, slice)?))),
+    stated: PackManifest::stated_in,
+    refuse_missing: |path| {
+        let manifest = path.join(pack::MANIFEST);
+        if !files::is_directory(path)? || !files::is_member(&manifest)? {
+            return Ok(());
+        }
+        let found = understood(PackManifest::read(path))?;
+        let names = found.iter().flat_map(|pack| &pack.files).map(|file| &file.path);
+        all_there(path, names, &manifest)
+    },
+};
+
+/// The table of runs.
+pub const DATABASE: &str = "metadata.db";
+/// The names of the ids of valuations.
+pub const VALUATION_TYPES: &str = "valuation_types.json";
+/// All rows in one file; shards are `steps-NUMBER.npy`.
+pub const STEPS: &str = "steps.npy";
+
+/// Whether a file is a shard of rows, by its name.
+fn is_shard(name: &[u8]) -> bool {
+    name.starts_with(b"steps-") && name.ends_with(b".npy")
+}
 
 /// Whether a path names a pool: a directory that holds rows of steps.
 pub fn is_pool(path: &Path) -> Result<bool> {
@@ -43,18 +84,15 @@ pub fn is_readable(dtype: &DType) -> bool {
 /// Whether there is a `steps.npy`, and the shards `steps-*.npy` by name.
 pub fn step_files(directory: &Path) -> Result<(bool, Vec<PathBuf>)> {
     let mut shards = files::paths_in(directory)?;
-    shards.retain(|path| {
-        let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-        name.starts_with(b"steps-") && name.ends_with(b".npy")
-    });
-    Ok((files::is_member(&directory.join("steps.npy"))?, shards))
+    shards.retain(|path| is_shard(path.file_name().unwrap_or_default().as_encoded_bytes()));
+    Ok((files::is_member(&directory.join(STEPS))?, shards))
 }
 
 /// The files of a pool's rows, in order.
 fn row_files(directory: &Path) -> Result<Vec<PathBuf>> {
     match step_files(directory)? {
         (false, shards) => Ok(shards),
-        (true, shards) if shards.is_empty() => Ok(vec![directory.join("steps.npy")]),
+        (true, shards) if shards.is_empty() => Ok(vec![directory.join(STEPS)]),
         (true, _) => {
             Err(Error::data("both steps.npy and steps-*.npy, but only one can be the pool")
                 .at(shown(directory)))

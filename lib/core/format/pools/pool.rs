@@ -11,7 +11,7 @@ use super::index::{Gather, Rows, Run, are_there, count};
 use super::members::Members;
 use super::origin::PoolOrigin;
 use super::valuations::Valuations;
-use super::{row_files, sidecar, stated};
+use super::{DATABASE, row_files, sidecar, stated};
 use crate::batch::{Dropped, GameForm};
 use crate::error::{Error, Kind, Result, shown};
 use crate::files;
@@ -72,7 +72,7 @@ impl Pool {
         let (rows, dtype) = Rows::open(&files)?;
         let named = || files.first().map(|file| shown(file)).unwrap_or_default();
         let columns = Columns::of(&dtype).map_err(|what| Error::data(what).at(named()))?;
-        let path = directory.join("metadata.db");
+        let path = directory.join(DATABASE);
         let database = match DatabaseReader::open(&path) {
             Ok(database) => Some(database),
             Err(DatabaseError { cause: DatabaseCause::Missing, .. }) if columns.is_legacy() => None,
@@ -254,7 +254,7 @@ impl Pool {
         let run = database.run(id)?;
         match stated::contradiction(run.as_ref(), stored) {
             Some(cause) => Err(Error::data(format!("run {id}: {cause}"))
-                .at(shown(&self.directory.join("metadata.db")))
+                .at(shown(&self.directory.join(DATABASE)))
                 .hint(stated::WAY_ON)),
             None => Ok(()),
         }
@@ -314,7 +314,7 @@ impl Pool {
         let key = run_key(game.run_id);
         if let Some(text) = database.session(&key)? {
             sidecar::fill(game, &text).map_err(|error| {
-                let path = self.directory.join("metadata.db");
+                let path = self.directory.join(DATABASE);
                 Error::data(format!("session {key}: {error}")).at(shown(&path))
             })?;
         }

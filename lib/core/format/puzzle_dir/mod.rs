@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `manifest.rs` | `build.json` |
+//! | `format.rs` | what a set is to readers, writers and checks |
 //! | `adopt.rs` | a set of another directory, published |
 //! | `metadata.rs` | `dataset.json`, and the constants that a domain or the user gives |
 //! | `root.rs` | opening the parts of a set as they are, without checks |
@@ -13,6 +14,7 @@
 //! The rules of the games are not here, see `puzzle`.
 
 mod adopt;
+mod format;
 mod manifest;
 mod metadata;
 mod names;
@@ -26,6 +28,7 @@ use std::path::{Path, PathBuf};
 use crate::puzzle::Split;
 
 pub use adopt::adopt;
+pub use format::FORMAT;
 pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
 pub use metadata::{AssertedConstants, IgnoredLabel, SetConstants, SplitMetadata};
 pub use reader::PuzzleReader;

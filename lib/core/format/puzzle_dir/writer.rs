@@ -17,7 +17,7 @@ use super::{
 use crate::batch::{Batch, Counts, Sink};
 use crate::cli::Rejects;
 use crate::error::{Error, Result, shown};
-use crate::format::kinds::{DatasetKind, refuse_other_kinds};
+use crate::format::descriptor::refuse_other_formats;
 use crate::format::{RecordCounts, json_file, standing_in};
 use crate::json::PythonFormatter;
 use crate::ordered::Flow;
@@ -299,7 +299,7 @@ impl Target for PuzzleTarget<'_> {
 
     fn standing(&self) -> Result<Standing> {
         for place in ["", "train", "test"] {
-            refuse_other_kinds(&self.0.join(place), DatasetKind::PuzzleSet)?;
+            refuse_other_formats(&self.0.join(place), &super::FORMAT)?;
         }
         Ok(Standing { files: present(self.0)?, dependents: Vec::new() })
     }

@@ -1,0 +1,53 @@
+//! Megatron datasets as a format: what they have, and how they are known and opened.
+
+use std::path::Path;
+
+use super::{KdListing, KdPart, KdReader};
+use crate::error::Result;
+use crate::files;
+use crate::format::whole::{all_there, understood};
+use crate::format::{Format, Open};
+
+/// Roots, directories and prefixes of Megatron datasets.
+pub static FORMAT: Format = Format {
+    name: "Megatron datasets",
+    owner: "Megatron datasets",
+    signs: "no train/ or valid/ with shards",
+    folders: &["", "train", "valid", "parts", "ids/train", "ids/valid"],
+    endings: &["bin", "idx", "json", "parquet"],
+    is_sign: |folder, name| match folder {
+        "parts" => name.ends_with(".json"),
+        _ => name.ends_with(".idx"),
+    },
+    knows: |path| Ok(KdListing::of(path)?.is_some()),
+    open: Open::Records(|paths, slice| Ok(Box::new(KdReader::open(paths, slice)?))),
+    stated: |path| KdListing::of(path)?.map_or(Ok(Vec::new()), |listing| listing.stated()),
+    refuse_missing,
+};
+
+/// Where the part manifests of a root or of prefixes are, and what their paths are relative to, both
+/// below the dataset's directory.
+const PARTS: [(&str, &str, &str); 4] = [
+    ("parts", ".json", ""),
+    ("", ".part.json", ""),
+    ("train", ".part.json", "train"),
+    ("valid", ".part.json", "valid"),
+];
+
+fn refuse_missing(dataset: &Path) -> Result<()> {
+    if !files::is_directory(dataset)? {
+        return Ok(());
+    }
+    for (place, ending, base) in PARTS {
+        for manifest in files::paths_if_there(&dataset.join(place))? {
+            let name = manifest.file_name().unwrap_or_default().as_encoded_bytes();
+            if name.ends_with(ending.as_bytes()) && !name.starts_with(b".") {
+                let part = understood(KdPart::read(&manifest))?;
+                let splits = part.iter().flat_map(|part| part.splits.values());
+                let names = splits.flat_map(|split| split.files.paths.values());
+                all_there(&dataset.join(base), names, &manifest)?;
+            }
+        }
+    }
+    Ok(())
+}
