@@ -73,7 +73,7 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
         let only = (root != path).then(|| splits[0].name());
         files(&root, only, build, context, &mut findings)?;
         // (A split alone is less than what was built.)
-        if only.is_none() && found.is_whole() {
+        if splits.len() == SPLITS.len() && found.is_whole() {
             counts(&root, build, found.examples, &mut findings);
         }
     } else {
