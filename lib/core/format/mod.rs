@@ -28,7 +28,9 @@ use crate::batch::{Counts, Skipped};
 use crate::error::{Error, Result};
 
 /// Every format of datasets; a path belongs to the first that recognises it.
-pub static FORMATS: [&Format; 4] =
+pub static FORMATS: [&Format; ALL.len()] = ALL;
+
+const ALL: [&Format; 4] =
     [&kd_root::FORMAT, &pools::FORMAT, &puzzle_dir::FORMAT, &parquet::FOLDER_FORMAT];
 
 /// Records that came into a pipeline, and what became of them, in every manifest:

@@ -9,7 +9,7 @@ use crate::format::whole::{all_there, understood};
 use crate::format::{Format, Open};
 
 /// Roots, directories and prefixes of Megatron datasets.
-pub static FORMAT: Format = Format {
+pub const FORMAT: Format = Format {
     name: "Megatron datasets",
     owner: "Megatron datasets",
     signs: "no train/ or valid/ with shards",

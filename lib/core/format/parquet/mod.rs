@@ -48,7 +48,7 @@ pub use sink::ParquetSink;
 pub(super) use sink::ROW_GROUP_BYTES;
 
 /// Folders of Parquet files, which are read one by one.
-pub static FOLDER_FORMAT: Format = Format {
+pub const FOLDER_FORMAT: Format = Format {
     name: "folders of Parquet shards",
     owner: "a folder of Parquet shards",
     signs: "no *.parquet",

@@ -30,7 +30,7 @@ pub use reader::PoolReader;
 pub use valuations::Valuations;
 
 /// Pools of games, packs among them.
-pub static FORMAT: Format = Format {
+pub const FORMAT: Format = Format {
     name: "pools of games",
     owner: "a pool of games",
     signs: "no steps.npy or steps-*.npy",

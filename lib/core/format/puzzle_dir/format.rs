@@ -12,7 +12,7 @@ use crate::format::whole::{all_there, understood};
 use crate::format::{Format, Open};
 
 /// Puzzle sets; a path may name one of the splits.
-pub static FORMAT: Format = Format {
+pub const FORMAT: Format = Format {
     name: "puzzle sets",
     owner: "a puzzle set",
     signs: "no dataset.json",
