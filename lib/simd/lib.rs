@@ -24,6 +24,8 @@
 //! 39.1 instead of 40.3 instructions for each byte of 10 MB of real text in all languages that are encoded once
 //! more (`valgrind --tool=cachegrind`, 2026-11-23).
 
+#![warn(missing_docs)]
+
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -41,16 +43,23 @@ pub use x86::{ascii_specials, board_masks, differ, json_specials};
 /// Masks of 64 bytes of text: bit n is byte n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextMasks {
+    /// `a` to `z`.
     pub lower: u64,
+    /// `A` to `Z`.
     pub upper: u64,
+    /// `0` to `9`.
     pub digit: u64,
     /// ASCII white space.
     pub white: u64,
+    /// U+000A and U+000D.
     pub newline: u64,
     /// U+0020.
     pub blank: u64,
+    /// `/`.
     pub slash: u64,
+    /// `'`.
     pub apostrophe: u64,
+    /// Bytes from 0x80 on.
     pub not_ascii: u64,
     /// Bytes of a character after its first.
     pub inside: u64,
@@ -68,15 +77,20 @@ pub struct StringMasks {
 /// Masks of 64 bytes of a board's text: bit n is byte n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoardMasks {
+    /// `0` to `9`.
     pub digits: u64,
+    /// `,`.
     pub commas: u64,
+    /// `1`.
     pub ones: u64,
 }
 
 /// A set of instructions that a task is compiled for.
 pub trait Instructions {
+    /// The kinds of bytes in a window of text.
     fn text_masks(window: &[u8; 64]) -> TextMasks;
 
+    /// What a reader of JSON stops at in a window.
     fn string_masks(window: &[u8; 64]) -> StringMasks;
 
     /// One bit of each byte, the one that is the highest after a shift to the left by less than 8.
@@ -89,7 +103,9 @@ pub trait Instructions {
 /// A loop that is compiled once for each set of instructions. `run` must be `#[inline(always)]`,
 /// or it is not compiled for the better one.
 pub trait SimdTask {
+    /// What the loop gives.
     type Output;
+    /// The loop.
     fn run<I: Instructions>(self) -> Self::Output;
 }
 
@@ -104,6 +120,7 @@ impl SimdLevel {
     /// Plain code on every machine, for comparison.
     pub const PORTABLE: SimdLevel = SimdLevel { has_avx2: false };
 
+    /// The best of this machine, asked for now; keep it.
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         return SimdLevel {
@@ -117,6 +134,7 @@ impl SimdLevel {
         SimdLevel::PORTABLE
     }
 
+    /// Runs a task, compiled for these instructions.
     #[inline(always)]
     pub fn run<T: SimdTask>(self, task: T) -> T::Output {
         #[cfg(target_arch = "x86_64")]

@@ -4,6 +4,7 @@
 use super::BoardMasks;
 use super::{Instructions, StringMasks, TextMasks};
 
+/// Plain code, for every machine.
 pub struct Portable;
 
 /// Bits of a byte's class.

@@ -40,6 +40,8 @@
 //! \s+
 //! ```
 
+#![warn(missing_docs)]
+
 mod cache;
 mod encode;
 mod hash;

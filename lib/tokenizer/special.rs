@@ -4,15 +4,23 @@
 use super::hash::{LONG, TOKEN_BYTES};
 use super::{PADDED_VOCABULARY_SIZE, tables};
 
+/// `<|startoftext|>`: no text and no message contains it. Below it are the ids of text.
 pub const START_OF_TEXT: i32 = 199_998;
 /// `<|endoftext|>`, which follows every document.
 pub const EOD: i32 = 199_999;
+/// `<|return|>`, the end of an answer, which the model stops at.
 pub const RETURN: i32 = 200_002;
+/// `<|constrain|>`, before the type of a content: `<|constrain|>json`.
 pub const CONSTRAIN: i32 = 200_003;
+/// `<|channel|>`, before the name of a channel.
 pub const CHANNEL: i32 = 200_005;
+/// `<|start|>`, before the header of a message.
 pub const START: i32 = 200_006;
+/// `<|end|>`, the end of a message.
 pub const END: i32 = 200_007;
+/// `<|message|>`, between the header of a message and its content.
 pub const MESSAGE: i32 = 200_008;
+/// `<|call|>`, the end of a call of a tool.
 pub const CALL: i32 = 200_012;
 
 /// Every control token with a meaning, in the order of ids. The other ids from 200,000 to
@@ -86,6 +94,7 @@ pub fn decode_into(tokens: &[i32], out: &mut Vec<u8>) -> Result<(), UnknownToken
     PADDED_VOCABULARY_SIZE - 1
 )]
 pub struct UnknownToken {
+    /// The id.
     pub id: i32,
     /// Its place among the tokens to be decoded.
     pub at: usize,

@@ -150,7 +150,11 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
         array(dir, IDENTIFIERS, "(0,)", &[]);
         array(dir, PUZZLES, "(1,)", &[0]);
         array(dir, "domino/test/all__group_indices.npy", "(1,)", &[0]);
-        dataset(dir, &["test"], |fields| fields["total_groups"] = json!(0))
+        dataset(dir, &["test"], |fields| fields["total_groups"] = json!(0));
+        build(dir, |build| {
+            build["records"]["read"] = json!(24);
+            build["records"]["written"] = json!(24);
+        })
     }),
     defect("puzzle.indices.length", |dir| {
         array(dir, IDENTIFIERS, "(11,)", &[0; 11]);
