@@ -63,6 +63,13 @@ pub fn is_directory(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_dir()))
 }
 
+/// Whether an open file is the one that has this name.
+pub fn is_at(file: &File, path: &Path) -> bool {
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    let found = fs::symlink_metadata(path).map(identity);
+    found.is_ok_and(|found| file.metadata().map(identity).is_ok_and(|own| own == found))
+}
+
 /// Makes a directory and those above it. (`create_dir_all` says "File exists" where it cannot know
 /// whether that is a directory.)
 pub fn make_directories(directory: &Path) -> io::Result<()> {

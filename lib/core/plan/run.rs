@@ -14,6 +14,7 @@ use crate::cli;
 use crate::error::{Error, Kind, Result, shown};
 use crate::failure::Failure;
 use crate::files;
+use crate::signals::PassedSignals;
 
 /// The most lines of its messages that are kept of a task.
 const MOST_LINES: usize = 100;
@@ -49,10 +50,11 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     if task.state(root, false)? == State::Done {
         return Ok(());
     }
+    // What a copy that is at work has published is not to be replaced: it is about to read that.
+    let may_replace = !task.is_running(root)? && files::exists(&task.manifest(root))?;
     let lock = task.lock(root)?;
     task.forget_failure(root)?;
-    let is_there = files::exists(&task.manifest(root))?;
-    let (mut status, mut messages) = task.make(root, is_there, options)?;
+    let (mut status, mut messages) = task.make(root, may_replace, options)?;
     // Another copy of the task may have made the part meanwhile, and refused it to this one.
     if !status.success() && files::exists(&task.manifest(root))? {
         if task.state(root, false)? == State::Done {
@@ -91,8 +93,7 @@ impl Task<'_> {
         overwrite: bool,
         options: &RunOptions,
     ) -> Result<(ExitStatus, VecDeque<String>)> {
-        let passing =
-            crate::signals::PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
+        let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
         let child = self.command(root, overwrite, options)?.spawn();
         let mut child = child.map_err(|e| Error::io(shown(&self.plan.directory), &e))?;
         passing.to(child.id());

@@ -13,7 +13,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::{json_file, parquet};
 use crate::ordered::{Flow, ordered_map};
-use crate::publish::{host, publish_file};
+use crate::publish::{TargetLock, host, publish_file};
 use crate::walk;
 
 const RECEIPT_SCHEMA: &str = "gristmill_task_v1";
@@ -116,7 +116,7 @@ impl Task<'_> {
                 false => State::Done,
             });
         }
-        if is_locked(&directory.join(LOCK))? {
+        if self.is_running(root)? {
             return Ok(State::Running);
         }
         let failed: Option<FailedRun> =
@@ -178,9 +178,10 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// Writes the receipt of the part that stands there.
+    /// Writes the receipt of the part that stands there, which no copy of the task replaces meanwhile.
     pub(super) fn finished(&self, root: &Path) -> Result<()> {
         let (part, directory) = (self.part(root), self.directory(root));
+        let _lock = TargetLock::take(&part)?;
         let receipt = Receipt {
             schema_version: RECEIPT_SCHEMA.to_string(),
             plan: self.plan.id.clone(),
@@ -219,6 +220,16 @@ impl Task<'_> {
         }
     }
 
+    /// Whether somebody has the lock of [`Task::lock`].
+    pub(super) fn is_running(&self, root: &Path) -> Result<bool> {
+        let path = self.directory(root).join(LOCK);
+        match open_lock(&path, false) {
+            Ok(file) => Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(Error::io(path.as_path(), &error)),
+        }
+    }
+
     /// A lock that says that the task is running, as long as somebody has it open: a child that it
     /// is left to, too. Where a file system has no locks, nobody is seen to run.
     pub(super) fn lock(&self, root: &Path) -> Result<File> {
@@ -235,14 +246,6 @@ impl Task<'_> {
 
 fn open_lock(path: &Path, create: bool) -> std::io::Result<File> {
     OpenOptions::new().read(true).write(true).create(create).truncate(false).open(path)
-}
-
-fn is_locked(path: &Path) -> Result<bool> {
-    match open_lock(path, false) {
-        Ok(file) => Ok(matches!(file.try_lock(), Err(TryLockError::WouldBlock))),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(Error::io(path, &error)),
-    }
 }
 
 /// The SHA-256 of a manifest; of nothing if it is not there.

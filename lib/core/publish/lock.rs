@@ -2,12 +2,13 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::staging::cannot_lock;
 use crate::error::{Error, Result, shown};
+use crate::files;
 
 /// The lock where directories cannot be locked.
 const LOCK: &str = ".gristmill-lock";
@@ -43,7 +44,7 @@ impl TargetLock {
             let file = options.open(&path).map_err(|e| failed(&e))?;
             match wait(&file, end) {
                 // Who had it before may have removed it.
-                Ok(true) if is_at(&file, &path) => {
+                Ok(true) if files::is_at(&file, &path) => {
                     return Ok(TargetLock { _directory: None, file: Some((path, file)) });
                 }
                 Ok(true) => {}
@@ -68,13 +69,6 @@ impl Drop for TargetLock {
 
 fn busy(directory: &Path) -> Error {
     Error::unavailable("another program has locked it for ten minutes").at(directory)
-}
-
-/// Whether the file is the one that has this name.
-fn is_at(file: &File, path: &Path) -> bool {
-    let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    let found = fs::symlink_metadata(path).map(identity);
-    found.is_ok_and(|found| file.metadata().map(identity).is_ok_and(|own| own == found))
 }
 
 /// Takes a lock, if that is possible before the end. (Asking again and again: a wait in the kernel

@@ -100,7 +100,7 @@ impl Staging {
             Err(TryLockError::Error(error)) if !cannot_lock(&error) => return Err(error),
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
-        let is_there = lock.metadata()?.nlink() > 0;
+        let is_there = files::is_at(lock, &staging.directory.join(LOCK));
         Ok(is_there.then_some(staging))
     }
 
@@ -189,9 +189,11 @@ fn sweep(directory: &Path) {
         // One that was taken away while this waited has no name any more.
         if let Ok(lock) = lock
             && lock.try_lock().is_ok()
-            && lock.metadata().is_ok_and(|metadata| metadata.nlink() > 0)
+            && files::is_at(&lock, &entry.path().join(LOCK))
         {
+            // Its name goes before the lock is free: its maker may be about to take it.
             remove_files(&entry.path());
+            let _ = fs::remove_file(entry.path().join(LOCK));
             drop(lock);
             remove(&entry.path());
         }
@@ -238,5 +240,27 @@ fn remove_files(staging: &Path) {
         if entry.file_name() != LOCK {
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writers of one directory sweep it while others make their stagings in it.
+    #[test]
+    fn a_staging_that_is_being_made_is_not_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..5000 {
+                        let Ok(Some(staging)) = Staging::create(dir.path()) else { continue };
+                        File::create(staging.path(OsStr::new("a"))).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 }
