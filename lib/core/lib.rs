@@ -52,6 +52,7 @@ pub use gristmill_simd as simd;
 pub use gristmill_tokenizer as tokenizer;
 
 pub mod batch;
+pub mod chat;
 pub mod check;
 pub mod cli;
 pub mod dataset;

@@ -5,6 +5,7 @@
 //! are its codecs (`lib/core/stream`). A new record type is one file here, with its fields declared (see
 //! `declare`), and a line in [`RECORD_TYPES`]; a test then says what SPEC.md must say of it.
 
+pub mod chat;
 pub mod columns;
 pub mod conversation;
 pub mod declare;
@@ -21,10 +22,11 @@ mod twice;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{Field, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 
 use self::declare::{DeclaredField, schema_of};
 
+pub use chat::CHAT;
 pub use conversation::CONVERSATION;
 pub use decoded::DECODED;
 pub use game::GAME;
@@ -89,6 +91,8 @@ pub enum JsonForm {
     Any,
     /// The text is an object with one member, named as the NDJSON field: `{"messages": [...]}`.
     Member,
+    /// The text is the whole record, an object: the only column of its schema.
+    Record,
 }
 
 impl JsonForm {
@@ -98,8 +102,15 @@ impl JsonForm {
             Some("value") => Some(JsonForm::Value),
             Some("any") => Some(JsonForm::Any),
             Some("member") => Some(JsonForm::Member),
+            Some("record") => Some(JsonForm::Record),
             _ => None,
         }
+    }
+
+    /// Whether records in this schema are one column of their whole texts.
+    pub fn is_of_records(schema: &Schema) -> bool {
+        let [field] = &schema.fields()[..] else { return false };
+        JsonForm::of(field) == Some(JsonForm::Record)
     }
 
     /// Marks a utf8 field as one that holds JSON.
@@ -108,6 +119,7 @@ impl JsonForm {
             JsonForm::Value => "value",
             JsonForm::Any => "any",
             JsonForm::Member => "member",
+            JsonForm::Record => "record",
         };
         field.with_metadata(HashMap::from([(JSON.to_string(), form.to_string())]))
     }

@@ -1,6 +1,9 @@
 //! What filters do to batches: functions from batch to batch, for the
 //! [`Runner`](crate::runner::Runner).
 
+mod chat;
+mod chat_args;
+mod conversions;
 mod decode;
 mod json_members;
 mod render;
@@ -9,6 +12,9 @@ mod synth;
 mod synth_args;
 mod vocabulary;
 
+pub use chat::ChatHarmony;
+pub use chat_args::ChatArgs;
+pub use conversions::{ConversationOutputArgs, SourceArgs};
 pub use decode::decode;
 pub use json_members::check_json_members;
 pub use render::{Budget, render};

@@ -100,15 +100,6 @@ impl SynthSettings {
         columns(texts.into_iter().chain(reference).chain(fields))
     }
 
-    /// A name that two of the conversations' columns would have.
-    pub fn repeated_column(&self) -> Option<String> {
-        let schema = self.schema();
-        let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
-        let repeated =
-            names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
-        repeated.map(|(_, name)| name.to_string())
-    }
-
     /// The schema of the conversations: all text.
     pub fn schema(&self) -> SchemaRef {
         let names = [MESSAGES_JSON, METADATA_JSON];
@@ -131,6 +122,13 @@ impl SynthSettings {
             false => self.schema(),
         }
     }
+}
+
+/// A name that two columns of conversations would have.
+pub(super) fn repeated_column(schema: &Schema) -> Option<String> {
+    let names: Vec<&String> = schema.fields().iter().map(|field| field.name()).collect();
+    let repeated = names.iter().enumerate().find(|(place, name)| names[..*place].contains(name));
+    repeated.map(|(_, name)| name.to_string())
 }
 
 /// Makes conversations of rows.

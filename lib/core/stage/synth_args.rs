@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::synth::{ReasoningEffort, Reference, SynthSettings};
+use super::synth::{ReasoningEffort, Reference, SynthSettings, repeated_column};
 use crate::error::{Error, Result};
 
 const INSTRUCTIONS: &str = "\
@@ -85,7 +85,7 @@ impl SynthArgs {
             keep_without_reasoning: self.keep_without_reasoning,
             reference: self.reference,
         };
-        match settings.repeated_column() {
+        match repeated_column(&settings.schema()) {
             Some(name) => {
                 Err(Error::usage(format!("--metadata-fields: there would be two columns {name}")))
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StructArray};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
 
 use super::scalar_columns::{BooleanColumn, JsonTextColumn, TextColumn};
 use crate::game2048::NullableColumn;
@@ -45,6 +45,8 @@ pub(super) struct Members {
     columns: Vec<MemberColumn>,
     unknown: Unknown,
     is_exact: bool,
+    /// Whether the only column is of the texts of whole records.
+    is_of_records: bool,
 }
 
 /// Members without a column.
@@ -92,7 +94,8 @@ impl Members {
             })
         };
         let columns = fields.iter().map(named).collect::<Result<_, ArrowError>>()?;
-        Ok(Members { columns, unknown, is_exact })
+        let is_of_records = JsonForm::is_of_records(&Schema::new(fields.clone()));
+        Ok(Members { columns, unknown, is_exact, is_of_records })
     }
 
     pub fn is_exact(&self) -> bool {
@@ -115,14 +118,19 @@ impl Members {
 
     /// One object, as row `row`.
     pub fn read(&mut self, reader: &mut Reader<'_>, row: usize) -> Result<(), Problem> {
-        read_object(reader, self, row)
+        match &mut self.columns[..] {
+            [record] if self.is_of_records && reader.peek()? == Kind::Object => {
+                record.column.read(reader)
+            }
+            _ => read_object(reader, self, row),
+        }
     }
 }
 
 /// One object into the columns of a schema or struct, as row `row`.
 fn read_object(
     reader: &mut Reader<'_>,
-    Members { columns: fields, unknown, is_exact }: &mut Members,
+    Members { columns: fields, unknown, is_exact, .. }: &mut Members,
     row: usize,
 ) -> Result<(), Problem> {
     if reader.peek()? != Kind::Object {

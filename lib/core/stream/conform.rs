@@ -29,6 +29,10 @@ impl Conform {
     /// Fails, with the cause, if a field is missing or of another kind.
     pub fn new(from: &Schema, target: &SchemaRef) -> Result<Conform, String> {
         let mut columns = Vec::with_capacity(target.fields().len());
+        if JsonForm::is_of_records(target) {
+            let (from, target) = (SchemaRef::new(from.clone()), target.clone());
+            return Ok(Conform { from, target, columns, identical: false });
+        }
         let places = Places::of(from);
         for field in target.fields() {
             let index = places.find(field);
@@ -76,6 +80,9 @@ impl Conform {
     /// The batch in the target's schema; columns that fit already are not copied.
     pub fn apply(&self, batch: &RecordBatch) -> Result<RecordBatch, String> {
         let rows = batch.num_rows();
+        if JsonForm::is_of_records(&self.target) {
+            return self.whole_records(batch).map_err(|error| error.to_string());
+        }
         let mut columns = Vec::with_capacity(self.columns.len());
         for (field, index) in self.target.fields().iter().zip(&self.columns) {
             let column = match index {
@@ -91,6 +98,19 @@ impl Conform {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         RecordBatch::try_new_with_options(self.target.clone(), columns, &options)
             .map_err(|e| e.to_string())
+    }
+}
+
+impl Conform {
+    /// The text of each row as JSON.
+    fn whole_records(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let (fields, rows) = (self.from.fields().clone(), batch.num_rows());
+        let columns = batch.columns().to_vec();
+        let structs = StructArray::try_new_with_length(fields, columns, None, rows)?;
+        let structs: ArrayRef = Arc::new(structs);
+        let field = Field::new("record", structs.data_type().clone(), false);
+        let texts = json_texts(&field.into(), &structs, JsonForm::Record)?;
+        RecordBatch::try_new(self.target.clone(), vec![Arc::new(texts)])
     }
 }
 
@@ -131,7 +151,7 @@ fn is_json_value(column: &Field, field: &Field) -> bool {
     match JsonForm::of(field) {
         Some(JsonForm::Member) => is_list || is_json_text(column),
         Some(JsonForm::Value) => matches!(column.data_type(), Struct(_)) || is_json_text(column),
-        Some(JsonForm::Any) => true,
+        Some(JsonForm::Any | JsonForm::Record) => true,
         None => false,
     }
 }

@@ -77,7 +77,8 @@ pub fn json_texts(
     column: &ArrayRef,
     form: JsonForm,
 ) -> Result<StringArray, ArrowError> {
-    let printer = ColumnPrinter::new(field, column, Nulls::LeftOut)?;
+    let nulls = if form == JsonForm::Record { Nulls::Filled } else { Nulls::LeftOut };
+    let printer = ColumnPrinter::new(field, column, nulls)?;
     let labels = MemberLabels::of([field]);
     let mut texts = StringBuilder::new();
     let mut text = Vec::new();
@@ -88,10 +89,10 @@ pub fn json_texts(
         }
         text.clear();
         match form {
-            JsonForm::Value | JsonForm::Any => printer.write(&mut text, row)?,
+            JsonForm::Value | JsonForm::Any | JsonForm::Record => printer.write(&mut text, row)?,
             JsonForm::Member => {
                 let member = std::slice::from_ref(&printer);
-                write_members(&mut text, &labels, member, row, Nulls::LeftOut)?;
+                write_members(&mut text, &labels, member, row, nulls)?;
             }
         }
         let text = std::str::from_utf8(&text).map_err(|e| ArrowError::JsonError(e.to_string()))?;
@@ -105,6 +106,8 @@ pub fn json_texts(
 enum Nulls {
     Written,
     LeftOut,
+    /// Left out, but for columns of nothing but nulls: there somebody has written them.
+    Filled,
     /// Written, and so are numbers that JSON does not have, as Python names them.
     Verbatim,
 }
@@ -119,7 +122,12 @@ fn write_members(
     out.push(b'{');
     let mut is_first = true;
     for (name, column) in names.0.iter().zip(columns) {
-        if nulls == Nulls::LeftOut && column.is_null(row) {
+        let is_left_out = match nulls {
+            Nulls::Written | Nulls::Verbatim => false,
+            Nulls::LeftOut => column.is_null(row),
+            Nulls::Filled => !column.is_of_nulls && column.is_null(row),
+        };
+        if is_left_out {
             continue;
         }
         if !std::mem::take(&mut is_first) {
@@ -135,6 +143,8 @@ fn write_members(
 /// A column with its type resolved once, not for every row.
 struct ColumnPrinter<'a> {
     nulls: Option<NullBuffer>,
+    /// Whether its type has no values.
+    is_of_nulls: bool,
     values: Box<dyn Printer + 'a>,
 }
 
@@ -240,7 +250,8 @@ impl<'a> ColumnPrinter<'a> {
                 Box::new(ConvertedPrinter { field, array, nulls })
             }
         };
-        Ok(ColumnPrinter { nulls: array.logical_nulls(), values })
+        let is_of_nulls = *array.data_type() == DataType::Null;
+        Ok(ColumnPrinter { nulls: array.logical_nulls(), is_of_nulls, values })
     }
 
     fn is_null(&self, row: usize) -> bool {
@@ -278,7 +289,7 @@ impl Printer for JsonPrinter<'_> {
         let JsonPrinter(texts, form, name) = self;
         let text = texts.value(row);
         let value = match form {
-            JsonForm::Value | JsonForm::Any => Some(text),
+            JsonForm::Value | JsonForm::Any | JsonForm::Record => Some(text),
             JsonForm::Member => json_member(text, name).ok(),
         };
         match value {

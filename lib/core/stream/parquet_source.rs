@@ -18,7 +18,7 @@ use crate::batch::{Batch, Dropped, Header, Origin, Pieces, RecordSource, TooLarg
 use crate::cli::Rejection;
 use crate::error::{Error, Kind, Place, Position, Result};
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
-use crate::record::RecordType;
+use crate::record::{JsonForm, RecordType};
 
 pub(super) struct ParquetSource {
     name: Arc<str>,
@@ -79,7 +79,10 @@ impl ParquetSource {
             let index = places.find(field)?;
             Some(self.file.schema().field(index).name().clone())
         };
-        let columns: Vec<String> = named.fields().iter().filter_map(there).collect();
+        let columns: Vec<String> = match JsonForm::is_of_records(named) {
+            true => self.file.schema().fields().iter().map(|field| field.name().clone()).collect(),
+            false => named.fields().iter().filter_map(there).collect(),
+        };
         if columns.is_empty() {
             let names: Vec<&str> = named.fields().iter().map(|f| f.name().as_str()).collect();
             let cause = format!("none of the columns {} is there", names.join(", "));

@@ -159,7 +159,7 @@ fn is_valid(batch: &RecordBatch) -> bool {
             Some(texts) => texts.iter().flatten().all(|text| object(text).is_ok()),
             None => true,
         },
-        Some(JsonForm::Member | JsonForm::Any) => true,
+        Some(JsonForm::Member | JsonForm::Any | JsonForm::Record) => true,
         None => is_finite(column),
     })
 }

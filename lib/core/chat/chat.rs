@@ -1,0 +1,136 @@
+//! The rules that concern a chat as a whole.
+
+use std::borrow::Cow;
+
+use super::left_out::LeftOut;
+use super::message::{Call, Content, Draft, without_namespace};
+use super::shapes::{self, Messages};
+use super::tools::{Tool, tools_of};
+use super::value::Json;
+use crate::harmony::Role;
+
+/// A chat, whatever its shape was.
+#[derive(Debug)]
+pub struct Chat<'r> {
+    /// What its system and developer messages say.
+    pub instructions: String,
+    pub tools: Vec<Tool<'r>>,
+    /// The messages after them.
+    pub messages: Vec<Message<'r>>,
+    /// From which on messages are trained on, if the shape says that.
+    pub completion: Option<usize>,
+}
+
+/// A message of a chat.
+#[derive(Debug)]
+pub struct Message<'r> {
+    /// Its index where it came from, for errors.
+    pub index: usize,
+    pub said: Said<'r>,
+    pub is_trained: bool,
+}
+
+#[derive(Debug)]
+pub enum Said<'r> {
+    User(Cow<'r, str>),
+    Assistant {
+        thinking: Option<Cow<'r, str>>,
+        content: Option<Cow<'r, str>>,
+        calls: Vec<Call<'r>>,
+    },
+    /// The function's name, and what it answered.
+    Tool(String, Content<'r>),
+}
+
+impl Message<'_> {
+    pub fn is_assistant(&self) -> bool {
+        matches!(self.said, Said::Assistant { .. })
+    }
+
+    /// Whether it ends a turn: an answer, not a call.
+    pub fn is_answer(&self) -> bool {
+        matches!(&self.said, Said::Assistant { calls, .. } if calls.is_empty())
+    }
+}
+
+/// The chat that a record holds.
+pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Chat<'r>, String> {
+    let Messages { drafts, completion } = shapes::read(record, left_out)?;
+    if drafts.is_empty() {
+        return Err("no messages".to_string());
+    }
+    let mut instructions = String::new();
+    let mut messages: Vec<Message<'r>> = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let index = draft.index;
+        let within = |cause: String| format!("message {index}: {cause}");
+        if let Role::System | Role::Developer = draft.role {
+            let text = draft.text().unwrap_or_default();
+            if !messages.is_empty() {
+                let name = draft.role.as_str();
+                return Err(within(format!("role {name} after the start of the conversation")));
+            }
+            if !instructions.is_empty() && !text.is_empty() {
+                instructions += "\n\n";
+            }
+            instructions += text;
+            continue;
+        }
+        let draft = draft.settled().map_err(within)?;
+        messages.push(message(draft, &messages).map_err(within)?);
+    }
+    if !messages.iter().any(Message::is_assistant) {
+        return Err("no assistant message".to_string());
+    }
+    let completion = completion.map(|count| messages.len().saturating_sub(count));
+    Ok(Chat { instructions, tools: tools_of(record)?, messages, completion })
+}
+
+fn message<'r>(draft: Draft<'r>, before: &[Message<'r>]) -> Result<Message<'r>, String> {
+    let Draft { index, role, content, thinking, calls, call_id, name, is_trained } = draft;
+    let text = |content| match content {
+        Some(Content::Text(text)) => Some(text),
+        _ => None,
+    };
+    let said = match role {
+        Role::Tool => {
+            let name = function(before, call_id, name)?;
+            Said::Tool(name, content.ok_or("tool result without content")?)
+        }
+        Role::Assistant => {
+            let content = text(content);
+            if content.is_none() && thinking.is_none() && calls.is_empty() {
+                return Err("assistant without content, thinking or tool calls".to_string());
+            }
+            // The text beside calls says something or is not there.
+            let content = content.filter(|text| calls.is_empty() || !text.is_empty());
+            Said::Assistant { thinking, content, calls }
+        }
+        _ => Said::User(text(content).ok_or_else(|| format!("{} without content", role.as_str()))?),
+    };
+    Ok(Message { index, said, is_trained })
+}
+
+/// The name of the function whose result comes.
+fn function(
+    before: &[Message<'_>],
+    call_id: Option<&str>,
+    name: Option<&str>,
+) -> Result<String, String> {
+    let calls = before.iter().rev().flat_map(|message| match &message.said {
+        Said::Assistant { calls, .. } => calls.iter().rev(),
+        _ => [].iter().rev(),
+    });
+    let mut calls = calls.peekable();
+    let last = calls.peek().map(|call| call.name.to_string());
+    let last = last.ok_or("tool result without an earlier tool call")?;
+    match (call_id, name) {
+        (Some(id), _) => {
+            let call = calls.find(|call| call.id.as_deref() == Some(id));
+            let call = call.ok_or_else(|| format!("no tool call has the id '{id}'"))?;
+            Ok(call.name.to_string())
+        }
+        (None, Some(name)) => Ok(without_namespace(name).to_string()),
+        (None, None) => Ok(last),
+    }
+}

@@ -1,0 +1,392 @@
+//! One message of a chat, from the keys that each of the common formats has for it.
+
+use std::borrow::Cow;
+
+use super::left_out::LeftOut;
+use super::tools::not_json;
+use super::value::{Json, integer};
+use crate::harmony::Role;
+use crate::json::Kind;
+use crate::json::Reader;
+
+/// A message before its place in the chat is looked at.
+#[derive(Debug)]
+pub struct Draft<'r> {
+    /// Its index in the list that it came from, from 0.
+    pub index: usize,
+    pub role: Role,
+    pub content: Option<Content<'r>>,
+    /// The reasoning before the content. (An empty one is none, but is not looked for in the content.)
+    pub thinking: Option<Cow<'r, str>>,
+    pub calls: Vec<Call<'r>>,
+    /// Of a tool's result.
+    pub call_id: Option<&'r str>,
+    pub name: Option<&'r str>,
+    /// Whether it may be trained on.
+    pub is_trained: bool,
+}
+
+#[derive(Debug)]
+pub enum Content<'r> {
+    Text(Cow<'r, str>),
+    /// A tool's result that is no text.
+    Json(&'r Json<'r>),
+}
+
+/// A call of a tool.
+#[derive(Debug)]
+pub struct Call<'r> {
+    pub id: Option<Cow<'r, str>>,
+    /// Without `functions.`.
+    pub name: Cow<'r, str>,
+    /// The text of a JSON object.
+    pub arguments: Cow<'r, str>,
+}
+
+impl Call<'_> {
+    fn into_owned(self) -> Call<'static> {
+        let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        Call { id: self.id.map(owned), name: owned(self.name), arguments: owned(self.arguments) }
+    }
+}
+
+/// How the messages of a format name what they hold.
+#[derive(Debug, Clone, Copy)]
+pub struct Keys {
+    pub role: &'static str,
+    pub content: &'static str,
+    /// Whether roles may be in capitals, and calls may be turns of their own.
+    pub is_sharegpt: bool,
+}
+
+/// OpenAI's.
+pub const OPENAI: Keys = Keys { role: "role", content: "content", is_sharegpt: false };
+/// ShareGPT's.
+pub const SHAREGPT: Keys = Keys { role: "from", content: "value", is_sharegpt: true };
+
+/// The keys of a message that are read; what stands in others is left out, and counted.
+const KNOWN: [&str; 16] = [
+    "role",
+    "content",
+    "from",
+    "value",
+    "thinking",
+    "reasoning_content",
+    "reasoning",
+    "tool_calls",
+    "function_call",
+    "tool_call_id",
+    "refusal",
+    "weight",
+    "train",
+    "type",
+    "id",
+    "status",
+];
+
+/// Keys of Harmony's own messages.
+const HARMONY: [&str; 3] = ["channel", "recipient", "content_type"];
+
+impl<'r> Draft<'r> {
+    pub fn new(index: usize, role: Role) -> Draft<'r> {
+        Draft {
+            index,
+            role,
+            content: None,
+            thinking: None,
+            calls: Vec::new(),
+            call_id: None,
+            name: None,
+            is_trained: true,
+        }
+    }
+
+    /// One that is text only.
+    pub fn of_text(index: usize, role: Role, text: &'r str) -> Draft<'r> {
+        Draft { content: Some(Content::Text(text.into())), ..Draft::new(index, role) }
+    }
+
+    /// Its content, if that is text.
+    pub fn text(&self) -> Option<&str> {
+        match &self.content {
+            Some(Content::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The message that an object is.
+pub fn read<'r>(
+    given: &'r Json<'r>,
+    index: usize,
+    keys: Keys,
+    left_out: &mut LeftOut,
+) -> Result<Draft<'r>, String> {
+    let within = |cause: String| format!("message {index}: {cause}");
+    if !given.is_object() {
+        return Err(within(format!("a {}, wanted an object", given.type_name())));
+    }
+    let role = given.get(keys.role).ok_or_else(|| within("no role".to_string()))?;
+    let role = role.text().ok_or_else(|| within(format!("role is a {}", role.type_name())))?;
+    if keys.is_sharegpt && role.eq_ignore_ascii_case("function_call") {
+        return called(given, index, keys).map_err(within);
+    }
+    let role = role_of(role, keys).ok_or_else(|| within(format!("unknown role '{role}'")))?;
+    fill(Draft::new(index, role), given, keys, left_out).map_err(within)
+}
+
+fn role_of(name: &str, keys: Keys) -> Option<Role> {
+    let lower = name.to_ascii_lowercase();
+    Some(match if keys.is_sharegpt { lower.as_str() } else { name } {
+        "human" => Role::User,
+        "gpt" | "bot" | "model" | "chatgpt" => Role::Assistant,
+        "function" | "observation" | "ipython" | "tool_response" => Role::Tool,
+        other => return Role::from_name(other),
+    })
+}
+
+/// A turn of ShareGPT that is a call, or several, as JSON.
+fn called<'r>(given: &'r Json<'r>, index: usize, keys: Keys) -> Result<Draft<'r>, String> {
+    let calls = |calls: &Json<'_>| {
+        let list = calls.list().unwrap_or(std::slice::from_ref(calls)).iter();
+        list.map(|given| call(given).map(Call::into_owned)).collect::<Result<Vec<_>, String>>()
+    };
+    let calls = match given.get(keys.content).ok_or("function_call without a value")? {
+        Json::Text(text) => match Json::parse(text) {
+            Ok(parsed) => calls(&parsed)?,
+            Err(error) => return Err(format!("function_call: {}", not_json(text, error))),
+        },
+        value => calls(value)?,
+    };
+    let is_trained = is_trained(given)?;
+    Ok(Draft { calls, is_trained, ..Draft::new(index, Role::Assistant) })
+}
+
+fn fill<'r>(
+    mut draft: Draft<'r>,
+    given: &'r Json<'r>,
+    keys: Keys,
+    left_out: &mut LeftOut,
+) -> Result<Draft<'r>, String> {
+    if let Some(key) = HARMONY.iter().find(|key| given.get(key).is_some()) {
+        return Err(format!("has \"{key}\": this is a Harmony message; try: harmony-tok"));
+    }
+    draft.is_trained = is_trained(given)?;
+    draft.content = content(given, keys, draft.role)?;
+    let is_assistant = draft.role == Role::Assistant;
+    let mut reasoning: Option<Cow<'r, str>> = None;
+    for key in ["thinking", "reasoning_content", "reasoning"] {
+        let Some(value) = given.get(key) else { continue };
+        let text = text_of(value).map_err(|cause| format!("{key} {cause}"))?;
+        match &reasoning {
+            _ if !is_assistant => left_out.count(key, !text.is_empty()),
+            Some(first) => left_out.count(key, !text.is_empty() && *first != text),
+            None => reasoning = Some(text),
+        }
+    }
+    draft.thinking = reasoning;
+    if is_assistant {
+        draft.calls = calls(given)?;
+    }
+    if draft.role == Role::Tool {
+        let id = given.get("tool_call_id").and_then(Json::text);
+        draft.call_id = id.filter(|id| !id.is_empty());
+        draft.name = given.get("name").and_then(Json::text).filter(|name| !name.is_empty());
+    }
+    for (key, value) in given.entries() {
+        let is_named = key == "name" && draft.role == Role::Tool;
+        if !KNOWN.contains(&&**key) && !is_named {
+            left_out.count(key, value.is_true());
+        }
+    }
+    Ok(draft)
+}
+
+/// What is said of training on a message, which is otherwise trained on if it is an assistant's.
+fn is_trained(given: &Json<'_>) -> Result<bool, String> {
+    let by_weight = match given.get("weight") {
+        None => true,
+        Some(Json::Number(text)) => match text.parse::<f64>() {
+            Ok(0.0) => false,
+            Ok(1.0) => true,
+            _ => return Err("weight must be 0 or 1".to_string()),
+        },
+        Some(_) => return Err("weight must be 0 or 1".to_string()),
+    };
+    match given.get("train") {
+        None => Ok(by_weight),
+        Some(Json::Boolean(train)) => Ok(by_weight && *train),
+        Some(value) => match integer(value) {
+            Some(number @ (0 | 1)) => Ok(by_weight && number == 1),
+            _ => Err("train must be true or false".to_string()),
+        },
+    }
+}
+
+fn content<'r>(given: &'r Json<'r>, keys: Keys, role: Role) -> Result<Option<Content<'r>>, String> {
+    let Some(value) = given.get(keys.content) else {
+        let refusal = given.get("refusal").filter(|_| role == Role::Assistant);
+        return Ok(refusal.and_then(Json::text).map(|text| Content::Text(text.into())));
+    };
+    if role == Role::Tool {
+        return result(value).map(Some);
+    }
+    text_of(value).map(|text| Some(Content::Text(text))).map_err(|cause| match cause {
+        Cause::Type(name) => {
+            format!("content is a {name}, wanted a string, null or a list of text parts")
+        }
+        Cause::Part(cause) => format!("content {cause}"),
+    })
+}
+
+/// What a tool has answered: text, parts of text, or any JSON.
+pub fn result<'r>(value: &'r Json<'r>) -> Result<Content<'r>, String> {
+    let is_part = |part: &Json| part.get("type").is_some_and(|kind| kind.text().is_some());
+    match value {
+        Json::Text(text) => Ok(Content::Text(Cow::Borrowed(text))),
+        Json::List(parts) if !parts.is_empty() && parts.iter().all(is_part) => {
+            text(value, "content").map(Content::Text)
+        }
+        other => Ok(Content::Json(other)),
+    }
+}
+
+/// Why a value is no text.
+enum Cause {
+    Type(&'static str),
+    Part(String),
+}
+
+impl std::fmt::Display for Cause {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Cause::Type(name) => write!(f, "is a {name}, wanted a string"),
+            Cause::Part(cause) => f.write_str(cause),
+        }
+    }
+}
+
+/// A text, or the texts of parts, joined without anything between.
+fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
+    let parts = match value {
+        Json::Text(text) => return Ok(Cow::Borrowed(text)),
+        Json::List(parts) => parts,
+        other => return Err(Cause::Type(other.type_name())),
+    };
+    let part = |part: &'r Json<'r>| {
+        let kind = part.get("type").and_then(Json::text);
+        match (kind, part.get("text").and_then(Json::text)) {
+            (None | Some("text" | "input_text" | "output_text"), Some(text)) => Ok(text),
+            (Some("summary_text" | "reasoning_text"), Some(text)) => Ok(text),
+            (Some(kind), _) => Err(Cause::Part(format!("part of type '{kind}' is not text"))),
+            (None, _) => Err(Cause::Part(format!("part is a {}, not text", part.type_name()))),
+        }
+    };
+    let texts = parts.iter().map(part).collect::<Result<Vec<&'r str>, Cause>>()?;
+    Ok(match texts.as_slice() {
+        [only] => Cow::Borrowed(only),
+        texts => Cow::Owned(texts.concat()),
+    })
+}
+
+/// The text of a value that may be parts; `what` is it named in an error.
+pub fn text<'r>(value: &'r Json<'r>, what: &str) -> Result<Cow<'r, str>, String> {
+    text_of(value).map_err(|cause| format!("{what} {cause}"))
+}
+
+fn calls<'r>(given: &'r Json<'r>) -> Result<Vec<Call<'r>>, String> {
+    let mut calls = Vec::new();
+    if let Some(value) = given.get("tool_calls") {
+        let list = value.list();
+        let list = list.ok_or_else(|| format!("tool_calls is a {}", value.type_name()))?;
+        for value in list.iter().filter(|value| **value != Json::Null) {
+            calls.push(call(value)?);
+        }
+    }
+    if let Some(value) = given.get("function_call") {
+        calls.push(call(value)?);
+    }
+    Ok(calls)
+}
+
+/// `{id, function: {name, arguments}}`, or without `function`.
+pub fn call<'r>(given: &'r Json<'r>) -> Result<Call<'r>, String> {
+    let function = given.get("function").unwrap_or(given);
+    let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
+    let name = without_namespace(name.ok_or("a tool call without a name")?);
+    let id = given.get("id").or(given.get("call_id")).and_then(Json::text);
+    let arguments = match function.get("arguments") {
+        None => Cow::Borrowed("{}"),
+        Some(Json::Text(text)) => {
+            let mut reader = Reader::lenient(text);
+            let kind = reader.peek();
+            let read =
+                kind.and_then(|kind| reader.skip().and_then(|()| reader.end()).map(|()| kind));
+            match read {
+                Ok(Kind::Object) => Cow::Borrowed(&**text),
+                Ok(_) => return Err(format!("arguments of {name} are not a JSON object")),
+                Err(e) => return Err(format!("arguments of {name}: {}", not_json(text, e))),
+            }
+        }
+        Some(value @ Json::Object(_)) => Cow::Owned(value.python_json()),
+        Some(_) => return Err(format!("arguments of {name} are not a JSON object")),
+    };
+    let id = id.filter(|id| !id.is_empty()).map(Cow::Borrowed);
+    Ok(Call { id, name: Cow::Borrowed(name), arguments })
+}
+
+/// The name of a function.
+pub fn without_namespace(name: &str) -> &str {
+    name.strip_prefix("functions.").unwrap_or(name)
+}
+
+impl Draft<'_> {
+    /// The message, with the reasoning that its content has in tags in its own place.
+    pub fn settled(mut self) -> Result<Self, String> {
+        if self.role != Role::Assistant {
+            return Ok(self);
+        }
+        if self.thinking.is_none()
+            && let Some(Content::Text(content)) = &self.content
+            && let Some((thinking, answer)) = thought(content).or_else(|| harmony_output(content))
+        {
+            let (thinking, answer) = (thinking.to_string(), answer.to_string());
+            self.thinking = Some(Cow::Owned(thinking));
+            self.content = Some(Content::Text(Cow::Owned(answer)));
+        }
+        self.thinking = self.thinking.filter(|text| !text.is_empty());
+        let texts = [self.text(), self.thinking.as_deref()];
+        match texts.iter().flatten().any(|text| has_channel_tags(text)) {
+            true => Err(TAGS.to_string()),
+            false => Ok(self),
+        }
+    }
+}
+
+const TAGS: &str =
+    "Harmony channel tags in the text; give analysis as thinking and the answer as content";
+
+/// `<think>..</think>` and what follows, without the new lines around both.
+fn thought(content: &str) -> Option<(&str, &str)> {
+    let (thinking, answer) = content.strip_prefix("<think>")?.split_once("</think>")?;
+    Some((thinking.trim_matches('\n'), answer.trim_start_matches('\n')))
+}
+
+const ANALYSIS: &str = "<|channel|>analysis<|message|>";
+const FINAL: &str = "<|channel|>final<|message|>";
+const ASSISTANT: &str = "<|start|>assistant";
+
+/// The whole output of a model, with an analysis and a final message.
+fn harmony_output(content: &str) -> Option<(&str, &str)> {
+    let content = content.strip_prefix(ASSISTANT).unwrap_or(content);
+    let (thinking, rest) = content.strip_prefix(ANALYSIS)?.split_once("<|end|>")?;
+    let answer = rest.strip_prefix(ASSISTANT)?.strip_prefix(FINAL)?;
+    let ends = ["<|return|>", "<|end|>"];
+    let answer = ends.iter().find_map(|end| answer.strip_suffix(end)).unwrap_or(answer);
+    Some((thinking, answer))
+}
+
+fn has_channel_tags(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), b"<|channel|>").is_some()
+        && (text.contains(ANALYSIS) || text.contains(FINAL))
+}

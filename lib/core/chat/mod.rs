@@ -1,0 +1,161 @@
+//! Chats as people have them, into Harmony conversations.
+//!
+//! ```text
+//! a record's JSON ── value.rs ──▶ Json ── shapes.rs, message.rs ──▶ drafts ── chat.rs ──▶ Chat
+//!                                                                                        │
+//!                        the text of {"messages": [...]} ◀── write.rs, template.rs ──────┘
+//! ```
+//!
+//! | file | what |
+//! |---|---|
+//! | `value.rs` | JSON as a tree |
+//! | `shapes.rs` | the table of shapes: how each is recognised, and read |
+//! | `message.rs` | one message, under the keys of any of them |
+//! | `tools.rs` | declarations of functions |
+//! | `chat.rs` | the rules that concern a chat as a whole |
+//! | `write.rs` | the conversations that are made of it |
+//! | `template.rs` | the words of the official chat template |
+//! | `left_out.rs` | what does not become a part of them, counted |
+//!
+//! The measure is the official template and `openai-harmony`; where the template loses or garbles what a
+//! chat says, nothing is lost here. A new shape is an entry in [`SHAPES`].
+
+mod chat;
+mod left_out;
+mod message;
+mod shapes;
+mod template;
+mod tools;
+mod value;
+mod write;
+
+use std::borrow::Cow;
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use serde_json::{Value, json};
+
+pub use left_out::{AllLeftOut, LeftOut};
+pub use shapes::{SHAPES, Shape};
+pub use value::{Json, integer};
+pub use write::{Conversations, Made};
+
+/// Whose text the system and the developer message have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Style {
+    /// openai-harmony's, which vLLM renders with.
+    Harmony,
+    /// The official chat template's own.
+    Exact,
+}
+
+/// Which reasoning of earlier turns stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Thinking {
+    /// What the model sees when it answers: none that a later answer has ended.
+    Last,
+    /// All.
+    All,
+    /// A conversation for each turn of the assistant, with the reasoning of that turn, which alone is
+    /// trained on.
+    Split,
+}
+
+/// Which messages of the assistant are trained on, of those that may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TrainOn {
+    All,
+    /// The last turn.
+    Completion,
+}
+
+/// What is made of chats, as far as they do not say it themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    pub style: Style,
+    pub thinking: Thinking,
+    /// `None`: as the shape says; all, but for prompts with completions.
+    pub train: Option<TrainOn>,
+    pub identity: String,
+    pub effort: String,
+    pub date: String,
+    pub cutoff: String,
+    /// Harmony's own: `browser`, `python`.
+    pub builtin_tools: Vec<String>,
+}
+
+impl Settings {
+    /// These settings as one record has them: what it says in `chat_template_kwargs`, else on top, wins.
+    fn of<'s>(
+        &'s self,
+        record: &Json<'_>,
+        left_out: &mut LeftOut,
+    ) -> Result<Cow<'s, Settings>, String> {
+        let mut settings = Cow::Borrowed(self);
+        let kwargs = record.get("chat_template_kwargs");
+        let said = |key: &str| kwargs.and_then(|kwargs| kwargs.get(key)).or(record.get(key));
+        let text = |key: &str, value: &Json<'_>| match value.text() {
+            Some(text) => Ok(text.to_string()),
+            None => Err(format!("{key} is a {}, wanted a string", value.type_name())),
+        };
+        if said("add_generation_prompt").is_some_and(Json::is_true) {
+            return Err("add_generation_prompt: not for training".to_string());
+        }
+        let effort = record.get("reasoning").and_then(|reasoning| reasoning.get("effort"));
+        if let Some(value) = said(EFFORT).or(effort) {
+            settings.to_mut().effort = text(EFFORT, value)?;
+        }
+        if let Some(value) = said(IDENTITY) {
+            settings.to_mut().identity = text(IDENTITY, value)?;
+        }
+        if let Some(value) = said(DATE) {
+            settings.to_mut().date = text(DATE, value)?;
+        }
+        if let Some(value) = said(CUTOFF) {
+            settings.to_mut().cutoff = text(CUTOFF, value)?;
+        }
+        if let Some(value) = said(BUILTIN) {
+            let names =
+                value.list().ok_or_else(|| format!("{BUILTIN} is a {}", value.type_name()))?;
+            let names = names.iter().map(|name| text(BUILTIN, name));
+            settings.to_mut().builtin_tools = names.collect::<Result<_, String>>()?;
+        }
+        for (key, value) in kwargs.map(Json::entries).unwrap_or_default() {
+            let is_read = [EFFORT, IDENTITY, DATE, CUTOFF, BUILTIN].contains(&&**key);
+            left_out.count(&format!("chat_template_kwargs.{key}"), !is_read && value.is_true());
+        }
+        Ok(settings)
+    }
+
+    /// The settings, as a header states them.
+    pub fn to_json(&self) -> Value {
+        let name =
+            |value: &dyn Fn() -> Option<PossibleValue>| value().map(|v| v.get_name().to_string());
+        json!({
+            "style": name(&|| self.style.to_possible_value()),
+            "thinking": name(&|| self.thinking.to_possible_value()),
+            "train": self.train.and_then(|train| name(&|| train.to_possible_value())),
+            IDENTITY: self.identity,
+            EFFORT: self.effort,
+            DATE: self.date,
+            CUTOFF: self.cutoff,
+            BUILTIN: self.builtin_tools,
+        })
+    }
+
+    /// The effort as Harmony names it.
+    fn harmony_effort(&self) -> Result<&'static str, String> {
+        match self.effort.to_ascii_lowercase().as_str() {
+            "low" => Ok("Low"),
+            "medium" => Ok("Medium"),
+            "high" => Ok("High"),
+            _ => Err(format!("{EFFORT} '{}': Harmony has low, medium and high", self.effort)),
+        }
+    }
+}
+
+const EFFORT: &str = "reasoning_effort";
+const IDENTITY: &str = "model_identity";
+const DATE: &str = "conversation_start_date";
+const CUTOFF: &str = "knowledge_cutoff";
+const BUILTIN: &str = "builtin_tools";

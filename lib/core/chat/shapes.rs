@@ -1,0 +1,287 @@
+//! The shapes that chats come in: how each is recognised, and how its messages are found. The first that
+//! knows a record is its shape.
+
+use std::borrow::Cow;
+
+use super::left_out::LeftOut;
+use super::message::{self, Call, Content, Draft, Keys, OPENAI, SHAREGPT, call, text};
+use super::value::Json;
+use crate::harmony::Role;
+
+/// A shape of chats.
+pub struct Shape {
+    /// Its name in errors and on pages.
+    pub name: &'static str,
+    /// What a record of it has.
+    pub wanted: &'static str,
+    knows: fn(&Json<'_>) -> bool,
+    read: for<'r> fn(&'r Json<'r>, &mut LeftOut) -> Result<Messages<'r>, String>,
+}
+
+/// The messages of a record, in order.
+#[derive(Debug, Default)]
+pub struct Messages<'r> {
+    pub drafts: Vec<Draft<'r>>,
+    /// How many at the end alone are trained on, where the shape says that.
+    pub completion: Option<usize>,
+}
+
+/// All shapes.
+pub const SHAPES: [Shape; 6] = [
+    Shape {
+        name: "messages",
+        wanted: "messages",
+        knows: |record| record.get("messages").and_then(Json::list).is_some(),
+        read: |record, left_out| {
+            let drafts = list(record.get("messages"), 0, OPENAI, left_out)?;
+            with_system(record, "system", drafts)
+        },
+    },
+    Shape {
+        name: "sharegpt",
+        wanted: "conversations",
+        knows: |record| conversations(record).is_some(),
+        read: |record, left_out| {
+            let turns = conversations(record);
+            let is_openai = |turn: &Json| turn.get(SHAREGPT.role).is_none();
+            let is_openai =
+                turns.and_then(Json::list).and_then(<[_]>::first).is_some_and(is_openai);
+            let keys = match is_openai {
+                true => Keys { is_sharegpt: true, ..OPENAI },
+                false => SHAREGPT,
+            };
+            with_system(record, "system", list(turns, 0, keys, left_out)?)
+        },
+    },
+    Shape {
+        name: "prompt-completion",
+        wanted: "prompt and completion",
+        knows: |record| record.get("prompt").is_some() && record.get("completion").is_some(),
+        read: prompt_completion,
+    },
+    Shape {
+        name: "alpaca",
+        wanted: "instruction and output",
+        knows: |record| record.get("instruction").is_some() && record.get("output").is_some(),
+        read: alpaca,
+    },
+    Shape {
+        name: "responses",
+        wanted: "input (and output)",
+        knows: |record| {
+            let input = record.get("input");
+            input.is_some_and(|input| input.list().is_some() || record.get("output").is_some())
+        },
+        read: responses,
+    },
+    Shape {
+        name: "columns",
+        wanted: "user and final",
+        knows: |record| record.get("user").is_some() && record.get("final").is_some(),
+        read: columns,
+    },
+];
+
+/// The messages of a record, whatever its shape is.
+pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
+    match SHAPES.iter().find(|shape| (shape.knows)(record)) {
+        Some(shape) => (shape.read)(record, left_out),
+        None => Err(no_shape(record)),
+    }
+}
+
+fn no_shape(record: &Json<'_>) -> String {
+    let (last, others) = match SHAPES.split_last() {
+        Some((last, others)) => (last.wanted, others),
+        None => ("", &SHAPES[..]),
+    };
+    let wanted: Vec<&str> = others.iter().map(|shape| shape.wanted).collect();
+    let known = record.entries().iter().filter(|(_, value)| *value != Json::Null);
+    let found: Vec<&str> = known.map(|(name, _)| &**name).take(20).collect();
+    let found = if found.is_empty() { "nothing".to_string() } else { found.join(", ") };
+    format!("no chat shape: wanted {}, or {last}; found {found}", wanted.join(", "))
+}
+
+fn conversations<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
+    let lists = ["conversations", "conversation"].into_iter().filter_map(|key| record.get(key));
+    lists.into_iter().find(|value| value.list().is_some())
+}
+
+/// Messages of a list; the first has the index `from`.
+fn list<'r>(
+    value: Option<&'r Json<'r>>,
+    from: usize,
+    keys: Keys,
+    left_out: &mut LeftOut,
+) -> Result<Vec<Draft<'r>>, String> {
+    let items = value.and_then(Json::list).unwrap_or_default().iter();
+    items.zip(from..).map(|(item, index)| message::read(item, index, keys, left_out)).collect()
+}
+
+/// Puts the text of a column first, unless the messages begin with a system message.
+fn with_system<'r>(
+    record: &'r Json<'r>,
+    column: &str,
+    mut drafts: Vec<Draft<'r>>,
+) -> Result<Messages<'r>, String> {
+    let is_system = |draft: &Draft| matches!(draft.role, Role::System | Role::Developer);
+    if let Some(system) = record.get(column)
+        && !drafts.first().is_some_and(is_system)
+    {
+        let content = Some(Content::Text(text(system, column)?));
+        drafts.insert(0, Draft { content, ..Draft::new(0, Role::System) });
+    }
+    Ok(Messages { drafts, completion: None })
+}
+
+fn prompt_completion<'r>(
+    record: &'r Json<'r>,
+    left_out: &mut LeftOut,
+) -> Result<Messages<'r>, String> {
+    let (prompt, completion) = (record.get("prompt"), record.get("completion"));
+    let (mut drafts, answers) = match (prompt, completion) {
+        (Some(Json::Text(prompt)), Some(Json::Text(completion))) => (
+            vec![Draft::of_text(0, Role::User, prompt)],
+            vec![Draft::of_text(1, Role::Assistant, completion)],
+        ),
+        (Some(Json::List(_)), Some(Json::List(_))) => {
+            let drafts = list(prompt, 0, OPENAI, left_out)?;
+            let answers = list(completion, drafts.len(), OPENAI, left_out)?;
+            (drafts, answers)
+        }
+        _ => {
+            let cause = "prompt and completion must both be strings or both lists of messages";
+            return Err(cause.to_string());
+        }
+    };
+    let completion = Some(answers.len());
+    drafts.extend(answers);
+    Ok(Messages { completion, ..with_system(record, "system", drafts)? })
+}
+
+fn alpaca<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {
+    let column = |name| match record.get(name) {
+        None => Ok(""),
+        Some(value) => value
+            .text()
+            .ok_or_else(|| format!("{name} is a {}, wanted a string", value.type_name())),
+    };
+    let mut drafts = Vec::new();
+    for pair in record.get("history").and_then(Json::list).unwrap_or_default() {
+        let Some([Json::Text(question), Json::Text(answer)]) = pair.list() else {
+            return Err("history: wanted pairs of strings".to_string());
+        };
+        let index = drafts.len();
+        drafts.push(Draft::of_text(index, Role::User, question));
+        drafts.push(Draft::of_text(index + 1, Role::Assistant, answer));
+    }
+    let (instruction, input) = (column("instruction")?, column("input")?);
+    let question = match input {
+        "" => Cow::Borrowed(instruction),
+        input => Cow::Owned(format!("{instruction}\n{input}")),
+    };
+    let index = drafts.len();
+    drafts.push(Draft { content: Some(Content::Text(question)), ..Draft::new(index, Role::User) });
+    drafts.push(Draft::of_text(index + 1, Role::Assistant, column("output")?));
+    with_system(record, "system", drafts)
+}
+
+fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {
+    let column = |name| record.get(name).map(|value| text(value, name)).transpose();
+    let user = Draft { content: column("user")?.map(Content::Text), ..Draft::new(0, Role::User) };
+    let answer = Draft {
+        content: column("final")?.map(Content::Text),
+        thinking: column("analysis")?,
+        ..Draft::new(1, Role::Assistant)
+    };
+    with_system(record, "developer", vec![user, answer])
+}
+
+/// The items of the Responses API: what one answer of the model consists of becomes one message.
+fn responses<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
+    let mut drafts: Vec<Draft<'r>> = Vec::new();
+    let mut index = 0;
+    for key in ["input", "output"] {
+        let items = match record.get(key) {
+            None => continue,
+            Some(Json::Text(text)) => {
+                drafts.push(match key {
+                    "input" => Draft::of_text(index, Role::User, text),
+                    _ => Draft::of_text(index, Role::Assistant, text),
+                });
+                index += 1;
+                continue;
+            }
+            Some(Json::List(items)) => items,
+            Some(other) => return Err(format!("{key} is a {}, wanted a list", other.type_name())),
+        };
+        for item in items {
+            let draft = self::item(item, index, left_out)?;
+            index += 1;
+            match (draft, drafts.last_mut()) {
+                (Some(draft), Some(last)) if goes_on(last, &draft) => join(last, draft),
+                (Some(draft), _) => drafts.push(draft),
+                (None, _) => {}
+            }
+        }
+    }
+    with_system(record, "instructions", drafts)
+}
+
+/// The message of an item; `None` if it has nothing to say.
+fn item<'r>(
+    item: &'r Json<'r>,
+    index: usize,
+    left_out: &mut LeftOut,
+) -> Result<Option<Draft<'r>>, String> {
+    let within = |cause: String| format!("message {index}: {cause}");
+    let kind = item.get("type").and_then(Json::text).unwrap_or("message");
+    Ok(match kind {
+        "message" => Some(message::read(item, index, OPENAI, left_out)?),
+        "reasoning" => {
+            let has_text = |value: &&Json| value.list().is_none_or(|parts| !parts.is_empty());
+            let mut parts = ["content", "summary"].into_iter().filter_map(|key| item.get(key));
+            let thinking = parts.find(has_text).map(|parts| text(parts, kind)).transpose();
+            let thinking = thinking.map_err(within)?.filter(|text| !text.is_empty());
+            left_out.count("reasoning without text", thinking.is_none());
+            thinking.map(|thinking| Draft {
+                thinking: Some(thinking),
+                ..Draft::new(index, Role::Assistant)
+            })
+        }
+        "function_call" => {
+            let calls = vec![printed(call(item).map_err(within)?)];
+            Some(Draft { calls, ..Draft::new(index, Role::Assistant) })
+        }
+        "function_call_output" => {
+            let content = item.get("output").map(message::result).transpose().map_err(within)?;
+            let call_id = item.get("call_id").and_then(Json::text);
+            Some(Draft { content, call_id, ..Draft::new(index, Role::Tool) })
+        }
+        other => return Err(format!("item of type '{other}' is not known")),
+    })
+}
+
+/// A call whose arguments are written as Python prints them: here they are text in every record, and say
+/// nothing of how the model wrote them.
+fn printed(call: Call<'_>) -> Call<'_> {
+    let printed = Json::parse(&call.arguments).map(|value| value.python_json());
+    let arguments = printed.map_or(call.arguments, Cow::Owned);
+    Call { arguments, ..call }
+}
+
+/// Whether an item is of the same answer of the model as the one before it.
+fn goes_on(last: &Draft<'_>, next: &Draft<'_>) -> bool {
+    let are_answers = [last.role, next.role] == [Role::Assistant; 2];
+    let has_no_more = last.calls.is_empty() || !next.calls.is_empty();
+    let begins = next.thinking.is_some() && next.content.is_none();
+    let is_second = last.content.is_some() && next.content.is_some();
+    are_answers && has_no_more && !begins && !is_second
+}
+
+fn join<'r>(last: &mut Draft<'r>, next: Draft<'r>) {
+    last.content = last.content.take().or(next.content);
+    last.thinking = last.thinking.take().or(next.thinking);
+    last.calls.extend(next.calls);
+    last.is_trained &= next.is_trained;
+}

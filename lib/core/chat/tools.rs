@@ -1,0 +1,112 @@
+//! The functions that a chat's model may call.
+
+use std::borrow::Cow;
+
+use super::value::Json;
+use crate::json::{self, write_string};
+
+/// A function, as it was declared.
+#[derive(Debug)]
+pub struct Tool<'r> {
+    pub name: &'r str,
+    /// Absent, or anything.
+    pub description: Option<&'r Json<'r>>,
+    pub parameters: Option<Cow<'r, Json<'r>>>,
+}
+
+/// Where a record has them; `functions` is the older name.
+const KEYS: [&str; 2] = ["tools", "functions"];
+
+/// The record with its tools as values, where it has them as the text of JSON.
+pub fn with_tools_parsed(record: Json<'_>) -> Result<Json<'_>, String> {
+    let is_text = |key: &&str| record.get(key).is_some_and(|value| value.text().is_some());
+    if !KEYS.iter().any(is_text) {
+        return Ok(record);
+    }
+    let Json::Object(mut entries) = record else { return Ok(record) };
+    for (key, value) in &mut entries {
+        let Some(text) = value.text().filter(|_| KEYS.contains(&&**key)) else { continue };
+        *value = match text {
+            "" => Json::Null,
+            text => match Json::parse(text) {
+                Ok(parsed) => parsed.into_owned(),
+                Err(error) => return Err(format!("{key}: {}", not_json(text, error))),
+            },
+        };
+    }
+    Ok(Json::Object(entries))
+}
+
+/// The functions of a record.
+pub fn tools_of<'r>(record: &'r Json<'_>) -> Result<Vec<Tool<'r>>, String> {
+    let found = KEYS.iter().find_map(|key| Some((key, record.get(key)?)));
+    match found {
+        None => Ok(Vec::new()),
+        Some((_, Json::List(items))) => items.iter().map(tool).collect(),
+        Some((key, value)) => Err(format!("{key} is a {}, wanted a list", value.type_name())),
+    }
+}
+
+/// Why a text is no JSON, as Python says it.
+pub fn not_json(text: &str, error: json::Error) -> String {
+    let cause = match error.message {
+        "expected a key" => "Expecting property name enclosed in double quotes",
+        "expected a value" => "Expecting value",
+        "expected `:`" => "Expecting ':' delimiter",
+        "expected `,` or `}`" | "expected `,` or `]`" => "Expecting ',' delimiter",
+        "expected the end" => "Extra data",
+        other => other,
+    };
+    let place = text.get(..error.offset).map_or(error.offset, |before| before.chars().count());
+    format!("not JSON ({cause} at {place})")
+}
+
+fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
+    let kind = given.get("type").and_then(Json::text).unwrap_or("function");
+    if kind != "function" {
+        return Err(format!("tool of type '{kind}' is not a function"));
+    }
+    let function = given.get("function").unwrap_or(given);
+    let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
+    let name = name.ok_or("a tool without a name")?;
+    let parameters = match function.get("parameters") {
+        None => None,
+        Some(Json::Text(text)) if text.is_empty() => None,
+        Some(Json::Text(text)) => {
+            let parsed = Json::parse(text);
+            let parsed = parsed
+                .map_err(|error| format!("parameters of {name}: {}", not_json(text, error)))?;
+            Some(Cow::Owned(parsed.into_owned())).filter(|parsed| **parsed != Json::Null)
+        }
+        Some(value) => Some(Cow::Borrowed(value)),
+    };
+    if let Some(other) = parameters.as_ref().filter(|parameters| !parameters.is_object()) {
+        return Err(format!("parameters of {name}: a {}, wanted an object", other.type_name()));
+    }
+    Ok(Tool { name, description: function.get("description"), parameters })
+}
+
+/// Appends the tools of a developer message as openai-harmony reads them.
+pub fn write_harmony(out: &mut Vec<u8>, tools: &[Tool<'_>]) -> Result<(), String> {
+    out.extend_from_slice(br#"{"functions":{"name":"functions","description":null,"tools":["#);
+    for (index, Tool { name, description, parameters }) in tools.iter().enumerate() {
+        out.extend_from_slice(if index > 0 { br#",{"name":"# } else { br#"{"name":"# });
+        write_string(out, name);
+        out.extend_from_slice(br#","description":"#);
+        match description {
+            None => out.extend_from_slice(br#""""#),
+            Some(Json::Text(text)) => write_string(out, text),
+            Some(other) => {
+                return Err(format!("description of {name}: a {}", other.type_name()));
+            }
+        }
+        out.extend_from_slice(br#","parameters":"#);
+        match parameters {
+            None => out.extend_from_slice(b"null"),
+            Some(parameters) => parameters.write_compact(out),
+        }
+        out.push(b'}');
+    }
+    out.extend_from_slice(b"]}}");
+    Ok(())
+}

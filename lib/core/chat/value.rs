@@ -1,0 +1,298 @@
+//! A chat's JSON as a tree: chats come in many shapes, and what a key means depends on others.
+
+use std::borrow::Cow;
+
+use crate::json::{self, Kind, Reader, integer_i64, python_repr, write_string};
+
+/// A value; text without escapes is borrowed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Json<'a> {
+    Null,
+    Boolean(bool),
+    /// As it was written.
+    Number(Cow<'a, str>),
+    Text(Cow<'a, str>),
+    List(Vec<Json<'a>>),
+    /// Keys in the order of their first appearance, each once, with its last value (as in Python).
+    Object(Vec<(Cow<'a, str>, Json<'a>)>),
+}
+
+/// Nesting is read by recursion: deeper values are refused.
+const DEEPEST: usize = 200;
+
+impl<'a> Json<'a> {
+    /// The value that a text is, with what Python takes for JSON (NaN).
+    pub fn parse(text: &'a str) -> Result<Json<'a>, json::Error> {
+        let mut reader = Reader::lenient(text);
+        let value = read(&mut reader, 0)?;
+        reader.end()?;
+        Ok(value)
+    }
+
+    /// The same value, which borrows nothing.
+    pub fn into_owned(self) -> Json<'static> {
+        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        match self {
+            Json::Null => Json::Null,
+            Json::Boolean(value) => Json::Boolean(value),
+            Json::Number(text) => Json::Number(owned(text)),
+            Json::Text(text) => Json::Text(owned(text)),
+            Json::List(items) => Json::List(items.into_iter().map(Json::into_owned).collect()),
+            Json::Object(entries) => Json::Object(
+                entries.into_iter().map(|(key, value)| (owned(key), value.into_owned())).collect(),
+            ),
+        }
+    }
+
+    /// The value of a key, if this is an object that has it; null is as if it was absent.
+    pub fn get(&self, key: &str) -> Option<&Json<'a>> {
+        self.member(key).filter(|value| **value != Json::Null)
+    }
+
+    /// The same, with null where it is null.
+    pub fn member(&self, key: &str) -> Option<&Json<'a>> {
+        self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
+    }
+
+    pub fn entries(&self) -> &[(Cow<'a, str>, Json<'a>)] {
+        match self {
+            Json::Object(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Json::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn list(&self) -> Option<&[Json<'a>]> {
+        match self {
+            Json::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub fn is_object(&self) -> bool {
+        matches!(self, Json::Object(_))
+    }
+
+    /// `bool(value)` of Python.
+    pub fn is_true(&self) -> bool {
+        match self {
+            Json::Null => false,
+            Json::Boolean(value) => *value,
+            Json::Number(text) => text.parse::<f64>().is_ok_and(|number| number != 0.0),
+            Json::Text(text) => !text.is_empty(),
+            Json::List(items) => !items.is_empty(),
+            Json::Object(entries) => !entries.is_empty(),
+        }
+    }
+
+    /// The name of its type in Python.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Json::Null => "NoneType",
+            Json::Boolean(_) => "bool",
+            Json::Number(text) if is_integer(text) => "int",
+            Json::Number(_) => "float",
+            Json::Text(_) => "str",
+            Json::List(_) => "list",
+            Json::Object(_) => "dict",
+        }
+    }
+
+    /// `json.dumps(value, ensure_ascii=False)`.
+    pub fn python_json(&self) -> String {
+        let mut out = Vec::new();
+        self.write(&mut out, Form::Python);
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// The value without nulls in objects, its keys sorted, without spaces: equal for chats that say
+    /// the same, however they were stored.
+    pub fn canonical(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out, Form::Canonical);
+        out
+    }
+
+    /// Appends the value without spaces.
+    pub fn write_compact(&self, out: &mut Vec<u8>) {
+        self.write(out, Form::Compact);
+    }
+
+    fn write(&self, out: &mut Vec<u8>, form: Form) {
+        let comma: &[u8] = if form == Form::Python { b", " } else { b"," };
+        match self {
+            Json::Null => out.extend_from_slice(b"null"),
+            Json::Boolean(true) => out.extend_from_slice(b"true"),
+            Json::Boolean(false) => out.extend_from_slice(b"false"),
+            Json::Number(text) => out.extend_from_slice(number(text).as_bytes()),
+            Json::Text(text) => write_string(out, text),
+            Json::List(items) => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    out.extend_from_slice(if index > 0 { comma } else { b"" });
+                    item.write(out, form);
+                }
+                out.push(b']');
+            }
+            Json::Object(entries) => {
+                let mut entries: Vec<&(Cow<'a, str>, Json<'a>)> = entries.iter().collect();
+                if form == Form::Canonical {
+                    entries.retain(|(_, value)| *value != Json::Null);
+                    entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+                }
+                out.push(b'{');
+                for (index, (key, value)) in entries.into_iter().enumerate() {
+                    out.extend_from_slice(if index > 0 { comma } else { b"" });
+                    write_string(out, key);
+                    out.extend_from_slice(if form == Form::Python { b": " } else { b":" });
+                    value.write(out, form);
+                }
+                out.push(b'}');
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Compact,
+    Python,
+    Canonical,
+}
+
+fn is_integer(number: &str) -> bool {
+    number.bytes().all(|byte| byte == b'-' || byte.is_ascii_digit())
+}
+
+/// A number as Python prints it once it has read it.
+fn number(text: &str) -> Cow<'_, str> {
+    match text {
+        "-0" => "0".into(),
+        _ if is_integer(text) => text.into(),
+        _ => match text.parse::<f64>() {
+            Ok(value) if value.is_finite() => python_repr(value).into(),
+            Ok(value) if value.is_nan() => "NaN".into(),
+            Ok(value) if value > 0.0 => "Infinity".into(),
+            Ok(_) => "-Infinity".into(),
+            Err(_) => text.into(),
+        },
+    }
+}
+
+/// The integer that a number is, if it is one.
+pub fn integer(value: &Json) -> Option<i64> {
+    match value {
+        Json::Number(text) => integer_i64(text),
+        _ => None,
+    }
+}
+
+fn read<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Json<'a>, json::Error> {
+    let kind = reader.peek()?;
+    if depth > DEEPEST {
+        return Err(reader.error("nested too deeply"));
+    }
+    Ok(match kind {
+        Kind::Null => {
+            reader.null()?;
+            Json::Null
+        }
+        Kind::True | Kind::False => Json::Boolean(reader.boolean()?),
+        Kind::Number => Json::Number(Cow::Borrowed(reader.number()?)),
+        Kind::String => Json::Text(text(reader)?),
+        Kind::Array => {
+            let mut items = Vec::new();
+            reader.array(|reader| {
+                items.push(read(reader, depth + 1)?);
+                Ok::<(), json::Error>(())
+            })?;
+            Json::List(items)
+        }
+        Kind::Object => {
+            let mut entries = Vec::new();
+            reader.object(|reader, key| {
+                let key = match key.plain() {
+                    Some(plain) => Cow::Borrowed(plain),
+                    None => {
+                        let mut decoded = String::new();
+                        key.decode_onto(&mut decoded)?;
+                        Cow::Owned(decoded)
+                    }
+                };
+                entries.push((key, read(reader, depth + 1)?));
+                Ok::<(), json::Error>(())
+            })?;
+            Json::Object(without_repeats(entries))
+        }
+    })
+}
+
+fn text<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, json::Error> {
+    let string = reader.string()?;
+    match string.plain() {
+        Some(plain) => Ok(Cow::Borrowed(plain)),
+        None => {
+            let mut decoded = String::with_capacity(string.raw().len());
+            string.decode_onto(&mut decoded)?;
+            Ok(Cow::Owned(decoded))
+        }
+    }
+}
+
+/// The last value of each key, in the place of its first.
+fn without_repeats<'a>(entries: Vec<(Cow<'a, str>, Json<'a>)>) -> Vec<(Cow<'a, str>, Json<'a>)> {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_by(|&a, &b| entries[a].0.cmp(&entries[b].0).then(a.cmp(&b)));
+    let is_same = |pair: &[usize]| entries[pair[0]].0 == entries[pair[1]].0;
+    if !order.windows(2).any(is_same) {
+        return entries;
+    }
+    // For each entry the place of its key's first.
+    let mut first: Vec<usize> = (0..entries.len()).collect();
+    for pair in order.windows(2).filter(|pair| is_same(pair)) {
+        first[pair[1]] = first[pair[0]];
+    }
+    let mut kept: Vec<Option<(Cow<'a, str>, Json<'a>)>> = Vec::new();
+    for (index, entry) in entries.into_iter().enumerate() {
+        kept.push(None);
+        kept[first[index]] = Some(entry);
+    }
+    kept.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dumps(text: &str) -> String {
+        Json::parse(text).unwrap().python_json()
+    }
+
+    /// Python: `json.dumps(json.loads(text), ensure_ascii=False)`.
+    #[test]
+    fn values_are_printed_as_python_prints_them() {
+        for (text, expected) in [
+            (r#"{"a":1,"b":2,"a":3}"#, r#"{"a": 3, "b": 2}"#),
+            ("[1.0,1e21,-0,-0.0,1E2,0.00001]", "[1.0, 1e+21, 0, -0.0, 100.0, 1e-05]"),
+            (r#""\u00e9\ud83d\ude00\u0001/""#, "\"é😀\\u0001/\""),
+            ("[NaN,Infinity,1e999]", "[NaN, Infinity, Infinity]"),
+        ] {
+            assert_eq!(dumps(text), expected);
+        }
+        assert!(Json::parse(r#""\ud83d""#).is_err());
+        assert!(Json::parse(&"[".repeat(5000)).is_err());
+    }
+
+    #[test]
+    fn canonical_texts_leave_out_what_says_nothing() {
+        let one = Json::parse(r#"{"b": [1, {"y": null, "x": "é"}], "a": null}"#).unwrap();
+        let other = Json::parse(r#"{"b":[1,{"x":"\u00e9"}]}"#).unwrap();
+        assert_eq!(one.canonical(), other.canonical());
+    }
+}

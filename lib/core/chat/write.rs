@@ -1,0 +1,289 @@
+//! The conversations that are made of a chat, as the text of `{"messages": [...]}`.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use serde_json::json;
+
+use super::chat::{self, Chat, Message, Said};
+use super::left_out::LeftOut;
+use super::message::{Call, Content};
+use super::template;
+use super::tools::{Tool, with_tools_parsed, write_harmony};
+use super::value::Json;
+use super::{Settings, Style, Thinking, TrainOn};
+use crate::json::{PythonFormatter, write_string};
+
+/// What is counted where a message's reasoning is not written.
+const EARLIER_THINKING: &str = "thinking of earlier turns";
+const AFTER_THE_LAST: &str = "messages after the last turn";
+
+/// Makes conversations of chats.
+#[derive(Debug, Clone)]
+pub struct Conversations {
+    settings: Settings,
+    /// The system message without and with tools, for records that say nothing of it.
+    systems: [Result<Vec<u8>, String>; 2],
+}
+
+/// One of the conversations of a chat.
+#[derive(Debug)]
+pub struct Made {
+    /// Its number among them, from 1, if there may be several.
+    pub turn: Option<usize>,
+    /// Where the text of `{"messages": [...]}` was written.
+    pub text: Range<usize>,
+}
+
+impl Conversations {
+    pub fn new(settings: Settings) -> Conversations {
+        let systems = [false, true].map(|has_tools| system(&settings, has_tools));
+        Conversations { settings, systems }
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Writes the conversations of a record to `out`, one after another. The error says why the record is
+    /// no chat.
+    pub fn of(
+        &self,
+        record: Json<'_>,
+        left_out: &mut LeftOut,
+        out: &mut Vec<u8>,
+    ) -> Result<Vec<Made>, String> {
+        let record = with_tools_parsed(record)?;
+        let chat = chat::read(&record, left_out)?;
+        let settings = self.settings.of(&record, left_out)?;
+        let has_tools = !chat.tools.is_empty();
+        let mut begin = match &settings {
+            Cow::Borrowed(_) => self.systems[usize::from(has_tools)].clone()?,
+            Cow::Owned(own) => system(own, has_tools)?,
+        };
+        developer(&mut begin, &settings, &chat.instructions, &chat.tools)?;
+        let style = settings.style;
+        let mut all = Vec::new();
+        for part in parts(&settings, &chat, left_out) {
+            let start = out.len();
+            out.extend_from_slice(&begin);
+            for (place, message) in chat.messages[..part.end].iter().enumerate() {
+                let keeps = part.keeps(&settings, &chat, place);
+                let is_trained = message.is_trained && part.trained.contains(&place);
+                write(out, message, (style, keeps, is_trained))
+                    .map_err(|cause| format!("message {}: {cause}", message.index))?;
+                let is_lost = part.turn.is_none() && !keeps && has_thinking(message, style);
+                left_out.count(EARLIER_THINKING, is_lost);
+            }
+            out.extend_from_slice(b"]}");
+            all.push(Made { turn: part.turn, text: start..out.len() });
+        }
+        Ok(all)
+    }
+}
+
+/// What one conversation has of a chat.
+struct Part {
+    turn: Option<usize>,
+    /// It ends before this message.
+    end: usize,
+    /// Messages that may be trained on.
+    trained: Range<usize>,
+}
+
+impl Part {
+    /// Whether the reasoning of a message is written.
+    fn keeps(&self, settings: &Settings, chat: &Chat<'_>, place: usize) -> bool {
+        match settings.thinking {
+            Thinking::All => true,
+            Thinking::Split => self.trained.contains(&place),
+            // As the template: that of an answer if it is the last message, that before a call if no
+            // answer follows.
+            Thinking::Last if chat.messages[place].is_answer() => place + 1 == chat.messages.len(),
+            Thinking::Last => !chat.messages[place + 1..].iter().any(Message::is_answer),
+        }
+    }
+}
+
+fn parts(settings: &Settings, chat: &Chat<'_>, left_out: &mut LeftOut) -> Vec<Part> {
+    let (all, turns) = (chat.messages.len(), turns(chat));
+    let last = turns.last().map_or(0, |turn| turn.start);
+    let first_trained = match (settings.train, chat.completion) {
+        (Some(TrainOn::All), _) | (None, None) => 0,
+        (_, Some(completion)) => completion,
+        (Some(TrainOn::Completion), None) => last,
+    };
+    if settings.thinking != Thinking::Split {
+        return vec![Part { turn: None, end: all, trained: first_trained..all }];
+    }
+    let end = turns.last().map_or(0, |turn| turn.end);
+    left_out.count(AFTER_THE_LAST, end < all);
+    let is_trained = |turn: &Range<usize>| turn.end > first_trained;
+    let parts = turns.iter().zip(1..).filter(|(turn, _)| is_trained(turn));
+    let part = |(turn, number): (&Range<usize>, usize)| Part {
+        turn: Some(number),
+        end: turn.end,
+        trained: turn.clone(),
+    };
+    parts.map(part).collect()
+}
+
+/// The turns of the assistant: each ends with an answer, the last one perhaps with calls.
+fn turns(chat: &Chat<'_>) -> Vec<Range<usize>> {
+    let mut turns = Vec::new();
+    let mut start = 0;
+    for (place, message) in chat.messages.iter().enumerate() {
+        if message.is_answer() {
+            turns.push(start..place + 1);
+            start = place + 1;
+        }
+    }
+    let last_call = chat.messages.iter().rposition(Message::is_assistant);
+    if let Some(place) = last_call.filter(|place| *place >= start) {
+        turns.push(start..place + 1);
+    }
+    turns
+}
+
+/// The text of a conversation up to its developer message.
+fn system(settings: &Settings, has_tools: bool) -> Result<Vec<u8>, String> {
+    let mut out = b"{\"messages\": [{\"role\": \"system\", \"content\": [".to_vec();
+    match settings.style {
+        Style::Exact => {
+            out.extend_from_slice(b"{\"type\": \"text\", \"text\": ");
+            write_string(&mut out, &template::system(settings, has_tools));
+            out.push(b'}');
+        }
+        Style::Harmony => {
+            let mut content = json!({
+                "type": "system_content",
+                "model_identity": settings.identity,
+                "reasoning_effort": settings.harmony_effort()?,
+                "conversation_start_date": settings.date,
+                "knowledge_cutoff": settings.cutoff,
+                "channel_config": {
+                    "valid_channels": ["analysis", "commentary", "final"],
+                    "channel_required": true,
+                },
+            });
+            if !settings.builtin_tools.is_empty() {
+                content["tools"] = template::builtin_tools(&settings.builtin_tools);
+            }
+            let text = PythonFormatter::SPACED.text(&content).map_err(|error| error.to_string())?;
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+    out.extend_from_slice(b"]}");
+    Ok(out)
+}
+
+/// Appends the developer message, if there is anything to say.
+fn developer(
+    out: &mut Vec<u8>,
+    settings: &Settings,
+    instructions: &str,
+    tools: &[Tool<'_>],
+) -> Result<(), String> {
+    if instructions.is_empty() && tools.is_empty() {
+        return Ok(());
+    }
+    out.extend_from_slice(b", {\"role\": \"developer\", \"content\": [");
+    match settings.style {
+        Style::Exact => {
+            out.extend_from_slice(b"{\"type\": \"text\", \"text\": ");
+            write_string(out, &template::developer(instructions, tools)?);
+        }
+        Style::Harmony => {
+            out.extend_from_slice(b"{\"type\": \"developer_content\"");
+            if !instructions.is_empty() {
+                out.extend_from_slice(b", \"instructions\": ");
+                write_string(out, instructions);
+            }
+            if !tools.is_empty() {
+                out.extend_from_slice(b", \"tools\": ");
+                write_harmony(out, tools)?;
+            }
+        }
+    }
+    out.extend_from_slice(b"}]}");
+    Ok(())
+}
+
+fn has_thinking(message: &Message<'_>, style: Style) -> bool {
+    match &message.said {
+        Said::Assistant { thinking, content, calls } => {
+            let is_analysis = style == Style::Exact && !calls.is_empty() && content.is_some();
+            thinking.is_some() || is_analysis
+        }
+        _ => false,
+    }
+}
+
+/// Appends the Harmony messages of one message.
+fn write(
+    out: &mut Vec<u8>,
+    message: &Message<'_>,
+    (style, keeps_thinking, is_trained): (Style, bool, bool),
+) -> Result<(), String> {
+    let assistant = |out: &mut Vec<u8>, header: &[u8], text: &str| {
+        out.extend_from_slice(b", {\"role\": \"assistant\", ");
+        out.extend_from_slice(header);
+        if !is_trained {
+            out.extend_from_slice(b", \"train\": false");
+        }
+        content(out, text);
+    };
+    let analysis = b"\"channel\": \"analysis\"";
+    match &message.said {
+        Said::User(text) => {
+            out.extend_from_slice(b", {\"role\": \"user\"");
+            content(out, text);
+        }
+        Said::Tool(name, result) => {
+            out.extend_from_slice(b", {\"role\": \"tool\", \"name\": ");
+            write_string(out, &format!("functions.{name}"));
+            out.extend_from_slice(b", \"recipient\": \"assistant\", \"channel\": \"commentary\"");
+            match (result, style) {
+                (Content::Text(text), Style::Harmony) => content(out, text),
+                (Content::Text(text), Style::Exact) => {
+                    let mut quoted = Vec::new();
+                    write_string(&mut quoted, text);
+                    content(out, &String::from_utf8_lossy(&quoted));
+                }
+                (Content::Json(value), _) => content(out, &value.python_json()),
+            }
+        }
+        Said::Assistant { thinking, content: text, calls } => {
+            let (is_call, is_exact) = (!calls.is_empty(), style == Style::Exact);
+            if is_exact && is_call && text.is_some() && thinking.is_some() {
+                let cause = "content, thinking and tool calls together (the template refuses it)";
+                return Err(cause.to_string());
+            }
+            if let Some(thinking) = thinking.as_deref().filter(|_| keeps_thinking) {
+                assistant(out, analysis, thinking);
+            }
+            match text.as_deref() {
+                Some(text) if !is_call => assistant(out, b"\"channel\": \"final\"", text),
+                Some(text) if !is_exact => assistant(out, b"\"channel\": \"commentary\"", text),
+                Some(text) if keeps_thinking => assistant(out, analysis, text),
+                _ => {}
+            }
+            for Call { name, arguments, .. } in calls {
+                let mut header = b"\"recipient\": ".to_vec();
+                write_string(&mut header, &format!("functions.{name}"));
+                header.extend_from_slice(b", \"channel\": \"commentary\", \"content_type\": ");
+                let json: &[u8] = if is_exact { b"\"json\"" } else { b"\"<|constrain|>json\"" };
+                header.extend_from_slice(json);
+                assistant(out, &header, arguments);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Appends the content of a message, and ends it.
+fn content(out: &mut Vec<u8>, text: &str) {
+    out.extend_from_slice(b", \"content\": [{\"type\": \"text\", \"text\": ");
+    write_string(out, text);
+    out.extend_from_slice(b"}]}");
+}

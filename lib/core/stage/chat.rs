@@ -1,0 +1,245 @@
+//! Chats into conversations.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use arrow_array::builder::{StringBuilder, UInt64Builder};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use blake2::{Blake2b512, Digest};
+
+use super::synth::{MESSAGES_JSON, METADATA_JSON, repeated_column};
+use crate::batch::Batch;
+use crate::chat::{AllLeftOut, Conversations, Json, LeftOut, integer};
+use crate::digest::hex;
+use crate::error::{Error, Result};
+use crate::json::write_ascii_string;
+use crate::record::columns::{ColumnBuilder, TextBuilder};
+use crate::record::conversation::{CONVERSATION, raw_place};
+
+/// The fields that an id is taken from, the first that is there.
+const IDS: [&str; 5] = ["id", "synth_id", "conversation_id", "prompt_id", "uuid"];
+
+/// Makes conversations of chats.
+pub struct ChatHarmony {
+    conversations: Conversations,
+    id_field: Option<String>,
+    metadata_fields: Vec<String>,
+    with_places: bool,
+    schema: SchemaRef,
+    left_out: AllLeftOut,
+}
+
+impl ChatHarmony {
+    /// `with_places`: conversations say of which record they are made. Fails if two columns would have one
+    /// name.
+    pub fn new(
+        conversations: Conversations,
+        id_field: Option<String>,
+        metadata_fields: Vec<String>,
+        with_places: bool,
+    ) -> Result<ChatHarmony> {
+        let text = |name: &str| Field::new(name, DataType::Utf8, true);
+        let is_messages = |field: &&Arc<Field>| field.name() == MESSAGES_JSON;
+        let messages = CONVERSATION.schema();
+        let messages =
+            messages.fields().iter().find(is_messages).map(|field| field.as_ref().clone());
+        let metadata = (!metadata_fields.is_empty()).then(|| text(METADATA_JSON));
+        let fields = metadata_fields.iter().map(|name| text(name));
+        let fields = [text("id")].into_iter().chain(messages).chain(metadata).chain(fields);
+        let fields = fields.chain(raw_place().into_iter().filter(|_| with_places));
+        let schema = SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()));
+        if let Some(name) = repeated_column(&schema) {
+            return Err(Error::usage(format!(
+                "--metadata-fields: there would be two columns {name}"
+            )));
+        }
+        let left_out = AllLeftOut::default();
+        Ok(ChatHarmony { conversations, id_field, metadata_fields, with_places, schema, left_out })
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// What did not become a part of the conversations, as warnings.
+    pub fn warnings(&self) -> Vec<String> {
+        let counts = self.left_out.counts();
+        let warning = |(name, count): (&str, u64)| {
+            let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
+            format!("{name}: left out {times}{}", way_on(name))
+        };
+        counts.iter().map(warning).collect()
+    }
+
+    /// One batch of chats as conversations.
+    pub fn convert(&self, mut batch: Batch) -> Result<Batch> {
+        let records = batch.records.clone();
+        let texts = records.column(0).as_string::<i32>();
+        let mut rows = Rows::new(self.metadata_fields.len());
+        let mut all_left_out = LeftOut::default();
+        let mut buffer = Vec::new();
+        batch.progress = Some(records.num_rows() as u64);
+        for row in 0..records.num_rows() {
+            let (mut left_out, mut id) = (LeftOut::default(), None);
+            buffer.clear();
+            let text = texts.value(row);
+            let done = Json::parse(text).map_err(|error| format!("invalid JSON: {error}"));
+            let done = done.and_then(|record| {
+                let own = self.id(&record)?;
+                let metadata = self.metadata(&record);
+                id = Some(own);
+                let made = self.conversations.of(record, &mut left_out, &mut buffer)?;
+                rows.has_room(buffer.len()).map(|()| (made, metadata))
+            });
+            match (done, &id) {
+                (Ok((made, metadata)), Some(id)) => {
+                    all_left_out.extend(&left_out);
+                    for made in &made {
+                        let place = batch.origin.in_file(row).filter(|_| self.with_places);
+                        rows.push(id, (made.turn, &buffer[made.text.clone()]), &metadata, place);
+                    }
+                }
+                (done, id) => {
+                    let reason = done.err().unwrap_or_default();
+                    batch.reject_row((&records, row), id.as_deref(), reason, to_json);
+                }
+            }
+        }
+        self.left_out.add(&all_left_out);
+        batch.records = rows.finish(&self.schema, self.with_places)?;
+        Ok(batch)
+    }
+
+    /// The id of a record: its own, or a hash of what it says.
+    fn id(&self, record: &Json<'_>) -> Result<String, String> {
+        let (name, value) = match &self.id_field {
+            Some(name) => match record.get(name) {
+                Some(value) => (name.as_str(), value),
+                None => {
+                    return Err(format!(
+                        "{name} is missing or null; try: --id-field with another name"
+                    ));
+                }
+            },
+            None => match IDS.iter().find_map(|name| Some((*name, record.get(name)?))) {
+                Some(found) => found,
+                None => return Ok(hex(&Blake2b512::digest(record.canonical())[..8])),
+            },
+        };
+        match (value, integer(value)) {
+            (Json::Text(text), _) => Ok(text.to_string()),
+            (_, Some(number)) => Ok(number.to_string()),
+            _ => Err(format!("{name} is a {}, wanted a string or an integer", value.type_name())),
+        }
+    }
+
+    /// The text of `metadata_json`, and that of each field.
+    fn metadata(&self, record: &Json<'_>) -> Vec<Option<String>> {
+        if self.metadata_fields.is_empty() {
+            return Vec::new();
+        }
+        let mut whole = b"{".to_vec();
+        let mut columns = vec![None];
+        for name in &self.metadata_fields {
+            let Some(value) = record.get(name) else {
+                columns.push(None);
+                continue;
+            };
+            whole.extend_from_slice(if whole.len() > 1 { b", " } else { b"" });
+            write_ascii_string(&mut whole, name);
+            whole.extend_from_slice(b": ");
+            let text = match value {
+                Json::Text(text) => Cow::Borrowed(&**text),
+                other => Cow::Owned(other.python_json()),
+            };
+            match value {
+                Json::Text(text) => write_ascii_string(&mut whole, text),
+                _ => whole.extend_from_slice(text.as_bytes()),
+            }
+            columns.push(Some(text.into_owned()));
+        }
+        whole.push(b'}');
+        columns[0] = Some(String::from_utf8_lossy(&whole).into_owned());
+        columns
+    }
+}
+
+/// What keeps what was left out.
+fn way_on(name: &str) -> &'static str {
+    match name {
+        "thinking of earlier turns" => "; --thinking all or split keeps it",
+        _ => "",
+    }
+}
+
+/// A record as written to the rejects.
+fn to_json(batch: &RecordBatch, row: usize) -> String {
+    batch.column(0).as_string::<i32>().value(row).to_string()
+}
+
+/// The columns of conversations.
+struct Rows {
+    ids: TextBuilder,
+    messages: TextBuilder,
+    metadata: Vec<TextBuilder>,
+    inputs: StringBuilder,
+    numbers: UInt64Builder,
+}
+
+impl Rows {
+    fn new(metadata_fields: usize) -> Rows {
+        let columns = if metadata_fields == 0 { 0 } else { metadata_fields + 1 };
+        let mut metadata = Vec::new();
+        metadata.resize_with(columns, TextBuilder::default);
+        Rows {
+            ids: TextBuilder::default(),
+            messages: TextBuilder::default(),
+            metadata,
+            inputs: StringBuilder::new(),
+            numbers: UInt64Builder::new(),
+        }
+    }
+
+    /// Whether so many bytes of conversations may still be added.
+    fn has_room(&self, bytes: usize) -> Result<(), String> {
+        match i32::try_from(self.messages.bytes.len() + bytes) {
+            Ok(_) => Ok(()),
+            Err(_) => Err("longer than 2^31 - 1 bytes as JSON".to_string()),
+        }
+    }
+
+    fn push(
+        &mut self,
+        id: &str,
+        (turn, messages): (Option<usize>, &[u8]),
+        metadata: &[Option<String>],
+        place: Option<(String, u64)>,
+    ) {
+        match turn {
+            Some(turn) => self.ids.push(Some(&format!("{id}#{turn}"))),
+            None => self.ids.push(Some(id)),
+        }
+        self.messages.bytes.extend_from_slice(messages);
+        self.messages.ends.push(self.messages.bytes.len(), true);
+        for (column, text) in self.metadata.iter_mut().zip(metadata) {
+            column.push(text.as_deref());
+        }
+        let (input, number) = place.unzip();
+        self.inputs.append_option(input);
+        self.numbers.append_option(number);
+    }
+
+    fn finish(mut self, schema: &SchemaRef, with_places: bool) -> Result<RecordBatch> {
+        let texts = [self.ids, self.messages].into_iter().chain(self.metadata);
+        let mut columns = texts.map(ColumnBuilder::build).collect::<Result<Vec<ArrayRef>, _>>()?;
+        if with_places {
+            columns.extend([
+                Arc::new(self.inputs.finish()) as ArrayRef,
+                Arc::new(self.numbers.finish()),
+            ]);
+        }
+        Ok(RecordBatch::try_new(schema.clone(), columns)?)
+    }
+}

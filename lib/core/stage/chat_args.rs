@@ -1,0 +1,68 @@
+//! The arguments that say what conversations are made of chats.
+
+use clap::Args;
+
+use crate::chat::{Settings, Style, Thinking, TrainOn};
+
+/// What is made of chats, as far as they do not say it themselves.
+#[derive(Debug, Clone, Args)]
+pub struct ChatArgs {
+    /// Whose words the system and developer messages have: openai-harmony's, as vLLM renders them, or
+    /// exactly those of the official chat template
+    #[arg(long, value_enum, default_value = "harmony", value_name = "harmony|exact")]
+    #[arg(hide_possible_values = true, help_heading = "Conversations")]
+    pub style: Style,
+
+    /// Which reasoning stays: of the last turn, as the model sees it when it answers; all; or split:
+    /// a conversation for each turn (ids with #1, #2, ...), with that turn's reasoning, which alone is
+    /// trained on
+    #[arg(long, value_enum, default_value = "last", value_name = "last|all|split")]
+    #[arg(hide_possible_values = true, help_heading = "Conversations")]
+    pub thinking: Thinking,
+
+    /// Which messages of the assistant are trained on: all, or the last turn [default: all; of prompts
+    /// with completions the completion]
+    #[arg(long, value_enum, value_name = "all|completion")]
+    #[arg(hide_possible_values = true, help_heading = "Conversations")]
+    pub train: Option<TrainOn>,
+
+    /// How much the system message asks for: low, medium or high (a record's own wins)
+    #[arg(long, default_value = "medium", value_name = "LEVEL", help_heading = "Conversations")]
+    pub reasoning_effort: String,
+
+    /// The date in the system message; never today's, so that the same chats stay the same
+    #[arg(long, default_value = "2026-01-01", value_name = "DATE", help_heading = "Conversations")]
+    pub date: String,
+
+    /// Who the system message says the model is (a record's own wins)
+    #[arg(long, value_name = "TEXT", help_heading = "Conversations", hide_default_value = true)]
+    #[arg(hide_short_help = true)]
+    #[arg(default_value = "You are ChatGPT, a large language model trained by OpenAI.")]
+    pub model_identity: String,
+
+    /// The knowledge cutoff in the system message
+    #[arg(long, value_name = "TEXT", default_value = "2024-06", hide_short_help = true)]
+    #[arg(help_heading = "Conversations")]
+    pub knowledge_cutoff: String,
+
+    /// Harmony's own tools that the system message declares: browser, python (a record's own win)
+    #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "Conversations")]
+    #[arg(hide_short_help = true, value_parser = ["browser", "python"])]
+    #[arg(hide_possible_values = true)]
+    pub builtin_tools: Vec<String>,
+}
+
+impl ChatArgs {
+    pub fn settings(&self) -> Settings {
+        Settings {
+            style: self.style,
+            thinking: self.thinking,
+            train: self.train,
+            identity: self.model_identity.clone(),
+            effort: self.reasoning_effort.clone(),
+            date: self.date.clone(),
+            cutoff: self.knowledge_cutoff.clone(),
+            builtin_tools: self.builtin_tools.clone(),
+        }
+    }
+}

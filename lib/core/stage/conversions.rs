@@ -1,0 +1,118 @@
+//! What the filters have in common that make conversations of other records.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use arrow_schema::SchemaRef;
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::batch::{Header, Wanted};
+use crate::cli::{InputArgs, LimitArgs, Slice, Tool, WithoutEffect};
+use crate::dataset::{describe_raw, raw_files, shard_of};
+use crate::error::{Error, Result};
+use crate::format::synth_shards::{CONVERSION, is_finished};
+use crate::record::CONVERSATION;
+use crate::stream::{FileOutputArgs, Output, Reader};
+
+/// Where the records come from.
+#[derive(Debug, Args)]
+pub struct SourceArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+
+    /// Read only the I-th of N contiguous parts of the files, whole ones (with --slice: part of
+    /// those); the types of columns are those of the first file of all
+    #[arg(long, value_name = "I/N", help_heading = "Input", hide_short_help = true)]
+    shard: Option<Slice>,
+
+    /// State name, size, rows and sha256 of each file in the header, for which all are read once more
+    #[arg(long, help_heading = "Input", hide_short_help = true, add = WithoutEffect)]
+    hash_inputs: bool,
+
+    #[command(flatten)]
+    limit: LimitArgs,
+}
+
+impl SourceArgs {
+    /// Opens the files, and those below the folders.
+    pub fn open(&mut self, wanted: Wanted) -> Result<Reader> {
+        let files = raw_files(&self.input.files)?;
+        let first = match self.shard {
+            Some(_) if files.iter().all(|path| path.as_os_str() == "-") => {
+                return Err(Error::usage("--shard divides files: give FILEs or folders"));
+            }
+            Some(shard) => {
+                self.input.files = shard_of(&files, shard).to_vec();
+                files.first().filter(|first| self.input.files.first() != Some(*first))
+            }
+            None => {
+                self.input.files.clone_from(&files);
+                None
+            }
+        };
+        let reader = Reader::open_typed(&self.input, first.map(PathBuf::as_path), wanted)?;
+        Ok(reader.limited(self.limit.limit))
+    }
+
+    /// The header of the conversations: `settings` say how they are made.
+    pub fn header(
+        &self,
+        reader: &Reader,
+        mut settings: Value,
+        entry: Option<Value>,
+    ) -> Result<Header> {
+        let mut header = reader.header().through(&CONVERSATION, entry);
+        let slice = self.input.slice.map(|slice| slice.to_string());
+        settings["shard"] = json!(self.shard.map(|shard| shard.to_string()));
+        settings["inputs"] = json!(reader.sources());
+        settings["limits"] = json!({"rows": self.limit.limit, "slice": slice});
+        header.set(CONVERSION, settings);
+        if self.hash_inputs {
+            header.set("inputs", describe_raw(&self.input.files)?);
+        }
+        Ok(header)
+    }
+}
+
+/// Where the conversations go.
+#[derive(Debug, Args)]
+pub struct ConversationOutputArgs {
+    #[command(flatten)]
+    pub output: FileOutputArgs,
+
+    /// Do nothing if the FILE of -o is finished, with these settings and of these inputs
+    #[arg(long, requires = "output", conflicts_with = "overwrite", help_heading = "Output")]
+    #[arg(hide_short_help = true, add = WithoutEffect)]
+    resume: bool,
+
+    /// Rows of each row group of a Parquet file
+    #[arg(long, value_name = "N", default_value = "1000", help_heading = "Output")]
+    #[arg(hide_short_help = true)]
+    row_group_rows: NonZeroUsize,
+}
+
+impl ConversationOutputArgs {
+    /// Whether the file is finished that is to be resumed.
+    pub fn is_finished(&self, header: &Header) -> Result<bool> {
+        match self.output.output.as_deref().filter(|_| self.resume) {
+            Some(path) => is_finished(path, header),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether conversations carry the places of the records that they are made of: a pipe of Arrow leads
+    /// back to these; a file is as the published converter writes it.
+    pub fn has_places(&self) -> bool {
+        self.output.is_arrow_pipe()
+    }
+
+    /// This filter's part of the provenance.
+    pub fn entry(&self, tool: &Tool) -> Option<Value> {
+        (!self.output.no_provenance).then(|| tool.entry())
+    }
+
+    pub fn open(&self, schema: &SchemaRef, header: &Header, tool: &Tool) -> Result<Output> {
+        self.output.open_grouped(schema, header, tool, Some(self.row_group_rows))
+    }
+}

@@ -1,0 +1,87 @@
+//! chat-harmony: chats as people have them in, Harmony conversations out.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use serde_json::json;
+
+use gristmill::batch::Wanted;
+use gristmill::chat::Conversations;
+use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
+use gristmill::error::Result;
+use gristmill::record::{CHAT, chat};
+use gristmill::runner::Runner;
+use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs};
+
+/// Make Harmony conversations of chats
+///
+/// Reads chats (JSONL, Parquet or Arrow) in the shapes that people have: OpenAI messages, ShareGPT,
+/// prompt and completion, Alpaca, items of the Responses API, or columns user and final; with
+/// thinking or reasoning_content, tools and their calls, and weights. Writes conversations for
+/// harmony-tok: nothing that changes training is dropped without a word.
+#[derive(Parser)]
+#[command(name = "chat-harmony", version, after_long_help = HELP)]
+struct Args {
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    conversation: ChatArgs,
+
+    /// Take the id from this field instead of id, synth_id, conversation_id, prompt_id or uuid, the
+    /// first that is there, else a hash of the chat
+    #[arg(long, value_name = "NAME", help_heading = "Conversations")]
+    id_field: Option<String>,
+
+    /// Fields that are kept beside the messages, each as text, and all in metadata_json
+    #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Conversations")]
+    metadata_fields: Vec<String>,
+
+    #[command(flatten)]
+    on_error: OnErrorArgs,
+    #[command(flatten)]
+    output: ConversationOutputArgs,
+    #[command(flatten)]
+    jobs: JobsArgs,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  chat-harmony chats.jsonl | head -1 | jq .messages
+  chat-harmony chats.jsonl | harmony-tok --policy chat | span-mask | mmidx-write --root out --shard shard_00
+  chat-harmony folder --thinking split --on-error skip --rejects refused.ndjson -o conversations.parquet
+  chat-harmony sharegpt.parquet | harmony-tok --policy chat | span-mask --span commentary=3 | ds-view -
+
+In: chats in any of the shapes; of a folder, all files below it. Out: conversation records {id, messages}.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+
+pub fn main() -> ExitCode {
+    cli::keep_freed_memory();
+    cli::main(gristmill::sources!(), run)
+}
+
+fn run(mut args: Args, tool: &Tool) -> Result<()> {
+    let wanted = Wanted { schema: chat::schema(), ..Wanted::records(&CHAT) };
+    let reader = args.source.open(wanted)?;
+    let settings = args.conversation.settings();
+    let stated = json!({
+        "chat": settings.to_json(),
+        "id_field": args.id_field,
+        "metadata_fields": args.metadata_fields,
+    });
+    let header = args.source.header(&reader, stated, args.output.entry(tool))?;
+    if args.output.is_finished(&header)? {
+        return Ok(());
+    }
+    let with_places = args.output.has_places();
+    let (id, metadata) = (args.id_field, args.metadata_fields);
+    let harmony = ChatHarmony::new(Conversations::new(settings), id, metadata, with_places)?;
+    let output = args.output.open(harmony.schema(), &header, tool)?;
+    Runner::new(tool, &args.common, "chats")
+        .on_error(args.on_error.apart_from(&args.source.input.files)?)
+        .jobs(args.jobs.jobs)
+        .run(reader, || |batch| harmony.convert(batch), output)?;
+    tool.warn(&harmony.warnings(), &args.common);
+    Ok(())
+}
