@@ -242,6 +242,18 @@ impl<'a> ColumnPrinter<'a> {
                     nulls,
                 ))
             }
+            DataType::Map(entries, _) => {
+                let map = array.as_map();
+                let field = match entries.data_type() {
+                    DataType::Struct(fields) => fields.last().cloned().unwrap_or(entries.clone()),
+                    _ => entries.clone(),
+                };
+                Box::new(MapPrinter {
+                    offsets: map.value_offsets(),
+                    keys: cast(map.keys(), &DataType::Utf8)?,
+                    values: ColumnPrinter::new(&field, map.values(), nulls)?,
+                })
+            }
             DataType::Null => Box::new(NullPrinter),
             other => {
                 let target = printable(other);
@@ -384,6 +396,31 @@ struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>, Nulls);
 impl Printer for StructPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         write_members(out, &self.0, &self.1, row, self.2)
+    }
+}
+
+/// Maps are printed as objects; their keys are text, or what has one.
+struct MapPrinter<'a> {
+    offsets: &'a [i32],
+    keys: ArrayRef,
+    values: ColumnPrinter<'a>,
+}
+
+impl Printer for MapPrinter<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let keys = self.keys.as_string::<i32>();
+        let entries = self.offsets[row] as usize..self.offsets[row + 1] as usize;
+        out.push(b'{');
+        for (number, entry) in entries.enumerate() {
+            if number > 0 {
+                out.push(b',');
+            }
+            json::write_string(out, keys.value(entry));
+            out.push(b':');
+            self.values.write(out, entry)?;
+        }
+        out.push(b'}');
+        Ok(())
     }
 }
 
