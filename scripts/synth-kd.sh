@@ -7,6 +7,7 @@ usage() {
     cat <<'EOT'
 Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
        scripts/synth-kd.sh RAW_DIR ROOT --raw [--shards N] [options]
+       scripts/synth-kd.sh CHATS ROOT --chat [--shards N] [options]
        scripts/synth-kd.sh plan INPUT_DIR ROOT [--tasks N | --rows-per-task N] [options] > TASKS
        scripts/synth-kd.sh status ROOT [TASKS] [--todo]
        scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts] [--no-check] [--rejects FILE]
@@ -20,6 +21,12 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --reasoning-effort, --model-identity, --knowledge-cutoff, --conversation-start-date,
   --developer-instructions, --omit-developer, --metadata-fields, --keep-without-reasoning, --reference.
 
+  With --chat the input is a file or folder of chats as people have them (OpenAI messages, ShareGPT,
+  Alpaca, ...). These go to chat-harmony, whose --help explains them: --style, --thinking, --train,
+  --reasoning-effort, --model-identity, --knowledge-cutoff, --date, --builtin-tools, --id-field.
+
+  --span CHANNEL=ID         train on the assistant's messages in this channel under this span id:
+                            commentary=3 for calls of tools and what is said beside them (repeatable)
   --valid-fraction F        share of the ids that goes to valid (0.001)
   --jobs N, --workers N     shards side by side (all processors)
   --max-rows N              the first N rows of all shards together
@@ -52,6 +59,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   Examples:
     scripts/synth-kd.sh data/synth_harmony out --valid-fraction 0.001
     scripts/synth-kd.sh data/raw out --raw --shards 8 --resume
+    scripts/synth-kd.sh chats.jsonl out --chat --thinking split --span commentary=3
     scripts/synth-kd.sh plan data/synth_harmony out --tasks 400 > tasks.txt
 
   Exit codes: 0 done, 1 bad data (if ROOT fails ds-check, it is kept), 2 usage or a missing input,
@@ -67,7 +75,7 @@ choose_mode "$@"
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check=''
-raw='' shards='' convert=() size=() ignore=() unsupervised=''
+raw='' reader='' shards='' convert=() of_raw=() of_chat=() size=() ignore=() spans=() unsupervised=''
 positional=()
 while (($#)); do
     case $1 in
@@ -76,8 +84,9 @@ while (($#)); do
     --resume) resume=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
     -q | --quiet) quiet=-q && shift && continue ;;
-    --raw) raw=1 && shift && continue ;;
-    --omit-developer | --keep-without-reasoning) convert+=("$1") && shift && continue ;;
+    --raw) raw=$1 reader=synth-harmony && shift && continue ;;
+    --chat) raw=$1 reader=chat-harmony && shift && continue ;;
+    --omit-developer | --keep-without-reasoning) convert+=("$1") of_raw+=("$1") && shift && continue ;;
     --no-input-check) no_input_check=$1 && shift && continue ;;
     --content-is-text) ignore+=("$1") && shift && continue ;;
     --allow-unsupervised) unsupervised=$1 && shift && continue ;;
@@ -85,15 +94,19 @@ while (($#)); do
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
         --tasks | --rows-per-task | --ignore-field | --name | --shard | --slice | --progress-to | --shards | --reasoning-effort | --model-identity | \
         --knowledge-cutoff | --conversation-start-date | --developer-instructions | --metadata-fields | \
-        --reference)
+        --reference | --span | --style | --thinking | --train | --date | --builtin-tools | --id-field)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
     --ignore-field) ignore+=("$1" "$2") ;;
+    --span) spans+=("$1" "$2") ;;
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
-    --reasoning-effort | --model-identity | --knowledge-cutoff | --conversation-start-date | \
-        --developer-instructions | --metadata-fields | --reference)
-        convert+=("$1" "$2")
+    --reasoning-effort | --model-identity | --knowledge-cutoff) convert+=("$1" "$2") ;;
+    --conversation-start-date | --developer-instructions | --metadata-fields | --reference)
+        convert+=("$1" "$2") of_raw+=("$1")
+        ;;
+    --style | --thinking | --train | --date | --builtin-tools | --id-field)
+        convert+=("$1" "$2") of_chat+=("$1")
         ;;
     --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
     --valid-fraction) fraction=$2 ;;
@@ -113,9 +126,12 @@ done
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} root=${positional[1]} out=${positional[1]}
 check_on_error
-[[ -n $raw || -z $shards${convert[*]} ]] || die "--shards and the options of synth-harmony are for --raw"
+[[ -n $raw || -z $shards${convert[*]} ]] ||
+    die "--shards and the options of synth-harmony and chat-harmony are for --raw and --chat"
+[[ $raw != --chat || -z ${of_raw[*]} ]] || die "${of_raw[0]} is for --raw"
+[[ $raw != --raw || -z ${of_chat[*]} ]] || die "${of_chat[0]} is for --chat"
 
-need_filters ${raw:+synth-harmony} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check}
+need_filters ${reader:+"$reader"} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check}
 
 # make_part: a task of a plan, which is a shard or a slice of one, into a root of its own.
 make_part() {
@@ -128,14 +144,14 @@ make_part() {
         ${max_rows:+--source-limit "$max_rows"} ${slice:+--source-slice "$slice"}
         ${max_tokens:+--source-max-tokens "$max_tokens"} ${unsupervised:+"$unsupervised"})
     if [[ -n $raw ]]; then
-        keep_rejects synth-harmony
-        local read=(synth-harmony "$input" --shard "$shard" --hash-inputs "${limits[@]}" "${convert[@]}" "${bad[@]}"
-            --jobs "${jobs:-1}" -q "${report[@]}")
-        "${read[@]}" | "${tokenize[@]}" | span-mask --progress never |
+        keep_rejects "$reader"
+        local read=("$reader" "$input" --shard "$shard" --hash-inputs "${limits[@]}" "${convert[@]}" "${bad[@]}"
+            --jobs "${jobs:-1}" --progress never "${report[@]}")
+        "${read[@]}" | "${tokenize[@]}" | span-mask "${spans[@]}" --progress never |
             "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
     else
         "${tokenize[@]}" "$input" "${limits[@]}" ${no_input_check:+"$no_input_check"} |
-            span-mask --progress never |
+            span-mask "${spans[@]}" --progress never |
             "${part[@]}" --source "$input" ${no_input_check:+"$no_input_check"} --progress never ||
             codes=("${PIPESTATUS[@]}")
     fi
@@ -157,12 +173,13 @@ fi
 make=(ds-plan make "$root" --product kd-root --input "$input" "${size[@]}"
     ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"}
     ${max_rows_per_shard:+--max-rows-per-shard "$max_rows_per_shard"})
-options=(--valid-fraction "$fraction" --on-error "$on_error" "${ignore[@]}" ${unsupervised:+"$unsupervised"}
+options=(--valid-fraction "$fraction" --on-error "$on_error" "${ignore[@]}" "${spans[@]}"
+    ${unsupervised:+"$unsupervised"}
     ${no_input_check:+"$no_input_check"})
 if [[ -n $raw ]]; then
-    [[ -d $input ]] || die "$input: no such directory"
+    [[ -d $input || ($raw == --chat && -f $input) ]] || die "$input: no such directory"
     make+=(--raw-shards "${shards:-1}")
-    options+=(--raw "${convert[@]}")
+    options+=("$raw" "${convert[@]}")
 else
     [[ -f $input/manifest.json ]] || die "$input/manifest.json is missing: the input's manifest must be recorded"
     glob='synth_harmony_shard_*.parquet'

@@ -4,7 +4,6 @@ use gristmill::error::{Error, Result};
 use gristmill::harmony::{
     Alignment, Policy, Rendered, Renderer, Segments, Spans, decode, loss_mask, segments_of,
 };
-use gristmill::record::tokens::Segment;
 
 use super::place::Place;
 
@@ -23,12 +22,7 @@ pub fn messages(_: &mut Place, bytes: &[u8]) -> Result<()> {
         }
         last = outcome.map_err(Error::data).and(last);
         let tokens = &rendered.tokens;
-        let segments = rendered.segments.list.iter().map(|segment| Segment {
-            role: segment.role.as_str(),
-            channel: rendered.segments.channel(segment),
-            start: segment.start,
-            end: segment.end,
-        });
+        let segments = rendered.segments.records();
         let mut spans = Vec::new();
         let spanned =
             Spans::synth_kd_v1(&[]).append(segments, tokens.len(), Alignment::Label, &mut spans);

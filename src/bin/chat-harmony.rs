@@ -6,9 +6,10 @@ use clap::Parser;
 use serde_json::json;
 
 use gristmill::batch::Wanted;
-use gristmill::chat::Conversations;
+use gristmill::chat::{Conversations, Thinking};
 use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
+use gristmill::harmony::Policy;
 use gristmill::record::{CHAT, chat};
 use gristmill::runner::Runner;
 use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs};
@@ -70,7 +71,12 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         "id_field": args.id_field,
         "metadata_fields": args.metadata_fields,
     });
-    let header = args.source.header(&reader, stated, args.output.entry(tool))?;
+    let mut header = args.source.header(&reader, stated, args.output.entry(tool))?;
+    header.set("policy", Policy::Chat.name());
+    if settings.thinking == Thinking::Split {
+        // As many conversations come of them as the assistant has turns.
+        args.source.forget_rows(&mut header);
+    }
     if args.output.is_finished(&header)? {
         return Ok(());
     }

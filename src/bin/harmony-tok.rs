@@ -43,9 +43,9 @@ struct Args {
     align: Option<Alignment>,
 
     /// Which conversations are accepted: by the rules of the SYNTH dataset, or all that the
-    /// official renderer accepts
-    #[arg(long, value_enum, default_value = "synth-kd-v1")]
-    policy: Policy,
+    /// official renderer accepts [default: synth-kd-v1, or what the header says, as chat-harmony's does]
+    #[arg(long, value_enum, value_name = "synth-kd-v1|chat", hide_possible_values = true)]
+    policy: Option<Policy>,
 
     /// Take the id from this field instead of synth_id, else id
     #[arg(long, value_name = "NAME")]
@@ -115,13 +115,15 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let wanted = Wanted { schema, ..Wanted::records(&CONVERSATION) };
     let reader = dataset::open(&args.input, wanted)?.limited(args.limit.limit);
     let reader = reader.feeding(args.jobs.jobs);
-    let header = header(&args, &reader, tokenizer, tool)?;
+    let stated = reader.header().text("policy").and_then(Policy::from_name);
+    let policy = args.policy.or(stated).unwrap_or(Policy::SynthKdV1);
+    let header = header(&args, &reader, policy, tokenizer, tool)?;
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
     let sink = Budget { sink: writer, tokens: args.max_tokens.unwrap_or(u64::MAX) };
     let ignored = Arc::new(IgnoredFields::new(&args.ignore_field));
     let stage = || {
         let mut renderer =
-            Renderer::ignoring(args.policy, ignored.clone()).content_is_text(args.content_is_text);
+            Renderer::ignoring(policy, ignored.clone()).content_is_text(args.content_is_text);
         move |batch| render(&mut renderer, batch)
     };
     let runner = Runner::new(tool, &args.common, "conversations")
@@ -147,7 +149,13 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
 }
 
 /// The header for the filters that follow.
-fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result<Header> {
+fn header(
+    args: &Args,
+    reader: &Reader,
+    policy: Policy,
+    tokenizer: Value,
+    tool: &Tool,
+) -> Result<Header> {
     let manifest = input_manifest(reader.files(), !args.input_check.no_input_check)?;
     let entry = args.output.entry(tool).map(|mut entry| {
         if let Some(sha256) = manifest.get("sha256") {
@@ -156,7 +164,7 @@ fn header(args: &Args, reader: &Reader, tokenizer: Value, tool: &Tool) -> Result
         entry
     });
     let mut header = reader.header().through(&TOKENS, entry);
-    header.set("policy", args.policy.name());
+    header.set("policy", policy.name());
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
     // What an earlier filter states of its files holds for a pipe.

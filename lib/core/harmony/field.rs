@@ -36,6 +36,14 @@ pub(super) fn string<'a>(reader: &mut Reader<'a>) -> Result<Str<'a>, RenderError
     Ok(reader.string()?)
 }
 
+/// Reads true or false.
+pub(super) fn boolean(reader: &mut Reader<'_>) -> Result<bool, RenderError> {
+    match reader.peek()? {
+        Kind::True | Kind::False => Ok(reader.boolean()?),
+        found => Err(RenderError::new(format!("{found} instead of true or false"))),
+    }
+}
+
 /// Reads a value by `f`, or null as `None`.
 pub(super) fn nullable<'a, T>(
     reader: &mut Reader<'a>,

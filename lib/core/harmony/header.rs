@@ -62,6 +62,7 @@ pub fn segments_of(tokens: &[i32], out: &mut Segments) -> Result<(), StructureEr
             channel,
             start: narrow(start)?,
             end: narrow(found.tokens.end)?,
+            is_trained: true,
         });
         Ok(())
     });

@@ -20,6 +20,7 @@ pub(super) struct Memo {
 pub(super) struct Known {
     source: String,
     pub role: Role,
+    pub is_trained: bool,
     pub tokens: Vec<i32>,
 }
 
@@ -34,17 +35,24 @@ impl Memo {
     }
 
     /// Remembers a message by its JSON text, unless that is long.
-    pub(super) fn insert(&mut self, source: &str, role: Role, tokens: &[i32]) {
+    pub(super) fn insert(
+        &mut self,
+        source: &str,
+        (role, is_trained): (Role, bool),
+        tokens: &[i32],
+    ) {
         if source.len() > MAX_BYTES {
             return;
         }
         if self.entries.len() < MAX_ENTRIES {
-            self.entries.push(Known { source: source.to_owned(), role, tokens: tokens.to_owned() });
+            let (source, tokens) = (source.to_owned(), tokens.to_owned());
+            self.entries.push(Known { source, role, is_trained, tokens });
         } else if let Some(known) = self.entries.get_mut(self.oldest) {
             self.oldest = (self.oldest + 1) % MAX_ENTRIES;
             known.source.clear();
             known.source.push_str(source);
             known.role = role;
+            known.is_trained = is_trained;
             known.tokens.clear();
             known.tokens.extend_from_slice(tokens);
         }

@@ -35,6 +35,8 @@ pub(super) struct Message<'a> {
     pub recipient: Option<Str<'a>>,
     pub channel: Option<Str<'a>>,
     pub content_type: Option<Str<'a>>,
+    /// Whether it may be trained on.
+    pub is_trained: bool,
     /// A range of [`Conversation::parts`].
     pub parts: Range<usize>,
     /// The bytes of the JSON text that are this message.
@@ -46,6 +48,9 @@ impl Message<'_> {
         self.channel.is_some_and(|channel| channel.eq_str("final"))
     }
 }
+
+/// False on a message that is not trained on.
+const TRAIN: &str = "train";
 
 /// What is accepted.
 #[derive(Clone, Copy)]
@@ -144,7 +149,7 @@ fn message<'a>(
     let start = reader.position();
     let (mut role, mut content) = (None, None);
     let (mut name, mut recipient, mut channel, mut content_type) = (None, None, None, None);
-    let mut scratch = String::new();
+    let (mut train, mut scratch) = (None, String::new());
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
             "role" => role = Some(attempt(reader, self::role)?),
@@ -155,6 +160,9 @@ fn message<'a>(
             "recipient" => recipient = Some(attempt(reader, |r| nullable(r, field::string))?),
             "channel" => channel = Some(attempt(reader, |r| nullable(r, field::string))?),
             "content_type" => content_type = Some(attempt(reader, |r| nullable(r, field::string))?),
+            TRAIN if !rules.ignored.has(TRAIN) => {
+                train = Some(attempt(reader, |r| nullable(r, field::boolean))?)
+            }
             _ => rules.ignored.of_message(reader, &key)?,
         }
         Ok::<_, RenderError>(())
@@ -170,6 +178,7 @@ fn message<'a>(
         recipient: optional(recipient, "recipient")?,
         channel: optional(channel, "channel")?,
         content_type: optional(content_type, "content_type")?,
+        is_trained: optional(train, TRAIN)?.unwrap_or(true),
         parts: required(content, "content")?,
         source: start..reader.position(),
     })

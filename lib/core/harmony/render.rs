@@ -51,6 +51,7 @@ struct Fresh {
     source: Range<usize>,
     tokens: Range<usize>,
     role: Role,
+    is_trained: bool,
 }
 
 impl Renderer {
@@ -112,23 +113,23 @@ impl Renderer {
         self.fresh.clear();
         for (index, entry) in conversation.entries.iter().enumerate() {
             let start = out.tokens.len();
-            let (role, channel) = match entry {
+            let (role, channel, is_trained) = match entry {
                 Entry::New(message) => {
                     let parts = conversation.parts_of(message);
                     let channel = self
                         .message(message, parts, function_tools, out)
                         .map_err(|error| error.in_message(index))?;
-                    (message.role, channel)
+                    (message.role, channel, message.is_trained)
                 }
                 Entry::Known(place) => {
                     let known = self.memo.get(*place).ok_or_else(|| RenderError::new("forgotten"));
                     let known = known.map_err(|error| error.in_message(index))?;
                     out.tokens.extend_from_slice(&known.tokens);
-                    (known.role, None)
+                    (known.role, None, known.is_trained)
                 }
             };
             let (start, end) = (place(start - base)?, place(out.tokens.len() - base)?);
-            out.segments.list.push(Segment { role, channel, start, end });
+            out.segments.list.push(Segment { role, channel, start, end, is_trained });
         }
         if let Some(Entry::New(last)) = conversation.entries.last()
             && last.role == Role::Assistant
@@ -141,7 +142,7 @@ impl Renderer {
         for fresh in &self.fresh {
             let source = json.get(fresh.source.clone());
             if let (Some(source), Some(tokens)) = (source, out.tokens.get(fresh.tokens.clone())) {
-                self.memo.insert(source, fresh.role, tokens);
+                self.memo.insert(source, (fresh.role, fresh.is_trained), tokens);
             }
         }
         Ok(())
@@ -168,6 +169,7 @@ impl Renderer {
                     source: message.source.clone(),
                     tokens: start..out.tokens.len(),
                     role: message.role,
+                    is_trained: message.is_trained,
                 });
             }
             return Ok(None);

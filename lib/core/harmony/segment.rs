@@ -1,6 +1,7 @@
 //! Which tokens of a conversation belong to which message.
 
 use super::Role;
+use crate::record::tokens;
 
 /// The tokens of one message, from `<|start|>` to its end token: `start..end`, counted from the
 /// conversation's first token.
@@ -10,6 +11,8 @@ pub struct Segment {
     pub channel: Option<Channel>,
     pub start: i32,
     pub end: i32,
+    /// False if a weight of the message says so.
+    pub is_trained: bool,
 }
 
 /// The channel of a message. [`Segments::channel`] gives its text.
@@ -41,6 +44,17 @@ impl Segments {
             Channel::Final => Some("final"),
             Channel::Other { start, end } => self.names.get(start..end),
         }
+    }
+
+    /// All of them as records have them.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = tokens::Segment<'_>> {
+        self.list.iter().map(|segment| tokens::Segment {
+            role: segment.role.as_str(),
+            channel: self.channel(segment),
+            start: segment.start,
+            end: segment.end,
+            is_trained: segment.is_trained,
+        })
     }
 
     /// The channel of this name, kept for a segment that is added next.

@@ -104,7 +104,8 @@ impl Spans {
         &self.channels
     }
 
-    fn of(&self, segment: &Segment<'_>) -> u8 {
+    /// The span id of a message by its role and channel.
+    pub fn of(&self, segment: &Segment<'_>) -> u8 {
         let channel = segment.channel.filter(|_| segment.role == "assistant");
         let span = channel.and_then(|name| self.channels.iter().find(|s| s.channel == name));
         span.map_or(0, |span| span.id)
@@ -120,7 +121,23 @@ impl Spans {
         alignment: Alignment,
         out: &mut Vec<u8>,
     ) -> Result<(), String> {
-        append(segments, length, alignment, out, |segment, _| self.of(segment))
+        append(segments, length, alignment, out, |segment, _| {
+            if segment.is_trained { self.of(segment) } else { 0 }
+        })
+    }
+
+    /// As [`Spans::append`], for sequences some of whose messages are not trained on, and it is not known
+    /// which: a message has no span if it has none in `stated` where it begins.
+    pub fn append_weighted<'a>(
+        &self,
+        segments: impl Iterator<Item = Segment<'a>>,
+        stated: &[u8],
+        alignment: Alignment,
+        out: &mut Vec<u8>,
+    ) -> Result<(), String> {
+        append(segments, stated.len(), alignment, out, |segment, first| {
+            if stated.get(first) == Some(&0) { 0 } else { self.of(segment) }
+        })
     }
 
     /// As [`Spans::append`], for sequences whose spans are not known: an assistant's message in a
@@ -199,9 +216,15 @@ mod tests {
     use super::*;
 
     const SEGMENTS: [Segment<'static>; 3] = [
-        Segment { role: "user", channel: None, start: 0, end: 3 },
-        Segment { role: "assistant", channel: Some("analysis"), start: 3, end: 7 },
-        Segment { role: "assistant", channel: Some("final"), start: 7, end: 10 },
+        Segment { role: "user", channel: None, start: 0, end: 3, is_trained: true },
+        Segment {
+            role: "assistant",
+            channel: Some("analysis"),
+            start: 3,
+            end: 7,
+            is_trained: true,
+        },
+        Segment { role: "assistant", channel: Some("final"), start: 7, end: 10, is_trained: true },
     ];
 
     fn spans(alignment: Alignment, length: usize) -> Result<Vec<u8>, String> {

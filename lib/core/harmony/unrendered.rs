@@ -35,6 +35,11 @@ impl IgnoredFields {
         IgnoredFields(names.iter().map(|name| (name.clone(), AtomicU64::new(0))).collect())
     }
 
+    /// Whether a field is left out.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(ignored, _)| ignored == name)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -8,7 +8,9 @@
 //! | `JsonMember` | the same, but the text is an object whose one member is the value |
 //! | `List<T>` | lists |
 //! | what `record_fields!` declares | structs |
+//! | `bool` | true and false |
 //! | `Option<T>` | any of these, or null |
+//! | `Rare<T>` | the same; NDJSON leaves a null out |
 //! | `BuiltBy<T, B>` | any of these, whose columns the builder `B` builds |
 
 use std::marker::PhantomData;
@@ -19,13 +21,14 @@ use arrow_array::types::{
     Float32Type, Float64Type, Int32Type, Int64Type, UInt8Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    Array, ArrayRef, ArrowPrimitiveType, ListArray, PrimitiveArray, StringArray, cast::AsArray,
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, ListArray, PrimitiveArray, StringArray,
+    cast::AsArray,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, OffsetBuffer};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 
-use super::JsonForm;
 use super::declare::DeclaredField;
+use super::{JsonForm, mark_rare};
 use crate::game2048::NullableColumn;
 
 /// A type that a field may have: its form in an Arrow schema, and how its columns are read and
@@ -183,6 +186,67 @@ impl<T: Number> ColumnBuilder for NullableColumn<T> {
         let (values, known) = self.into_parts();
         let nulls = null_buffer(known);
         Ok(Arc::new(PrimitiveArray::<T::Arrow>::try_new(values.into(), nulls)?))
+    }
+}
+
+impl FieldType for bool {
+    type View<'a> = BooleanView<'a>;
+    type Builder = NullableColumn<bool>;
+
+    fn field(name: &str) -> Field {
+        Field::new(name, DataType::Boolean, false)
+    }
+
+    fn view(column: &ArrayRef) -> Option<BooleanView<'_>> {
+        column.as_boolean_opt().map(BooleanView)
+    }
+}
+
+/// A column of true and false, any of which may be null.
+#[derive(Debug, Clone, Copy)]
+pub struct BooleanView<'a>(&'a BooleanArray);
+
+impl BooleanView<'_> {
+    /// Whether no value is known.
+    pub fn is_null(&self) -> bool {
+        self.0.null_count() == self.0.len()
+    }
+
+    /// The value at `index`; `None` where it is null.
+    pub fn get(&self, index: usize) -> Option<bool> {
+        self.0.is_valid(index).then(|| self.0.value(index))
+    }
+}
+
+impl ColumnBuilder for NullableColumn<bool> {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn build(self) -> Result<ArrayRef, ArrowError> {
+        let (values, known) = self.into_parts();
+        Ok(Arc::new(BooleanArray::new(values.into(), null_buffer(known))))
+    }
+}
+
+/// A value that few records have, or null: NDJSON leaves the null out.
+#[derive(Debug)]
+pub struct Rare<T>(PhantomData<T>);
+
+impl<T: FieldType> FieldType for Rare<T> {
+    type View<'a> = T::View<'a>;
+    type Builder = T::Builder;
+
+    fn field(name: &str) -> Field {
+        mark_rare(T::field(name).with_nullable(true))
+    }
+
+    fn view(column: &ArrayRef) -> Option<T::View<'_>> {
+        T::view(column)
+    }
+
+    fn members() -> Vec<DeclaredField> {
+        T::members()
     }
 }
 

@@ -39,6 +39,8 @@ record_fields! {
         content_type: Option<String>,
         /// The message's content.
         text: String,
+        /// False if it is not trained on, by its weight, whatever its channel; else null.
+        train: Rare<bool>,
     }
 }
 
@@ -64,6 +66,8 @@ pub struct Message {
     pub recipient: Option<String>,
     pub content_type: Option<String>,
     pub text: String,
+    /// False if a weight says so.
+    pub train: Option<bool>,
 }
 
 /// What of the text is trained on; see [`SpanFields`].
@@ -97,6 +101,7 @@ impl DecodedBuilder {
             columns.recipient.push(message.recipient.as_deref());
             columns.content_type.push(message.content_type.as_deref());
             columns.text.push(Some(&message.text));
+            columns.train.push(message.train);
         }
         columns.messages.end_row(true);
         for span in spans.unwrap_or_default() {
@@ -142,6 +147,7 @@ impl<'a> Decoded<'a> {
             recipient: columns.recipient.get(index).map(str::to_string),
             content_type: columns.content_type.get(index).map(str::to_string),
             text: columns.text.value(index).to_string(),
+            train: columns.train.get(index),
         };
         self.0.messages.range(row..row + 1).map(message).collect()
     }

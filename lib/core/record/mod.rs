@@ -82,6 +82,19 @@ pub fn record_type(name: &str) -> Option<&'static RecordType> {
 /// the field's name without `_json`; the value of the metadata says how (see [`JsonForm`]).
 const JSON: &str = "gristmill.json";
 
+/// Field metadata: NDJSON leaves out this field where it is null.
+const RARE: &str = "gristmill.rare";
+
+/// Marks a field that few records have.
+fn mark_rare(field: Field) -> Field {
+    field.with_metadata(HashMap::from([(RARE.to_string(), "true".to_string())]))
+}
+
+/// Whether NDJSON leaves out a field where it is null.
+pub fn is_rare(field: &Field) -> bool {
+    field.metadata().contains_key(RARE)
+}
+
 /// How a JSON column's text is made from its NDJSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonForm {

@@ -55,6 +55,8 @@ record_fields! {
         start: i32,
         /// The token after its last.
         end: i32,
+        /// False if it is not trained on, by its weight, whatever its channel; else null.
+        train: Rare<bool>,
     }
 }
 
@@ -88,6 +90,8 @@ pub struct Segment<'a> {
     pub channel: Option<&'a str>,
     pub start: i32,
     pub end: i32,
+    /// False if a weight says so.
+    pub is_trained: bool,
 }
 
 /// What tells a record from others: its id, and its place in the file that it came from.
@@ -160,14 +164,25 @@ impl<'a> Tokens<'a> {
         if segments.is_null(row) {
             return None;
         }
-        let SegmentColumns { role, channel, start, end } = segments.items;
+        let SegmentColumns { role, channel, start, end, train } = segments.items;
         let (start, end) = (start.values(), end.values());
         Some(segments.range(row..row + 1).map(move |index| Segment {
             role: role.value(index),
             channel: channel.get(index),
             start: start[index],
             end: end[index],
+            is_trained: train.get(index).unwrap_or(true),
         }))
+    }
+
+    /// The number of messages of consecutive rows that a weight keeps from being trained on.
+    pub fn untrained(&self, rows: Range<usize>) -> u64 {
+        let train = self.sequences.segments.items.train;
+        if train.is_null() {
+            return 0;
+        }
+        let messages = self.sequences.segments.range(rows);
+        messages.filter(|&index| train.get(index) == Some(false)).count() as u64
     }
 
     /// `loss_mask` of a row; `None` where it is null or absent.
@@ -243,12 +258,13 @@ impl TokensBuilder {
     }
 
     /// Adds a segment to the record that the next [`TokensBuilder::finish_record`] ends.
-    pub fn segment(&mut self, role: &str, channel: Option<&str>, start: i32, end: i32) {
+    pub fn segment(&mut self, segment: &Segment<'_>) {
         let segments = &mut self.columns.segments.items;
-        segments.role.push(Some(role));
-        segments.channel.push(channel);
-        segments.start.push(Some(start));
-        segments.end.push(Some(end));
+        segments.role.push(Some(segment.role));
+        segments.channel.push(segment.channel);
+        segments.start.push(Some(segment.start));
+        segments.end.push(Some(segment.end));
+        segments.train.push((!segment.is_trained).then_some(false));
     }
 
     /// Ends a record whose segments have been added: the tokens added since the last record are

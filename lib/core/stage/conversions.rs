@@ -75,6 +75,14 @@ impl SourceArgs {
     }
 }
 
+impl SourceArgs {
+    /// Leaves out of a header how many records its inputs have, which is not how many come of them.
+    pub fn forget_rows(&self, header: &mut Header) {
+        let inputs = header.parameters.get_mut("inputs").and_then(Value::as_array_mut);
+        inputs.into_iter().flatten().for_each(|input| input["rows"] = Value::Null);
+    }
+}
+
 /// Where the conversations go.
 #[derive(Debug, Args)]
 pub struct ConversationOutputArgs {

@@ -1,5 +1,7 @@
 //! Tokens into text.
 
+use std::iter::repeat;
+
 use crate::batch::Batch;
 use crate::error::Result;
 use crate::harmony::{self, Alignment, Decoded, DecodedMessage, StructureError, text_spans};
@@ -14,7 +16,9 @@ pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
     for row in 0..view.len() {
         match decoded(&view, row, alignment) {
             Ok((decoded, spans)) => {
-                let messages = decoded.messages.into_iter().map(message).collect();
+                let weights = view.segments(row).into_iter().flatten().map(|s| s.is_trained);
+                let messages = decoded.messages.into_iter().zip(weights.chain(repeat(true)));
+                let messages = messages.map(message).collect();
                 builder.push(view.id(row), decoded.text, messages, spans.as_deref());
             }
             Err(error) => {
@@ -40,12 +44,13 @@ fn decoded(
     Ok((decoded, spans))
 }
 
-fn message(message: DecodedMessage) -> Message {
+fn message((message, is_trained): (DecodedMessage, bool)) -> Message {
     Message {
         role: message.role.as_str().to_string(),
         channel: message.channel,
         recipient: message.recipient,
         content_type: message.content_type,
         text: message.text,
+        train: (!is_trained).then_some(false),
     }
 }

@@ -39,10 +39,7 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
         };
         match outcome {
             Ok(()) => {
-                for segment in &rendered.segments.list {
-                    let channel = rendered.segments.channel(segment);
-                    builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
-                }
+                rendered.segments.records().for_each(|segment| builder.segment(&segment));
                 let here = batch.origin.in_file(row);
                 let here = here.as_ref().map(|(name, row)| (&**name, *row));
                 let (input, row) = conversations.raw_place(row).or(here).unzip();

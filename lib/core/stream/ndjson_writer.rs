@@ -16,7 +16,7 @@ use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 
 use crate::json;
-use crate::record::{JsonForm, is_json_text, ndjson_name};
+use crate::record::{JsonForm, is_json_text, is_rare, ndjson_name};
 
 /// Appends rows of batches to a buffer as lines.
 pub struct NdjsonEncoder {
@@ -62,7 +62,7 @@ impl NdjsonEncoder {
             .collect();
         let columns = columns?;
         for row in 0..batch.num_rows() {
-            write_members(out, &self.names, &columns, row, self.nulls)?;
+            write_members(out, &self.names, &columns, row)?;
             out.push(b'\n');
         }
         Ok(())
@@ -92,7 +92,7 @@ pub fn json_texts(
             JsonForm::Value | JsonForm::Any | JsonForm::Record => printer.write(&mut text, row)?,
             JsonForm::Member => {
                 let member = std::slice::from_ref(&printer);
-                write_members(&mut text, &labels, member, row, nulls)?;
+                write_members(&mut text, &labels, member, row)?;
             }
         }
         let text = std::str::from_utf8(&text).map_err(|e| ArrowError::JsonError(e.to_string()))?;
@@ -117,17 +117,11 @@ fn write_members(
     names: &MemberLabels,
     columns: &[ColumnPrinter<'_>],
     row: usize,
-    nulls: Nulls,
 ) -> Result<(), ArrowError> {
     out.push(b'{');
     let mut is_first = true;
     for (name, column) in names.0.iter().zip(columns) {
-        let is_left_out = match nulls {
-            Nulls::Written | Nulls::Verbatim => false,
-            Nulls::LeftOut => column.is_null(row),
-            Nulls::Filled => !column.is_of_nulls && column.is_null(row),
-        };
-        if is_left_out {
+        if column.is_left_out && column.is_null(row) {
             continue;
         }
         if !std::mem::take(&mut is_first) {
@@ -143,8 +137,8 @@ fn write_members(
 /// A column with its type resolved once, not for every row.
 struct ColumnPrinter<'a> {
     nulls: Option<NullBuffer>,
-    /// Whether its type has no values.
-    is_of_nulls: bool,
+    /// Whether its nulls are left out of objects.
+    is_left_out: bool,
     values: Box<dyn Printer + 'a>,
 }
 
@@ -239,7 +233,6 @@ impl<'a> ColumnPrinter<'a> {
                 Box::new(StructPrinter(
                     MemberLabels::of(fields),
                     columns.collect::<Result<_, _>>()?,
-                    nulls,
                 ))
             }
             DataType::Map(entries, _) => {
@@ -262,8 +255,12 @@ impl<'a> ColumnPrinter<'a> {
                 Box::new(ConvertedPrinter { field, array, nulls })
             }
         };
-        let is_of_nulls = *array.data_type() == DataType::Null;
-        Ok(ColumnPrinter { nulls: array.logical_nulls(), is_of_nulls, values })
+        let is_left_out = match nulls {
+            Nulls::Written | Nulls::Verbatim => is_rare(field),
+            Nulls::LeftOut => true,
+            Nulls::Filled => *array.data_type() != DataType::Null,
+        };
+        Ok(ColumnPrinter { nulls: array.logical_nulls(), is_left_out, values })
     }
 
     fn is_null(&self, row: usize) -> bool {
@@ -391,11 +388,11 @@ impl Printer for ListPrinter<'_> {
     }
 }
 
-struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>, Nulls);
+struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>);
 
 impl Printer for StructPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        write_members(out, &self.0, &self.1, row, self.2)
+        write_members(out, &self.0, &self.1, row)
     }
 }
 

@@ -66,6 +66,8 @@ pub enum Trained {
     #[default]
     Unknown,
     Not,
+    /// Not, though its channel is: a weight says so.
+    ByWeight,
     /// As this span id.
     As(u8),
     /// Masks that contradict each other (1 and span 0, 0 and span 1), or are neither 0 nor 1.
@@ -113,12 +115,13 @@ impl Trained {
         }
     }
 
-    /// One character for it: R reasoning, F final, the digit of another span, `!` for what
-    /// contradicts itself.
+    /// One character for it: R reasoning, F final, the digit of another span, W for what a weight keeps
+    /// from it, `!` for what contradicts itself.
     pub fn letter(self) -> char {
         match self {
             Trained::Unknown => ' ',
             Trained::Not => '·',
+            Trained::ByWeight => 'W',
             Trained::As(1) => 'R',
             Trained::As(2) => 'F',
             Trained::As(span @ 0..=9) => char::from(b'0' + span),
@@ -132,6 +135,7 @@ impl Trained {
         match self {
             Trained::Unknown => "not known".to_string(),
             Trained::Not => "not trained on".to_string(),
+            Trained::ByWeight => "not trained on, by weight".to_string(),
             Trained::As(span) => super::span_name(span),
             Trained::Odd { mask, span } => format!("odd (mask {mask}, span {span})"),
         }

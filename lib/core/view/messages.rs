@@ -124,6 +124,10 @@ pub fn of_decoded(batch: &RecordBatch, row: usize) -> Result<ShownConversation> 
         let mut pieces = trained.pieces(text, from..start, PieceKind::Control);
         pieces.extend(trained.pieces(text, start..end, PieceKind::Text));
         pieces.extend(trained.pieces(text, end..after, PieceKind::Control));
+        if message.train == Some(false) {
+            let not = pieces.iter_mut().filter(|piece| piece.trained == Trained::Not);
+            not.for_each(|piece| piece.trained = Trained::ByWeight);
+        }
         from = after;
         shown.messages.push(ShownMessage {
             role: Some(message.role),

@@ -18,6 +18,14 @@ struct Place {
     role: Option<String>,
     channel: Option<String>,
     tokens: Range<usize>,
+    /// False if a weight keeps it from being trained on.
+    is_trained: bool,
+}
+
+impl Place {
+    fn new(tokens: Range<usize>) -> Place {
+        Place { role: None, channel: None, tokens, is_trained: true }
+    }
 }
 
 /// A record, whatever its tokens, masks and segments are.
@@ -42,7 +50,13 @@ pub fn of_tokens(
     let places = places.unwrap_or_else(|| found(tokens));
     let masks = rows.loss_mask(row).zip(rows.span_id(row));
     shown.notes.extend(masks.and_then(|masks| wrong_masks(masks, alignment, tokens.len())));
-    let trained = masks.map(|masks| by_token(masks, alignment, tokens.len()));
+    let mut trained = masks.map(|masks| by_token(masks, alignment, tokens.len()));
+    if let Some(trained) = &mut trained {
+        for place in places.iter().filter(|place| !place.is_trained) {
+            let not = trained[place.tokens.clone()].iter_mut();
+            not.filter(|trained| **trained == Trained::Not).for_each(|t| *t = Trained::ByWeight);
+        }
+    }
     let expected = expected(&places, spans, tokens.len());
     let has_messages = places.iter().any(|place| place.role.is_some());
     // Without messages nothing can be said of masks.
@@ -73,14 +87,14 @@ fn stated(segments: Vec<Segment<'_>>, length: usize) -> Option<Vec<Place>> {
         let from = usize::try_from(segment.start).ok().filter(|from| *from >= end)?;
         let to = usize::try_from(segment.end).ok().filter(|to| (from..=length).contains(to))?;
         if end < from {
-            places.push(Place { role: None, channel: None, tokens: end..from });
+            places.push(Place::new(end..from));
         }
         let (role, channel) = (Some(segment.role.to_string()), segment.channel.map(str::to_string));
-        places.push(Place { role, channel, tokens: from..to });
+        places.push(Place { role, channel, tokens: from..to, is_trained: segment.is_trained });
         end = to;
     }
     if end < length {
-        places.push(Place { role: None, channel: None, tokens: end..length });
+        places.push(Place::new(end..length));
     }
     Some(places)
 }
@@ -100,7 +114,7 @@ fn found(tokens: &[i32]) -> Vec<Place> {
         let channel = tokens[range.clone()].iter().position(|id| *id == CHANNEL);
         let channel = channel.filter(|_| is_message).map(|place| text_of(tokens, at + place + 1));
         at = range.end;
-        places.push(Place { role, channel, tokens: range });
+        places.push(Place { role, channel, ..Place::new(range) });
     }
     places
 }
@@ -146,8 +160,11 @@ fn expected(places: &[Place], spans: &Spans, length: usize) -> Vec<Trained> {
         let role = place.role.as_deref().filter(|role| *role == "assistant");
         let channel = place.channel.as_deref().filter(|_| role.is_some());
         let id = spans.channels().iter().find(|span| Some(span.channel.as_str()) == channel);
-        if let Some(id) = id.map(|span| span.id).filter(|id| *id > 0) {
-            expected[place.tokens.clone()].fill(Trained::As(id));
+        let id = id.map(|span| span.id).filter(|id| *id > 0);
+        match (id, place.is_trained) {
+            (_, false) => expected[place.tokens.clone()].fill(Trained::ByWeight),
+            (Some(id), true) => expected[place.tokens.clone()].fill(Trained::As(id)),
+            (None, true) => {}
         }
     }
     expected

@@ -63,13 +63,16 @@ pub(in crate::check) struct SequenceRules {
     pub spans: Option<Spans>,
     /// [`Alignment::Label`] for a Megatron dataset.
     pub alignment: Alignment,
+    /// Whether messages may have no span, by weights that are not known: a message is then trained on as
+    /// a whole or not at all.
+    pub is_weighted: bool,
 }
 
 impl SequenceRules {
     /// Those of a dataset without a manifest; the user may state its policy.
     pub fn assumed(policy: Option<Policy>) -> SequenceRules {
         let spans = Some(Spans::synth_kd_v1(&[]));
-        SequenceRules { policy, spans, alignment: Alignment::Label }
+        SequenceRules { policy, spans, alignment: Alignment::Label, is_weighted: false }
     }
 
     fn is_span(&self, id: u8) -> bool {
@@ -86,6 +89,8 @@ pub(in crate::check) struct SequenceChecker {
     rules: SequenceRules,
     /// Those of the last sequence.
     segments: Segments,
+    /// Whether each of its messages may be trained on; empty if all may.
+    weights: Vec<bool>,
     /// Whether its tokens could be taken apart into them.
     is_conversation: bool,
     encoder: Encoder,
@@ -101,6 +106,7 @@ impl SequenceChecker {
         SequenceChecker {
             rules: rules.clone(),
             segments: Segments::default(),
+            weights: Vec::new(),
             is_conversation: false,
             encoder: Encoder::new(),
             text: Vec::new(),
@@ -108,6 +114,18 @@ impl SequenceChecker {
             derived: Vec::new(),
             known: KnownContents::default(),
             whole: WholeTokens::default(),
+        }
+    }
+
+    /// The next sequence has these segments, whose weights are known.
+    pub fn expect_weights<'a>(
+        &mut self,
+        segments: Option<impl Iterator<Item = tokens::Segment<'a>>>,
+    ) {
+        self.weights.clear();
+        self.weights.extend(segments.into_iter().flatten().map(|segment| segment.is_trained));
+        if self.weights.iter().all(|is_trained| *is_trained) {
+            self.weights.clear();
         }
     }
 
@@ -196,6 +214,9 @@ impl SequenceChecker {
             return false;
         }
         self.is_conversation = true;
+        for (segment, is_trained) in self.segments.list.iter_mut().zip(&self.weights) {
+            segment.is_trained = *is_trained;
+        }
         self.end(at, tokens, findings);
         if findings.wants(&TEXT) || findings.wants(&CANONICAL) {
             self.texts(at, tokens, findings);
@@ -452,13 +473,11 @@ fn derive(
     span_ids: &mut Vec<u8>,
 ) -> bool {
     span_ids.clear();
-    let list = segments.list.iter().map(|segment| tokens::Segment {
-        role: segment.role.as_str(),
-        channel: segments.channel(segment),
-        start: segment.start,
-        end: segment.end,
-    });
+    let list = segments.records();
     let done = match &rules.spans {
+        Some(spans) if rules.is_weighted => {
+            spans.append_weighted(list, stated, alignment, span_ids)
+        }
         Some(spans) => spans.append(list, stated.len(), alignment, span_ids),
         None => Spans::append_stated(list, stated, alignment, span_ids),
     };

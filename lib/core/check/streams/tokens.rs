@@ -44,7 +44,8 @@ impl TokensChecker {
         let spans = header.parameters.get("spans");
         let spans = spans.map(Spans::from_json);
         let alignment = if is_misaligned(header) { Alignment::Token } else { Alignment::Label };
-        let sequences = SequenceChecker::new(&SequenceRules { policy, spans, alignment });
+        let sequences =
+            SequenceChecker::new(&SequenceRules { policy, spans, alignment, is_weighted: false });
         TokensChecker { sequences }
     }
 }
@@ -82,6 +83,7 @@ impl RecordChecker for TokensChecker {
                     None
                 }
             };
+            self.sequences.expect_weights(view.segments(row));
             self.sequences.check(at, tokens, masks, batch.findings);
             let are_its = |stated| self.sequences.are_its_segments(stated);
             if !view.segments(row).is_none_or(are_its) {

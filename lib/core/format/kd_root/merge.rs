@@ -15,13 +15,13 @@ use crate::cli::Slice;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::RecordCounts;
 use crate::format::hashed_file::FinishedFile;
 use crate::format::mmidx::{
     Appended, Concatenation, DatasetFiles, FinishedSplit, LayoutMember, MmidxDataset, MmidxDtype,
     PrefixLayout, check_aligned, with_suffix,
 };
 use crate::format::unchanged::Unchanged;
+use crate::format::{RecordCounts, checked_sum};
 use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, directory_of};
 use crate::record::tokens::Identity;
@@ -149,6 +149,9 @@ pub(super) fn join(
     let mut files = Vec::new();
     let mut split = sink::describe(finished, ids, base, &mut files)?;
     split.supervised_tokens = sink::by_span_id(&supervised);
+    split.untrained_messages =
+        checked_sum(inputs.iter().filter_map(|input| Some(input.split()?.untrained_messages)))
+            .ok_or_else(|| Error::data("more than 2^64 messages").at(out))?;
     Ok((files, JoinedSplit { split, dtype }))
 }
 

@@ -141,6 +141,14 @@ pub struct KdSource {
     pub spans: Option<Value>,
 }
 
+impl KdPart {
+    /// Whether some of its messages are not trained on, by their weights: then a message without a span
+    /// may be one of them.
+    pub fn has_weights(&self) -> bool {
+        self.splits.values().any(|split| split.untrained_messages > 0)
+    }
+}
+
 impl KdSource {
     /// The rows of the inputs, up to the limit; `None` if they are not known.
     pub fn rows(&self) -> Option<u64> {
@@ -180,8 +188,15 @@ pub struct KdSplit {
     pub tokens: u64,
     /// Supervised tokens by span id ("1" analysis, "2" final).
     pub supervised_tokens: BTreeMap<String, u64>,
+    /// Messages that are not trained on, by their weights, whatever their channels.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub untrained_messages: u64,
     #[serde(flatten)]
     pub files: KdFiles,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The files of one split of a part, by their names in the manifest (`tokens_bin`).

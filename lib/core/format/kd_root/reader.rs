@@ -20,8 +20,8 @@ use crate::error::{Error, Result, shown};
 use crate::files::{self, changed};
 use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
-use crate::harmony::{Segments, segments_of};
-use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
+use crate::harmony::{Segments, Spans, segments_of};
+use crate::record::tokens::{Identity, Segment, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
 
 /// A batch holds about this many tokens (1 MiB of them).
@@ -52,6 +52,8 @@ struct OpenPrefix {
     rows: Range<u64>,
     /// The ids of `rows` and `runs`.
     id_rows: Option<IdRows>,
+    /// The spans, if some messages have none by their weights.
+    weighted: Option<Spans>,
 }
 
 impl KdReader {
@@ -159,9 +161,10 @@ impl DatasetReader for KdReader {
             }
             let ids = ids_of(&prefix, &datasets)?;
             let id_rows = ids.map(|ids| ids.read(&runs)).transpose()?;
+            let weighted = weighted(&prefix)?;
             let prefix = shown(&prefix).into();
             let (rows, runs) = (0..0, runs.into());
-            self.current = Some(OpenPrefix { prefix, datasets, runs, rows, id_rows });
+            self.current = Some(OpenPrefix { prefix, datasets, runs, rows, id_rows, weighted });
         }
     }
 
@@ -207,6 +210,14 @@ impl DatasetReader for KdReader {
         (self.selected, self.rows) = (true, records_in(runs));
         Ok(())
     }
+}
+
+/// The spans of a prefix, if its manifest states that weights keep some messages from being trained on.
+fn weighted(prefix: &Path) -> Result<Option<Spans>> {
+    let Some((path, _)) = find_manifest(prefix)? else { return Ok(None) };
+    let part = KdPart::read(&path)?;
+    let spans = part.source.spans.as_ref().filter(|_| part.has_weights());
+    Ok(spans.map(Spans::from_json))
 }
 
 /// The ids of a prefix: as many as it has sequences.
@@ -308,9 +319,15 @@ impl OpenPrefix {
             append_tokens(tokens, &bytes, &mut builder.tokens)?;
             segments.clear();
             let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
-            for segment in &segments.list {
-                let channel = segments.channel(segment);
-                builder.segment(segment.role.as_str(), channel, segment.start, segment.end);
+            let spans = builder.span_id.get(begin..).unwrap_or_default();
+            let is_trained = |segment: &Segment<'_>| {
+                let position = (segment.start - 1).max(0) as usize;
+                let has_span = spans.get(position).is_none_or(|&id| id > 0);
+                has_span || self.weighted.as_ref().is_none_or(|spans| spans.of(segment) == 0)
+            };
+            let all: Vec<bool> = segments.records().map(|segment| is_trained(&segment)).collect();
+            for (segment, is_trained) in segments.records().zip(all) {
+                builder.segment(&Segment { is_trained, ..segment });
             }
             let mut finish = |identity: Identity<'_>| match known {
                 true => builder.finish_record(identity),

@@ -180,6 +180,8 @@ struct SplitOutput {
     ids: Option<IdsWriter>,
     /// Supervised tokens by span id.
     supervised: [u64; 256],
+    /// Messages that are not trained on, by their weights.
+    untrained: u64,
 }
 
 impl KdSink {
@@ -191,6 +193,7 @@ impl KdSink {
             ids_path: ids.then(|| target.ids(split)),
             ids: None,
             supervised: [0; 256],
+            untrained: 0,
         };
         KdSink {
             layout,
@@ -305,6 +308,7 @@ impl KdSink {
         };
         let lengths = run.rows.clone().map(|row| view.tokens(row).len());
         output.push_ids(view, run.rows.clone())?;
+        output.untrained += view.untrained(run.rows.clone());
         match view.masks_of(run.rows.clone()) {
             Some([mask, span]) if self.layout == PrefixLayout::Triple => {
                 count_spans(span, &mut output.supervised);
@@ -325,11 +329,12 @@ impl KdSink {
         };
         let mut files = Vec::new();
         let mut splits = BTreeMap::new();
-        for SplitOutput { split, writer, ids, supervised, .. } in self.outputs {
+        for SplitOutput { split, writer, ids, supervised, untrained, .. } in self.outputs {
             let finished = writer.finish()?;
             let ids = ids.map(IdsWriter::finish).transpose()?;
             let mut described = describe(finished, ids, &base, &mut files)?;
             described.supervised_tokens = by_span_id(&supervised);
+            described.untrained_messages = untrained;
             splits.insert(split.to_string(), described);
         }
         Ok((files, splits))

@@ -141,6 +141,7 @@ fn class(trained: Trained) -> Option<&'static str> {
     Some(match trained {
         Trained::Unknown => return None,
         Trained::Not => "c-not",
+        Trained::ByWeight => "c-weight",
         Trained::As(1) => "c-reasoning",
         Trained::As(2) => "c-final",
         Trained::As(_) => "c-span",

@@ -78,7 +78,8 @@ fn head(shown: &ShownConversation, number: &str, has_masks: bool) -> Line {
 
 /// "300 reasoning, 100 final", without what is not trained on.
 fn in_words(counts: &TrainedCounts) -> String {
-    let trained = counts.0.iter().filter(|(trained, _)| *trained != Trained::Not);
+    let is_not = |trained| matches!(trained, Trained::Not | Trained::ByWeight);
+    let trained = counts.0.iter().filter(|(trained, _)| !is_not(*trained));
     let words: Vec<String> = trained
         .map(|(trained, count)| {
             format!("{} {}", crate::cli::grouped(*count as u64), trained.name())

@@ -38,7 +38,7 @@ const TAB: &str = "    ";
 /// The style of text that is trained on in a way.
 pub fn style_of(trained: Trained) -> Style {
     match trained {
-        Trained::Unknown | Trained::Not => Style::PLAIN,
+        Trained::Unknown | Trained::Not | Trained::ByWeight => Style::PLAIN,
         Trained::As(1) => Style::REASONING,
         Trained::As(2) => Style::FINAL,
         Trained::As(_) => Style::OTHER,

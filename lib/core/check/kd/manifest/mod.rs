@@ -189,7 +189,8 @@ impl Manifests {
             Some(spans) => Some(Spans::from_json(spans)),
             None => contract.then(|| Spans::synth_kd_v1(&[])),
         };
-        SequenceRules { policy, spans, alignment: Alignment::Label }
+        let is_weighted = part.is_some_and(KdPart::has_weights);
+        SequenceRules { policy, spans, alignment: Alignment::Label, is_weighted }
     }
 
     /// Whether the vocabulary is the one whose tokens are known here.
