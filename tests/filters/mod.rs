@@ -1,6 +1,7 @@
 //! What each filter does, by its name, and what all of them have in common.
 
 mod bad_records;
+mod chat_harmony;
 mod direct;
 mod ds_cat;
 mod ds_check;

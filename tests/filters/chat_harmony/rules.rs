@@ -1,0 +1,359 @@
+//! The rules that the cases of data/chat leave open.
+
+use serde_json::{Value, json};
+
+use super::converted;
+use crate::common::{TempDir, bash, tool};
+
+fn chat(messages: Value) -> Value {
+    json!({"messages": messages})
+}
+
+fn user(text: &str) -> Value {
+    json!({"role": "user", "content": text})
+}
+
+fn assistant(text: &str) -> Value {
+    json!({"role": "assistant", "content": text})
+}
+
+/// Role, channel and text of each message after the system message, and which are not trained on.
+fn said(record: &Value, arguments: &[&str]) -> Vec<String> {
+    let conversation = converted(record, &[arguments, &["-q"]].concat()).unwrap();
+    shown(&conversation)
+}
+
+fn shown(conversation: &Value) -> Vec<String> {
+    let messages = conversation["messages"].as_array().unwrap().iter().skip(1);
+    let shown = messages.map(|message| {
+        let of = |key: &str| message[key].as_str().unwrap_or("").to_string();
+        let content = &message["content"][0];
+        let text = content["text"].as_str().or(content["instructions"].as_str()).unwrap_or("");
+        let train = if message["train"] == json!(false) { " untrained" } else { "" };
+        format!("{} {} {text:?}{train}", of("role"), of("channel"))
+    });
+    shown.collect()
+}
+
+#[test]
+fn ids_are_those_of_the_record_or_of_what_it_says() {
+    let id = |record: Value| converted(&record, &[]).unwrap()["id"].clone();
+    let messages = json!([user("a"), assistant("b")]);
+    for (name, value, expected) in [
+        ("id", json!("x"), "x"),
+        ("synth_id", json!(7), "7"),
+        ("conversation_id", json!("c"), "c"),
+        ("prompt_id", json!("p"), "p"),
+        ("uuid", json!("u"), "u"),
+    ] {
+        assert_eq!(id(json!({"messages": messages, name: value, "uuid": "u"})), expected);
+    }
+    let own = id(json!({"messages": messages}));
+    assert_eq!(own.as_str().unwrap().len(), 16);
+    assert_eq!(
+        own,
+        id(
+            json!({"tools": null, "messages": [{"content": "a", "role": "user", "name": null}, assistant("b")]})
+        )
+    );
+    assert_ne!(own, id(json!({"messages": [user("a"), assistant("c")]})));
+    let named =
+        converted(&json!({"messages": messages, "key": "k", "id": "i"}), &["--id-field", "key"]);
+    assert_eq!(named.unwrap()["id"], "k");
+    for (record, arguments, reason) in [
+        (
+            json!({"messages": messages}),
+            &["--id-field", "key"][..],
+            "key is missing or null; try: --id-field with another name",
+        ),
+        (
+            json!({"messages": messages, "id": 1.5}),
+            &[],
+            "id is a float, wanted a string or an integer",
+        ),
+    ] {
+        assert_eq!(converted(&record, arguments), Err(reason.to_string()));
+    }
+}
+
+/// Python: `hashlib.blake2b(json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+/// .encode()).hexdigest()[:16]`.
+#[test]
+fn the_hash_of_a_chat_is_that_of_its_canonical_json() {
+    let line = "{\"messages\": [{\"role\": \"user\", \"content\": \"\\u00e9\"}, {\"role\": \"assistant\", \"content\": \"b\"}]}\n";
+    let found = tool("chat-harmony").input(line).run().ok().records();
+    assert_eq!(found[0]["id"], "52e196df657c2cdf");
+}
+
+#[test]
+fn earlier_thinking_stays_as_asked_and_is_counted() {
+    let with = |text: &str, thinking: &str| json!({"role": "assistant", "content": text, "thinking": thinking});
+    let record = chat(json!([user("a"), with("b", "t1"), user("c"), with("d", "t2")]));
+    let line = format!("{record}\n");
+    let last = tool("chat-harmony").input(&line).run().ok();
+    let warning = "chat-harmony: warning: thinking of earlier turns: left out once; --thinking all or split keeps it\n";
+    assert_eq!(last.stderr, warning);
+    assert_eq!(shown(&last.records()[0])[1], "assistant final \"b\"");
+    assert_eq!(said(&record, &["--thinking", "all"])[1], "assistant analysis \"t1\"");
+    let split =
+        tool("chat-harmony").args(&["--thinking", "split"]).input(&line).run().silent().records();
+    let id = converted(&record, &["-q"]).unwrap()["id"].as_str().unwrap().to_string();
+    assert_eq!(
+        [&split[0]["id"], &split[1]["id"]],
+        [&json!(format!("{id}#1")), &json!(format!("{id}#2"))]
+    );
+    assert_eq!(
+        shown(&split[0]),
+        ["user  \"a\"", "assistant analysis \"t1\"", "assistant final \"b\""]
+    );
+    let second = [
+        "user  \"a\"",
+        "assistant final \"b\" untrained",
+        "user  \"c\"",
+        "assistant analysis \"t2\"",
+        "assistant final \"d\"",
+    ];
+    assert_eq!(shown(&split[1]), second);
+}
+
+#[test]
+fn weights_and_completions_say_what_is_trained_on() {
+    let weighted = |weight: Value| {
+        chat(
+            json!([user("a"), {"role": "assistant", "content": "b", "weight": weight}, user("c"), assistant("d")]),
+        )
+    };
+    for (weight, untrained) in
+        [(json!(0), true), (json!(0.0), true), (json!(1), false), (json!(null), false)]
+    {
+        assert_eq!(said(&weighted(weight), &[])[1].ends_with("untrained"), untrained);
+    }
+    for weight in [json!(0.5), json!("0"), json!(2), json!(-1)] {
+        assert_eq!(
+            converted(&weighted(weight), &[]),
+            Err("message 1: weight must be 0 or 1".to_string())
+        );
+    }
+    let record =
+        json!({"prompt": [user("a"), assistant("b"), user("c")], "completion": [assistant("d")]});
+    let marks = |record: &Value, arguments: &[&str]| -> Vec<bool> {
+        said(record, arguments)
+            .iter()
+            .filter(|m| m.starts_with("assistant"))
+            .map(|m| m.ends_with("untrained"))
+            .collect()
+    };
+    assert_eq!(marks(&record, &[]), [true, false]);
+    assert_eq!(marks(&record, &["--train", "all"]), [false, false]);
+    let plain = chat(json!([user("a"), assistant("b"), user("c"), assistant("d")]));
+    assert_eq!(marks(&plain, &[]), [false, false]);
+    assert_eq!(marks(&plain, &["--train", "completion"]), [true, false]);
+    let train = chat(json!([user("a"), {"role": "assistant", "content": "b", "train": "no"}]));
+    assert_eq!(converted(&train, &[]), Err("message 1: train must be true or false".to_string()));
+}
+
+/// From the record to the checked root, and back.
+#[test]
+fn weights_reach_segments_masks_roots_and_views() {
+    let dir = TempDir::new();
+    let record = chat(
+        json!([user("a"), {"role": "assistant", "content": "bb", "weight": 0}, user("c"), assistant("d")]),
+    );
+    let chats = dir.write("chats.ndjson", format!("{record}\n"));
+    let root = dir.at("root");
+    for to in ["arrow", "ndjson"] {
+        let tokens = bash(&format!(
+            "chat-harmony {chats} --to {to} | harmony-tok --policy chat --to ndjson"
+        ))
+        .ok();
+        let segments = &tokens.records()[0]["segments"];
+        let trains: Vec<&Value> =
+            segments.as_array().unwrap().iter().map(|s| &s["train"]).collect();
+        assert_eq!(json!(trains), json!([null, null, false, null, null]), "{to}");
+        assert!(!tokens.text().contains("\"train\":null"));
+    }
+    let pipe = format!("export GRISTMILL_TO=arrow; chat-harmony {chats} | harmony-tok | span-mask");
+    bash(&format!("{pipe} | mmidx-write --root {root} --shard shard_00 && ds-manifest {root}"))
+        .ok();
+    assert_eq!(dir.json("root/parts/shard_00.json")["splits"]["train"]["untrained_messages"], 1);
+    tool("ds-check").args(&[&root]).run().ok();
+    let again =
+        bash(&format!("ds-cat {root} --to arrow | mmidx-write --root {root}2 --shard shard_00"));
+    again.ok();
+    assert_eq!(dir.read("root/train/shard_00_span.bin"), dir.read("root2/train/shard_00_span.bin"));
+    tool("ds-check").args(&[&dir.at("root2")]).run().ok();
+    let view = tool("ds-view").args(&[&root]).run().ok().text();
+    assert!(view.contains("7 tokens, all not trained on, by weight"), "{view}");
+    let decoded = bash(&format!("ds-cat {root} | harmony-tok --decode")).ok().records();
+    assert_eq!(decoded[0]["messages"][2]["train"], false);
+    // A message that is trained on in part is wrong with weights too.
+    let mut spans = dir.read("root/train/shard_00_span.bin");
+    let at = spans.iter().rposition(|id| *id > 0).unwrap();
+    spans[at] = 0;
+    dir.write("root/train/shard_00_span.bin", &spans);
+    let mut mask = dir.read("root/train/shard_00_lossmask.bin");
+    mask[at] = 0;
+    dir.write("root/train/shard_00_lossmask.bin", &mask);
+    let report = tool("ds-check").args(&[&root]).run_whatever();
+    assert!(report.text().contains("kd.mask.derived"), "{report:?}");
+}
+
+/// A mask that does not follow a weight is refused.
+#[test]
+fn a_sink_refuses_masks_against_the_weights() {
+    let record = chat(
+        json!([user("a"), {"role": "assistant", "content": "bb", "train": false}, user("c"), assistant("d")]),
+    );
+    let masked =
+        bash(&format!("echo '{record}' | chat-harmony | harmony-tok | span-mask")).ok().text();
+    let dir = TempDir::new();
+    let stated = dir.write("a.ndjson", masked.replace(",\"train\":false", ""));
+    let outcome = tool("mmidx-write")
+        .args(&["--prefix", &dir.at("p"), &stated, "--span", "final=2"])
+        .run_whatever();
+    assert!(outcome.stderr.contains("kd.mask.derived"), "{outcome:?}");
+}
+
+#[test]
+fn what_is_no_chat_is_refused_in_one_line() {
+    let call = |call: Value| chat(json!([user("a"), {"role": "assistant", "tool_calls": [call]}]));
+    for (record, reason) in [
+        (
+            json!({}),
+            "no chat shape: wanted messages, conversations, prompt and completion, instruction and output, input (and output), or user and final; found nothing",
+        ),
+        (chat(json!([user("a")])), "no assistant message"),
+        (chat(json!([1, assistant("a")])), "message 0: a int, wanted an object"),
+        (chat(json!([{"role": 1}, assistant("a")])), "message 0: role is a int"),
+        (chat(json!([{"role": "user"}, assistant("a")])), "message 0: user without content"),
+        (
+            chat(json!([user("a"), {"role": "tool", "content": "x"}, assistant("a")])),
+            "message 1: tool result without an earlier tool call",
+        ),
+        (
+            chat(json!([user("a"), {"role": "assistant", "channel": "final", "content": "x"}])),
+            "message 1: has \"channel\": this is a Harmony message; try: harmony-tok",
+        ),
+        (
+            chat(json!([user("a"), {"role": "assistant", "content": "x", "thinking": 5}])),
+            "message 1: thinking is a int, wanted a string",
+        ),
+        (
+            call(json!({"name": "f", "arguments": "[1]"})),
+            "message 1: arguments of f are not a JSON object",
+        ),
+        (
+            call(json!({"name": "f", "arguments": "{\"a\": 1} x"})),
+            "message 1: arguments of f: not JSON (Extra data at 9)",
+        ),
+        (
+            call(json!({"name": "f", "arguments": "{\"é\": }"})),
+            "message 1: arguments of f: not JSON (Expecting value at 6)",
+        ),
+        (call(json!({"function": {"arguments": "{}"}})), "message 1: a tool call without a name"),
+        (
+            json!({"messages": [user("a"), assistant("b")], "tools": [{"type": "web_search"}]}),
+            "tool of type 'web_search' is not a function",
+        ),
+        (
+            json!({"messages": [user("a"), assistant("b")], "tools": "[{"}),
+            "tools: not JSON (Expecting property name enclosed in double quotes at 2)",
+        ),
+        (
+            json!({"messages": [user("a"), assistant("b")], "tools": [{"name": "f", "parameters": [1]}]}),
+            "parameters of f: a list, wanted an object",
+        ),
+        (
+            json!({"messages": [user("a"), assistant("b")], "reasoning_effort": 3}),
+            "reasoning_effort is a int, wanted a string",
+        ),
+        (
+            json!({"instruction": "a", "output": "b", "history": [["x"]]}),
+            "history: wanted pairs of strings",
+        ),
+        (json!({"instruction": "a", "output": 3}), "output is a int, wanted a string"),
+    ] {
+        assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));
+    }
+    let exact = json!({"messages": [user("a"), assistant("b")], "tools": [{"name": "f"}]});
+    let reason = "tool f: no description, which the template cannot print";
+    assert_eq!(converted(&exact, &["--style", "exact"]), Err(reason.to_string()));
+    assert!(converted(&exact, &[]).is_ok());
+}
+
+/// The rejects hold the record as it came, whatever it came from.
+#[test]
+fn rejects_are_the_records_themselves() {
+    let dir = TempDir::new();
+    let bad = "{\"messages\": [ {\"role\":\"critic\"}],\"score\":1.50}";
+    let chats =
+        dir.write("chats.ndjson", format!("{bad}\n{}\n", chat(json!([user("a"), assistant("b")]))));
+    let rejects = dir.at("rejects.ndjson");
+    let outcome = tool("chat-harmony")
+        .args(&[&chats, "--on-error", "skip", "--rejects", &rejects])
+        .run()
+        .ok();
+    assert_eq!(outcome.records().len(), 1);
+    let rejected = dir.json("rejects.ndjson");
+    assert_eq!(rejected["reason"], "message 0: unknown role 'critic'");
+    let input: Value = serde_json::from_str(bad).unwrap();
+    assert!(rejected["input"] == input || rejected["input"] == json!(bad), "{rejected}");
+}
+
+#[test]
+fn metadata_travels_as_text() {
+    let record =
+        json!({"messages": [user("a"), assistant("b")], "lang": "é", "score": 1.5, "tags": ["x"]});
+    let found = converted(&record, &["--metadata-fields", "lang,score,tags,none"]).unwrap();
+    let texts = ["lang", "score", "tags", "none"].map(|name| found[name].clone());
+    assert_eq!(texts, [json!("é"), json!("1.5"), json!("[\"x\"]"), json!(null)]);
+    let whole = "{\"lang\": \"\\u00e9\", \"score\": 1.5, \"tags\": [\"x\"]}";
+    assert_eq!(found["metadata_json"], whole);
+    let twice =
+        tool("chat-harmony").args(&["--metadata-fields", "id"]).input("{}\n").run_whatever();
+    twice.says(2, "chat-harmony: --metadata-fields: there would be two columns id");
+}
+
+/// The default date is never today's, and Harmony's own tools are declared in both styles alike.
+#[test]
+fn system_messages_are_the_same_in_both_styles() {
+    let record = format!(
+        "{}\n",
+        json!({"messages": [user("a"), assistant("b")], "builtin_tools": ["python", "browser"], "reasoning_effort": "high"})
+    );
+    let text = |style: &str| {
+        let tokens = format!(
+            "chat-harmony --style {style} | harmony-tok --policy chat | harmony-tok --decode"
+        );
+        let dir = TempDir::new();
+        let file = dir.write("chats.ndjson", &record);
+        bash(&format!("cat {file} | {tokens}")).ok().records()[0]["text"]
+            .as_str()
+            .unwrap()
+            .to_string()
+    };
+    let exact = text("exact");
+    assert!(
+        exact.contains("Current date: 2026-01-01\n\nReasoning: high")
+            && exact.contains("## browser")
+    );
+    assert_eq!(exact, text("harmony"));
+}
+
+#[test]
+fn an_arrow_pipe_states_how_the_chats_were_read() {
+    let dir = TempDir::new();
+    let chats =
+        dir.write("chats.ndjson", format!("{}\n", chat(json!([user("a"), assistant("b")]))));
+    let pipe = format!("chat-harmony --to arrow --thinking all {chats} | harmony-tok --to arrow");
+    let root = dir.at("root");
+    bash(&format!("{pipe} | span-mask --to arrow | mmidx-write --root {root} --shard shard_00"))
+        .silent();
+    let part = dir.json("root/parts/shard_00.json");
+    assert_eq!(part["source"]["policy"], "chat");
+    let tools: Vec<&Value> =
+        part["provenance"].as_array().unwrap().iter().map(|e| &e["name"]).collect();
+    assert_eq!(json!(tools), json!(["chat-harmony", "harmony-tok", "span-mask", "mmidx-write"]));
+    let row = bash(&format!("ds-cat {root}")).ok().records();
+    assert_eq!([&row[0]["input"], &row[0]["row"]], [&json!("chats.ndjson"), &json!(0)]);
+}
