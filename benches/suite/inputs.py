@@ -41,6 +41,11 @@ class Inputs:
         shard = self.conversations(rows)
         return self.made(f"raw_rows_{rows}.parquet", f"{sys.executable} {make} {shard} $out")
 
+    def chats(self, rows):
+        """Chats as people have them, as many, with the texts of these conversations."""
+        make = ROOT / "benches/suite/make_chats.py"
+        return self.made(f"chats_{rows}.ndjson", f"{sys.executable} {make} {self.conversations(rows)} $out")
+
     def tokens(self, rows):
         """Masked tokens records, the input of mmidx-write."""
         shard = self.conversations(rows)

@@ -143,6 +143,31 @@ def rows_of(inputs, file):
     return (os.path.getsize(inputs.path(file)) - 384) // 48
 
 
+def chats(bench, inputs, quick):
+    """Chats as people have them, beside the encoder on the conversations that they become."""
+    rows = 10_000 if quick else 100_000
+    source = inputs.chats(rows)
+    size = inputs.path(source).stat().st_size
+    bench.shell(f"chat-harmony -q {source} > conversations.arrows")
+    results = bench.compare({
+        "chat-harmony": pipe(f"chat-harmony -q {source} > chat.out"),
+        "harmony-tok": pipe("harmony-tok -q conversations.arrows > tok.out"),
+    })
+    ours, encoder = results.values()
+    speed = size / 1e6 / ours.cpu_median
+    lines = [
+        [name, number(size / 1e6 / result.cpu_median), spread(result.cpu), megabytes(result.peak)]
+        for name, result in results.items()
+    ]
+    goals = [
+        Goal("chat-harmony, one thread", 60, speed, "MB/s"),
+        Goal("chat-harmony, CPU time by that of harmony-tok", 1, ours.cpu_median / encoder.cpu_median, "x", less=True),
+    ]
+    text = f"{rows:,} chats of {size / 1e6:,.0f} MB; rates are MB of chats a CPU second.\n\n"
+    head = ["", "MB per CPU s", "spread", "peak MB"]
+    return Section("Chats", text + table(head, lines) + "\n" + commands(results), goals)
+
+
 def macroxue(bench, inputs, quick):
     """Raw logs to a pack. The peer is a packer of the usual crates (flate2, serde_json), which
     keeps all rows in memory and checks almost nothing."""
@@ -407,5 +432,5 @@ def sizes(bench, inputs, quick):
     return Section("Growing inputs", table(head, table_rows))
 
 
-ALL = [encode, real_text, hard_texts, starting, synth, raw_rows, macroxue, merging, writers, checking]
+ALL = [encode, real_text, hard_texts, starting, synth, raw_rows, chats, macroxue, merging, writers, checking]
 ALL += [looking, triples, threads, sizes]

@@ -18,6 +18,7 @@
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
+//! | [`chat`] | chats as people have them, into conversations: a shape is an entry in a table | `json`, `harmony` |
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
 //! | [`panics`] | panics of the crates that decode, caught at the readers' edge | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
@@ -43,6 +44,7 @@
 //! |---|---|---|
 //! | a filter | `src/bin/X.rs` | the table of filters in README.md |
 //! | a record type | `lib/core/record/X.rs` | `RECORD_TYPES` in `lib/core/record/mod.rs` |
+//! | a shape of chats | an entry of `SHAPES` in `lib/core/chat/shapes.rs` | |
 //! | a puzzle domain | `lib/core/puzzle/X/mod.rs` | `DOMAINS` in `lib/core/puzzle/mod.rs` |
 //! | a format on disk | `lib/core/format/X/`: its [`Format`](format::Format), reader and writer, `FORMAT.md` beside them; its checks in `lib/core/check/X/` | `FORMATS` in `lib/core/format/mod.rs`, `families` in `lib/core/dataset/mod.rs` |
 //! | a check | its declaration where it is used, a fixture in `tests/checks/` | |

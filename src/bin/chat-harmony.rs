@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 
-use gristmill::batch::Wanted;
+use gristmill::batch::{WEIGHTS, Wanted};
 use gristmill::chat::{Conversations, Thinking};
 use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
@@ -30,11 +30,12 @@ struct Args {
 
     /// Take the id from this field instead of id, synth_id, conversation_id, prompt_id or uuid, the
     /// first that is there, else a hash of the chat
-    #[arg(long, value_name = "NAME", help_heading = "Conversations")]
+    #[arg(long, value_name = "NAME", help_heading = "Conversations", hide_short_help = true)]
     id_field: Option<String>,
 
     /// Fields that are kept beside the messages, each as text, and all in metadata_json
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Conversations")]
+    #[arg(hide_short_help = true)]
     metadata_fields: Vec<String>,
 
     #[command(flatten)]
@@ -50,9 +51,9 @@ struct Args {
 const HELP: &str = "\
 Examples:
   chat-harmony chats.jsonl | head -1 | jq .messages
-  chat-harmony chats.jsonl | harmony-tok --policy chat | span-mask | mmidx-write --root out --shard shard_00
-  chat-harmony folder --thinking split --on-error skip --rejects refused.ndjson -o conversations.parquet
-  chat-harmony sharegpt.parquet | harmony-tok --policy chat | span-mask --span commentary=3 | ds-view -
+  chat-harmony chats.jsonl | harmony-tok --policy chat | span-mask | mmidx-write --prefix out/a
+  chat-harmony folder --thinking split --on-error skip --rejects bad.ndjson -o c.parquet
+  chat-harmony sharegpt.parquet | harmony-tok --policy chat | ds-stat -
 
 In: chats in any of the shapes; of a folder, all files below it. Out: conversation records {id, messages}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
@@ -73,6 +74,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     });
     let mut header = args.source.header(&reader, stated, args.output.entry(tool))?;
     header.set("policy", Policy::Chat.name());
+    header.set(WEIGHTS, true);
     if settings.thinking == Thinking::Split {
         // As many conversations come of them as the assistant has turns.
         args.source.forget_rows(&mut header);

@@ -13,10 +13,11 @@ use common::{
 /// A name, or an id, that moves the cursor, forges a message, and turns the direction of text.
 const HOSTILE: &str = "a\x1b[31m\nds-check: forged\r\u{9b}2J\u{202e}z";
 
-const FILTERS: [&str; 14] = [
+const FILTERS: [&str; 15] = [
     "synth-harmony",
     "harmony-tok",
     "span-mask",
+    "chat-harmony",
     "mmidx-write",
     "mx-decode",
     "npy-pack",

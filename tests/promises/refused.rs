@@ -161,7 +161,7 @@ const BESIDE_MESSAGES: [&str; 6] = [
 ];
 
 /// Fields of chats that change what is trained on, with a value that says something.
-const FIELDS_WITH_MEANING: [(&str, &str); 8] = [
+const FIELDS_WITH_MEANING: [(&str, &str); 7] = [
     ("thinking", "\"Add them.\""),
     ("reasoning_content", "\"Add them.\""),
     ("reasoning", "\"Add them.\""),
@@ -169,7 +169,6 @@ const FIELDS_WITH_MEANING: [(&str, &str); 8] = [
     ("function_call", "{\"name\":\"f\",\"arguments\":\"{}\"}"),
     ("refusal", "\"No.\""),
     ("weight", "0"),
-    ("train", "false"),
 ];
 
 /// A chat whose last message has a field.

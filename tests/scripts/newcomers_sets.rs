@@ -39,14 +39,11 @@ const OF_UNKNOWN: (&str, &[&str]) = (
 const SCRIPTS: [Script; 5] = [
     Script {
         name: "synth-kd.sh",
-        filters: &["synth-harmony", "harmony-tok", "span-mask", "mmidx-write"],
+        filters: &["synth-harmony", "chat-harmony", "harmony-tok", "span-mask", "mmidx-write"],
         without: &[
-            RAW,
-            (
-                "the published datasets are of one kind",
-                &["--policy", "--vocab", "--align", "--span"],
-            ),
-            ("the same", &["--id-field", "--dtype", "--tokens-only", "--no-ids"]),
+            ("the script names its inputs and outputs", &["--shard", "--output", "--hash-inputs"]),
+            ("the published datasets are of one kind", &["--policy", "--vocab", "--align"]),
+            ("the same", &["--dtype", "--tokens-only", "--no-ids"]),
             ("other tasks of the filters", &["--decode", "--concat", "--foreign", "--status"]),
             ("the root is the one that is named", &["--root", "--prefix", "--row-group-rows"]),
             (

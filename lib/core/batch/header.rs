@@ -154,6 +154,9 @@ impl Header {
     }
 }
 
+/// A parameter: whether messages may have weights (`train`).
+pub const WEIGHTS: &str = "weights";
+
 impl Counts {
     /// The counts in the metadata of a file's schema, if there are any.
     pub fn of(schema: &Schema) -> Result<Option<Counts>> {

@@ -23,7 +23,7 @@ use crate::game2048::{ALIGNED_ROW, StoredGame};
 use crate::record::{RecordType, record_type_with};
 
 pub use counts::{Counts, Dropped, known_sum};
-pub use header::{Header, file_metadata, input_manifest, manifest_sha256};
+pub use header::{Header, WEIGHTS, file_metadata, input_manifest, manifest_sha256};
 pub use pieces::{Pieces, TooLarge, row_sizes};
 pub use sink::Sink;
 pub use skipped::Skipped;

@@ -7,31 +7,37 @@ use crate::chat::{Settings, Style, Thinking, TrainOn};
 /// What is made of chats, as far as they do not say it themselves.
 #[derive(Debug, Clone, Args)]
 pub struct ChatArgs {
-    /// Whose words the system and developer messages have: openai-harmony's, as vLLM renders them, or
-    /// exactly those of the official chat template
+    /// Words of system and developer messages: openai-harmony's, or the official template's exactly
+    ///
+    /// vLLM renders with openai-harmony.
     #[arg(long, value_enum, default_value = "harmony", value_name = "harmony|exact")]
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub style: Style,
 
-    /// Which reasoning stays: of the last turn, as the model sees it when it answers; all; or split:
-    /// a conversation for each turn (ids with #1, #2, ...), with that turn's reasoning, which alone is
-    /// trained on
+    /// Which reasoning stays: that of the last turn, all, or split: each turn with its own
+    ///
+    /// last: as the model sees it when it answers, and as the official template does. split: a
+    /// conversation for each turn (ids with #1, #2, ...), with the reasoning of that turn, which alone
+    /// is trained on.
     #[arg(long, value_enum, default_value = "last", value_name = "last|all|split")]
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub thinking: Thinking,
 
-    /// Which messages of the assistant are trained on: all, or the last turn [default: all; of prompts
-    /// with completions the completion]
+    /// Train on all messages of the assistant, or on the last turn
+    ///
+    /// If nothing is said: all, but of prompts with completions the completion.
     #[arg(long, value_enum, value_name = "all|completion")]
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub train: Option<TrainOn>,
 
     /// How much the system message asks for: low, medium or high (a record's own wins)
     #[arg(long, default_value = "medium", value_name = "LEVEL", help_heading = "Conversations")]
+    #[arg(hide_short_help = true)]
     pub reasoning_effort: String,
 
-    /// The date in the system message; never today's, so that the same chats stay the same
+    /// The date in the system message; never today's
     #[arg(long, default_value = "2026-01-01", value_name = "DATE", help_heading = "Conversations")]
+    #[arg(hide_short_help = true)]
     pub date: String,
 
     /// Who the system message says the model is (a record's own wins)

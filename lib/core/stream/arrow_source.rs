@@ -11,6 +11,7 @@ use super::conversion::Conversion;
 use super::frames::{Frame, FrameError, Frames};
 use super::input::{Bytes, cut, read_error};
 use super::parquet_source::{batches, pieces};
+use super::rare::announce;
 use super::typed::typed_columns;
 use crate::batch::{Batch, Dropped, Header, Pieces, RecordSource, Wanted};
 use crate::error::{Error, Result};
@@ -97,7 +98,8 @@ impl RecordSource for ArrowSource {
 
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let schema = self.peek()?;
-        let header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
+        let mut header = Header::of(&schema).map_err(|e| e.at(&self.name))?;
+        announce(&mut header, &schema);
         if let Some(wanted) = wanted.filter(|wanted| wanted.any_types) {
             wanted.check_record(&self.name, &header)?;
             wanted.refuse_other_columns(&self.name, &schema)?;

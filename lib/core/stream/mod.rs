@@ -18,6 +18,7 @@ mod ndjson_source;
 mod ndjson_writer;
 mod output;
 mod parquet_source;
+mod rare;
 mod reader;
 mod scalar_columns;
 mod slices;

@@ -14,6 +14,7 @@ use super::inferred::Inference;
 use super::input::{Bytes, cut, read_error};
 use super::lines::Lines;
 use super::ndjson_reader::{NdjsonDecoder, member_names};
+use super::rare::announce_in_lines;
 use super::slices::lines_between;
 use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, TooLarge, Wanted};
 use crate::cli::{Rejected, Rejection};
@@ -198,6 +199,13 @@ impl RecordSource for NdjsonSource {
             let header = self.decoding.header(Some(wanted.record));
             return Ok((header, self.infer(wanted)?));
         }
+        if let Some(wanted) = wanted
+            && self.pending.is_empty()
+        {
+            let mut header = self.decoding.header(Some(wanted.record));
+            announce_in_lines(&mut header, self.peek()?);
+            return Ok((header, SchemaRef::new(Schema::empty())));
+        }
         let block = self.pending.front().map(Vec::as_slice).unwrap_or_default();
         let Some((number, line)) = first_line(block) else {
             let header = self.decoding.header(wanted.map(|wanted| wanted.record));
@@ -218,10 +226,11 @@ impl RecordSource for NdjsonSource {
             return Err(Error::data(cause).at(place));
         };
         self.dropped = Dropped::without_header(Some(record), *is_piped);
-        let header = Header {
+        let mut header = Header {
             record: Some((record.name.to_string(), record.version)),
             ..self.decoding.header(Some(record))
         };
+        announce_in_lines(&mut header, block);
         Ok((header, record.schema()))
     }
 

@@ -6,10 +6,11 @@ use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::Schema;
 use clap::{Args, ValueEnum};
 
 use super::Writer;
+use super::rare::PresentFields;
 use crate::batch::{Batch, Counts, Header, Sink, file_metadata};
 use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect};
 use crate::error::{Error, Result, shown};
@@ -111,7 +112,7 @@ pub struct Output {
 enum Destination {
     Stdout(Writer<File>),
     File(Writer<BufWriter<PendingFile>>),
-    Parquet(Box<ParquetSink>, Header),
+    Parquet(Box<ParquetSink>, PresentFields, Header),
 }
 
 impl FileOutputArgs {
@@ -138,8 +139,9 @@ impl FileOutputArgs {
                 return Err(Error::usage("--to parquet needs -o FILE"));
             }
             (FileEncoding::Parquet, Some(path)) => {
-                let sink = ParquetSink::create(path, SchemaRef::new(schema.clone()), group_rows)?;
-                Destination::Parquet(Box::new(sink), header.clone())
+                let fields = PresentFields::of(schema, header);
+                let sink = ParquetSink::create(path, fields.schema().clone(), group_rows)?;
+                Destination::Parquet(Box::new(sink), fields, header.clone())
             }
             (FileEncoding::Ndjson, to) => self.stream(to, Encoding::Ndjson, schema, header)?,
             (FileEncoding::Arrow, to) => self.stream(to, Encoding::Arrow, schema, header)?,
@@ -193,7 +195,9 @@ impl Sink for Output {
         match &mut self.to {
             Destination::Stdout(writer) => writer.write(&batch.records)?,
             Destination::File(writer) => writer.write(&batch.records)?,
-            Destination::Parquet(sink, _) => sink.write(&batch.records)?,
+            Destination::Parquet(sink, fields, _) => {
+                sink.write(&fields.of_batch(&batch.records).map_err(Error::data)?)?;
+            }
         }
         Ok(Flow::Continue)
     }
@@ -208,7 +212,7 @@ impl Sink for Output {
                 let file = file.map_err(|e| Error::write("output", e.error()))?;
                 publish_file(file, self.overwrite)?;
             }
-            Destination::Parquet(sink, header) => {
+            Destination::Parquet(sink, _, header) => {
                 let header = header.with_counts(&counts);
                 sink.publish(self.overwrite, file_metadata(&header, &counts))?;
             }

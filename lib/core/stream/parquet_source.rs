@@ -11,6 +11,7 @@ use arrow_schema::{FieldRef, Schema, SchemaRef};
 
 use super::conform::Places;
 use super::conversion::Conversion;
+use super::rare::announce;
 use super::texts::restored;
 use super::typed::typed_columns;
 use super::validity::{Refused, Run};
@@ -62,7 +63,9 @@ impl ParquetSource {
     /// a slice of it would not know how much of that is its own.
     fn header(&self) -> Result<Header> {
         let header = Header::of(self.file.schema()).map_err(|error| error.at(&self.name))?;
-        Ok(Header { dropped: Dropped::default(), ..header })
+        let mut header = Header { dropped: Dropped::default(), ..header };
+        announce(&mut header, self.file.schema());
+        Ok(header)
     }
 
     /// Begins to read the columns that the schema names and the file has.

@@ -9,6 +9,7 @@ use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::ndjson_writer::NdjsonEncoder;
+use super::rare::PresentFields;
 use crate::batch::{Batch, Counts, Header, Sink};
 use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
@@ -25,6 +26,8 @@ const GATHERED: usize = 1 << 16;
 pub struct Writer<W: Write> {
     form: Form<W>,
     schema: SchemaRef,
+    /// Of Arrow.
+    fields: Option<PresentFields>,
     name: String,
     /// Whether this is the stream of a filter to the next.
     is_stdout: bool,
@@ -71,7 +74,12 @@ impl<W: Write> Writer<W> {
         schema: &Schema,
         header: &Header,
     ) -> Result<Writer<W>> {
-        let schema = header.put_into(schema);
+        let fields = match to {
+            Encoding::Ndjson => None,
+            Encoding::Arrow => Some(PresentFields::of(&header.put_into(schema), header)),
+        };
+        let schema =
+            fields.as_ref().map_or_else(|| header.put_into(schema), |f| f.schema().clone());
         let form = match to {
             Encoding::Ndjson => {
                 let (encoder, buffer) = (NdjsonEncoder::new(schema.clone()), Vec::new());
@@ -86,7 +94,7 @@ impl<W: Write> Writer<W> {
                 Form::Arrow(Box::new(writer))
             }
         };
-        Ok(Writer { form, schema, name: name.to_string(), is_stdout: false })
+        Ok(Writer { form, schema, fields, name: name.to_string(), is_stdout: false })
     }
 
     /// Writes a batch of the writer's schema (its metadata does not matter).
@@ -98,10 +106,11 @@ impl<W: Write> Writer<W> {
                 if batch.num_rows() == 0 {
                     return Ok(());
                 }
-                let batch = batch
-                    .clone()
-                    .with_schema(self.schema.clone())
-                    .map_err(|e| arrow_error(name, e))?;
+                let batch = match &self.fields {
+                    Some(fields) => fields.of_batch(batch),
+                    None => batch.clone().with_schema(self.schema.clone()),
+                };
+                let batch = batch.map_err(|e| arrow_error(name, e))?;
                 let written = writer.write(&batch).and_then(|()| writer.flush());
                 written.map_err(|e| arrow_error(name, e))
             }

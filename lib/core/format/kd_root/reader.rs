@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::part::{KdPart, find_manifest};
 use super::{IdRows, IdsFile, KdListing, find_ids};
-use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin, Selected};
+use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin, Selected, WEIGHTS};
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files::{self, changed};
@@ -40,6 +40,8 @@ pub struct KdReader {
     /// The types of the tokens, each once.
     dtypes: Vec<&'static str>,
     part: Option<KdPart>,
+    /// Whether weights keep some messages from being trained on.
+    has_weights: bool,
 }
 
 /// A prefix being read.
@@ -103,7 +105,12 @@ impl KdReader {
             start += size;
         }
         let rows = wanted.end - wanted.start;
-        Ok(KdReader { waiting, selected: false, layout, current: None, rows, dtypes, part })
+        let mut has_weights = false;
+        for (prefix, _) in &waiting {
+            has_weights = has_weights || weighted(prefix)?.is_some();
+        }
+        let (selected, current) = (false, None);
+        Ok(KdReader { waiting, selected, layout, current, rows, dtypes, part, has_weights })
     }
 }
 
@@ -123,6 +130,9 @@ impl DatasetReader for KdReader {
     fn header(&self) -> Header {
         let mut header = Header::of_record(&TOKENS);
         header.set("alignment", "label");
+        if self.has_weights {
+            header.set(WEIGHTS, true);
+        }
         if let Some(part) = &self.part {
             let source = &part.source;
             header.set("policy", source.policy.clone());

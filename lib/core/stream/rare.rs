@@ -1,0 +1,116 @@
+//! Fields that few records have. A stream of Arrow has a column for each only where its header says so
+//! ([`WEIGHTS`]): all others stay as they are for every reader.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, StructArray};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use serde_json::Value;
+
+use crate::batch::{Header, WEIGHTS};
+use crate::record::is_rare;
+
+/// The member of a message.
+const TRAIN: &str = "train";
+
+/// The columns of a stream: those of its records, without rare ones that it does not have.
+pub struct PresentFields {
+    schema: SchemaRef,
+    drops: bool,
+}
+
+impl PresentFields {
+    pub fn of(schema: &Schema, header: &Header) -> PresentFields {
+        let has_weights = header.parameters.get(WEIGHTS) == Some(&Value::Bool(true));
+        let fields: Vec<FieldRef> = schema.fields().iter().map(without_rare).collect();
+        let kept = Schema::new_with_metadata(fields, schema.metadata().clone());
+        let drops = !has_weights && kept != *schema;
+        let schema = SchemaRef::new(if drops { kept } else { schema.clone() });
+        PresentFields { schema, drops }
+    }
+
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// A batch in these columns. A value of a column that the stream does not have is an error.
+    pub fn of_batch(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+        if !self.drops {
+            return batch.clone().with_schema(self.schema.clone());
+        }
+        let columns = batch.columns().iter().map(kept).collect::<Result<Vec<ArrayRef>, _>>()?;
+        RecordBatch::try_new(self.schema.clone(), columns)
+    }
+}
+
+/// Sets in a header that messages may have weights, where the columns of another program have them.
+pub fn announce(header: &mut Header, schema: &Schema) {
+    if schema.fields().iter().any(|field| has_train(field)) {
+        header.set(WEIGHTS, true);
+    }
+}
+
+fn has_train(field: &Field) -> bool {
+    match field.data_type() {
+        DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => {
+            has_train(item)
+        }
+        DataType::Struct(members) => {
+            members.iter().any(|member| member.name() == TRAIN || has_train(member))
+        }
+        _ => false,
+    }
+}
+
+/// The same of lines, by the first of them.
+pub fn announce_in_lines(header: &mut Header, lines: &[u8]) {
+    if memchr::memmem::find(lines, b"\"train\"").is_some() {
+        header.set(WEIGHTS, true);
+    }
+}
+
+fn without_rare(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        DataType::List(item) => DataType::List(without_rare(item)),
+        DataType::Struct(fields) => DataType::Struct(
+            fields.iter().filter(|field| !is_rare(field)).map(without_rare).collect(),
+        ),
+        other => other.clone(),
+    };
+    Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+fn kept(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    Ok(match column.data_type() {
+        DataType::List(item) if without_rare(item) != *item => {
+            let list = column.as_list::<i32>();
+            let (ends, nulls) = (list.offsets().clone(), list.nulls().cloned());
+            Arc::new(ListArray::try_new(without_rare(item), ends, kept(list.values())?, nulls)?)
+        }
+        DataType::Struct(fields) => {
+            let structs = column.as_struct();
+            let mut members = Vec::new();
+            let mut names = Vec::new();
+            for (field, member) in fields.iter().zip(structs.columns()) {
+                match is_rare(field) {
+                    false => {
+                        names.push(without_rare(field));
+                        members.push(kept(member)?);
+                    }
+                    true if member.null_count() == member.len() => {}
+                    true => {
+                        let name = field.name();
+                        return Err(ArrowError::InvalidArgumentError(format!(
+                            "a message has {name:?}, and none of the first ones; try: --to ndjson, or \
+                             chat-harmony --to arrow, whose header announces it"
+                        )));
+                    }
+                }
+            }
+            let nulls = structs.nulls().cloned();
+            Arc::new(StructArray::try_new_with_length(names.into(), members, nulls, column.len())?)
+        }
+        _ => column.clone(),
+    })
+}
