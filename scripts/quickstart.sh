@@ -7,8 +7,8 @@ usage() {
     cat <<'EOT'
 Usage: scripts/quickstart.sh [OUT]
 
-  OUT receives input/ (the bundled conversations as a Parquet shard), dataset/ (the files for a trainer)
-  and page.html. What an earlier run has made there is replaced. In a checkout OUT is target/quickstart
+  OUT receives chats/ (a trainer's files of the bundled chats), input/ (the bundled conversations as a
+  Parquet shard), dataset/ (the files of these) and page.html. What an earlier run has made there is replaced. In a checkout OUT is target/quickstart
   if it is not given, and the filters are built first: in target/quick, in less time than a
   build at full speed; or in target/release, if there is such a build. With GRISTMILL_BUILT=1 nothing is
   built: target/release has the filters. Elsewhere OUT is gristmill-quickstart.
@@ -70,10 +70,17 @@ need_filters ds-cat ds-view
 # The example as a shard in the form that the pipeline reads, with the manifest beside it.
 shard=$out/input/synth_harmony_shard_00.parquet
 [[ -z $(ls -A "$out" 2>/dev/null) || -f $shard ]] || die "$out holds something else; try: another OUT"
-rm -rf -- "$out/input" "$out/dataset" "$out/page.html"
+rm -rf -- "$out/input" "$out/chats" "$out/dataset" "$out/page.html"
 mkdir -p -- "$out/input" || exit 75
 cp "$here/example/manifest.json" "$out/input/"
 ds-cat "$here/example/conversations.ndjson" --to parquet -o "$shard"
+
+# Chats as people have them: several shapes, reasoning, a call of a tool, a weight.
+"${self%/*}/synth-kd.sh" "$here/example/chats.ndjson" "$out/chats" --chat --span commentary=3 --valid-fraction 0
+echo
+echo "The second chat as a training sequence, with a call of a tool:"
+ds-view "$out/chats" --nth 1
+echo
 
 "${self%/*}/synth-kd.sh" "$out/input" "$out/dataset" --valid-fraction 0.2
 

@@ -76,6 +76,7 @@ pub fn readers() -> Vec<Case> {
         ),
         ("synth-harmony parquet", "synth-harmony", "synth-harmony -q -j 2 $IN/rows.parquet"),
         ("synth-harmony folder", "synth-harmony", "synth-harmony -q $IN/raw_rows"),
+        ("chat-harmony folder", "chat-harmony", "chat-harmony -q $IN/chats"),
         ("mx-decode raw", "mx-decode", "mx-decode -q $IN/raw"),
         (
             "puzzle-encode sudoku",
@@ -166,6 +167,12 @@ pub fn sinks() -> Vec<Case> {
             "synth-harmony",
             "synth-harmony -q $IN/raw_rows/a.ndjson --to parquet -o $OUT/f",
             "synth-harmony -q $IN/raw_rows/b.ndjson --to parquet -o $OUT/f",
+        ),
+        (
+            "chat-harmony parquet",
+            "chat-harmony",
+            "chat-harmony -q $IN/chats/a.jsonl --to parquet -o $OUT/f",
+            "chat-harmony -q $IN/chats/b.jsonl --to parquet -o $OUT/f",
         ),
         (
             "ds-cat parquet",

@@ -22,6 +22,7 @@ pub fn make_of(dir: &Path, variant: usize) {
     fs::write(at("a.ndjson"), lines[..12].concat()).unwrap();
     fs::write(at("b.ndjson"), lines[12..].concat()).unwrap();
     raw_rows(dir);
+    chats(dir, variant);
     games(dir, variant);
     puzzles(dir, variant);
     let script = r#"
@@ -68,6 +69,20 @@ fn manifest(directory: &Path) -> Value {
             "shards": names.map(shard),
         },
     })
+}
+
+/// Chats in two files.
+fn chats(dir: &Path, variant: usize) {
+    fs::create_dir_all(dir.join("chats")).unwrap();
+    for name in ["a", "b"] {
+        let chat = |number: usize| {
+            let ask = json!({"role": "user", "content": format!("Question {number}?")});
+            let say = json!({"role": "assistant", "content": name, "thinking": "Think."});
+            format!("{}\n", json!({"id": format!("{name}-{number}"), "messages": [ask, say]}))
+        };
+        let lines: String = (0..12 + variant).map(chat).collect();
+        fs::write(dir.join(format!("chats/{name}.jsonl")), lines).unwrap();
+    }
 }
 
 /// Raw SYNTH rows in two files, some of which are skipped.

@@ -14,8 +14,14 @@ const BAD: [(&str, &str); 21] = [
         r#"{"id":null,"messages":[{"role":"assistant","channel":"final","content":"x"}]}"#,
         "the id is missing or null",
     ),
-    (r#"{"id":"a"}"#, "(a) messages is missing or null"),
-    (r#"{"id":"a","messages":null}"#, "(a) messages is missing or null"),
+    (
+        r#"{"id":"a"}"#,
+        "(a) messages is missing or null; try: chat-harmony before it, for chats of other shapes",
+    ),
+    (
+        r#"{"id":"a","messages":null}"#,
+        "(a) messages is missing or null; try: chat-harmony before it, for chats of other shapes",
+    ),
     (r#"{"id":"a","messages":[}"#, "invalid JSON: expected a value at byte 22"),
     (r#"{"id":"a","messages":[]"#, "invalid JSON: "),
     (r#"{"id":"a","messages":[]} {}"#, "invalid JSON: "),
@@ -96,7 +102,7 @@ fn skipped_records_are_counted_and_kept() {
         assert!(
             run.stderr.starts_with(&format!(
                 "harmony-tok: {} bad records dropped: {file}:2: the id is missing or null; try: --id-field NAME; \
-                 {file}:4: the id is missing or null; try: --id-field NAME; {file}:6: (a) messages is missing or null; ...",
+                 {file}:4: the id is missing or null; try: --id-field NAME; {file}:6: (a) messages is missing or null; try: chat-harmony before it, for chats of other shapes; ...",
                 BAD.len()
             )),
             "{run:?}"

@@ -27,6 +27,16 @@ fn raw_rows(count: usize) -> String {
     (0..count).map(|number| format!("{}\n", row(number))).collect()
 }
 
+/// Chats as people have them.
+fn chats(count: usize) -> String {
+    let line = |number: usize| {
+        let ask = json!({"role": "user", "content": format!("Question {number}?")});
+        let say = json!({"role": "assistant", "content": "An answer.", "thinking": "Think."});
+        format!("{}\n", json!({"id": format!("chat-{number}"), "messages": [ask, say]}))
+    };
+    (0..count).map(line).collect()
+}
+
 /// A stream of three batches, and the same as a file.
 fn masked_stream(dir: &TempDir) -> Vec<u8> {
     for part in 0..3 {
@@ -114,6 +124,7 @@ fn a_full_disk_may_be_tried_again() {
     masked_stream(&dir);
     dir.write("in.ndjson", conversations(50));
     dir.write("raw.ndjson", raw_rows(50));
+    dir.write("chats.ndjson", chats(50));
     write_parquet(&dir.path().join("raw.parquet"), &raw_rows(50));
     let convert = "ds-cat in.ndjson --to parquet -o in.parquet";
     bash(&format!("cd {}; {convert}", dir.path().display())).silent();
@@ -138,6 +149,8 @@ fn a_full_disk_may_be_tried_again() {
         "synth-harmony raw.ndjson",
         "synth-harmony raw.ndjson --to arrow",
         "synth-harmony raw.parquet -j 2",
+        "chat-harmony chats.ndjson",
+        "chat-harmony chats.ndjson --to arrow -j 2",
     ] {
         let name = filter.split(' ').next().unwrap();
         bash(&format!(
@@ -154,6 +167,7 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat --to arrow -o out/p.arrows masked",
         "ds-cat -o out/p.ndjson masked",
         "synth-harmony raw.ndjson -o out/p.parquet",
+        "chat-harmony chats.ndjson -o out/p.parquet",
     ] {
         let script = format!(
             "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 1; {sink}",
@@ -205,6 +219,7 @@ fn a_closed_pipe_ends_a_filter_silently() {
     let dir = TempDir::new();
     dir.write("in.ndjson", conversations(6000));
     dir.write("raw.ndjson", raw_rows(6000));
+    dir.write("chats.ndjson", chats(6000));
     let cd = format!("cd {}", dir.path().display());
     bash(&format!(
         "set -e; {cd}; harmony-tok in.ndjson --to arrow > tokens; span-mask tokens --to arrow > masked; \
@@ -226,6 +241,8 @@ fn a_closed_pipe_ends_a_filter_silently() {
         "ds-diff in.ndjson less.ndjson --max-differences 4000 --format json",
         "synth-harmony raw.ndjson",
         "synth-harmony raw.ndjson --to arrow -j 2",
+        "chat-harmony chats.ndjson",
+        "chat-harmony chats.ndjson --to arrow -j 2",
     ] {
         let run =
             bash(&format!("{cd}; {filter} | head -c 10 > /dev/null; echo \"${{PIPESTATUS[@]}}\""))

@@ -35,7 +35,11 @@ fn a_failure_reaches_the_end_of_the_pipe() {
     let dir = TempDir::new();
     let cd = prepared(&dir, 250);
     for (first, code, cause) in [
-        ("harmony-tok bad", 1, "harmony-tok: bad:251: (a) messages is missing or null"),
+        (
+            "harmony-tok bad",
+            1,
+            "harmony-tok: bad:251: (a) messages is missing or null; try: chat-harmony before it, for chats of other shapes",
+        ),
         ("harmony-tok nowhere", 2, "harmony-tok: nowhere: No such file or directory"),
         ("harmony-tok empty", 1, "harmony-tok: empty: there are no bytes"),
         ("harmony-tok --limit x good", 2, "error: invalid value 'x'"),
@@ -43,7 +47,7 @@ fn a_failure_reaches_the_end_of_the_pipe() {
         (
             "ds-cat bad | harmony-tok",
             1,
-            "harmony-tok: stdin: record 251 (a): messages is missing or null",
+            "harmony-tok: stdin: record 251 (a): messages is missing or null; try: chat-harmony before it, for chats of other shapes",
         ),
     ] {
         for sink in ["mmidx-write --prefix out/p", "mmidx-write --root out --shard s"] {
@@ -63,7 +67,7 @@ fn a_failure_reaches_the_end_of_the_pipe() {
     // Whoever wants to hear it from the others too can.
     let script = format!("{cd}; harmony-tok bad | span-mask -v | mmidx-write --prefix out/p -v");
     let (_, stderr) = codes(&script, "arrow");
-    let passed_on = "stdin: harmony-tok failed: bad:251: (a) messages is missing or null";
+    let passed_on = "stdin: harmony-tok failed: bad:251: (a) messages is missing or null; try: chat-harmony before it, for chats of other shapes";
     for line in [format!("span-mask: {passed_on}"), format!("mmidx-write: {passed_on}")] {
         assert!(stderr.lines().any(|came| came == line), "{stderr}");
     }
@@ -104,7 +108,7 @@ fn a_file_that_its_writer_did_not_finish_says_so() {
     bash_with(&format!("{cd}; harmony-tok bad > cut"), &[("GRISTMILL_TO", "arrow")])
         .fails(1, &["bad:251"]);
     let cut = dir.at("cut");
-    let cause = "not finished, harmony-tok failed: bad:251: (a) messages is missing or null";
+    let cause = "not finished, harmony-tok failed: bad:251: (a) messages is missing or null; try: chat-harmony before it, for chats of other shapes";
     tool("span-mask").args(&[&cut]).run().says(1, &format!("span-mask: {cut}: {cause}"));
     tool("ds-check").args(&[&cut]).run().fails(1, &[]);
     let python = "import sys, pyarrow.ipc as ipc\n\

@@ -204,7 +204,7 @@ fn fields_with_a_meaning_are_refused() {
             let run = tool("harmony-tok").args(&[&file]).run();
             assert_eq!(run.code(), Some(1), "{name}: {run:?}");
             let cause = format!("message 1: has \"{name}\", which harmony-tok does not render");
-            let way = format!("try: --ignore-field {name}\n");
+            let way = format!("try: chat-harmony before it, or --ignore-field {name}\n");
             assert!(run.stderr.contains(&cause) && run.stderr.ends_with(&way), "{run:?}");
             let run = tool("harmony-tok").args(&[&file, "--ignore-field", name]).run().ok();
             assert_eq!(without_places(&run.text()), without_places(&plain), "{name}");
@@ -304,7 +304,10 @@ for path in glob.glob(f"{sys.argv[1]}/*.ndjson"):
                     continue;
                 }
                 let cause = format!("has \"{name}\", which harmony-tok does not render");
-                run.fails(1, &[&cause, &format!("try: --ignore-field {name}\n")]);
+                run.fails(
+                    1,
+                    &[&cause, &format!("try: chat-harmony before it, or --ignore-field {name}\n")],
+                );
                 let run = tool("harmony-tok").args(&[&file, "--ignore-field", name]).run().ok();
                 assert_eq!(without_places(&run.text()), without_places(&plain), "{file}");
                 let left_out = format!("harmony-tok: warning: {name} was left out once\n");

@@ -1,5 +1,6 @@
 //! Pipelines, plans, packages, and what a newcomer types.
 
+mod chats;
 mod newcomers;
 mod newcomers_sets;
 mod packages;

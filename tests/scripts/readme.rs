@@ -91,6 +91,11 @@ fn the_readme_works() {
 }
 
 #[test]
+fn the_page_of_chats_works() {
+    page_works("docs/your-chats.md", 3);
+}
+
+#[test]
 fn the_page_of_conversations_works() {
     page_works("docs/chat.md", 5);
 }

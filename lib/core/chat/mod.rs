@@ -1,7 +1,7 @@
 //! Chats as people have them, into Harmony conversations.
 //!
 //! ```text
-//! a record's JSON ── value.rs ──▶ Json ── shapes.rs, message.rs ──▶ drafts ── chat.rs ──▶ Chat
+//! a record's JSON ── value.rs ──▶ Json ── shapes.rs, message.rs ──▶ drafts ── whole.rs ─▶ Chat
 //!                                                                                        │
 //!                        the text of {"messages": [...]} ◀── write.rs, template.rs ──────┘
 //! ```
@@ -12,7 +12,7 @@
 //! | `shapes.rs` | the table of shapes: how each is recognised, and read |
 //! | `message.rs` | one message, under the keys of any of them |
 //! | `tools.rs` | declarations of functions |
-//! | `chat.rs` | the rules that concern a chat as a whole |
+//! | `whole.rs` | the rules that concern a chat as a whole |
 //! | `write.rs` | the conversations that are made of it |
 //! | `template.rs` | the words of the official chat template |
 //! | `left_out.rs` | what does not become a part of them, counted |
@@ -20,13 +20,13 @@
 //! The measure is the official template and `openai-harmony`; where the template loses or garbles what a
 //! chat says, nothing is lost here. A new shape is an entry in [`SHAPES`].
 
-mod chat;
 mod left_out;
 mod message;
 mod shapes;
 mod template;
 mod tools;
 mod value;
+mod whole;
 mod write;
 
 use std::borrow::Cow;

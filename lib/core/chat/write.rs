@@ -5,12 +5,12 @@ use std::ops::Range;
 
 use serde_json::json;
 
-use super::chat::{self, Chat, Message, Said};
 use super::left_out::LeftOut;
 use super::message::{Call, Content};
 use super::template;
 use super::tools::{Tool, with_tools_parsed, write_harmony};
 use super::value::Json;
+use super::whole::{self, Chat, Message, Said};
 use super::{Settings, Style, Thinking, TrainOn};
 use crate::json::{PythonFormatter, write_string};
 
@@ -54,7 +54,7 @@ impl Conversations {
         out: &mut Vec<u8>,
     ) -> Result<Vec<Made>, String> {
         let record = with_tools_parsed(record)?;
-        let chat = chat::read(&record, left_out)?;
+        let chat = whole::read(&record, left_out)?;
         let settings = self.settings.of(&record, left_out)?;
         let has_tools = !chat.tools.is_empty();
         let mut begin = match &settings {

@@ -237,7 +237,9 @@ fn check(message: Message, policy: Policy) -> Result<Message, RenderError> {
         }
         if message.role == Role::Assistant {
             let Some(channel) = message.channel else {
-                return Err(RenderError::of_policy("assistant without a channel"));
+                return Err(RenderError::new(
+                    "assistant without a channel; try: --policy chat, or chat-harmony before it, for chats",
+                ));
             };
             if !channel.eq_str("analysis") && !channel.eq_str("final") {
                 let channel = field::quoted(&channel);

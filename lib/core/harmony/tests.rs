@@ -139,7 +139,7 @@ fn refusals_say_why() {
         ),
         (
             with_answer(r#"{"role":"assistant","content":"x"}"#),
-            "message 0: assistant without a channel; try: --policy chat",
+            "message 0: assistant without a channel; try: --policy chat, or chat-harmony before it, for chats",
         ),
         (
             with_answer(r#"{"role":"assistant","channel":"commentary","content":"x"}"#),

@@ -94,7 +94,7 @@ impl IgnoredFields {
 
 fn refused(name: &str) -> RenderError {
     RenderError::new(format!(
-        "has \"{name}\", which harmony-tok does not render; try: --ignore-field {name}"
+        "has \"{name}\", which harmony-tok does not render; try: chat-harmony before it, or --ignore-field {name}"
     ))
 }
 

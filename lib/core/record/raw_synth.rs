@@ -10,7 +10,7 @@ pub const RAW_SYNTH: RecordType = RecordType {
     version: 1,
     fields: Vec::new,
     known_by: &[QUERY, REASONING, ANSWER],
-    made_by: "the authors of PleIAs/SYNTH",
+    made_by: "the authors of PleIAs/SYNTH (chats of other kinds: chat-harmony)",
     is_derived: false,
 };
 

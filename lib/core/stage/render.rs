@@ -24,7 +24,7 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
         let id = conversations.id(row);
         let outcome = match (id, conversations.messages_json(row)) {
             (None, _) => Err(no_id(&conversations)),
-            (_, None) => Err("messages is missing or null".to_string()),
+            (_, None) => Err("messages is missing or null; try: chat-harmony before it, for chats of other shapes".to_string()),
             (Some(_), Some(messages)) => {
                 let beside = || {
                     let mut columns = conversations.beside(row);

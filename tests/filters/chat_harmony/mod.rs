@@ -192,7 +192,7 @@ fn parquet_of_every_writer_gives_the_same() {
     oracle(&python, "chats.py", &["parquet", path.to_str().unwrap(), dir.path().to_str().unwrap()])
         .ok();
     let mut compared = BTreeMap::new();
-    for number in 0..cases.len() {
+    for (number, case) in cases.iter().enumerate() {
         let run = |file: &str| {
             let outcome = tool("chat-harmony").args(&[&dir.at(file), "-q"]).run_whatever();
             // After the file, the line or record, and the id.
@@ -204,7 +204,7 @@ fn parquet_of_every_writer_gives_the_same() {
         for writer in ["pyarrow", "polars", "datasets", "duckdb"] {
             let file = format!("{number}.{writer}.parquet");
             if dir.path().join(&file).exists() {
-                assert_eq!(run(&file), wanted, "{writer}: {}", cases[number]["name"]);
+                assert_eq!(run(&file), wanted, "{writer}: {}", case["name"]);
                 *compared.entry(writer).or_insert(0) += 1;
             }
         }

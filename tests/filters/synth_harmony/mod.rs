@@ -315,7 +315,7 @@ fn other_records_are_a_wrong_pipe() {
             2,
             &format!(
                 "synth-harmony: {file}: conversation records came, raw SYNTH records are wanted; \
-                 they are made by the authors of PleIAs/SYNTH"
+                 they are made by the authors of PleIAs/SYNTH (chats of other kinds: chat-harmony)"
             ),
         );
     }
