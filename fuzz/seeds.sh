@@ -32,6 +32,14 @@ END
 cat >m1.json <<'END'
 {"messages":[{"role":"system","content":[{"type":"system_content","model_identity":"M","reasoning_effort":"High","conversation_start_date":"2025-01-01","knowledge_cutoff":"2024-06","channel_config":{"valid_channels":["analysis","final"],"channel_required":true},"tools":{"browser":{"name":"browser","description":"d","tools":[]}}}]},{"role":"developer","content":[{"type":"developer_content","instructions":"I","tools":{"functions":{"name":"functions","tools":[{"name":"f","description":"d","parameters":{"type":"object","properties":{"a":{"type":"string","enum":["x","y"],"default":"x"},"b":{"type":["number","null"]},"c":{"type":"array","items":{"oneOf":[{"type":"integer"},{"type":"boolean"}]}}},"required":["a"]}}]}}}]},{"role":"user","content":"hi"},{"role":"assistant","channel":"commentary","recipient":"functions.f","content_type":"<|constrain|>json","content":"{}"},{"role":"tool","name":"functions.f","content":"1.5e3"},{"role":"assistant","channel":"final","content":[{"type":"text","text":"\u00e9 \ud83c\udf3e"}]}]}
 END
+number=0
+while read -r line; do
+    number=$((number + 1))
+    printf '%s' "$line" >chat
+    seed chats "$number.json" chat
+done <"$corpus/../../scripts/example/chats.ndjson"
+printf '%s' '{"input":[{"role":"user","content":"W?"},{"type":"reasoning","summary":[{"type":"summary_text","text":"t"}]},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"s"}],"tools":"[{\"name\":\"f\",\"description\":\"d\",\"parameters\":{\"type\":\"object\",\"properties\":{\"a\":{\"oneOf\":[{\"type\":\"string\",\"enum\":[\"x\"]}],\"default\":\"x\"},\"b\":{\"type\":[\"string\",\"null\"]},\"c\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{\"d\":{}}}}}}}]","chat_template_kwargs":{"builtin_tools":["browser"]}}' >chat
+seed chats responses.json chat
 mkdir raw
 cat >raw/g.meta.json <<'END'
 {"seed": 7, "depth": 6, "game_index": 0, "num_moves": 3, "score": 4, "max_tile": 4, "max_rank": 2, "seconds": 0.5, "x": [1, {"y": "z"}]}

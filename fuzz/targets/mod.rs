@@ -39,7 +39,7 @@ pub const READERS: [(&str, Target); 14] = [
 
 /// These use little of it, and run several times as often in a program without the rest: libFuzzer
 /// looks at every branch of the program after each run.
-pub const PARTS: [(&str, Target); 10] = [
+pub const PARTS: [(&str, Target); 11] = [
     ("idx", datasets::idx),
     ("npy", datasets::npy),
     ("plan", datasets::plan),
@@ -49,6 +49,7 @@ pub const PARTS: [(&str, Target); 10] = [
     ("raw_games", sources::raw_games),
     ("raw_gzip", sources::raw_gzip),
     ("messages", texts::messages),
+    ("chats", texts::chats),
     ("harmony", texts::harmony),
 ];
 

@@ -1,5 +1,6 @@
 //! Conversations as text and as tokens, without files.
 
+use gristmill::chat::{Conversations, Json, LeftOut, Settings, Style, Thinking};
 use gristmill::error::{Error, Result};
 use gristmill::harmony::{
     Alignment, Policy, Rendered, Renderer, Segments, Spans, decode, loss_mask, segments_of,
@@ -28,6 +29,48 @@ pub fn messages(_: &mut Place, bytes: &[u8]) -> Result<()> {
             Spans::synth_kd_v1(&[]).append(segments, tokens.len(), Alignment::Label, &mut spans);
         assert!(spanned.is_ok() && loss_mask(&spans).len() == tokens.len(), "{spanned:?}");
         let _ = decode(tokens);
+    }
+    last
+}
+
+/// A chat, made into conversations in every way, which are rendered.
+pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
+    let text = std::str::from_utf8(bytes).map_err(Error::data)?;
+    let mut last = Ok(());
+    for (style, thinking) in [
+        (Style::Harmony, Thinking::Last),
+        (Style::Exact, Thinking::All),
+        (Style::Harmony, Thinking::Split),
+    ] {
+        // Each turn repeats those before it.
+        if thinking == Thinking::Split && text.len() > 1 << 14 {
+            continue;
+        }
+        let record = Json::parse(text).map_err(Error::data)?;
+        let conversations = Conversations::new(Settings {
+            style,
+            thinking,
+            train: None,
+            identity: "I".to_string(),
+            effort: "low".to_string(),
+            date: "2026-01-01".to_string(),
+            cutoff: "2024-06".to_string(),
+            builtin_tools: vec!["python".to_string()],
+        });
+        let mut made = Vec::new();
+        last = match conversations.of(record, &mut LeftOut::default(), &mut made) {
+            Err(cause) => Err(Error::data(cause)),
+            Ok(all) => {
+                assert!(!all.is_empty());
+                for one in all {
+                    let text = std::str::from_utf8(&made[one.text]).unwrap();
+                    let rendered = Renderer::new(Policy::Chat).render(text, &mut Rendered::default());
+                    // Only schemas hold what it cannot show.
+                    assert!(rendered.is_ok() || text.contains("functions"), "{rendered:?}: {text}");
+                }
+                last
+            }
+        };
     }
     last
 }

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -63,9 +64,23 @@ class ContentError(ValueError):
         self.cause = cause
 
 
+class Rules(NamedTuple):
+    """What the manifest of a part says of its masks."""
+
+    #: The span id of each supervised channel; None if it is not known.
+    spans: Mapping[str, int] | None = SPANS
+    #: Whether messages may have no span, by their weights.
+    is_weighted: bool = False
+
+
 def spans_of(prefix: str) -> Mapping[str, int] | None:
     """The span id of each supervised channel, as the manifest of the part at `prefix` states it;
     `None` if it says that they are not known, and `SPANS` where there is no manifest."""
+    return rules_of(prefix).spans
+
+
+def rules_of(prefix: str) -> Rules:
+    """As the manifest of the part at `prefix` states them, or those where there is none."""
     folder, name = os.path.split(prefix)
     root, split = os.path.split(folder)
     paths = [f"{prefix}.part.json"]
@@ -74,8 +89,11 @@ def spans_of(prefix: str) -> Mapping[str, int] | None:
     for path in paths:
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
-                return json.load(file).get("source", {}).get("spans")
-    return SPANS
+                part = json.load(file)
+            splits = part.get("splits", {}).values()
+            is_weighted = any(split.get("untrained_messages") for split in splits)
+            return Rules(part.get("source", {}).get("spans"), is_weighted)
+    return Rules()
 
 
 def check_masks(
@@ -113,8 +131,10 @@ def check_sequence(
     eod: int = EOD,
     vocabulary_size: int = VOCABULARY_SIZE,
     spans: Mapping[str, int] | None = SPANS,
+    is_weighted: bool = False,
 ) -> None:
-    """All that can be said of one whole sequence. Raises ContentError."""
+    """All that can be said of one whole sequence. Raises ContentError. With `is_weighted` a message may
+    have no span at all."""
     check_masks(loss_mask, span_id, spans)
     if len(tokens) == 0:
         return
@@ -124,7 +144,7 @@ def check_sequence(
         raise ContentError("tokens", f"token {place} is {tokens[place]}, outside {limit}")
     _check_eod(tokens, eod)
     if eod == EOD:
-        _check_conversation(tokens, span_id, spans)
+        _check_conversation(tokens, span_id, spans, is_weighted)
     _check_end(tokens, loss_mask, eod)
 
 
@@ -146,7 +166,7 @@ def _check_end(tokens: np.ndarray, loss_mask: np.ndarray, eod: int) -> None:
 
 
 def _check_conversation(
-    tokens: np.ndarray, span_id: np.ndarray, spans: Mapping[str, int] | None
+    tokens: np.ndarray, span_id: np.ndarray, spans: Mapping[str, int] | None, is_weighted: bool
 ) -> None:
     places = np.flatnonzero(tokens >= START_OF_TEXT)
     controls = tokens[places].tolist()
@@ -155,19 +175,27 @@ def _check_conversation(
     for place, control in zip(places.tolist(), controls):
         if control not in _NAMES:
             raise ContentError("tokens", f"token {place} is {control}, a reserved id")
-    _compare(span_id, _derive(tokens, places.tolist(), controls, spans))
+    weighted = span_id if is_weighted else None
+    _compare(span_id, _derive(tokens, places.tolist(), controls, spans, weighted))
 
 
 def _derive(
-    tokens: np.ndarray, places: list[int], controls: list[int], spans: Mapping[str, int] | None
+    tokens: np.ndarray,
+    places: list[int],
+    controls: list[int],
+    spans: Mapping[str, int] | None,
+    weighted: np.ndarray | None,
 ) -> np.ndarray:
-    """The span ids, aligned with the labels, that the messages of a conversation have."""
+    """The span ids, aligned with the labels, that the messages of a conversation have. One that has none
+    in `weighted` where it begins, has none."""
     length = len(tokens)
     if controls[-1] != EOD:
         raise ContentError("tokens", f"the last of {length} tokens is not {EOD} (EOD)")
     derived = np.zeros(length, np.uint8)
     for begin, end, channel in _messages(tokens, places, controls):
-        derived[max(begin - 1, 0) : end - 1] = _span_of(channel, spans)
+        first = max(begin - 1, 0)
+        if weighted is None or weighted[first]:
+            derived[first : end - 1] = _span_of(channel, spans)
         returns = tokens[end - 1] == RETURN
         last_final = end == length - 1 and channel == "final"
         if returns != last_final and channel != _OTHER:

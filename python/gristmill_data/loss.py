@@ -6,6 +6,10 @@
     result.loss.backward()
     reducer.add(result.report)                # see gristmill_data.loss_log
 
+With `w_commentary` the calls of tools, and what is said beside them, are a third span
+(`span-mask --span commentary=3`), which adds w_commentary * mean(loss | span_id = 3); without it they
+count nowhere. The report has its keys too (COMMENTARY_KEYS), and counts of spans have three numbers.
+
 `losses` are those of single tokens, in the shape of the masks, or all in a row. A span without
 tokens adds 0. The mask is a weight: what it has is what a token counts. A token counts only if it
 has a mask other than 0 and the span 1 or 2; what stands at other tokens, NaN and infinity too,
@@ -45,7 +49,9 @@ from torch import Tensor
 
 SPAN_REASONING = 1
 SPAN_FINAL = 2
-_SPANS = {"reasoning": SPAN_REASONING, "final": SPAN_FINAL}
+SPAN_COMMENTARY = 3
+#: The spans by name; the last only where it has a weight.
+_SPANS = {"reasoning": SPAN_REASONING, "final": SPAN_FINAL, "commentary": SPAN_COMMENTARY}
 
 #: The keys of a report. Each value is a pair [sum, weight]; pairs add up over microbatches, ranks
 #: and steps, and sum / weight is then the figure. Of keys that end in " tokens" it is the sum.
@@ -60,6 +66,13 @@ REPORT_KEYS = (
     "final weight",
     "reasoning share",  # part of the whole weight that the span has: w / (sum of w of spans)
     "final share",
+)
+#: The further keys with `w_commentary`.
+COMMENTARY_KEYS = (
+    "commentary loss",
+    "commentary tokens",
+    "commentary weight",
+    "commentary share",
 )
 
 
@@ -83,20 +96,25 @@ def span_normalized_loss(
     replicas: int | None = None,
     group: Any = None,
     strict: bool = False,
+    w_commentary: float | None = None,
 ) -> SpanLoss:
     """The loss of a microbatch, see above.
 
     `strict` checks values too, which waits for the device: ValueError for a mask that is not 0 or
-    1, a span that is not 0, 1 or 2, a mask that is not 1 where the span is not 0, and a loss
+    1, a span that is none of these, a mask that is not 1 where the span is not 0, and a loss
     that is not finite where it counts.
     """
     losses, mask, span = _flat(losses, loss_mask, span_id)
-    for name, weight in (("w_reasoning", w_reasoning), ("w_final", w_final)):
+    weights = (w_reasoning, w_final)
+    if w_commentary is not None:
+        weights = (*weights, w_commentary)
+    for name, weight in zip(_SPANS, weights):
+        name = f"w_{name}"
         if not (math.isfinite(weight) and weight >= 0):
             raise ValueError(f"{name} is {weight}; it must be a number of at least 0")
     if strict:
-        _check_values(losses, mask, span, loss_mask.shape)
-    sums, counts = _sums_and_counts(losses, mask.to(losses.dtype), span)
+        _check_values(losses, mask, span, loss_mask.shape, len(weights))
+    sums, counts = _sums_and_counts(losses, mask.to(losses.dtype), span, len(weights))
     if normalize == "microbatch":
         if global_counts is not None or num_microbatches != 1 or replicas is not None:
             raise ValueError('global_counts, num_microbatches, replicas: only with "global"')
@@ -107,14 +125,16 @@ def span_normalized_loss(
             raise ValueError("several microbatches need the global_counts of their step")
         if global_counts is None:
             global_counts = _all_reduced(counts.double(), group)
-        elif tuple(global_counts.shape) != (2,):
-            raise ValueError(f"global_counts: shape {tuple(global_counts.shape)}, not (2,)")
+        elif tuple(global_counts.shape) != (len(weights),):
+            shape = tuple(global_counts.shape)
+            raise ValueError(f"global_counts: shape {shape}, not ({len(weights)},)")
         whole = global_counts.to(device=losses.device, dtype=losses.dtype)
     else:
         raise ValueError(f'normalize is {normalize!r}; it must be "microbatch" or "global"')
     means = sums / whole.clamp(min=1)
-    part = w_reasoning * means[0] + w_final * means[1]
-    weights = (w_reasoning, w_final)
+    part = weights[0] * means[0] + weights[1] * means[1]
+    if w_commentary is not None:
+        part = part + w_commentary * means[2]
     report = _report(part.detach(), sums.detach(), counts, whole, weights, normalize)
     return SpanLoss(part if scale == 1 else part * scale, report)
 
@@ -141,28 +161,31 @@ def megatron_loss_func(
     return loss * num_tokens, num_tokens.to(torch.int32), report
 
 
-def span_counts(loss_mask: Tensor, span_id: Tensor) -> Tensor:
-    """The tokens that count of each span, as float64 [2]: reasoning, final."""
+def span_counts(loss_mask: Tensor, span_id: Tensor, commentary: bool = False) -> Tensor:
+    """The tokens that count of each span, as float64: reasoning, final, and commentary if that is one."""
     _check_masks(loss_mask, span_id)
-    return _counts(loss_mask.reshape(-1).double(), span_id.reshape(-1))
+    spans = 3 if commentary else 2
+    return _counts(loss_mask.reshape(-1).double(), span_id.reshape(-1), spans)
 
 
 def global_span_counts(
     microbatches: Iterable[tuple[Tensor, Tensor]],
     group: Any = None,
     device: Any = None,
+    commentary: bool = False,
 ) -> Tensor:
     """The counts of a step: those of (loss_mask, span_id) of all microbatches on all ranks.
 
     To be called on every rank of `group` (of all where it is None), also by one that has no
     microbatch; that one names the `device` unless it is the CPU.
     """
-    total = None if device is None else torch.zeros(2, dtype=torch.float64, device=device)
+    zeros = torch.zeros(3 if commentary else 2, dtype=torch.float64)
+    total = None if device is None else zeros.to(device)
     for loss_mask, span_id in microbatches:
-        counts = span_counts(loss_mask, span_id)
+        counts = span_counts(loss_mask, span_id, commentary)
         total = counts if total is None else total + counts
     if total is None:
-        total = torch.zeros(2, dtype=torch.float64)
+        total = zeros
     return _all_reduced(total, group)
 
 
@@ -207,11 +230,14 @@ def _check_masks(loss_mask: Tensor, span_id: Tensor) -> None:
         raise ValueError(f"loss_mask is on {loss_mask.device}, span_id is on {span_id.device}")
 
 
-def _check_values(losses: Tensor, mask: Tensor, span: Tensor, shape: torch.Size) -> None:
+def _check_values(
+    losses: Tensor, mask: Tensor, span: Tensor, shape: torch.Size, spans: int
+) -> None:
     supervised = mask == 1
+    known = "0, 1 or 2" if spans == 2 else "0, 1, 2 or 3"
     faults = {
         "loss_mask is not 0 or 1": ~supervised & (mask != 0),
-        "span_id is not 0, 1 or 2": (span < 0) | (span > 2),
+        f"span_id is not {known}": (span < 0) | (span > spans),
         "loss_mask is 1 without a span": supervised & (span == 0),
         "span_id is set where loss_mask is 0": ~supervised & (span != 0),
         "the loss is not finite at a token that counts": supervised & ~torch.isfinite(losses),
@@ -225,18 +251,20 @@ def _check_values(losses: Tensor, mask: Tensor, span: Tensor, shape: torch.Size)
             raise ValueError(f"at {place}: {what} ({values})")
 
 
-def _counts(mask: Tensor, span: Tensor) -> Tensor:
-    return torch.stack([weights.sum() for weights in _weights_of(mask, span)])
+def _counts(mask: Tensor, span: Tensor, spans: int) -> Tensor:
+    return torch.stack([weights.sum() for weights in _weights_of(mask, span, spans)])
 
 
-def _weights_of(mask: Tensor, span: Tensor) -> list[Tensor]:
-    """Of each span: what every token counts."""
-    return [mask * (span == number) for number in _SPANS.values()]
+def _weights_of(mask: Tensor, span: Tensor, spans: int) -> list[Tensor]:
+    """Of each of the first so many spans: what every token counts."""
+    return [mask * (span == number) for number in list(_SPANS.values())[:spans]]
 
 
-def _sums_and_counts(losses: Tensor, mask: Tensor, span: Tensor) -> tuple[Tensor, Tensor]:
+def _sums_and_counts(
+    losses: Tensor, mask: Tensor, span: Tensor, spans: int
+) -> tuple[Tensor, Tensor]:
     """Of each span: the sum of its losses, and its tokens."""
-    spans = _weights_of(mask, span)
+    spans = _weights_of(mask, span, spans)
     # 0 * NaN is NaN, in the gradient too: what does not count is taken out, not multiplied.
     losses = losses.masked_fill(sum(spans) == 0, 0.0)
     sums = torch.stack([(losses * weights).sum() for weights in spans])
@@ -248,7 +276,7 @@ def _report(
     sums: Tensor,
     counts: Tensor,
     whole: Tensor,
-    weights: tuple[float, float],
+    weights: tuple[float, ...],
     normalize: str,
 ) -> dict[str, Tensor]:
     """What to log of a call with these sums and counts, normalized by the counts `whole`."""
@@ -263,12 +291,13 @@ def _report(
         "lm loss": (part * all_tokens, tokens),
         "objective": (part, one if normalize == "microbatch" else step_part),
     }
-    for i, name in enumerate(_SPANS):
+    for i, name in enumerate(list(_SPANS)[: len(weights)]):
         pairs[f"{name} loss"] = (sums[i], counts[i])
         pairs[f"{name} tokens"] = (counts[i], one)
         pairs[f"{name} weight"] = (weights[i] * (counts[i] / whole[i].clamp(min=1)), counts[i])
         pairs[f"{name} share"] = (shares[i] * step_part, step_part)
-    return {key: torch.stack(pairs[key]) for key in REPORT_KEYS}
+    keys = REPORT_KEYS if len(weights) == 2 else REPORT_KEYS + COMMENTARY_KEYS
+    return {key: torch.stack(pairs[key]) for key in keys}
 
 
 def _all_reduced(counts: Tensor, group: Any) -> Tensor:

@@ -73,7 +73,7 @@ class SynthKDDataset(GPTDataset):
         _check_opened(indexed_dataset, index["tokens"])
         _check_indices(indexed_indices, index["tokens"])
         self._rebuild = _option(rebuild_stale_cache, config, "rebuild_stale_cache", False)
-        self._spans = contents.spans_of(prefix)
+        self._rules = contents.rules_of(prefix)
         self._checks_contents = _option(check_contents, config, "check_contents", True)
         #: Whether a sequence has been checked.
         self._checked = np.zeros(len(index["tokens"]), bool)
@@ -186,14 +186,16 @@ class SynthKDDataset(GPTDataset):
             tokens, loss_mask, span_id = (dataset.get(document) for dataset in datasets)
             eod = self.config.tokenizer.eod
             try:
-                contents.check_sequence(tokens, loss_mask, span_id, eod=eod, spans=self._spans)
+                contents.check_sequence(
+                    tokens, loss_mask, span_id, eod=eod, **self._rules._asdict()
+                )
             except contents.ContentError as error:
                 raise self._error(error, document) from None
             self._checked[document] = True
 
     def _check_values(self, loss_mask: np.ndarray, span_id: np.ndarray, parts: list[_Part]) -> None:
         try:
-            contents.check_masks(loss_mask, span_id, self._spans)
+            contents.check_masks(loss_mask, span_id, self._rules.spans)
         except contents.ContentError as error:
             message = f"{error.cause} (of a sample that begins in this sequence)"
             raise self._error(contents.ContentError(error.member, message), parts[0][0]) from None

@@ -31,6 +31,8 @@ KEYS: dict[str, np.dtype[Any]] = {
     "span_id": np.dtype("<i8"),
 }
 SPANS = {0: "-", 1: "reasoning", 2: "final"}
+#: Span ids are bytes.
+SPAN_IDS = 256
 
 EXAMPLES = """\
 Examples:
@@ -157,7 +159,7 @@ def _dataset(options: argparse.Namespace) -> Iterator[Any]:
 def write(dataset: Any, path: Path, overwrite: bool) -> None:
     """All samples as an .npz, in constant memory: each key is a file until all are there."""
     shape = (len(dataset), dataset.config.sequence_length)
-    spans = np.zeros(3, np.int64)
+    spans = np.zeros(SPAN_IDS, np.int64)
     with staging_for(path) as staging:
         parts = {key: staging / f"{key}.npy" for key in KEYS}
         files = {key: open(part, "wb") for key, part in parts.items()}
@@ -169,7 +171,7 @@ def write(dataset: Any, path: Path, overwrite: bool) -> None:
                 sample = dataset[index]
                 for key, file in files.items():
                     file.write(sample[key].numpy().astype(KEYS[key], copy=False).tobytes())
-                spans += np.bincount(sample["span_id"].numpy(), minlength=3)
+                spans += np.bincount(sample["span_id"].numpy(), minlength=SPAN_IDS)
         finally:
             for file in files.values():
                 file.close()
@@ -183,7 +185,7 @@ def write(dataset: Any, path: Path, overwrite: bool) -> None:
                 part.unlink()
         publish(whole, path, overwrite)
     made = f"{shape[0]} samples of {shape[1]} tokens"
-    print(f"{path}: {made}: {spans[1]} reasoning, {spans[2]} final", file=sys.stderr)
+    print(f"{path}: {made}: {_in_words(spans, '')}", file=sys.stderr)
 
 
 def show(dataset: Any, index: int) -> str:
@@ -209,11 +211,21 @@ def show(dataset: Any, index: int) -> str:
     span, labels = sample["span_id"], sample["labels"].tolist()
     cuts = [0, *(np.flatnonzero(np.diff(span)) + 1).tolist(), length]
     for start, stop in zip(cuts, cuts[1:]):
-        name = SPANS[int(span[start])]
+        name = _name(int(span[start]))
         lines.append(f"{start:>7} {stop:>7}  {name:<9}  {_some(labels[start:stop])}")
-    reasoning, final = (int((span == number).sum()) for number in (1, 2))
-    lines += ["", f"{reasoning} labels of reasoning, {final} of final, of {length}"]
+    counts = np.bincount(span, minlength=SPAN_IDS)
+    lines += ["", f"{_in_words(counts, 'of ').replace(' of', ' labels of', 1)}, of {length}"]
     return "\n".join(lines) + "\n"
+
+
+def _name(span: int) -> str:
+    return SPANS.get(span, f"span {span}")
+
+
+def _in_words(counts: np.ndarray, of: str) -> str:
+    """How many labels each span has; the two of the contract are always named."""
+    others = [number for number in range(3, SPAN_IDS) if counts[number]]
+    return ", ".join(f"{counts[number]} {of}{_name(number)}" for number in (1, 2, *others))
 
 
 def _some(labels: list[int]) -> str:

@@ -35,7 +35,7 @@ _CHUNK = 1 << 18
 class TripleSequence(NamedTuple):
     tokens: np.ndarray  #: int32 [length]
     loss_mask: np.ndarray  #: uint8 [length]: whether the label of each position is trained on
-    span_id: np.ndarray  #: uint8 [length]: 0 ignored, 1 reasoning, 2 final
+    span_id: np.ndarray  #: uint8 [length]: 0 ignored, 1 reasoning, 2 final, others by --span
 
 
 class Triple:
@@ -50,7 +50,7 @@ class Triple:
         self.prefix = prefix_of(prefix)
         self.check_contents = check_contents
         index = check_triple(self.prefix)
-        self._spans = contents.spans_of(self.prefix)
+        self._rules = contents.rules_of(self.prefix)
         self._index = index
         #: int32 [sequences], a view of the file.
         self.lengths = index["tokens"].lengths
@@ -113,9 +113,9 @@ class Triple:
     def _check(self, number: int, sequence: TripleSequence) -> None:
         try:
             if self.check_contents:
-                contents.check_sequence(*sequence, spans=self._spans)
+                contents.check_sequence(*sequence, **self._rules._asdict())
             else:
-                contents.check_masks(sequence.loss_mask, sequence.span_id, self._spans)
+                contents.check_masks(sequence.loss_mask, sequence.span_id, self._rules.spans)
         except contents.ContentError as error:
             path = self._index[error.member].bin_path
             raise TripleError(path, error.cause, number) from None

@@ -16,6 +16,7 @@ try:
     import torch
 
     from gristmill_data.loss import (
+        COMMENTARY_KEYS,
         REPORT_KEYS,
         global_span_counts,
         megatron_loss_func,
@@ -154,6 +155,31 @@ class LossTest(unittest.TestCase):
             np.testing.assert_allclose(losses.grad.ravel(), gradient, rtol=1e-12)
             self.assertEqual(tuple(result.report), REPORT_KEYS)
             self.assertFalse(any(pair.requires_grad for pair in result.report.values()))
+
+    def test_commentary_is_a_third_span_where_it_has_a_weight(self):
+        generator = np.random.default_rng(20261124)
+        for normalize in ("microbatch", "global"):
+            losses = generator.random((3, 40))
+            span = generator.integers(0, 4, (3, 40))
+            mask = (span > 0).astype(np.uint8)
+            tensors = [torch.from_numpy(values) for values in (losses, mask, span)]
+            two = span_normalized_loss(*tensors, normalize=normalize)
+            means = [losses[span == number].mean() for number in (1, 2, 3)]
+            self.assertAlmostEqual(two.loss.item(), means[0] + means[1], 12)
+            self.assertEqual(tuple(two.report), REPORT_KEYS)
+            three = span_normalized_loss(*tensors, w_final=2.0, w_commentary=0.5, normalize=normalize)
+            wanted = means[0] + 2 * means[1] + 0.5 * means[2]
+            self.assertAlmostEqual(three.loss.item(), wanted, 12)
+            self.assertEqual(tuple(three.report), REPORT_KEYS + COMMENTARY_KEYS)
+            total, count = three.report["commentary loss"].tolist()
+            self.assertAlmostEqual(total / count, means[2], 12)
+            span_normalized_loss(*tensors, w_commentary=1.0, strict=True)
+        with self.assertRaisesRegex(ValueError, "span_id is not 0, 1 or 2"):
+            span_normalized_loss(*tensors, strict=True)
+        pairs = [(tensors[1], tensors[2])]
+        counts = global_span_counts(pairs, commentary=True)
+        self.assertEqual(counts.tolist(), [(span == number).sum() for number in (1, 2, 3)])
+        self.assertEqual(global_span_counts([], device="cpu", commentary=True).shape, (3,))
 
     def test_masks_of_all_number_types(self):
         losses, mask, span = some(np.random.default_rng(2), (3, 8))

@@ -38,7 +38,7 @@ use serde_json::{Value, json};
 pub use left_out::{AllLeftOut, LeftOut};
 pub use shapes::{SHAPES, Shape};
 pub use value::{Json, integer};
-pub use write::{Conversations, Made};
+pub use write::{Conversations, EARLIER_THINKING, Made};
 
 /// Whose text the system and the developer message have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -12,7 +12,7 @@ use super::value::Json;
 /// An array's item type that is longer than this is written as `any`.
 const LONGEST_ITEM: usize = 50;
 
-/// The system message. `builtin`: whether the section of tools is there, and which of them.
+/// The text of the system message.
 pub fn system(settings: &Settings, has_tools: bool) -> String {
     let Settings { identity, cutoff, date, effort, builtin_tools, .. } = settings;
     let mut text = format!(

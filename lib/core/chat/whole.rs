@@ -83,6 +83,9 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Chat<'r>
         return Err("no assistant message".to_string());
     }
     let completion = completion.map(|count| messages.len().saturating_sub(count));
+    if completion.is_some_and(|first| !messages[first..].iter().any(Message::is_assistant)) {
+        return Err("completion without an assistant message".to_string());
+    }
     Ok(Chat { instructions, tools: tools_of(record)?, messages, completion })
 }
 

@@ -15,8 +15,11 @@ use super::{Settings, Style, Thinking, TrainOn};
 use crate::json::{PythonFormatter, write_string};
 
 /// What is counted where a message's reasoning is not written.
-const EARLIER_THINKING: &str = "thinking of earlier turns";
+pub const EARLIER_THINKING: &str = "thinking of earlier turns";
+/// What is counted where the turns do not reach the end of a chat.
 const AFTER_THE_LAST: &str = "messages after the last turn";
+/// The most bytes of all conversations of a record: each turn repeats those before it.
+const MOST_BYTES: usize = 1 << 28;
 
 /// Makes conversations of chats.
 #[derive(Debug, Clone)]
@@ -76,6 +79,10 @@ impl Conversations {
                 left_out.count(EARLIER_THINKING, is_lost);
             }
             out.extend_from_slice(b"]}");
+            if out.len() > MOST_BYTES {
+                let cause = "the conversations of all turns together are over 256 MiB";
+                return Err(format!("{cause}; try: --thinking last, or all"));
+            }
             all.push(Made { turn: part.turn, text: start..out.len() });
         }
         Ok(all)

@@ -11,7 +11,7 @@ use blake2::{Blake2b512, Digest};
 
 use super::synth::{MESSAGES_JSON, METADATA_JSON, repeated_column};
 use crate::batch::Batch;
-use crate::chat::{AllLeftOut, Conversations, Json, LeftOut, integer};
+use crate::chat::{AllLeftOut, Conversations, EARLIER_THINKING, Json, LeftOut, integer};
 use crate::digest::hex;
 use crate::error::{Error, Result};
 use crate::json::write_ascii_string;
@@ -169,7 +169,7 @@ impl ChatHarmony {
 /// What keeps what was left out.
 fn way_on(name: &str) -> &'static str {
     match name {
-        "thinking of earlier turns" => "; --thinking all or split keeps it",
+        EARLIER_THINKING => "; --thinking all or split keeps it",
         _ => "",
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::converted;
-use crate::common::{TempDir, bash, tool};
+use crate::common::{TempDir, Tool, bash, python, tool};
 
 fn chat(messages: Value) -> Value {
     json!({"messages": messages})
@@ -186,6 +186,15 @@ fn weights_reach_segments_masks_roots_and_views() {
     assert!(view.contains("7 tokens, all not trained on, by weight"), "{view}");
     let decoded = bash(&format!("ds-cat {root} | harmony-tok --decode")).ok().records();
     assert_eq!(decoded[0]["messages"][2]["train"], false);
+    // The trainer's side reads it too.
+    if let Some(python) = python() {
+        let package = concat!(env!("CARGO_MANIFEST_DIR"), "/python");
+        let read = "from gristmill_data.triples import Triple; print(int(sum(s.span_id.sum() for s in Triple(ARG))))"
+            .replace("ARG", &format!("{:?}", dir.at("root/train/shard_00")));
+        let mut command = std::process::Command::new(python);
+        command.args(["-c", &read]).env("PYTHONPATH", package).env("PYTHONDONTWRITEBYTECODE", "1");
+        assert_eq!(Tool::new(command, "Triple").run().ok().text(), "14\n");
+    }
     // A message that is trained on in part is wrong with weights too.
     let mut spans = dir.read("root/train/shard_00_span.bin");
     let at = spans.iter().rposition(|id| *id > 0).unwrap();
@@ -223,6 +232,10 @@ fn what_is_no_chat_is_refused_in_one_line() {
             "no chat shape: wanted messages, conversations, prompt and completion, instruction and output, input (and output), or user and final; found nothing",
         ),
         (chat(json!([user("a")])), "no assistant message"),
+        (
+            json!({"prompt": [user("a"), assistant("b")], "completion": [user("c")]}),
+            "completion without an assistant message",
+        ),
         (chat(json!([1, assistant("a")])), "message 0: a int, wanted an object"),
         (chat(json!([{"role": 1}, assistant("a")])), "message 0: role is a int"),
         (chat(json!([{"role": "user"}, assistant("a")])), "message 0: user without content"),

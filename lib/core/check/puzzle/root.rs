@@ -202,10 +202,10 @@ fn names_of(root: &Path, metadata: &SplitMetadata, names: &[String], findings: &
     }
 }
 
-/// The domain of a set: from the user, else from its build, else guessed from its shape.
 /// The name of `--domain` that switches rules of domains off.
 const NO_DOMAIN: &str = "none";
 
+/// The domain of a set: from the user, else from its build, else guessed from its shape.
 fn domain(
     metadatas: &[(Split, SplitMetadata)],
     build: Option<&PuzzleSetManifest>,
