@@ -64,7 +64,8 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
                 assert!(!all.is_empty());
                 for one in all {
                     let text = std::str::from_utf8(&made[one.text]).unwrap();
-                    let rendered = Renderer::new(Policy::Chat).render(text, &mut Rendered::default());
+                    let rendered =
+                        Renderer::new(Policy::Chat).render(text, &mut Rendered::default());
                     // Only schemas hold what it cannot show.
                     assert!(rendered.is_ok() || text.contains("functions"), "{rendered:?}: {text}");
                 }

@@ -2,6 +2,7 @@
 of them; Parquet files of chats by four writers; the spans that TRL's training template trains on.
 
     python chats.py random SEED COUNT DIR      DIR/chats.ndjson, expected.ndjson
+    python chats.py tools SEED COUNT DIR       the same of chats with tools of every kind
     python chats.py parquet CASES DIR          DIR/NUMBER.WRITER.parquet, NUMBER.ndjson
     python chats.py trained CASES              one line a case: text, spans [start, end)
 
@@ -255,6 +256,71 @@ def random_chats(seed, count, folder):
             expected.write(json.dumps(line) + "\n")
 
 
+def default(rng, depth=0):
+    kind = rng.randint(0, 8)
+    if kind == 4 and depth < 2:
+        return [default(rng, depth + 1) for _ in range(rng.randint(0, 3))]
+    if kind == 5 and depth < 2:
+        return {f"k{i}": default(rng, depth + 1) for i in range(rng.randint(0, 2))}
+    values = [rng.randint(-3, 100), 1.0, 0.5, 1e21, -0.0, 1e-7, True, False, None]
+    return rng.choice([*values, "a", 'é"q', "x y", "", "long " * 5])
+
+
+def schema(rng, depth=0):
+    """A schema as people write them, and as nobody should."""
+    types = ["string", "number", "integer", "boolean", "object", "array", "null", "weird", None]
+    kind = rng.choice([*types, ["string", "null"], ["integer"], [], ["object", "object"], 5])
+    made = {} if kind is None else {"type": kind}
+    if rng.random() < 0.3:
+        made["description"] = rng.choice(["desc", "two\nlines", "", None] * 3 + [5])
+    if rng.random() < 0.3:
+        made["default"] = default(rng)
+    if rng.random() < 0.2:
+        made["enum"] = rng.choice([["a", "b"], [1, 2], ["x"], [], [None, True, 1.5]])
+    if rng.random() < 0.2:
+        made["nullable"] = rng.choice([True, False])
+    if depth < 3 and kind == "object" and rng.random() < 0.7:
+        names = rng.sample(["a", "type", "items", "b c", "é", "get"], rng.randint(0, 3))
+        made["properties"] = {name: schema(rng, depth + 1) for name in names}
+        if rng.random() < 0.6:
+            made["required"] = [name for name in names if rng.random() < 0.5]
+    if depth < 3 and kind == "array" and rng.random() < 0.8:
+        made["items"] = rng.choice([schema(rng, depth + 1), schema(rng, depth + 1), {}, True, None])
+    if depth < 3 and rng.random() < 0.15:
+        made["oneOf"] = [schema(rng, depth + 1) for _ in range(rng.randint(0, 3))]
+    return made
+
+
+def random_tools(seed, count, folder):
+    """Chats with tools of every kind, and the template's text, or null where it raises."""
+    rng = random.Random(int(seed))
+    folder = pathlib.Path(folder)
+    with open(folder / "chats.ndjson", "w") as lines, open(folder / "expected.ndjson", "w") as expected:
+        for number in range(int(count)):
+            tools = []
+            for name in range(rng.randint(1, 2)):
+                function = {"name": f"f{name}"}
+                if rng.random() < 0.95:
+                    function["description"] = rng.choice(["d", "multi\nline", ""])
+                names = [f"p{i}" for i in range(rng.randint(0, 3))]
+                properties = {name: schema(rng, 1) for name in names}
+                if rng.random() < 0.9:
+                    function["parameters"] = {**schema(rng), "type": "object", "properties": properties}
+                tools.append({"type": "function", "function": function})
+            messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+            record = {"id": str(number), "messages": messages, "tools": tools}
+            options = {}
+            if rng.random() < 0.1:
+                names = rng.choice([["browser"], ["python"], ["python", "browser"], ["x"], []])
+                record["builtin_tools"] = options["builtin_tools"] = names
+            lines.write(json.dumps(record) + "\n")
+            try:
+                text = render("gptoss.jinja", record, **options)[0]
+            except Exception:  # As the template raises: type errors, undefined values.
+                text = None
+            expected.write(json.dumps({"text": text}) + "\n")
+
+
 def parquet_files(cases, folder):
     import datasets
     import duckdb
@@ -317,4 +383,4 @@ def trained(cases):
 
 if __name__ == "__main__":
     mode, *arguments = sys.argv[1:]
-    {"random": random_chats, "parquet": parquet_files, "trained": trained}[mode](*arguments)
+    {"random": random_chats, "tools": random_tools, "parquet": parquet_files, "trained": trained}[mode](*arguments)

@@ -189,8 +189,7 @@ fn fill<'r>(
         draft.calls = calls(given)?;
     }
     if draft.role == Role::Tool {
-        let id = given.get("tool_call_id").and_then(Json::text);
-        draft.call_id = id.filter(|id| !id.is_empty());
+        draft.call_id = id_of(given, "tool_call_id")?;
         draft.name = given.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     }
     for (key, value) in given.entries() {
@@ -314,7 +313,7 @@ pub fn call<'r>(given: &'r Json<'r>) -> Result<Call<'r>, String> {
     let function = given.get("function").unwrap_or(given);
     let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     let name = without_namespace(name.ok_or("a tool call without a name")?);
-    let id = given.get("id").or(given.get("call_id")).and_then(Json::text);
+    let id = id_of(given, "id")?.or(id_of(given, "call_id")?).map(Cow::Borrowed);
     let arguments = match function.get("arguments") {
         None => Cow::Borrowed("{}"),
         Some(Json::Text(text)) => {
@@ -331,11 +330,19 @@ pub fn call<'r>(given: &'r Json<'r>) -> Result<Call<'r>, String> {
         Some(value @ Json::Object(_)) => Cow::Owned(value.python_json()),
         Some(_) => return Err(format!("arguments of {name} are not a JSON object")),
     };
-    let id = id.filter(|id| !id.is_empty()).map(Cow::Borrowed);
     Ok(Call { id, name: Cow::Borrowed(name), arguments })
 }
 
-/// The name of a function.
+/// The id of a call, under a key; an empty one is none.
+pub fn id_of<'r>(given: &'r Json<'r>, key: &str) -> Result<Option<&'r str>, String> {
+    match given.get(key) {
+        None => Ok(None),
+        Some(Json::Text(id)) => Ok(Some(&**id).filter(|id| !id.is_empty())),
+        Some(other) => Err(format!("{key} is a {}, wanted a string", other.type_name())),
+    }
+}
+
+/// The name of a function, without its namespace.
 pub fn without_namespace(name: &str) -> &str {
     name.strip_prefix("functions.").unwrap_or(name)
 }

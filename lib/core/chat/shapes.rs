@@ -34,7 +34,7 @@ pub const SHAPES: [Shape; 6] = [
         knows: |record| record.get("messages").and_then(Json::list).is_some(),
         read: |record, left_out| {
             let drafts = list(record.get("messages"), 0, OPENAI, left_out)?;
-            with_system(record, "system", drafts)
+            with_system(record, drafts, left_out)
         },
     },
     Shape {
@@ -50,7 +50,8 @@ pub const SHAPES: [Shape; 6] = [
                 true => Keys { is_sharegpt: true, ..OPENAI },
                 false => SHAREGPT,
             };
-            with_system(record, "system", list(turns, 0, keys, left_out)?)
+            let drafts = list(turns, 0, keys, left_out)?;
+            with_system(record, drafts, left_out)
         },
     },
     Shape {
@@ -118,16 +119,31 @@ fn list<'r>(
     items.zip(from..).map(|(item, index)| message::read(item, index, keys, left_out)).collect()
 }
 
-/// Puts the text of a column first, unless the messages begin with a system message.
+/// Puts the text of a column first, unless the messages begin with a system message of their own, where it
+/// is left out.
 fn with_system<'r>(
+    record: &'r Json<'r>,
+    drafts: Vec<Draft<'r>>,
+    left_out: &mut LeftOut,
+) -> Result<Messages<'r>, String> {
+    const COLUMN: &str = "system";
+    let is_system = |draft: &Draft| matches!(draft.role, Role::System | Role::Developer);
+    match drafts.first().is_some_and(is_system) {
+        true => {
+            left_out.count(COLUMN, record.get(COLUMN).is_some_and(Json::is_true));
+            Ok(Messages { drafts, completion: None })
+        }
+        false => after(record, COLUMN, drafts),
+    }
+}
+
+/// Puts the text of a column first.
+fn after<'r>(
     record: &'r Json<'r>,
     column: &str,
     mut drafts: Vec<Draft<'r>>,
 ) -> Result<Messages<'r>, String> {
-    let is_system = |draft: &Draft| matches!(draft.role, Role::System | Role::Developer);
-    if let Some(system) = record.get(column)
-        && !drafts.first().is_some_and(is_system)
-    {
+    if let Some(system) = record.get(column) {
         let content = Some(Content::Text(text(system, column)?));
         drafts.insert(0, Draft { content, ..Draft::new(0, Role::System) });
     }
@@ -156,7 +172,7 @@ fn prompt_completion<'r>(
     };
     let completion = Some(answers.len());
     drafts.extend(answers);
-    Ok(Messages { completion, ..with_system(record, "system", drafts)? })
+    Ok(Messages { completion, ..with_system(record, drafts, left_out)? })
 }
 
 fn alpaca<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {
@@ -183,7 +199,7 @@ fn alpaca<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, Str
     let index = drafts.len();
     drafts.push(Draft { content: Some(Content::Text(question)), ..Draft::new(index, Role::User) });
     drafts.push(Draft::of_text(index + 1, Role::Assistant, column("output")?));
-    with_system(record, "system", drafts)
+    after(record, "system", drafts)
 }
 
 fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {
@@ -194,7 +210,7 @@ fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, St
         thinking: column("analysis")?,
         ..Draft::new(1, Role::Assistant)
     };
-    with_system(record, "developer", vec![user, answer])
+    after(record, "developer", vec![user, answer])
 }
 
 /// The items of the Responses API: what one answer of the model consists of becomes one message.
@@ -225,7 +241,7 @@ fn responses<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Message
             }
         }
     }
-    with_system(record, "instructions", drafts)
+    after(record, "instructions", drafts)
 }
 
 /// The message of an item; `None` if it has nothing to say.
@@ -255,7 +271,7 @@ fn item<'r>(
         }
         "function_call_output" => {
             let content = item.get("output").map(message::result).transpose().map_err(within)?;
-            let call_id = item.get("call_id").and_then(Json::text);
+            let call_id = message::id_of(item, "call_id").map_err(within)?;
             Some(Draft { content, call_id, ..Draft::new(index, Role::Tool) })
         }
         other => return Err(format!("item of type '{other}' is not known")),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::vocabulary;
-use crate::common::{TempDir, bash, python};
+use crate::common::{TempDir, bash, oracle, python};
 
 const CHATS: usize = 10_000;
 const CONTROL: std::ops::RangeInclusive<i64> = 199_998..=201_087;
@@ -53,6 +53,33 @@ fn random_chats_are_what_both_originals_make() {
     }
     assert!(compared > 7000, "{compared}");
     split_trains_every_token_once(&chats);
+}
+
+/// `--style exact` prints the tools that the template prints, and refuses those at which it raises.
+#[test]
+fn random_tools_are_what_the_template_prints() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    oracle(&python, "chats.py", &["tools", "20261124", "3000", dir.path().to_str().unwrap()]).ok();
+    let pipe = format!(
+        "cd {}; chat-harmony -q --style exact --on-error skip chats.ndjson |
+         harmony-tok --policy chat | harmony-tok --decode",
+        dir.path().display()
+    );
+    let mut found = bash(&pipe).ok().records().into_iter().peekable();
+    let mut printed = 0;
+    for (number, expected) in dir.text("expected.ndjson").lines().enumerate() {
+        let expected: Value = serde_json::from_str(expected).unwrap();
+        let found = found.next_if(|found| found["id"] == number.to_string().as_str());
+        let wanted = expected["text"].as_str().map(|text| format!("{text}<|endoftext|>"));
+        assert_eq!(
+            found.as_ref().and_then(|found| found["text"].as_str()),
+            wanted.as_deref(),
+            "{number}"
+        );
+        printed += usize::from(wanted.is_some());
+    }
+    assert!((1000..2900).contains(&printed), "{printed}");
 }
 
 /// Over the records of a chat, each token of the assistant that `all` trains on is trained on once.
