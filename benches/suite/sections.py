@@ -150,8 +150,8 @@ def chats(bench, inputs, quick):
     size = inputs.path(source).stat().st_size
     bench.shell(f"chat-harmony -q {source} > conversations.arrows")
     results = bench.compare({
-        "chat-harmony": pipe(f"chat-harmony -q {source} > chat.out"),
-        "harmony-tok": pipe("harmony-tok -q conversations.arrows > tok.out"),
+        "chat-harmony": pipe(f"chat-harmony -q {source}"),
+        "harmony-tok": pipe("harmony-tok -q conversations.arrows"),
     })
     ours, encoder = results.values()
     speed = size / 1e6 / ours.cpu_median
