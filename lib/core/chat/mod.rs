@@ -18,7 +18,7 @@
 //! | `left_out.rs` | what does not become a part of them, counted |
 //!
 //! The measure is the official template and `openai-harmony`; where the template loses or garbles what a
-//! chat says, nothing is lost here. A new shape is an entry in [`SHAPES`].
+//! chat says, nothing is lost here. A new shape is an entry in the table of `shapes.rs`.
 
 mod left_out;
 mod message;
@@ -36,7 +36,6 @@ use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
 pub use left_out::{AllLeftOut, LeftOut};
-pub use shapes::{SHAPES, Shape};
 pub use value::{Json, integer};
 pub use write::{Conversations, EARLIER_THINKING, Made};
 

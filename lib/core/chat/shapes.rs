@@ -9,11 +9,9 @@ use super::value::Json;
 use crate::harmony::Role;
 
 /// A shape of chats.
-pub struct Shape {
-    /// Its name in errors and on pages.
-    pub name: &'static str,
+struct Shape {
     /// What a record of it has.
-    pub wanted: &'static str,
+    wanted: &'static str,
     knows: fn(&Json<'_>) -> bool,
     read: for<'r> fn(&'r Json<'r>, &mut LeftOut) -> Result<Messages<'r>, String>,
 }
@@ -27,9 +25,8 @@ pub struct Messages<'r> {
 }
 
 /// All shapes.
-pub const SHAPES: [Shape; 6] = [
+const SHAPES: [Shape; 6] = [
     Shape {
-        name: "messages",
         wanted: "messages",
         knows: |record| record.get("messages").and_then(Json::list).is_some(),
         read: |record, left_out| {
@@ -38,7 +35,6 @@ pub const SHAPES: [Shape; 6] = [
         },
     },
     Shape {
-        name: "sharegpt",
         wanted: "conversations",
         knows: |record| conversations(record).is_some(),
         read: |record, left_out| {
@@ -55,19 +51,16 @@ pub const SHAPES: [Shape; 6] = [
         },
     },
     Shape {
-        name: "prompt-completion",
         wanted: "prompt and completion",
         knows: |record| record.get("prompt").is_some() && record.get("completion").is_some(),
         read: prompt_completion,
     },
     Shape {
-        name: "alpaca",
         wanted: "instruction and output",
         knows: |record| record.get("instruction").is_some() && record.get("output").is_some(),
         read: alpaca,
     },
     Shape {
-        name: "responses",
         wanted: "input (and output)",
         knows: |record| {
             let input = record.get("input");
@@ -76,7 +69,6 @@ pub const SHAPES: [Shape; 6] = [
         read: responses,
     },
     Shape {
-        name: "columns",
         wanted: "user and final",
         knows: |record| record.get("user").is_some() && record.get("final").is_some(),
         read: columns,
@@ -104,8 +96,8 @@ fn no_shape(record: &Json<'_>) -> String {
 }
 
 fn conversations<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
-    let lists = ["conversations", "conversation"].into_iter().filter_map(|key| record.get(key));
-    lists.into_iter().find(|value| value.list().is_some())
+    let mut lists = ["conversations", "conversation"].into_iter().filter_map(|key| record.get(key));
+    lists.find(|value| value.list().is_some())
 }
 
 /// Messages of a list; the first has the index `from`.

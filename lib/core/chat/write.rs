@@ -44,10 +44,6 @@ impl Conversations {
         Conversations { settings, systems }
     }
 
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
     /// Writes the conversations of a record to `out`, one after another. The error says why the record is
     /// no chat.
     pub fn of(
@@ -71,7 +67,7 @@ impl Conversations {
             let start = out.len();
             out.extend_from_slice(&begin);
             for (place, message) in chat.messages[..part.end].iter().enumerate() {
-                let keeps = part.keeps(&settings, &chat, place);
+                let keeps = part.keeps(&settings, message, place);
                 let is_trained = message.is_trained && part.trained.contains(&place);
                 write(out, message, (style, keeps, is_trained))
                     .map_err(|cause| format!("message {}: {cause}", message.index))?;
@@ -96,18 +92,20 @@ struct Part {
     end: usize,
     /// Messages that may be trained on.
     trained: Range<usize>,
+    /// The last message of the chat that ends a turn.
+    last_answer: Option<usize>,
 }
 
 impl Part {
     /// Whether the reasoning of a message is written.
-    fn keeps(&self, settings: &Settings, chat: &Chat<'_>, place: usize) -> bool {
+    fn keeps(&self, settings: &Settings, message: &Message<'_>, place: usize) -> bool {
         match settings.thinking {
             Thinking::All => true,
             Thinking::Split => self.trained.contains(&place),
             // As the template: that of an answer if it is the last message, that before a call if no
             // answer follows.
-            Thinking::Last if chat.messages[place].is_answer() => place + 1 == chat.messages.len(),
-            Thinking::Last => !chat.messages[place + 1..].iter().any(Message::is_answer),
+            Thinking::Last if message.is_answer() => place + 1 == self.end,
+            Thinking::Last => self.last_answer.is_none_or(|answer| answer < place),
         }
     }
 }
@@ -115,13 +113,14 @@ impl Part {
 fn parts(settings: &Settings, chat: &Chat<'_>, left_out: &mut LeftOut) -> Vec<Part> {
     let (all, turns) = (chat.messages.len(), turns(chat));
     let last = turns.last().map_or(0, |turn| turn.start);
+    let last_answer = chat.messages.iter().rposition(Message::is_answer);
     let first_trained = match (settings.train, chat.completion) {
         (Some(TrainOn::All), _) | (None, None) => 0,
         (_, Some(completion)) => completion,
         (Some(TrainOn::Completion), None) => last,
     };
     if settings.thinking != Thinking::Split {
-        return vec![Part { turn: None, end: all, trained: first_trained..all }];
+        return vec![Part { turn: None, end: all, trained: first_trained..all, last_answer }];
     }
     let end = turns.last().map_or(0, |turn| turn.end);
     left_out.count(AFTER_THE_LAST, end < all);
@@ -131,6 +130,7 @@ fn parts(settings: &Settings, chat: &Chat<'_>, left_out: &mut LeftOut) -> Vec<Pa
         turn: Some(number),
         end: turn.end,
         trained: turn.clone(),
+        last_answer,
     };
     parts.map(part).collect()
 }
