@@ -10,7 +10,7 @@ use gristmill::chat::{Conversations, Thinking};
 use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
-use gristmill::record::{CHAT, chat};
+use gristmill::record::{CHAT, chat, conversation};
 use gristmill::runner::Runner;
 use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs};
 
@@ -51,11 +51,11 @@ struct Args {
 const HELP: &str = "\
 Examples:
   chat-harmony chats.jsonl | head -1 | jq .messages
-  chat-harmony chats.jsonl | harmony-tok --policy chat | span-mask | mmidx-write --prefix out/a
+  chat-harmony chats.jsonl | harmony-tok | span-mask | mmidx-write --prefix out/a
   chat-harmony folder --thinking split --on-error skip --rejects bad.ndjson -o c.parquet
-  chat-harmony sharegpt.parquet | harmony-tok --policy chat | ds-stat -
+  chat-harmony sharegpt.parquet | harmony-tok | ds-stat -
 
-In: chats in any of the shapes; of a folder, all files below it. Out: conversation records {id, messages}.
+In: chats in any of the shapes; of a folder, all files below it. Out: conversation records {id, messages, policy}.
 Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
@@ -73,7 +73,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         "metadata_fields": args.metadata_fields,
     });
     let mut header = args.source.header(&reader, stated, args.output.entry(tool))?;
-    header.set("policy", Policy::Chat.name());
+    header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
     if settings.thinking == Thinking::Split {
         // As many conversations come of them as the assistant has turns.

@@ -115,7 +115,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let wanted = Wanted { schema, ..Wanted::records(&CONVERSATION) };
     let reader = dataset::open(&args.input, wanted)?.limited(args.limit.limit);
     let reader = reader.feeding(args.jobs.jobs);
-    let stated = reader.header().text("policy").and_then(Policy::from_name);
+    let stated = reader.header().text(conversation::POLICY).and_then(Policy::from_name);
     let policy = args.policy.or(stated).unwrap_or(Policy::SynthKdV1);
     let header = header(&args, &reader, policy, tokenizer, tool)?;
     let writer = Writer::stdout(&args.output, &tokens::unmasked_schema(), &header)?;
@@ -164,7 +164,7 @@ fn header(
         entry
     });
     let mut header = reader.header().through(&TOKENS, entry);
-    header.set("policy", policy.name());
+    header.set(conversation::POLICY, policy.name());
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
     // What an earlier filter states of its files holds for a pipe.

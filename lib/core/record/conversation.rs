@@ -42,6 +42,9 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
 /// The column of the messages.
 const MESSAGES: &str = "messages_json";
 
+/// The policy that a conversation was made for, where it says so: NDJSON, which has no header, tells it so.
+pub const POLICY: &str = "policy";
+
 /// Where a conversation was made of a raw row: the name of its file, and its row there, from 0 (of NDJSON
 /// its line). A pipe of Arrow has them, so that a sequence leads back to the raw row.
 pub const RAW_INPUT: &str = "gristmill_input";

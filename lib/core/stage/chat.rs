@@ -14,9 +14,10 @@ use crate::batch::Batch;
 use crate::chat::{AllLeftOut, Conversations, EARLIER_THINKING, Json, LeftOut, integer};
 use crate::digest::hex;
 use crate::error::{Error, Result};
+use crate::harmony::Policy;
 use crate::json::write_ascii_string;
 use crate::record::columns::{ColumnBuilder, TextBuilder};
-use crate::record::conversation::{CONVERSATION, raw_place};
+use crate::record::conversation::{CONVERSATION, POLICY, raw_place};
 
 /// The fields that an id is taken from, the first that is there.
 const IDS: [&str; 5] = ["id", "synth_id", "conversation_id", "prompt_id", "uuid"];
@@ -47,7 +48,12 @@ impl ChatHarmony {
             messages.fields().iter().find(is_messages).map(|field| field.as_ref().clone());
         let metadata = (!metadata_fields.is_empty()).then(|| text(METADATA_JSON));
         let fields = metadata_fields.iter().map(|name| text(name));
-        let fields = [text("id")].into_iter().chain(messages).chain(metadata).chain(fields);
+        let fields = [text("id")]
+            .into_iter()
+            .chain(messages)
+            .chain([text(POLICY)])
+            .chain(metadata)
+            .chain(fields);
         let fields = fields.chain(raw_place().into_iter().filter(|_| with_places));
         let schema = SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()));
         if let Some(name) = repeated_column(&schema) {
@@ -232,7 +238,9 @@ impl Rows {
     }
 
     fn finish(mut self, schema: &SchemaRef, with_places: bool) -> Result<RecordBatch> {
-        let texts = [self.ids, self.messages].into_iter().chain(self.metadata);
+        let mut policies = TextBuilder::default();
+        (0..self.ids.rows()).for_each(|_| policies.push(Some(Policy::Chat.name())));
+        let texts = [self.ids, self.messages, policies].into_iter().chain(self.metadata);
         let mut columns = texts.map(ColumnBuilder::build).collect::<Result<Vec<ArrayRef>, _>>()?;
         if with_places {
             columns.extend([

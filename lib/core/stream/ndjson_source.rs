@@ -19,7 +19,9 @@ use super::slices::lines_between;
 use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, TooLarge, Wanted};
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Result};
-use crate::record::{RECORD_TYPES, RecordType, record_type_with};
+use crate::json::{self, Kind, Reader};
+use crate::record::conversation::POLICY;
+use crate::record::{CONVERSATION, RECORD_TYPES, RecordType, record_type_with};
 
 pub(super) struct NdjsonSource {
     lines: Lines<Bytes>,
@@ -203,7 +205,8 @@ impl RecordSource for NdjsonSource {
             && self.pending.is_empty()
         {
             let mut header = self.decoding.header(Some(wanted.record));
-            announce_in_lines(&mut header, self.peek()?);
+            let block = self.peek()?;
+            announce(&mut header, wanted.record, block);
             return Ok((header, SchemaRef::new(Schema::empty())));
         }
         let block = self.pending.front().map(Vec::as_slice).unwrap_or_default();
@@ -230,7 +233,7 @@ impl RecordSource for NdjsonSource {
             record: Some((record.name.to_string(), record.version)),
             ..self.decoding.header(Some(record))
         };
-        announce_in_lines(&mut header, block);
+        announce(&mut header, record, block);
         Ok((header, record.schema()))
     }
 
@@ -250,6 +253,29 @@ impl RecordSource for NdjsonSource {
             Some(block) => self.decoding.decode(block, wanted, schema).map(Some),
             None => Ok(None),
         }
+    }
+}
+
+/// Sets in a header what the first records show of all of them: that messages may have weights, and the
+/// policy that conversations were made for.
+fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
+    announce_in_lines(header, block);
+    if record.name != CONVERSATION.name {
+        return;
+    }
+    let Some(Ok(line)) = first_line(block).map(|(_, line)| std::str::from_utf8(line)) else {
+        return;
+    };
+    let mut stated = None;
+    let read: Result<(), json::Error> = Reader::lenient(line).object(|reader, key| {
+        match reader.peek()? {
+            Kind::String if key.eq_str(POLICY) => stated = reader.string()?.plain(),
+            _ => reader.skip()?,
+        }
+        Ok(())
+    });
+    if let (Ok(()), Some(policy)) = (read, stated) {
+        header.set(POLICY, policy);
     }
 }
 

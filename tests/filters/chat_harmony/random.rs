@@ -129,7 +129,7 @@ fn threads_slices_and_encodings_give_the_same() {
         };
         let one = run("-j 1");
         assert!(one == run("-j 4"));
-        assert!(one == run("--to arrow | ds-cat - --to ndjson --columns id,messages_json"));
+        assert!(one == run("--to arrow | ds-cat - --to ndjson --columns id,messages_json,policy"));
         let slices: String = (0..3).map(|part| run(&format!("--slice {part}/3"))).collect();
         assert!(one == slices);
         let file = dir.at(&format!("{thinking}.parquet"));

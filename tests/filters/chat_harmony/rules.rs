@@ -207,6 +207,31 @@ fn weights_reach_segments_masks_roots_and_views() {
     assert!(report.text().contains("kd.mask.derived"), "{report:?}");
 }
 
+/// Without a word on policies, through both encodings.
+#[test]
+fn the_pipe_needs_no_flags() {
+    let dir = TempDir::new();
+    let call = json!({"role": "assistant", "tool_calls": [{"name": "f", "arguments": "{}"}]});
+    let result = json!({"role": "tool", "content": "x"});
+    let record = chat(json!([user("a"), call, result, assistant("b")]));
+    let chats = dir.write("chats.ndjson", format!("{record}\n"));
+    for to in ["ndjson", "arrow"] {
+        let root = dir.at(to);
+        let pipe = format!(
+            "set -o pipefail; export GRISTMILL_TO={to}; chat-harmony {chats} | harmony-tok | span-mask | \
+             mmidx-write -q --root {root} --shard shard_00 && ds-manifest {root}"
+        );
+        bash(&pipe).silent();
+        tool("ds-check").args(&[&root, "-q"]).run().ok();
+    }
+    assert_eq!(
+        dir.read("ndjson/train/shard_00_tokens.bin"),
+        dir.read("arrow/train/shard_00_tokens.bin")
+    );
+    let stated = bash(&format!("chat-harmony {chats} | harmony-tok --policy synth-kd-v1"));
+    assert!(stated.stderr.contains("try: --policy chat"), "{stated:?}");
+}
+
 /// A mask that does not follow a weight is refused.
 #[test]
 fn a_sink_refuses_masks_against_the_weights() {
