@@ -175,12 +175,17 @@ impl<'a> Tokens<'a> {
         }))
     }
 
+    /// Whether any of its messages states a weight.
+    pub fn has_weights(&self) -> bool {
+        !self.sequences.segments.items.train.is_null()
+    }
+
     /// The number of messages of consecutive rows that a weight keeps from being trained on.
     pub fn untrained(&self, rows: Range<usize>) -> u64 {
-        let train = self.sequences.segments.items.train;
-        if train.is_null() {
+        if !self.has_weights() {
             return 0;
         }
+        let train = self.sequences.segments.items.train;
         let messages = self.sequences.segments.range(rows);
         messages.filter(|&index| train.get(index) == Some(false)).count() as u64
     }

@@ -37,7 +37,7 @@ impl SequenceGate {
     pub fn check(&mut self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
         let mut findings = Findings::new(&self.selection, 1);
         let masks = view.loss_mask(row).zip(view.span_id(row));
-        self.checker.expect_weights(view.segments(row));
+        self.checker.expect_weights(view.segments(row).filter(|_| view.has_weights()));
         self.checker.check(At::file(Path::new("")), view.tokens(row), masks, &mut findings);
         let refused = |cause: &str, check: &Check| {
             Err(format!("{cause} ({}); try: --no-check, if it is meant so", check.id))

@@ -83,7 +83,7 @@ impl RecordChecker for TokensChecker {
                     None
                 }
             };
-            self.sequences.expect_weights(view.segments(row));
+            self.sequences.expect_weights(view.segments(row).filter(|_| view.has_weights()));
             self.sequences.check(at, tokens, masks, batch.findings);
             let are_its = |stated| self.sequences.are_its_segments(stated);
             if !view.segments(row).is_none_or(are_its) {

@@ -2,7 +2,7 @@
 //! ids files, and are null where there is none; segments are derived from the tokens, and null if
 //! these are not a Harmony conversation.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,8 +40,8 @@ pub struct KdReader {
     /// The types of the tokens, each once.
     dtypes: Vec<&'static str>,
     part: Option<KdPart>,
-    /// Whether weights keep some messages from being trained on.
-    has_weights: bool,
+    /// The spans of prefixes some of whose messages weights keep from being trained on.
+    weighted: HashMap<PathBuf, Spans>,
 }
 
 /// A prefix being read.
@@ -105,12 +105,12 @@ impl KdReader {
             start += size;
         }
         let rows = wanted.end - wanted.start;
-        let mut has_weights = false;
+        let mut weighted = HashMap::new();
         for (prefix, _) in &waiting {
-            has_weights = has_weights || weighted(prefix)?.is_some();
+            weighted.extend(spans_of_weighted(prefix)?.map(|spans| (prefix.clone(), spans)));
         }
         let (selected, current) = (false, None);
-        Ok(KdReader { waiting, selected, layout, current, rows, dtypes, part, has_weights })
+        Ok(KdReader { waiting, selected, layout, current, rows, dtypes, part, weighted })
     }
 }
 
@@ -130,7 +130,7 @@ impl DatasetReader for KdReader {
     fn header(&self) -> Header {
         let mut header = Header::of_record(&TOKENS);
         header.set("alignment", "label");
-        if self.has_weights {
+        if !self.weighted.is_empty() {
             header.set(WEIGHTS, true);
         }
         if let Some(part) = &self.part {
@@ -171,7 +171,7 @@ impl DatasetReader for KdReader {
             }
             let ids = ids_of(&prefix, &datasets)?;
             let id_rows = ids.map(|ids| ids.read(&runs)).transpose()?;
-            let weighted = weighted(&prefix)?;
+            let weighted = self.weighted.get(&prefix).cloned();
             let prefix = shown(&prefix).into();
             let (rows, runs) = (0..0, runs.into());
             self.current = Some(OpenPrefix { prefix, datasets, runs, rows, id_rows, weighted });
@@ -223,7 +223,7 @@ impl DatasetReader for KdReader {
 }
 
 /// The spans of a prefix, if its manifest states that weights keep some messages from being trained on.
-fn weighted(prefix: &Path) -> Result<Option<Spans>> {
+fn spans_of_weighted(prefix: &Path) -> Result<Option<Spans>> {
     let Some((path, _)) = find_manifest(prefix)? else { return Ok(None) };
     let part = KdPart::read(&path)?;
     let spans = part.source.spans.as_ref().filter(|_| part.has_weights());
