@@ -20,6 +20,7 @@
 //! | [`harmony`] | conversations: what is accepted, rendering, spans, and back | `json`, `tokenizer`, `record` |
 //! | [`chat`] | chats as people have them, into conversations: a shape is an entry in a table | `json`, `harmony` |
 //! | [`ordered`], [`walk`] | work on several threads with the results in order; walking folders | `error` |
+//! | [`packing`] | which sequences stand together in a row: lengths in, rows out | |
 //! | [`panics`] | panics of the crates that decode, caught at the readers' edge | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
 //! | [`signals`] | what a signal ends, and what it waits for | `error` |
@@ -67,6 +68,7 @@ pub mod format;
 pub mod game2048;
 pub mod harmony;
 pub mod ordered;
+pub mod packing;
 pub mod panics;
 pub mod plan;
 pub mod program;

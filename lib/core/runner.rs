@@ -172,6 +172,7 @@ impl<S: Sink> State<S> {
 
     fn finish(mut self, runner: &Runner<'_>, before: Dropped) -> Result<()> {
         cli::expect_records(runner.expected, self.read)?;
+        self.sink.end(&mut self.rejects)?;
         let own =
             Dropped { rejected: Some(self.rejects.count()), skipped: Some(self.skipped.clone()) };
         let dropped = before.and(&own);

@@ -17,6 +17,11 @@ pub trait Sink {
     /// the batch has rejected already, in the order of the input.
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow>;
 
+    /// Works on what still waits, after the last batch; what it refuses goes to `rejects`.
+    fn end(&mut self, _rejects: &mut Rejects) -> Result<()> {
+        Ok(())
+    }
+
     /// Completes the output. Returns warnings for the user.
     fn finish(self, counts: Counts) -> Result<Vec<String>>;
 }

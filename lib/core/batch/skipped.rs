@@ -16,9 +16,15 @@ const NOT_STATED: &str = "for reasons not stated";
 impl Skipped {
     /// Counts one record.
     pub fn count(&mut self, reason: &str) {
+        self.count_many(reason, 1);
+    }
+
+    /// Counts so many records; none of them are no reason.
+    pub fn count_many(&mut self, reason: &str, count: u64) {
         match self.0.get_mut(reason) {
-            Some(records) => *records += 1,
-            None => drop(self.0.insert(reason.to_string(), 1)),
+            Some(records) => *records += count,
+            None if count == 0 => {}
+            None => drop(self.0.insert(reason.to_string(), count)),
         }
     }
 

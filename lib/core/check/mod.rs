@@ -17,6 +17,7 @@ mod pool;
 mod puzzle;
 pub(crate) mod repeats;
 mod report;
+mod rows;
 mod select;
 mod streams;
 
@@ -31,6 +32,7 @@ pub use kd::{MegatronFamily, SequenceGate};
 pub use pool::PoolFamily;
 pub use puzzle::PuzzleSetFamily;
 pub use report::{Report, ReportFormat, ReportStyle};
+pub use rows::RowsFamily;
 pub use select::Selection;
 pub use streams::{ParquetShardsFamily, StreamFamily};
 

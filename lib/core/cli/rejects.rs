@@ -111,10 +111,15 @@ pub fn join_rejects(from: &[PathBuf], to: &Path) -> Result<()> {
 
 impl Rejects {
     pub fn open(args: &OnErrorArgs) -> Result<Rejects> {
+        if args.rejects.is_some() && args.on_error == OnError::Fail {
+            return Err(Error::usage("--rejects needs --on-error skip"));
+        }
+        Rejects::open_for_any(args)
+    }
+
+    /// The same, for a run that keeps more there than bad records: see [`Rejects::keep`].
+    pub fn open_for_any(args: &OnErrorArgs) -> Result<Rejects> {
         let file = match &args.rejects {
-            Some(_) if args.on_error == OnError::Fail => {
-                return Err(Error::usage("--rejects needs --on-error skip"));
-            }
             Some(path) => {
                 rejects_file::check(path)?;
                 // The rejects of an earlier run are replaced: the file is about one run.
@@ -140,6 +145,16 @@ impl Rejects {
         if self.first.len() < NAMED {
             self.first.push(rejection.to_error().to_string());
         }
+        self.keep(rejection)
+    }
+
+    /// Whether there is a file of rejects.
+    pub fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Writes a record that is left out on purpose to the file; it is not a bad one.
+    pub fn keep(&mut self, rejection: Rejection) -> Result<()> {
         if let Some(file) = &mut self.file {
             let mut line = Map::new();
             line.insert("source".into(), json!(&*rejection.place.source));

@@ -27,11 +27,12 @@ pub use raw_files::{describe_raw, raw_files, shard_of};
 
 /// Every family of checks, in the order of reports: first the formats, then records in files
 /// and streams.
-pub fn families() -> [&'static dyn Family; 5] {
+pub fn families() -> [&'static dyn Family; 6] {
     [
         &check::MegatronFamily,
         &check::PoolFamily,
         &check::PuzzleSetFamily,
+        &check::RowsFamily,
         &check::ParquetShardsFamily,
         &check::StreamFamily,
     ]

@@ -12,8 +12,10 @@ pub mod parquet;
 pub mod pools;
 pub mod puzzle_dir;
 pub mod raw_games;
+mod sequence_records;
 pub mod stated;
 pub mod synth_shards;
+pub mod token_rows;
 pub mod unchanged;
 mod whole;
 
@@ -30,8 +32,13 @@ use crate::error::{Error, Result};
 /// Every format of datasets; a path belongs to the first that recognises it.
 pub static FORMATS: [&Format; ALL.len()] = ALL;
 
-const ALL: [&Format; 4] =
-    [&kd_root::FORMAT, &pools::FORMAT, &puzzle_dir::FORMAT, &parquet::FOLDER_FORMAT];
+const ALL: [&Format; 5] = [
+    &kd_root::FORMAT,
+    &pools::FORMAT,
+    &puzzle_dir::FORMAT,
+    &token_rows::FORMAT,
+    &parquet::FOLDER_FORMAT,
+];
 
 /// Records that came into a pipeline, and what became of them, in every manifest:
 /// read = written + rejected + skipped, with `written` always known and the others `None` (null) where

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use arrow_array::{ListArray, UInt8Array};
-use arrow_buffer::OffsetBuffer;
+use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use super::declare::prelude::*;
 
@@ -216,6 +216,16 @@ pub fn with_masks(
     loss_mask: Vec<u8>,
     span_id: Vec<u8>,
 ) -> Result<RecordBatch, ArrowError> {
+    with_known_masks(batch, loss_mask, span_id, None)
+}
+
+/// The same; of rows where `known` is not valid `span_id` is null.
+fn with_known_masks(
+    batch: &RecordBatch,
+    loss_mask: Vec<u8>,
+    span_id: Vec<u8>,
+    known: Option<NullBuffer>,
+) -> Result<RecordBatch, ArrowError> {
     let list = batch.columns().get(TOKEN_LIST).and_then(|column| column.as_list_opt::<i32>());
     let list = list.ok_or_else(|| wrong_column("tokens"))?;
     // A sliced list may not begin at 0; the masks do.
@@ -227,10 +237,10 @@ pub fn with_masks(
     };
     let schema = Arc::new(masked_schema());
     let mut columns: Vec<ArrayRef> = batch.columns().iter().take(UNMASKED).cloned().collect();
-    for values in [loss_mask, span_id] {
+    for (values, known) in [(loss_mask, None), (span_id, known)] {
         let item = Arc::new(u8::field("item"));
         let values = Arc::new(UInt8Array::from(values));
-        columns.push(Arc::new(ListArray::try_new(item, offsets.clone(), values, None)?));
+        columns.push(Arc::new(ListArray::try_new(item, offsets.clone(), values, known)?));
     }
     RecordBatch::try_new(schema, columns)
 }
@@ -246,6 +256,8 @@ pub struct TokensBuilder {
     /// As long as the tokens if the records have masks, else empty.
     pub loss_mask: Vec<u8>,
     pub span_id: Vec<u8>,
+    /// The records whose span ids are not known, ascending.
+    unknown_spans: Vec<usize>,
 }
 
 impl TokensBuilder {
@@ -260,6 +272,11 @@ impl TokensBuilder {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The span ids of the record that is ended next are not known: those added for it do not count.
+    pub fn span_is_unknown(&mut self) {
+        self.unknown_spans.push(self.len());
     }
 
     /// Adds a segment to the record that the next [`TokensBuilder::finish_record`] ends.
@@ -304,12 +321,18 @@ impl TokensBuilder {
     /// The batch of the records so far; the builder is empty again.
     pub fn finish(&mut self) -> Result<RecordBatch, ArrowError> {
         let masked = self.masked;
-        let TokensBuilder { mut columns, tokens, loss_mask, span_id, .. } =
+        let rows = self.len();
+        let TokensBuilder { mut columns, tokens, loss_mask, span_id, unknown_spans, .. } =
             std::mem::replace(self, TokensBuilder { masked, ..TokensBuilder::default() });
         columns.tokens.items = tokens.into();
         let batch = RecordBatch::try_new(Arc::new(unmasked_schema()), columns.columns()?)?;
         match masked {
-            true => with_masks(&batch, loss_mask, span_id),
+            true => {
+                let mut known = vec![true; rows];
+                unknown_spans.iter().for_each(|&row| known[row] = false);
+                let known = (!unknown_spans.is_empty()).then(|| NullBuffer::from(known));
+                with_known_masks(&batch, loss_mask, span_id, known)
+            }
             false => Ok(batch),
         }
     }

@@ -20,8 +20,9 @@ use crate::error::{Error, Result, shown};
 use crate::files::{self, changed};
 use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
-use crate::harmony::{Segments, Spans, segments_of};
-use crate::record::tokens::{Identity, Segment, TokensBuilder, masked_schema, unmasked_schema};
+use crate::format::sequence_records::add_segments;
+use crate::harmony::{Segments, Spans};
+use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
 
 /// A batch holds about this many tokens (1 MiB of them).
@@ -327,18 +328,8 @@ impl OpenPrefix {
                 dataset.read_sequence(offset?, length, target)?;
             }
             append_tokens(tokens, &bytes, &mut builder.tokens)?;
-            segments.clear();
-            let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
-            let spans = builder.span_id.get(begin..).unwrap_or_default();
-            let is_trained = |segment: &Segment<'_>| {
-                let position = (segment.start - 1).max(0) as usize;
-                let has_span = spans.get(position).is_none_or(|&id| id > 0);
-                has_span || self.weighted.as_ref().is_none_or(|spans| spans.of(segment) == 0)
-            };
-            let all: Vec<bool> = segments.records().map(|segment| is_trained(&segment)).collect();
-            for (segment, is_trained) in segments.records().zip(all) {
-                builder.segment(&Segment { is_trained, ..segment });
-            }
+            let weighted = self.weighted.as_ref();
+            let known = add_segments(builder, begin, &mut segments, weighted);
             let mut finish = |identity: Identity<'_>| match known {
                 true => builder.finish_record(identity),
                 false => builder.finish_record_without_segments(identity),

@@ -115,6 +115,12 @@ impl ParquetFile {
         self.metadata.metadata().file_metadata().num_rows() as u64
     }
 
+    /// A value of the key-value metadata in the footer.
+    pub fn metadata_value(&self, key: &str) -> Option<&str> {
+        let pairs = self.metadata.metadata().file_metadata().key_value_metadata()?;
+        pairs.iter().find(|pair| pair.key == key)?.value.as_deref()
+    }
+
     pub fn row_groups(&self) -> u64 {
         self.metadata.metadata().num_row_groups() as u64
     }

@@ -1,0 +1,165 @@
+//! Rows for trainers, and indices of rows.
+//!
+//! | file | checks |
+//! |---|---|
+//! | `values.rs` | every row by itself: its columns, its pieces, labels and masks |
+//! | `sequences.rs` | each sequence once; an index against the datasets that it names |
+
+mod sequences;
+mod values;
+
+use std::path::Path;
+
+use sequences::Pieces;
+use values::RowSums;
+
+use super::{Check, CheckContext, Family, Findings, Outcome, checks};
+use crate::cli::grouped;
+use crate::error::{Error, Kind, Result};
+use crate::format::token_rows::{self, Contents, OpenedRows, RowsManifest, share};
+
+checks! {
+    pub(super) FORM: Error Structure "rows.form",
+        "no rows of seq-pack: damaged, a manifest that cannot be read, or other columns than its form has";
+    COUNTS: Error Structure "rows.counts",
+        "rows, pieces, tokens or labels are not as many as the manifest states: cut, or made otherwise";
+    HASH: Error Content "rows.hash",
+        "tokens or labels are not those that were written: something changed them afterwards";
+}
+
+pub struct RowsFamily;
+
+impl Family for RowsFamily {
+    fn checks(&self) -> Vec<&'static Check> {
+        [CHECKS, values::CHECKS, sequences::CHECKS].concat()
+    }
+
+    fn knows(&self, path: &Path) -> Result<bool> {
+        (token_rows::FORMAT.knows)(path)
+    }
+
+    fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
+        let opened = OpenedRows::if_rows(path)?;
+        let opened = opened.ok_or_else(|| Error::usage("is no file of seq-pack").at(path))?;
+        let mut findings = context.findings();
+        let rows = opened.file.rows();
+        let mut outcome = Outcome {
+            path: path.to_path_buf(),
+            what: "rows for trainers".to_string(),
+            records: ("rows", rows),
+            bytes: opened.file.bytes(),
+            notes: Vec::new(),
+            groups: Vec::new(),
+        };
+        match opened.manifest() {
+            Ok(manifest) => {
+                (outcome.what, outcome.records.1) = (what(&manifest), manifest.rows);
+                outcome.notes = notes(&manifest);
+                contradictions(path, &manifest, &mut findings);
+                match manifest.contents {
+                    Contents::Rows => rows_of(&opened, &manifest, context, &mut findings)?,
+                    Contents::Index => {
+                        sequences::index(&opened, &manifest, context, &mut findings)?
+                    }
+                }
+            }
+            Err(error) if error.kind() == Kind::Data => {
+                findings.add(&FORM, path, error.without_place());
+            }
+            Err(error) => return Err(error),
+        }
+        outcome.groups = findings.into_groups();
+        Ok(outcome)
+    }
+}
+
+fn what(manifest: &RowsManifest) -> String {
+    let form = manifest.form.name();
+    let length =
+        manifest.seq_length.map_or(String::new(), |n| format!(", {} positions", grouped(n.into())));
+    match manifest.contents {
+        Contents::Rows => format!("rows for trainers ({form}{length})"),
+        Contents::Index => format!("index of rows ({form}{length})"),
+    }
+}
+
+fn notes(manifest: &RowsManifest) -> Vec<String> {
+    let mut notes = vec![token_rows::summary(manifest)];
+    if manifest.inputs.is_none() {
+        notes.push(
+            "made of records from a pipe: the sequences are not compared with their data".into(),
+        );
+    }
+    notes
+}
+
+/// What a manifest states that cannot be.
+fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<'_>) {
+    let RowsManifest { tokens, changed, records, .. } = manifest;
+    let of = [tokens.in_rows, tokens.end_of_document, changed.dropped.tokens, changed.cut.tokens];
+    let sum = crate::format::checked_sum(of.into_iter());
+    if sum != Some(tokens.in_sequences) {
+        let message = format_args!(
+            "{} tokens came, and {} are in rows or counted",
+            tokens.in_sequences,
+            sum.map_or("more than 2^64".to_string(), |sum| sum.to_string())
+        );
+        findings.add(&COUNTS, path, message);
+    }
+    if let Some(cause) = records.wrong_read() {
+        findings.add(&COUNTS, path, cause);
+    }
+    let used = share(manifest.used, manifest.rows, manifest.seq_length);
+    if manifest.share_used != used {
+        let message = format_args!("share_used is {:?}, not {used:?}", manifest.share_used);
+        findings.add(&COUNTS, path, message);
+    }
+}
+
+/// Reports counts that are others than the manifest's.
+fn compare(path: &Path, pairs: &[(&str, u64, u64)], findings: &mut Findings<'_>) {
+    for (what, found, stated) in pairs.iter().filter(|(_, found, stated)| found != stated) {
+        findings.add(&COUNTS, path, format_args!("{found} {what}; the manifest states {stated}"));
+    }
+}
+
+fn rows_of(
+    opened: &OpenedRows,
+    manifest: &RowsManifest,
+    context: &mut CheckContext<'_>,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    let path = opened.path.as_path();
+    let rows = opened.file.rows();
+    compare(path, &[("rows", rows, manifest.rows)], findings);
+    if !context.selection.wants_contents() {
+        return values::columns(opened, manifest, findings);
+    }
+    let mut pieces = Pieces::default();
+    let Some(sums) = values::rows(opened, manifest, context, findings, &mut pieces)? else {
+        return Ok(());
+    };
+    let RowSums { pieces: count, tokens, used, labels, at_seams, hash } = sums;
+    let mut pairs = vec![
+        ("pieces", count, manifest.pieces),
+        ("tokens", tokens, manifest.tokens.in_rows),
+        ("positions that are taken", used, manifest.used),
+    ];
+    if let Some(stated) = &manifest.labels {
+        pairs.push(("labels", labels, stated.in_rows));
+        if manifest.form.is_token_aligned() {
+            pairs.push(("labels at seams", at_seams, stated.at_seams));
+        }
+    }
+    compare(path, &pairs, findings);
+    let hash = format!("{hash:016x}");
+    if manifest.hash.as_ref() != Some(&hash) {
+        findings.add(
+            &HASH,
+            path,
+            format_args!("the rows have the hash {hash}, not that of the manifest"),
+        );
+    }
+    pieces.check(path, manifest, findings);
+    Ok(())
+}

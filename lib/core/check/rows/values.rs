@@ -1,0 +1,248 @@
+//! Every row by itself.
+
+use std::path::Path;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int8Type;
+use arrow_array::{Array, RecordBatch};
+
+use super::FORM;
+use super::sequences::Pieces;
+use crate::check::{At, CheckContext, CheckedChunk, Findings, checks};
+use crate::error::{Error, Kind, Result};
+use crate::format::token_rows::{
+    DecodedRows, IGNORED, Layout, OpenedRows, RowPiece, RowsManifest, piece_hash,
+};
+use crate::packing::Packing;
+use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE};
+
+checks! {
+    VALUE: Error Content "rows.value",
+        "a label that is neither its token nor -100, a loss mask other than 0 or 1, or an attention mask of 0";
+    LENGTH: Error Content "rows.length",
+        "a row with more positions than it may have: trainers cut it";
+    PIECES: Error Content "rows.pieces",
+        "the lengths or starts of pieces, or other lists, do not fit their row";
+    SEAM: Error Content "rows.seam",
+        "a label on the first token of a sequence, or a mask on the last of a piece: the loss would cross a seam";
+    TOKEN: Error Content "rows.token",
+        "a token that is not in the vocabulary, or an <|endoftext|> where none is kept";
+    UNSUPERVISED: Warning Content "rows.unsupervised",
+        "rows in which nothing is trained on: they cost time and teach nothing";
+}
+
+/// What is counted of rows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct RowSums {
+    pub pieces: u64,
+    pub tokens: u64,
+    pub used: u64,
+    pub labels: u64,
+    pub at_seams: u64,
+    pub hash: u64,
+}
+
+impl RowSums {
+    fn add(&mut self, other: &RowSums) {
+        self.pieces += other.pieces;
+        self.tokens += other.tokens;
+        self.used += other.used;
+        self.labels += other.labels;
+        self.at_seams += other.at_seams;
+        self.hash = self.hash.wrapping_add(other.hash);
+    }
+}
+
+/// The columns alone.
+pub(super) fn columns(
+    opened: &OpenedRows,
+    manifest: &RowsManifest,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    let schema = opened.file.schema();
+    let empty = RecordBatch::new_empty(schema.clone());
+    if let Err(cause) = DecodedRows::of(&empty, manifest.form) {
+        findings.add(&FORM, opened.path.as_path(), cause);
+    }
+    Ok(())
+}
+
+/// Checks every row; `None` if they cannot be read.
+pub(super) fn rows(
+    opened: &OpenedRows,
+    manifest: &RowsManifest,
+    context: &mut CheckContext<'_>,
+    findings: &mut Findings<'_>,
+    pieces: &mut Pieces,
+) -> Result<Option<RowSums>> {
+    let path = opened.path.as_path();
+    let batches = match opened.rows(0..opened.file.rows()) {
+        Ok(batches) => batches,
+        Err(error) => return unreadable(path, error, findings).map(|()| None),
+    };
+    let mut first = 0;
+    let numbered = batches.map(|batch| {
+        let batch = batch.map_err(|e| e.at(path))?;
+        let row = first;
+        first += batch.num_rows() as u64;
+        Ok((row, batch))
+    });
+    let layout = Layout::found(manifest.form, opened.file.schema());
+    let make_worker = || {
+        move |(first, batch): (u64, RecordBatch), findings: &mut Findings<'_>| {
+            let rows = match DecodedRows::of(&batch, manifest.form) {
+                Ok(rows) => rows,
+                Err(cause) => return Err(Error::data(cause)),
+            };
+            let mut checker = RowChecker {
+                path,
+                manifest,
+                packing: manifest.packing(),
+                findings,
+                sums: RowSums::default(),
+                places: Vec::new(),
+                wants_places: layout.sequences,
+            };
+            attention(&batch, first, &mut checker);
+            for row in 0..rows.len() {
+                checker.row(first + row as u64, &rows, row);
+            }
+            let summary = (checker.sums, checker.places);
+            let bytes = 8 * summary.0.tokens;
+            Ok(CheckedChunk { records: rows.len() as u64, bytes, summary })
+        }
+    };
+    let mut sums = RowSums::default();
+    let outcome = context.check_chunks(numbered, make_worker, findings, |chunk, _| {
+        let (own, places) = chunk.summary;
+        sums.add(&own);
+        pieces.extend(places);
+        Ok(())
+    });
+    match outcome {
+        Ok(()) => Ok(Some(sums)),
+        Err(error) => unreadable(path, error, findings).map(|()| None),
+    }
+}
+
+/// What cannot be decoded is a finding; an I/O error is not about the data.
+fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<()> {
+    match error.kind() {
+        Kind::Data => {
+            findings.add(&FORM, path, error.without_place());
+            Ok(())
+        }
+        _ => Err(error),
+    }
+}
+
+/// Every position of a row is looked at.
+fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '_>) {
+    let Some(list) = batch.column_by_name("attention_mask").and_then(|c| c.as_list_opt::<i32>())
+    else {
+        return;
+    };
+    let Some(tokens) = batch.column_by_name("input_ids").and_then(|c| c.as_list_opt::<i32>())
+    else {
+        return;
+    };
+    for row in 0..list.len() {
+        let values = list.value(row);
+        let ones = values.as_primitive_opt::<Int8Type>();
+        let is_seen = ones.is_some_and(|ones| ones.values().iter().all(|&value| value == 1));
+        let at = At::file(checker.path).record("row", first + row as u64);
+        if values.len() as i32 != tokens.value_length(row) {
+            let message =
+                format!("{} tokens, {} in attention_mask", tokens.value_length(row), values.len());
+            checker.findings.add(&PIECES, at, message);
+        } else if !is_seen {
+            checker.findings.add(&VALUE, at, "an attention mask that is not 1");
+        }
+    }
+}
+
+struct RowChecker<'a, 'f, 's> {
+    path: &'a Path,
+    manifest: &'a RowsManifest,
+    packing: Packing,
+    findings: &'f mut Findings<'s>,
+    sums: RowSums,
+    /// Row, sequence, start, length, tokens left of each piece.
+    places: Vec<(u64, i64, i32, u32, i32)>,
+    wants_places: bool,
+}
+
+impl RowChecker<'_, '_, '_> {
+    fn row(&mut self, number: u64, rows: &DecodedRows<'_>, row: usize) {
+        let at = At::file(self.path).record("row", number);
+        let tokens = rows.tokens(row);
+        if let Some(labels) = rows.labels(row) {
+            let differ = |(&label, &token): (&i32, &i32)| label != IGNORED && label != token;
+            if let Some(place) = labels.iter().zip(tokens).position(|pair| differ(pair)) {
+                let message = format_args!(
+                    "position {place}: the label of the token {} is {}",
+                    tokens[place], labels[place]
+                );
+                self.findings.add(&VALUE, at, message);
+            }
+        }
+        let size = i32::try_from(PADDED_VOCABULARY_SIZE).unwrap_or(i32::MAX);
+        let keep_eod = self.manifest.keep_eod;
+        let is_wrong = |&token: &i32| token < 0 || token >= size || token == EOD && !keep_eod;
+        if let Some(place) = tokens.iter().position(|token| is_wrong(token)) {
+            self.findings.add(
+                &TOKEN,
+                at,
+                format_args!("position {place}: the token {}", tokens[place]),
+            );
+        }
+        let pieces = match rows.pieces(row) {
+            Ok(pieces) => pieces,
+            Err(cause) => {
+                self.findings.add(&PIECES, at, cause);
+                return;
+            }
+        };
+        if pieces.iter().all(|piece| piece.mask.iter().all(|&mask| mask == 0)) {
+            self.findings.add(&UNSUPERVISED, at, "nothing is trained on");
+        }
+        let mut used = 0;
+        for piece in &pieces {
+            used += u64::from(self.packing.weight(piece.tokens.len() as u32));
+            self.piece(number, piece);
+        }
+        if let Some(most) = self.packing.seq_length.filter(|&most| used > u64::from(most)) {
+            self.findings.add(&LENGTH, at, format_args!("{used} positions, more than {most}"));
+        }
+        self.sums.used += used;
+    }
+
+    fn piece(&mut self, number: u64, piece: &RowPiece<'_>) {
+        let at = At::file(self.path).record("row", number);
+        let RowPiece { tokens, mask, place, .. } = piece;
+        if let Some(&other) = mask.iter().find(|mask| **mask > 1) {
+            self.findings.add(&VALUE, at, format_args!("a loss mask of {}", other as i8));
+        }
+        let start = place.map_or(0, |(_, start, _)| start);
+        match self.manifest.form.is_token_aligned() {
+            true if mask.first() == Some(&1) && start == 0 => {
+                let message = format_args!("piece {}: its first token has a label", piece.number);
+                self.findings.add(&SEAM, at, message);
+            }
+            false if mask.last() == Some(&1) => {
+                let message = format_args!("piece {}: its last position has a mask", piece.number);
+                self.findings.add(&SEAM, at, message);
+            }
+            _ => {}
+        }
+        let RowSums { pieces, tokens: all, labels, at_seams, hash, .. } = &mut self.sums;
+        *pieces += 1;
+        *all += tokens.len() as u64;
+        *labels += mask.iter().filter(|mask| **mask > 0).count() as u64;
+        *at_seams += u64::from(start > 0 && mask.first() == Some(&1));
+        *hash = hash.wrapping_add(piece_hash(tokens, mask));
+        if let Some((sequence, start, left)) = place.filter(|_| self.wants_places) {
+            self.places.push((number, sequence, start, tokens.len() as u32, left));
+        }
+    }
+}

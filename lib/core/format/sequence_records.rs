@@ -1,0 +1,28 @@
+//! What readers of token sequences share: the messages of a sequence are derived from its tokens.
+
+use crate::harmony::{Segments, Spans, segments_of};
+use crate::record::tokens::{Segment, TokensBuilder};
+
+/// Adds the segments of the tokens from `begin` on, which are those of the record that is ended next, and
+/// says whether they are known: the tokens may be no Harmony conversation. `weighted`: the spans, if some
+/// messages have none by their weights.
+pub(super) fn add_segments(
+    builder: &mut TokensBuilder,
+    begin: usize,
+    segments: &mut Segments,
+    weighted: Option<&Spans>,
+) -> bool {
+    segments.clear();
+    let known = segments_of(&builder.tokens[begin..], segments).is_ok();
+    let spans = builder.span_id.get(begin..).unwrap_or_default();
+    let is_trained = |segment: &Segment<'_>| {
+        let position = (segment.start - 1).max(0) as usize;
+        let has_span = spans.get(position).is_none_or(|&id| id > 0);
+        has_span || weighted.is_none_or(|spans| spans.of(segment) == 0)
+    };
+    let all: Vec<bool> = segments.records().map(|segment| is_trained(&segment)).collect();
+    for (segment, is_trained) in segments.records().zip(all) {
+        builder.segment(&Segment { is_trained, ..segment });
+    }
+    known
+}

@@ -1,0 +1,365 @@
+//! The columns of each form, built row by row.
+
+use std::sync::Arc;
+
+use arrow_array::builder::StringBuilder;
+use arrow_array::{
+    ArrayRef, Int8Array, Int32Array, Int64Array, ListArray, StringArray, UInt8Array,
+};
+use arrow_buffer::{OffsetBuffer, ToByteSlice};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::manifest::Labels;
+use super::store::{Sequences, no_end};
+use crate::error::{Error, Result};
+use crate::packing::{Counted, Piece};
+use crate::tokenizer::EOD;
+
+/// Who reads the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// One sequence a row: TRL, Axolotl, Unsloth, the Trainer of transformers.
+    Rows,
+    /// TRL's packed rows, with `seq_lengths`.
+    Trl,
+    /// Megatron-Bridge's packed Parquet.
+    MegatronBridge,
+}
+
+impl Form {
+    pub fn name(self) -> &'static str {
+        match self {
+            Form::Rows => "rows",
+            Form::Trl => "trl",
+            Form::MegatronBridge => "megatron-bridge",
+        }
+    }
+
+    /// What fills a row.
+    pub fn counted(self) -> Counted {
+        match self {
+            Form::Rows | Form::Trl => Counted::Tokens,
+            Form::MegatronBridge => Counted::Inputs,
+        }
+    }
+
+    /// Whether a mask is about the token at its position (as `labels` are), not about the next one.
+    pub fn is_token_aligned(self) -> bool {
+        self != Form::MegatronBridge
+    }
+
+    /// The most rows of a row group.
+    pub fn group_rows(self) -> usize {
+        match self {
+            Form::Rows | Form::Trl => 1000,
+            Form::MegatronBridge => 500,
+        }
+    }
+
+    /// The columns of tokens that it must have, then those it has of pieces.
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Form::Rows => &["input_ids", "labels", "attention_mask"],
+            Form::Trl => &["input_ids", "labels", "seq_lengths"],
+            Form::MegatronBridge => &["input_ids", "loss_mask", "seq_start_id"],
+        }
+    }
+}
+
+/// A column that no trainer asks for, and none minds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Extra {
+    /// The id of each sequence.
+    Id,
+    /// The span id of each position, aligned as the labels or the mask.
+    #[value(name = "span_id")]
+    SpanId,
+    /// Of each piece: the number of its sequence, where it starts in it, how many tokens are left after it.
+    Sequence,
+}
+
+/// The label of a token that is not trained on.
+pub(crate) const IGNORED: i32 = -100;
+
+/// A form, and which columns there are besides its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub form: Form,
+    pub ids: bool,
+    pub spans: bool,
+    pub sequences: bool,
+}
+
+/// The names of the columns of [`Extra::Sequence`].
+pub(crate) const PLACE: [&str; 3] = ["sequence", "start", "left"];
+
+fn list_of(item: DataType) -> DataType {
+    DataType::List(Arc::new(Field::new("item", item, false)))
+}
+
+impl Layout {
+    pub fn of(form: Form, extras: &[Extra], are_pieces_parts: bool) -> Layout {
+        let has = |extra| extras.contains(&extra);
+        let sequences = has(Extra::Sequence) || are_pieces_parts;
+        Layout { form, ids: has(Extra::Id), spans: has(Extra::SpanId), sequences }
+    }
+
+    /// The layout of a file with these columns.
+    pub fn found(form: Form, schema: &Schema) -> Layout {
+        let has = |name: &str| schema.column_with_name(name).is_some();
+        Layout { form, ids: has("id"), spans: has("span_id"), sequences: has("sequence") }
+    }
+
+    pub fn schema(&self) -> SchemaRef {
+        let mut fields = Vec::new();
+        for name in self.form.columns() {
+            let item = match *name {
+                "attention_mask" | "loss_mask" => DataType::Int8,
+                _ => DataType::Int32,
+            };
+            fields.push(Field::new(*name, list_of(item), false));
+        }
+        let of_piece = |name: &str, item: DataType, nullable: bool| match self.form {
+            Form::Rows => Field::new(name, item, nullable),
+            _ => {
+                let item = Field::new("item", item, nullable);
+                Field::new(name, DataType::List(Arc::new(item)), false)
+            }
+        };
+        if self.ids {
+            fields.push(of_piece("id", DataType::Utf8, true));
+        }
+        if self.spans {
+            fields.push(Field::new("span_id", list_of(DataType::UInt8), false));
+        }
+        if self.sequences {
+            let types = [DataType::Int64, DataType::Int32, DataType::Int32];
+            fields.extend(PLACE.iter().zip(types).map(|(name, item)| of_piece(name, item, false)));
+        }
+        SchemaRef::new(Schema::new(fields))
+    }
+}
+
+/// What a piece is, in 64 bits: its tokens (int32, little-endian), and its masks (a byte each, 0 or 1)
+/// as the form aligns them. That of rows is the sum of those of their pieces.
+pub(crate) fn piece_hash(tokens: &[i32], mask: &[u8]) -> u64 {
+    xxh3_64_with_seed(mask, xxh3_64(tokens.to_byte_slice()))
+}
+
+/// What is counted while rows are built.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct GroupTotals {
+    pub labels: Labels,
+    pub hash: u64,
+}
+
+impl GroupTotals {
+    pub fn add(&mut self, other: &GroupTotals) {
+        let Labels { in_rows, at_seams, lost } = other.labels;
+        self.labels.in_rows += in_rows;
+        self.labels.at_seams += at_seams;
+        self.labels.lost += lost;
+        self.hash = self.hash.wrapping_add(other.hash);
+    }
+}
+
+/// What pieces are cut from.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub store: &'a dyn Sequences,
+    /// The number of the first sequence, and the length of each without an end of document that is not
+    /// kept.
+    pub first: u64,
+    pub lengths: &'a [u32],
+    pub keep_eod: bool,
+    /// Whether what is left after a piece is in no other.
+    pub is_cut: bool,
+}
+
+/// A row group that is being built.
+pub(super) struct GroupColumns {
+    layout: Layout,
+    tokens: Vec<i32>,
+    labels: Vec<i32>,
+    mask: Vec<u8>,
+    spans: Vec<u8>,
+    row_ends: Vec<i32>,
+    /// Pieces up to the end of each row.
+    piece_ends: Vec<i32>,
+    piece_lengths: Vec<i32>,
+    ids: StringBuilder,
+    sequences: Vec<i64>,
+    starts: Vec<i32>,
+    left: Vec<i32>,
+    totals: GroupTotals,
+}
+
+impl GroupColumns {
+    pub fn new(layout: Layout, tokens: usize) -> GroupColumns {
+        let with = |is: bool| if is { tokens + 1 } else { 0 };
+        GroupColumns {
+            layout,
+            tokens: Vec::with_capacity(tokens + 1),
+            labels: Vec::with_capacity(with(layout.form.is_token_aligned())),
+            mask: Vec::with_capacity(tokens + 1),
+            spans: Vec::with_capacity(with(layout.spans)),
+            row_ends: vec![0],
+            piece_ends: vec![0],
+            piece_lengths: Vec::new(),
+            ids: StringBuilder::new(),
+            sequences: Vec::new(),
+            starts: Vec::new(),
+            left: Vec::new(),
+            totals: GroupTotals::default(),
+        }
+    }
+
+    pub fn row(&mut self, pieces: &[Piece], source: &Source<'_>) -> Result<()> {
+        pieces.iter().try_for_each(|piece| self.piece(piece, source))?;
+        self.row_ends.push(self.tokens.len() as i32);
+        self.piece_ends.push(self.piece_lengths.len() as i32);
+        Ok(())
+    }
+
+    fn piece(&mut self, piece: &Piece, source: &Source<'_>) -> Result<()> {
+        let &Piece { sequence, start, length } = piece;
+        let end = start + length;
+        let all = source.lengths[(sequence - source.first) as usize];
+        let bad = |cause: String| Error::data(cause).at(&source.store.place(sequence));
+        let begin = self.tokens.len();
+        let has_end = end == all && !source.keep_eod;
+        source.store.tokens(sequence, start..end + u32::from(has_end), &mut self.tokens)?;
+        if has_end && self.tokens.pop() != Some(EOD) {
+            return Err(no_end(&source.store.place(sequence)));
+        }
+        let masks = self.mask.len();
+        let next = self.masks(piece, source)?;
+        let mask = &self.mask[masks..];
+        if let Some(other) = mask.iter().find(|value| **value > 1) {
+            return Err(bad(format!("a loss mask of {other}, not 0 or 1")));
+        }
+        let is_token_aligned = self.layout.form.is_token_aligned();
+        let tokens = &self.tokens[begin..];
+        if is_token_aligned {
+            let label = |(&token, &mask): (&i32, &u8)| if mask == 0 { IGNORED } else { token };
+            self.labels.extend(tokens.iter().zip(mask).map(label));
+        }
+        let Labels { in_rows, at_seams, lost } = &mut self.totals.labels;
+        *in_rows += mask.iter().map(|&mask| u64::from(mask)).sum::<u64>();
+        // A token after the piece: in the next one, or in none.
+        let goes_on = end < all && !source.is_cut;
+        if next && !goes_on {
+            *lost += 1;
+        }
+        *at_seams += match is_token_aligned {
+            true => u64::from(start > 0 && mask.first() == Some(&1)),
+            false => u64::from(next && goes_on),
+        };
+        self.totals.hash = self.totals.hash.wrapping_add(piece_hash(tokens, mask));
+        self.piece_lengths.push(length as i32);
+        if self.layout.ids {
+            self.ids.append_option(source.store.id(sequence));
+        }
+        if self.layout.sequences {
+            self.sequences.push(sequence as i64);
+            self.starts.push(start as i32);
+            self.left.push((all - end) as i32);
+        }
+        Ok(())
+    }
+
+    /// Appends the masks of a piece, and says whether the token after it is trained on.
+    fn masks(&mut self, piece: &Piece, source: &Source<'_>) -> Result<bool> {
+        let (start, end) = (piece.start, piece.start + piece.length);
+        let spans = self.layout.spans;
+        let is_token_aligned = self.layout.form.is_token_aligned();
+        if is_token_aligned && start == 0 {
+            // No position predicts the first token.
+            self.mask.push(0);
+            self.spans.extend(spans.then_some(0));
+        }
+        let from = if is_token_aligned { start.saturating_sub(1) } else { start };
+        let into = spans.then_some(&mut self.spans);
+        source.store.masks(piece.sequence, from..end, &mut self.mask, into)?;
+        let next = self.mask.pop() == Some(1);
+        if spans {
+            self.spans.pop();
+        }
+        if !is_token_aligned {
+            // The last position of a piece predicts nothing.
+            self.mask.push(0);
+            self.spans.extend(spans.then_some(0));
+        }
+        Ok(next)
+    }
+
+    /// The columns in the order of the schema.
+    pub fn finish(self) -> Result<(Vec<ArrayRef>, GroupTotals)> {
+        let totals = self.totals;
+        self.columns().map(|columns| (columns, totals)).map_err(Error::from)
+    }
+
+    fn columns(mut self) -> Result<Vec<ArrayRef>, ArrowError> {
+        let schema = self.layout.schema();
+        let by_row = OffsetBuffer::new(self.row_ends.into());
+        let by_piece = OffsetBuffer::new(self.piece_ends.into());
+        let list = |field: &FieldRef, values: ArrayRef, offsets: &OffsetBuffer<i32>| {
+            let DataType::List(item) = field.data_type() else { return Ok(values) };
+            let list = ListArray::try_new(item.clone(), offsets.clone(), values, None)?;
+            Ok::<ArrayRef, ArrowError>(Arc::new(list))
+        };
+        let rows = by_row.len() - 1;
+        let mut columns = Vec::new();
+        for field in schema.fields() {
+            let (values, offsets): (ArrayRef, _) = match field.name().as_str() {
+                "input_ids" => (int32(&mut self.tokens), &by_row),
+                "labels" => (int32(&mut self.labels), &by_row),
+                "attention_mask" => {
+                    let ones = Int8Array::from_value(1, by_row[rows] as usize);
+                    (Arc::new(ones), &by_row)
+                }
+                "loss_mask" => {
+                    let mask = self.mask.iter().map(|&mask| mask as i8);
+                    (Arc::new(Int8Array::from_iter_values(mask)), &by_row)
+                }
+                "span_id" => {
+                    let spans = UInt8Array::from(std::mem::take(&mut self.spans));
+                    (Arc::new(spans), &by_row)
+                }
+                "seq_lengths" => (int32(&mut self.piece_lengths), &by_piece),
+                "seq_start_id" => {
+                    let mut starts = Vec::with_capacity(self.piece_lengths.len());
+                    for row in 0..rows {
+                        let pieces = by_piece[row] as usize..by_piece[row + 1] as usize;
+                        let mut start = 0;
+                        for &length in &self.piece_lengths[pieces] {
+                            starts.push(start);
+                            start += length;
+                        }
+                    }
+                    (int32(&mut starts), &by_piece)
+                }
+                "id" => {
+                    let ids: StringArray = self.ids.finish();
+                    (Arc::new(ids), &by_piece)
+                }
+                "sequence" => {
+                    let sequences = Int64Array::from(std::mem::take(&mut self.sequences));
+                    (Arc::new(sequences), &by_piece)
+                }
+                "start" => (int32(&mut self.starts), &by_piece),
+                _ => (int32(&mut self.left), &by_piece),
+            };
+            columns.push(list(field, values, offsets)?);
+        }
+        Ok(columns)
+    }
+}
+
+fn int32(values: &mut Vec<i32>) -> ArrayRef {
+    Arc::new(Int32Array::from(std::mem::take(values)))
+}

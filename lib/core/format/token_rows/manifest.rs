@@ -1,0 +1,107 @@
+//! What a file of rows, or an index of rows, states of itself: JSON in the footer of the Parquet file.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Form;
+use crate::format::{RecordCounts, json_file};
+use crate::packing::{Algorithm, Changed, Counted, Overflow, Packing};
+
+/// The key of the manifest among those of the footer.
+pub const KEY: &str = "gristmill.rows";
+pub const SCHEMA: &str = "gristmill_rows_v1";
+/// The parameter of a header that says that the records come from rows: `{form, seq_length, rows, used}`.
+pub const PACKED: &str = "packed";
+
+/// What the file has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Contents {
+    /// Rows of tokens.
+    Rows,
+    /// Which pieces make which row.
+    Index,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RowsManifest {
+    pub schema_version: String,
+    pub contents: Contents,
+    pub form: Form,
+    #[serde(deserialize_with = "json_file::stated")]
+    pub seq_length: Option<u32>,
+    pub algorithm: Algorithm,
+    pub overflow: Overflow,
+    pub counted: Counted,
+    pub keep_eod: bool,
+    /// The most records that were packed together; null if that is all.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub window: Option<u64>,
+    pub rows: u64,
+    pub pieces: u64,
+    /// The positions that pieces take, as `counted` counts them.
+    pub used: u64,
+    /// `used` of all positions of all rows; null where rows have no common length.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub share_used: Option<f64>,
+    pub records: RecordCounts,
+    pub tokens: TokenCounts,
+    pub changed: Changed,
+    /// Null in an index.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub labels: Option<Labels>,
+    /// The sum of a hash of each piece, in hexadecimal: what is in the rows, in any order. Null in an index.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub hash: Option<String>,
+    /// The datasets that the sequences are from, numbered through; null for records from a pipe.
+    #[serde(deserialize_with = "json_file::stated")]
+    pub inputs: Option<Vec<RowsInput>>,
+    /// What the header of the sequences stated: policy, spans, tokenizer.
+    pub parameters: Map<String, Value>,
+    pub provenance: Vec<Value>,
+}
+
+/// in sequences = in rows + end of documents + dropped + cut (see [`Changed`]).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenCounts {
+    pub in_sequences: u64,
+    pub in_rows: u64,
+    pub end_of_document: u64,
+}
+
+/// Labels: positions that are trained on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Labels {
+    pub in_rows: u64,
+    /// Those of them on the first token of a piece that goes on with a sequence: trainers that set the first
+    /// label of each piece to -100 lose them. (Megatron-Bridge: the masks of labels that are in the next
+    /// piece, which are 0 here.)
+    pub at_seams: u64,
+    /// Labels of tokens that are in no row: an end of document, or what was cut.
+    pub lost: u64,
+}
+
+/// A dataset that the sequences are from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowsInput {
+    /// The prefix, relative to the folder of the file.
+    pub path: String,
+    pub sequences: u64,
+    pub tokens: u64,
+    pub idx_sha256: String,
+    /// Of tokens, lossmask and span: the hash of the size and of blocks, see `sample.rs`.
+    pub bin_samples: [String; 3],
+}
+
+impl RowsManifest {
+    pub fn packing(&self) -> Packing {
+        let RowsManifest { seq_length, algorithm, overflow, counted, .. } = *self;
+        Packing { seq_length, algorithm, overflow, counted }
+    }
+}
+
+/// A share of positions, `None` where rows have no common length or there are none.
+pub fn share(used: u64, rows: u64, seq_length: Option<u32>) -> Option<f64> {
+    let positions = rows as f64 * f64::from(seq_length?);
+    (rows > 0).then(|| used as f64 / positions)
+}

@@ -1,0 +1,59 @@
+//! Rows for trainers: masked sequences, alone or several in a row, as Parquet; and indices of rows, which
+//! hold no token. The forms, their columns and the manifest are in FORMAT.md beside this file.
+//!
+//! | file | what |
+//! |---|---|
+//! | `manifest.rs` | what a file states of itself, in its footer |
+//! | `sample.rs` | what tells a `.bin` from another without reading all of it |
+//! | `store.rs` | sequences that pieces are taken from: triples on disk, a window of records |
+//! | `columns.rs` | the columns of each form, built row by row |
+//! | `sink.rs` | writing row groups, encoded on several threads |
+//! | `index.rs` | writing and reading indices |
+//! | `pack.rs` | the two ways through: datasets in two passes, records in windows |
+//! | `decode.rs` | rows as pieces |
+//! | `reader.rs` | rows as tokens records |
+
+mod columns;
+mod decode;
+mod index;
+mod manifest;
+mod pack;
+mod reader;
+mod sample;
+mod sink;
+mod store;
+
+use std::path::Path;
+
+use crate::batch::DatasetReader;
+use crate::format::{Format, Open};
+
+pub use columns::{Extra, Form};
+pub(crate) use columns::{IGNORED, Layout, piece_hash};
+pub(crate) use decode::{DecodedRows, RowPiece};
+pub(crate) use index::{IndexedPiece, read_index};
+pub use manifest::{Contents, Labels, PACKED, RowsInput, RowsManifest, SCHEMA, TokenCounts, share};
+pub use pack::{Compressed, RowsSettings, RowsTarget, WindowSink, pack_datasets, summary};
+pub(crate) use reader::OpenedRows;
+pub(crate) use store::PrefixStore;
+
+/// The most positions of a row.
+pub const MOST_POSITIONS: u32 = 1 << 24;
+
+/// Files of rows for trainers.
+pub const FORMAT: Format = Format {
+    name: "rows for trainers",
+    owner: "rows for trainers",
+    signs: "no file of seq-pack",
+    // (Each is one file, which is named.)
+    folders: &[],
+    endings: &["parquet"],
+    is_sign: |_, _| false,
+    knows: |path| Ok(OpenedRows::if_rows(path)?.is_some()),
+    open: Open::Records(|paths, slice| {
+        let reader: Box<dyn DatasetReader> = Box::new(reader::RowsReader::open(paths, slice)?);
+        Ok(reader)
+    }),
+    stated: |_| Ok(Vec::new()),
+    refuse_missing: |_: &Path| Ok(()),
+};

@@ -1,0 +1,475 @@
+//! The two ways to rows: datasets on disk in two passes (lengths, then tokens), all other records in
+//! windows of which each is packed alone.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde_json::json;
+
+use super::MOST_POSITIONS;
+use super::columns::{Extra, Form, GroupTotals, Layout, Source};
+use super::index::IndexFile;
+use super::manifest::{Contents, Labels, RowsInput, RowsManifest, SCHEMA, TokenCounts, share};
+use super::sink::RowsFile;
+use super::store::{PrefixStore, Sequences, Window, no_end};
+use crate::batch::{Batch, Counts, Dropped, Header, Sink, Skipped};
+use crate::cli::{Progress, Rejected, Rejection, Rejects, Slice, grouped};
+use crate::error::{Error, Result};
+use crate::format::stated::{Comparison, StatedFile};
+use crate::format::unchanged::Unchanged;
+use crate::format::{RecordCounts, json_file, kd_root};
+use crate::ordered::Flow;
+use crate::packing::{Algorithm, Changed, Overflow, Packing, Rows, TooLong};
+use crate::publish::{directory_of, publish_file, refuse_existing_file};
+use crate::record::tokens::{self, Tokens};
+
+/// How the columns of a file of rows are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Compressed {
+    None,
+    Zstd,
+}
+
+/// How rows are made.
+#[derive(Debug, Clone)]
+pub struct RowsSettings {
+    pub form: Form,
+    pub packing: Packing,
+    pub keep_eod: bool,
+    pub extras: Vec<Extra>,
+    pub compression: Compressed,
+    pub overwrite: bool,
+    pub jobs: NonZeroUsize,
+    /// Records that are packed together, where they are not all there.
+    pub window: u64,
+}
+
+/// Where they go.
+#[derive(Debug, Clone)]
+pub struct RowsTarget {
+    pub rows: Option<PathBuf>,
+    pub index: Option<PathBuf>,
+    /// What Megatron-Bridge wants to know of the rows, as JSON.
+    pub metadata: Option<PathBuf>,
+}
+
+/// The most tokens of a window.
+const WINDOW_TOKENS: usize = 1 << 24;
+
+impl RowsSettings {
+    /// Refuses what cannot be together.
+    pub fn check(&self, target: &RowsTarget) -> Result<()> {
+        let Packing { seq_length, algorithm, .. } = self.packing;
+        let usage = |cause: &str| Err(Error::usage(cause));
+        match (self.form, algorithm, seq_length) {
+            (_, _, Some(length)) if !(2..=MOST_POSITIONS).contains(&length) => {
+                let cause =
+                    format!("--seq-length {length}: a row has 2 to {MOST_POSITIONS} positions");
+                return usage(&cause);
+            }
+            (Form::Rows, Algorithm::None, _) => {}
+            (Form::Rows, ..) => {
+                return usage(
+                    "--form rows has one sequence a row; packed rows are --form trl or megatron-bridge",
+                );
+            }
+            (Form::MegatronBridge, Algorithm::Wrapped, _) => {
+                return usage("--algorithm wrapped: a row of Megatron-Bridge is whole sequences");
+            }
+            (_, Algorithm::None, _) => {}
+            (.., None) => return usage("give --seq-length N: the positions of a row"),
+            _ => {}
+        }
+        if target.metadata.is_some() && self.form != Form::MegatronBridge {
+            return usage("--metadata is for --form megatron-bridge");
+        }
+        let outputs = [&target.rows, &target.index, &target.metadata];
+        let outputs: Vec<&PathBuf> = outputs.into_iter().flatten().collect();
+        for (at, output) in outputs.iter().enumerate() {
+            if outputs[..at].contains(output) {
+                return Err(Error::usage("is named twice").at(output.as_path()));
+            }
+            refuse_existing_file(output, self.overwrite)?;
+        }
+        Ok(())
+    }
+
+    /// Whether pieces may be parts of sequences.
+    fn has_parts(&self) -> bool {
+        self.packing.algorithm == Algorithm::Wrapped
+            || matches!(self.packing.overflow, Overflow::Split | Overflow::Cut)
+    }
+}
+
+/// Rows that are being written.
+struct Output {
+    settings: RowsSettings,
+    target: RowsTarget,
+    header: Header,
+    file: Option<RowsFile>,
+    index: Option<IndexFile>,
+    totals: Totals,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    /// Sequences that came.
+    sequences: u64,
+    rows: u64,
+    pieces: u64,
+    used: u64,
+    tokens: TokenCounts,
+    changed: Changed,
+    group: GroupTotals,
+    /// The most pieces of a row, and the most and fewest positions that are taken.
+    most_pieces: u64,
+    fullest: u64,
+    emptiest: Option<u64>,
+    longest: u32,
+}
+
+/// Sequences that are packed together.
+struct Together<'a> {
+    store: &'a dyn Sequences,
+    first: u64,
+    /// With their ends of documents.
+    lengths: &'a [u32],
+    /// What is said of them if one is too long.
+    what: &'static str,
+}
+
+impl Output {
+    fn create(settings: &RowsSettings, target: &RowsTarget, header: Header) -> Result<Output> {
+        if header.text("alignment") == Some("token") {
+            return Err(Error::usage("the masks are token-aligned (span-mask --align token)")
+                .hint("span-mask --align label"));
+        }
+        let layout = Layout::of(settings.form, &settings.extras, settings.has_parts());
+        let zstd = settings.compression == Compressed::Zstd;
+        let file = target.rows.as_deref().map(|path| RowsFile::create(path, layout, zstd));
+        let index = target.index.as_deref().map(IndexFile::create).transpose()?;
+        let (settings, target) = (settings.clone(), target.clone());
+        let file = file.transpose()?;
+        Ok(Output { settings, target, header, file, index, totals: Totals::default() })
+    }
+
+    /// Packs sequences, and writes their rows. Those that are left out go to the rejects.
+    fn write(
+        &mut self,
+        together: &Together<'_>,
+        rejects: &mut Rejects,
+        done: &mut dyn FnMut(u64, u64),
+    ) -> Result<()> {
+        let &Together { store, first, lengths: all, what } = together;
+        let keep_eod = self.settings.keep_eod;
+        let packing = self.settings.packing;
+        let without_end: Vec<u32>;
+        let lengths = match keep_eod {
+            true => all,
+            false => {
+                without_end = all.iter().map(|length| length.saturating_sub(1)).collect();
+                &without_end
+            }
+        };
+        let (rows, changed) = packing.pack(lengths, first).map_err(|long| {
+            let TooLong { sequences, longest, first } = long;
+            let most = packing.most_tokens();
+            let plural = if sequences == 1 { "sequence is" } else { "sequences are" };
+            let cause = format!(
+                "{} {plural} longer than {} tokens{what}; the longest has {}",
+                grouped(sequences),
+                grouped(most.into()),
+                grouped(longest.into()),
+            );
+            let hint = "--overflow drop, split or cut, or a larger --seq-length";
+            Error::data(cause).at(&store.place(first)).hint(hint)
+        })?;
+        if packing.overflow == Overflow::Drop && rejects.has_file() {
+            let most = packing.most_tokens();
+            for (sequence, &length) in (first..).zip(lengths).filter(|(_, length)| **length > most)
+            {
+                let (place, id) = (store.place(sequence), store.id(sequence).map(str::to_string));
+                let reason = format!("{length} tokens: more than {most}");
+                rejects.keep(Rejection { place, id, reason, input: Rejected::Nothing })?;
+            }
+        }
+        self.count(all, &rows, changed);
+        if let Some(index) = &mut self.index {
+            index.write(&rows)?;
+        }
+        match &mut self.file {
+            Some(file) => {
+                let is_cut = packing.overflow == Overflow::Cut;
+                let source = Source { store, first, lengths, keep_eod, is_cut };
+                let written = file.write(&rows, source, self.settings.jobs, done)?;
+                self.totals.group.add(&written);
+            }
+            None => done(rows.len() as u64, 0),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, all: &[u32], rows: &Rows, changed: Changed) {
+        let packing = self.settings.packing;
+        let totals = &mut self.totals;
+        totals.sequences += all.len() as u64;
+        totals.rows += rows.len() as u64;
+        totals.pieces += rows.pieces().len() as u64;
+        for row in rows.iter() {
+            let used: u64 = row.iter().map(|piece| u64::from(packing.weight(piece.length))).sum();
+            totals.used += used;
+            totals.most_pieces = totals.most_pieces.max(row.len() as u64);
+            totals.fullest = totals.fullest.max(used);
+            totals.emptiest = Some(totals.emptiest.map_or(used, |least| least.min(used)));
+        }
+        let tokens = &mut totals.tokens;
+        tokens.in_sequences += all.iter().map(|&length| u64::from(length)).sum::<u64>();
+        tokens.in_rows += rows.pieces().iter().map(|piece| u64::from(piece.length)).sum::<u64>();
+        if !self.settings.keep_eod {
+            tokens.end_of_document += all.iter().filter(|&&length| length > 0).count() as u64;
+        }
+        totals.longest = totals.longest.max(all.iter().copied().max().unwrap_or(0));
+        totals.changed.plus(changed);
+    }
+
+    /// Records that are in rows.
+    fn written(&self) -> u64 {
+        self.totals.sequences.saturating_sub(self.left_out().records())
+    }
+
+    /// Records that are in no row.
+    fn left_out(&self) -> Skipped {
+        let mut skipped = Skipped::default();
+        let Changed { empty, dropped, .. } = self.totals.changed;
+        skipped.count_many("without a token", empty);
+        skipped.count_many("longer than a row", dropped.sequences);
+        skipped
+    }
+
+    /// Gives the files their names.
+    fn publish(
+        self,
+        records: RecordCounts,
+        window: Option<u64>,
+        inputs_of: impl Fn(&Path) -> Result<Option<Vec<RowsInput>>>,
+    ) -> Result<RowsManifest> {
+        let Output { settings, target, header, file, index, totals } = self;
+        let RowsSettings { form, packing, keep_eod, overwrite, .. } = settings;
+        let made = RowsManifest {
+            schema_version: SCHEMA.to_string(),
+            contents: Contents::Rows,
+            form,
+            seq_length: packing.seq_length,
+            algorithm: packing.algorithm,
+            overflow: packing.overflow,
+            counted: packing.counted,
+            keep_eod,
+            window,
+            rows: totals.rows,
+            pieces: totals.pieces,
+            used: totals.used,
+            share_used: share(totals.used, totals.rows, packing.seq_length),
+            records,
+            tokens: totals.tokens,
+            changed: totals.changed,
+            labels: file.as_ref().map(|_| totals.group.labels),
+            hash: file.as_ref().map(|_| format!("{:016x}", totals.group.hash)),
+            inputs: None,
+            parameters: header.parameters,
+            provenance: header.provenance,
+        };
+        let text = |manifest: &RowsManifest| serde_json::to_string(manifest).map_err(Error::data);
+        let beside = |path: &Path| inputs_of(&directory_of(path));
+        if let Some((file, path)) = file.zip(target.rows.as_deref()) {
+            let manifest = RowsManifest { inputs: beside(path)?, ..made.clone() };
+            file.publish(text(&manifest)?, overwrite)?;
+        }
+        if let Some((index, path)) = index.zip(target.index.as_deref()) {
+            let (contents, inputs) = (Contents::Index, beside(path)?);
+            let (labels, hash) = (None, None);
+            let manifest = RowsManifest { contents, inputs, labels, hash, ..made.clone() };
+            index.publish(text(&manifest)?, overwrite)?;
+        }
+        if let Some(path) = &target.metadata {
+            let metadata = [totals.for_bridge(packing.seq_length)];
+            publish_file(json_file::pending(path, &metadata)?, overwrite)?;
+        }
+        Ok(made)
+    }
+}
+
+impl Totals {
+    /// The members that Megatron-Bridge reads of its `packed_metadata_path`
+    /// (`packing/utils.py`, `fill_packing_strategy`).
+    fn for_bridge(&self, seq_length: Option<u32>) -> serde_json::Value {
+        let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
+        let rows = (self.rows.max(1)) as f64;
+        json!({
+            "dataset_max_seqlen": self.longest,
+            "max_samples_per_bin": self.most_pieces,
+            "packing_factor": rounded(self.pieces as f64 / rows, 100.0),
+            "packing_efficiency": share(self.used, self.rows, seq_length).map(|s| rounded(s * 100.0, 100.0)),
+            "pack_size": seq_length,
+            "min_packed_seqlen": self.emptiest,
+        })
+    }
+}
+
+/// Packs datasets of Megatron triples, all sequences together.
+pub fn pack_datasets(
+    paths: &[PathBuf],
+    slice: Option<Slice>,
+    (settings, target): (&RowsSettings, &RowsTarget),
+    header: Header,
+    (rejects, progress): (&mut Rejects, &mut Progress),
+) -> Result<RowsManifest> {
+    let unchanged = Unchanged::of(paths)?;
+    let with_ids = settings.extras.contains(&Extra::Id) && target.rows.is_some();
+    let store = unchanged.confirm(PrefixStore::open(paths, with_ids))?;
+    let range = slice.map_or(0..store.sequences(), |slice| slice.of(store.sequences()));
+    let stated: Result<Vec<Vec<StatedFile>>> =
+        paths.iter().map(|path| (kd_root::FORMAT.stated)(path)).collect();
+    let is_whole = range.end - range.start == store.sequences();
+    let is_read = is_whole && target.rows.is_some();
+    let mut comparison = Comparison::of(if is_read { stated?.concat() } else { Vec::new() });
+    comparison.begin();
+    let mut output = Output::create(settings, target, header)?;
+    let lengths = &store.lengths[range.start as usize..range.end as usize];
+    let together = Together { store: &store, first: range.start, lengths, what: "" };
+    unchanged.confirm(output.write(&together, rejects, &mut |rows, tokens| {
+        progress.add(rows, 4 * tokens);
+    }))?;
+    if target.rows.is_none() && !settings.keep_eod {
+        // What is not read is looked at here and there.
+        let step = ((range.end - range.start).div_ceil(LOOKED_AT) as usize).max(1);
+        let without = unchanged.confirm(store.without_end(range.clone(), step))?;
+        if let Some(sequence) = without {
+            return Err(no_end(&store.place(sequence)));
+        }
+    }
+    comparison.finish()?;
+    let skipped = output.left_out();
+    let written = output.written();
+    let dropped = Dropped { skipped: Some(skipped), ..Dropped::default() };
+    let records = RecordCounts::written(written, Counts::new(written, dropped));
+    rejects.publish()?;
+    unchanged.check()?;
+    output.publish(records, None, |folder| store.inputs(folder).map(Some))
+}
+
+/// How many ends of documents are looked at where no token is read.
+const LOOKED_AT: u64 = 256;
+
+/// Packs records as they come, a window after the other.
+pub struct WindowSink<'a> {
+    output: Output,
+    window: Window,
+    made: &'a mut Option<RowsManifest>,
+}
+
+impl<'a> WindowSink<'a> {
+    /// `made` is the manifest at the end.
+    pub fn create(
+        settings: &RowsSettings,
+        target: &RowsTarget,
+        header: Header,
+        made: &'a mut Option<RowsManifest>,
+    ) -> Result<WindowSink<'a>> {
+        if let Some(index) = &target.index {
+            let cause = "--index names sequences of datasets on disk (.bin and .idx)";
+            return Err(Error::usage(cause)
+                .at(index.as_path())
+                .hint("mmidx-write --prefix P, then seq-pack P"));
+        }
+        let output = Output::create(settings, target, header)?;
+        Ok(WindowSink { output, window: Window::default(), made })
+    }
+
+    fn pack(&mut self, rejects: &mut Rejects) -> Result<()> {
+        let WindowSink { output, window, .. } = self;
+        let what = " in a window";
+        let (store, first, lengths) = (&*window, window.first, window.lengths.as_slice());
+        let together = Together { store, first, lengths, what };
+        output.write(&together, rejects, &mut |_, _| {})?;
+        window.clear();
+        Ok(())
+    }
+}
+
+impl Sink for WindowSink<'_> {
+    fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
+        let records = batch.records.clone();
+        let view = Tokens::of(&records)?;
+        for row in 0..view.len() {
+            if let Err(cause) = self.window.push(&view, row, batch.origin.place(row)) {
+                batch.reject_row((&records, row), view.id(row), cause, tokens::to_json);
+                continue;
+            }
+            let is_full = self.window.len() as u64 >= self.output.settings.window;
+            if is_full || self.window.tokens_len() >= WINDOW_TOKENS {
+                self.pack(rejects)?;
+            }
+        }
+        rejects.take(batch.rejected)?;
+        Ok(Flow::Continue)
+    }
+
+    fn end(&mut self, rejects: &mut Rejects) -> Result<()> {
+        self.pack(rejects)
+    }
+
+    fn finish(self, mut counts: Counts) -> Result<Vec<String>> {
+        let WindowSink { output, made, .. } = self;
+        let skipped = output.left_out();
+        counts.skipped = counts.skipped.map(|mut before| {
+            before.add(&skipped);
+            before
+        });
+        let written = output.written();
+        let records = RecordCounts::written(written, counts);
+        let window = Some(output.settings.window);
+        *made = Some(output.publish(records, window, |_| Ok(None))?);
+        Ok(Vec::new())
+    }
+}
+
+/// What was made, for people: a line.
+pub fn summary(manifest: &RowsManifest) -> String {
+    let RowsManifest { rows, pieces, tokens, changed, .. } = manifest;
+    let plural = |count: u64, one: &str, many: &str| {
+        format!("{} {}", grouped(count), if count == 1 { one } else { many })
+    };
+    let mut line = format!(
+        "{} of {} ({})",
+        plural(*rows, "row", "rows"),
+        plural(*pieces, "piece", "pieces"),
+        plural(tokens.in_rows, "token", "tokens"),
+    );
+    if let Some(share) = manifest.share_used {
+        line += &format!(", {:.2} % of the positions used", share * 100.0);
+    }
+    let Changed { empty, dropped, cut, split } = changed;
+    if *empty > 0 {
+        line += &format!("; left out: {} without a token", grouped(*empty));
+    }
+    for (amount, what) in [(dropped, "dropped"), (cut, "cut"), (split, "split")] {
+        if amount.sequences > 0 {
+            let sequences = plural(amount.sequences, "sequence", "sequences");
+            line += &format!("; {what}: {sequences}, {}", plural(amount.tokens, "token", "tokens"));
+        }
+    }
+    if let Some(Labels { at_seams, lost, .. }) = manifest.labels {
+        if at_seams > 0 {
+            line += &format!("; {} at seams", plural(at_seams, "label", "labels"));
+        }
+        if lost > 0 {
+            line += &format!("; {} of tokens that are in no row", plural(lost, "label", "labels"));
+        }
+    }
+    if manifest.window.is_some() {
+        line +=
+            &format!("; packed in windows of {} records", grouped(manifest.window.unwrap_or(0)));
+    }
+    line
+}

@@ -1,0 +1,380 @@
+//! Rows back into the sequences that they were made of: tokens records. Pieces of one sequence are put
+//! together; those whose others are still to come wait in memory.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use serde_json::json;
+
+use super::decode::{DecodedRows, RowPiece};
+use super::manifest::{Contents, KEY, PACKED, RowsManifest, SCHEMA};
+use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin, Selected};
+use crate::cli::{Slice, runs_within};
+use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
+use crate::format::sequence_records::add_segments;
+use crate::format::{checked_sum, json_file};
+use crate::harmony::{Alignment, Segments, Spans, segments_of};
+use crate::packing::Overflow;
+use crate::record::tokens::{Identity, TokensBuilder};
+use crate::record::{RecordType, TOKENS};
+use crate::tokenizer::EOD;
+
+/// A batch holds about this many tokens.
+const BATCH_TOKENS: usize = 1 << 18;
+
+/// A file of ours, rows or an index, and the text of its manifest.
+pub(crate) struct OpenedRows {
+    pub path: PathBuf,
+    pub file: ParquetFile,
+    manifest: String,
+}
+
+impl OpenedRows {
+    /// Opens a file if it is one of ours. What is no Parquet file is for others to judge.
+    pub fn if_rows(path: &Path) -> Result<Option<OpenedRows>> {
+        if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq")
+            || !files::is_file(path)?
+        {
+            return Ok(None);
+        }
+        let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
+        let Ok(file) = ParquetFile::open(file) else { return Ok(None) };
+        let manifest = file.metadata_value(KEY).map(str::to_string);
+        let path = path.to_path_buf();
+        Ok(manifest.map(|manifest| OpenedRows { path, file, manifest }))
+    }
+
+    /// What the file states, or an error of the kind `Data`.
+    pub fn manifest(&self) -> Result<RowsManifest> {
+        let bad = |cause: String| Error::data(format!("{KEY}: {cause}")).at(self.path.as_path());
+        let manifest: RowsManifest =
+            json_file::parse(self.manifest.as_bytes()).map_err(|e| bad(e.to_string()))?;
+        match json_file::other_schema(&manifest.schema_version, SCHEMA) {
+            Some(cause) => Err(bad(format!("schema_version {cause}"))),
+            None => Ok(manifest),
+        }
+    }
+
+    fn open(path: &Path) -> Result<(OpenedRows, RowsManifest)> {
+        let opened = OpenedRows::if_rows(path)?;
+        let opened = opened.ok_or_else(|| Error::usage("is no file of seq-pack").at(path))?;
+        let manifest = opened.manifest()?;
+        if manifest.contents == Contents::Index {
+            let cause = "is an index, which has no tokens";
+            let first = manifest.inputs.as_ref().and_then(|inputs| inputs.first());
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let hint = first
+                .map(|input| format!("the sequences are in {}", shown(&folder.join(&input.path))));
+            let error = Error::usage(cause).at(path);
+            return Err(hint.into_iter().fold(error, |error, hint| error.hint(hint)));
+        }
+        Ok((opened, manifest))
+    }
+
+    /// All rows, or a range of them, in batches.
+    pub fn rows(&self, rows: Range<u64>) -> Result<ParquetBatches> {
+        let batches = self.file.read(std::slice::from_ref(&rows), None, Text::Plain);
+        batches.map_err(|e| read_error(&e).at(self.path.as_path()))
+    }
+}
+
+/// Reads files of rows one after another.
+pub(super) struct RowsReader {
+    waiting: VecDeque<PathBuf>,
+    /// The manifest of the first.
+    first: RowsManifest,
+    current: Option<OpenFile>,
+    /// Rows of all files, and positions that are taken, for people.
+    rows: u64,
+    used: u64,
+    /// The ascending runs of the records that are read, and the number of the next record.
+    runs: VecDeque<Range<u64>>,
+    next: u64,
+}
+
+/// A file that is being read.
+struct OpenFile {
+    path: PathBuf,
+    name: Arc<str>,
+    manifest: RowsManifest,
+    batches: ParquetBatches,
+    /// The number of the next row and of the next record.
+    row: u64,
+    record: u64,
+    spans: Option<Spans>,
+    parts: HashMap<i64, Joining>,
+    segments: Segments,
+}
+
+/// A sequence some of whose pieces have come.
+#[derive(Default)]
+struct Joining {
+    /// By their first token.
+    pieces: Vec<(i32, Sequence)>,
+    tokens: usize,
+}
+
+/// A sequence or a part of one; the masks are aligned as in the rows.
+#[derive(Default)]
+struct Sequence {
+    tokens: Vec<i32>,
+    mask: Vec<u8>,
+    spans: Option<Vec<u8>>,
+    id: Option<String>,
+}
+
+impl Sequence {
+    fn of(piece: &RowPiece<'_>) -> Sequence {
+        Sequence {
+            tokens: piece.tokens.to_vec(),
+            mask: piece.mask.to_vec(),
+            spans: piece.spans.map(<[u8]>::to_vec),
+            id: piece.id.map(str::to_string),
+        }
+    }
+
+    fn goes_on(&mut self, with: Sequence) {
+        self.tokens.extend(with.tokens);
+        self.mask.extend(with.mask);
+        self.spans = self.spans.take().zip(with.spans).map(|(a, b)| [a, b].concat());
+    }
+}
+
+impl RowsReader {
+    /// Opens files of rows, or a slice of the sequences of all together.
+    pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<RowsReader> {
+        let mut manifests = Vec::new();
+        for path in paths {
+            let (opened, manifest) = OpenedRows::open(path)?;
+            if opened.file.rows() != manifest.rows {
+                let cause = format!("has {} rows; it states {}", opened.file.rows(), manifest.rows);
+                return Err(Error::data(cause).at(path.as_path()));
+            }
+            manifests.push(manifest);
+        }
+        let sum = |of: fn(&RowsManifest) -> u64| {
+            let sum = checked_sum(manifests.iter().map(of));
+            sum.ok_or_else(|| Error::data("more than 2^64 sequences"))
+        };
+        let total = sum(|manifest| manifest.records.written)?;
+        let (rows, used) = (sum(|manifest| manifest.rows)?, sum(|manifest| manifest.used)?);
+        let run = slice.map_or(0..total, |slice| slice.of(total));
+        let first = manifests.into_iter().next();
+        let first = first.ok_or_else(|| Error::usage("no file is named"))?;
+        let waiting = paths.iter().cloned().collect();
+        let runs = [run].into();
+        Ok(RowsReader { waiting, first, current: None, rows, used, runs, next: 0 })
+    }
+}
+
+impl DatasetReader for RowsReader {
+    fn record(&self) -> &'static RecordType {
+        &TOKENS
+    }
+
+    /// What the first file states.
+    fn header(&self) -> Header {
+        let mut header = Header::of_record(&TOKENS);
+        header.parameters = self.first.parameters.clone();
+        header.set("alignment", Alignment::Label.name());
+        let RowsManifest { form, seq_length, .. } = &self.first;
+        header.set(
+            PACKED,
+            json!({"form": form, "seq_length": seq_length, "rows": self.rows, "used": self.used}),
+        );
+        header.provenance = self.first.provenance.clone();
+        header
+    }
+
+    fn records(&self) -> u64 {
+        self.runs.iter().map(|run| run.end - run.start).sum()
+    }
+
+    fn next_batch(&mut self, _most: u64, _games: Option<GameForm>) -> Result<Option<Batch>> {
+        loop {
+            let Some(end) = self.runs.back().map(|run| run.end) else { return Ok(None) };
+            let Some(open) = &mut self.current else {
+                let Some(path) = self.waiting.pop_front() else { return Ok(None) };
+                self.current = Some(OpenFile::open(&path)?);
+                continue;
+            };
+            let Some((records, mut origin)) = open.next_batch()? else {
+                self.current = None;
+                continue;
+            };
+            let all = self.next..self.next + records.num_rows() as u64;
+            self.next = all.end;
+            let runs: Vec<Range<u64>> = self.runs.iter().cloned().collect();
+            let kept = runs_within(&runs, &all);
+            while self.runs.front().is_some_and(|run| run.end <= all.end) {
+                self.runs.pop_front();
+            }
+            if all.end >= end {
+                (self.current, self.waiting) = (None, VecDeque::new());
+            }
+            let rows: Vec<usize> = kept.into_iter().flatten().map(|row| row as usize).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let mut batch = Batch::of_records(records, std::mem::take(&mut origin));
+            batch.keep_rows(&rows)?;
+            return Ok(Some(batch));
+        }
+    }
+
+    /// (The ids of rows are not in an order: all rows are read.)
+    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
+        Ok(None)
+    }
+
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+        let start = self.runs.front().map_or(0, |run| run.start);
+        let all = self.runs.back().map_or(0, |run| run.end);
+        let moved = |run: &Range<u64>| start + run.start..(start + run.end).min(all);
+        self.runs = runs.iter().map(moved).collect();
+        Ok(())
+    }
+
+    fn encoding(&self) -> String {
+        format!("rows ({})", self.first.form.name())
+    }
+}
+
+impl OpenFile {
+    fn open(path: &Path) -> Result<OpenFile> {
+        let (opened, manifest) = OpenedRows::open(path)?;
+        let batches = opened.rows(0..manifest.rows)?;
+        let spans = manifest.parameters.get("spans").map(Spans::from_json);
+        let name = path.file_name().unwrap_or_default().to_string_lossy().as_ref().into();
+        let (parts, segments) = (HashMap::new(), Segments::default());
+        let path = path.to_path_buf();
+        Ok(OpenFile { path, name, manifest, batches, row: 0, record: 0, spans, parts, segments })
+    }
+
+    /// Sequences of some rows; `None` at the end.
+    fn next_batch(&mut self) -> Result<Option<(RecordBatch, Origin)>> {
+        let mut builder = TokensBuilder::masked();
+        let source: Arc<str> = shown(&self.path).into();
+        let first = self.record + 1;
+        while builder.tokens.len() < BATCH_TOKENS {
+            let Some(batch) = self.batches.next() else { break };
+            let batch = batch.map_err(|e| e.at(self.path.as_path()))?;
+            let bad = |cause: String| Error::data(cause).at(self.path.as_path());
+            let rows = DecodedRows::of(&batch, self.manifest.form).map_err(bad)?;
+            for row in 0..rows.len() {
+                let at = |cause: String| bad(format!("row {}: {cause}", self.row));
+                for piece in rows.pieces(row).map_err(at)? {
+                    let joined = join(&mut self.parts, &self.manifest, &piece).map_err(at)?;
+                    let Some((sequence, is_whole)) = joined else { continue };
+                    let row = self.row;
+                    let name: &str = &self.name;
+                    let identity =
+                        Identity { id: sequence.id.as_deref(), input: Some(name), row: Some(row) };
+                    let has_eod = self.manifest.keep_eod || !is_whole;
+                    let parts = (self.spans.as_ref(), &mut self.segments);
+                    let aligned = self.manifest.form.is_token_aligned();
+                    add_record(&mut builder, &sequence, (has_eod, aligned), identity, parts)?;
+                    self.record += 1;
+                }
+                self.row += 1;
+            }
+        }
+        if builder.is_empty() {
+            return match self.parts.keys().min() {
+                Some(sequence) => {
+                    let cause = format!("sequence {sequence} is not whole: pieces are missing");
+                    Err(Error::data(cause).at(self.path.as_path()))
+                }
+                None => Ok(None),
+            };
+        }
+        Ok(Some((builder.finish()?, Origin::numbered(source, first))))
+    }
+}
+
+/// The sequence that a piece completes, and whether that is all of it but for its end of document.
+fn join(
+    parts: &mut HashMap<i64, Joining>,
+    manifest: &RowsManifest,
+    piece: &RowPiece<'_>,
+) -> std::result::Result<Option<(Sequence, bool)>, String> {
+    let sequence = Sequence::of(piece);
+    let Some((number, start, left)) = piece.place else { return Ok(Some((sequence, true))) };
+    let is_cut = manifest.overflow == Overflow::Cut;
+    if start == 0 && (left == 0 || is_cut) {
+        return Ok(Some((sequence, left == 0)));
+    }
+    let all = i64::from(start) + piece.tokens.len() as i64 + i64::from(left);
+    let joining = parts.entry(number).or_default();
+    joining.tokens += piece.tokens.len();
+    joining.pieces.push((start, sequence));
+    if (joining.tokens as i64) < all {
+        return Ok(None);
+    }
+    let Joining { mut pieces, .. } = parts.remove(&number).unwrap_or_default();
+    pieces.sort_by_key(|(start, _)| *start);
+    let mut whole: Option<Sequence> = None;
+    for (start, piece) in pieces {
+        let before = whole.as_ref().map_or(0, |whole| whole.tokens.len());
+        if usize::try_from(start).ok() != Some(before) {
+            return Err(format!("the pieces of sequence {number} are not one line"));
+        }
+        match &mut whole {
+            Some(whole) => whole.goes_on(piece),
+            None => whole = Some(piece),
+        }
+    }
+    Ok(whole.map(|whole| (whole, true)))
+}
+
+/// Adds a sequence with masks of the next token, and the end of its document if that is not there.
+fn add_record(
+    builder: &mut TokensBuilder,
+    sequence: &Sequence,
+    (has_eod, is_token_aligned): (bool, bool),
+    identity: Identity<'_>,
+    (spans, segments): (Option<&Spans>, &mut Segments),
+) -> Result<()> {
+    let begin = builder.tokens.len();
+    builder.tokens.extend_from_slice(&sequence.tokens);
+    builder.tokens.extend((!has_eod).then_some(EOD));
+    let length = builder.tokens.len() - begin;
+    let aligned = |values: &[u8], into: &mut Vec<u8>| {
+        let from = usize::from(is_token_aligned).min(values.len());
+        into.extend_from_slice(&values[from..]);
+        into.resize(begin + length, 0);
+    };
+    aligned(&sequence.mask, &mut builder.loss_mask);
+    match (&sequence.spans, spans) {
+        (Some(own), _) => aligned(own, &mut builder.span_id),
+        (None, spans) => {
+            segments.clear();
+            let mut ids = Vec::new();
+            let tokens = &builder.tokens[begin..];
+            let is_known = segments_of(tokens, segments).is_ok();
+            let mask = &builder.loss_mask[begin..];
+            let made = spans.filter(|_| is_known).map(|spans| {
+                spans.append_weighted(segments.records(), mask, Alignment::Label, &mut ids)
+            });
+            // What is trained on has a span, and nothing else.
+            let fits = |ids: &[u8]| ids.iter().zip(mask).all(|(id, mask)| (*id > 0) == (*mask > 0));
+            if !matches!(made, Some(Ok(()))) || ids.len() != length || !fits(&ids) {
+                ids.clear();
+                builder.span_is_unknown();
+            }
+            builder.span_id.extend_from_slice(&ids);
+            builder.span_id.resize(begin + length, 0);
+        }
+    }
+    let known = add_segments(builder, begin, segments, spans);
+    match known {
+        true => builder.finish_record(identity)?,
+        false => builder.finish_record_without_segments(identity)?,
+    }
+    Ok(())
+}

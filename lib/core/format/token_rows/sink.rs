@@ -1,0 +1,147 @@
+//! Writing a file of rows: row groups are built and encoded on several threads, and written in order.
+
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_schema::SchemaRef;
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_schema};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnPath;
+
+use super::columns::{GroupColumns, GroupTotals, Layout, Source};
+use super::manifest::KEY;
+use crate::error::{Error, Result, shown};
+use crate::format::parquet::write_error;
+use crate::ordered::{Flow, ordered_map};
+use crate::packing::Rows;
+use crate::publish::{PendingFile, publish_file};
+
+/// A row group ends after so many tokens, if not after a number of rows.
+const GROUP_TOKENS: usize = 1 << 20;
+
+/// A file of rows that is being written.
+pub(super) struct RowsFile {
+    writer: SerializedFileWriter<PendingFile>,
+    factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    layout: Layout,
+    path: String,
+}
+
+/// A row group, encoded.
+struct Encoded {
+    chunks: Vec<ArrowColumnChunk>,
+    rows: u64,
+    tokens: u64,
+    totals: GroupTotals,
+}
+
+impl RowsFile {
+    pub fn create(path: &Path, layout: Layout, zstd: bool) -> Result<RowsFile> {
+        let schema = layout.schema();
+        // A mask is runs of two values; tokens have no order that a dictionary would find.
+        let mut properties = WriterProperties::builder()
+            .set_compression(match zstd {
+                true => Compression::ZSTD(ZstdLevel::default()),
+                false => Compression::UNCOMPRESSED,
+            })
+            .set_dictionary_enabled(false)
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_max_row_group_row_count(None);
+        for mask in ["attention_mask", "loss_mask", "span_id"] {
+            let column = ["list", "item"].map(str::to_string);
+            let column = [vec![mask.to_string()], column.to_vec()].concat();
+            properties = properties.set_column_dictionary_enabled(ColumnPath::new(column), true);
+        }
+        let file = PendingFile::create(path)?;
+        let path = shown(path);
+        let failed = |e: ParquetError| write_error(&path, e);
+        let columns = ArrowSchemaConverter::new().convert(&schema).map_err(failed)?;
+        let stated = KeyValue::new(ARROW_SCHEMA_META_KEY.to_string(), encode_arrow_schema(&schema));
+        properties = properties.set_key_value_metadata(Some(vec![stated]));
+        let root = columns.root_schema_ptr();
+        let writer = SerializedFileWriter::new(file, root, Arc::new(properties.build()));
+        let writer = writer.map_err(failed)?;
+        let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
+        Ok(RowsFile { writer, factory, schema, layout, path })
+    }
+
+    /// Writes rows after those before; `done` is told rows and tokens.
+    pub fn write(
+        &mut self,
+        rows: &Rows,
+        source: Source<'_>,
+        jobs: NonZeroUsize,
+        mut done: impl FnMut(u64, u64),
+    ) -> Result<GroupTotals> {
+        let RowsFile { writer, factory, schema, layout, path } = self;
+        let (layout, name): (Layout, &str) = (*layout, path);
+        let failed = |e: ParquetError| write_error(name, e);
+        let (factory, schema) = (&*factory, &*schema);
+        let encode = |group: Range<usize>| -> Result<Encoded> {
+            let tokens: u64 =
+                group.clone().flat_map(|row| rows.row(row)).map(|p| u64::from(p.length)).sum();
+            let mut columns = GroupColumns::new(layout, tokens as usize);
+            group.clone().try_for_each(|row| columns.row(rows.row(row), &source))?;
+            let (columns, totals) = columns.finish()?;
+            // (The number of a row group matters only to encryption.)
+            let writers = factory.create_column_writers(0).map_err(failed)?;
+            let mut writers = writers.into_iter();
+            let mut chunks = Vec::new();
+            for (field, column) in schema.fields().iter().zip(&columns) {
+                for leaf in compute_leaves(field, column).map_err(failed)? {
+                    let Some(mut writer) = writers.next() else { break };
+                    writer.write(&leaf).map_err(failed)?;
+                    chunks.push(writer.close().map_err(failed)?);
+                }
+            }
+            Ok(Encoded { chunks, rows: group.len() as u64, tokens, totals })
+        };
+        let mut sums = GroupTotals::default();
+        let groups = groups(rows, layout.form.group_rows()).map(Ok::<_, Error>);
+        ordered_map(
+            jobs,
+            groups,
+            || encode,
+            |encoded: Result<Encoded>| {
+                let Encoded { chunks, rows, tokens, totals } = encoded?;
+                let mut group = writer.next_row_group().map_err(failed)?;
+                for chunk in chunks {
+                    chunk.append_to_row_group(&mut group).map_err(failed)?;
+                }
+                group.close().map_err(failed)?;
+                sums.add(&totals);
+                done(rows, tokens);
+                Ok(Flow::Continue)
+            },
+        )?;
+        Ok(sums)
+    }
+
+    /// Ends the file with its manifest, and gives it its name.
+    pub fn publish(mut self, manifest: String, overwrite: bool) -> Result<()> {
+        self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
+        let file = self.writer.into_inner().map_err(|e| write_error(&self.path, e))?;
+        publish_file(file, overwrite)
+    }
+}
+
+/// Rows as ranges that make a row group each.
+fn groups(rows: &Rows, most: usize) -> impl Iterator<Item = Range<usize>> + Send + '_ {
+    let mut start = 0;
+    std::iter::from_fn(move || {
+        let (first, mut tokens) = (start, 0);
+        while start < rows.len() && start - first < most && tokens < GROUP_TOKENS {
+            tokens += rows.row(start).iter().map(|piece| piece.length as usize).sum::<usize>();
+            start += 1;
+        }
+        (first < start).then_some(first..start)
+    })
+}

@@ -1,0 +1,436 @@
+//! Sequences that pieces are taken from, in any order: triples on disk, or a window of records.
+
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use byteorder::{ByteOrder, LittleEndian};
+
+use super::manifest::RowsInput;
+use super::sample::sample;
+use crate::digest::sha256_of;
+use crate::error::{Error, Place, Position, Result, shown};
+use crate::files::{changed, open_member};
+use crate::format::kd_root::{IdRows, IdsFile, KdListing, find_ids};
+use crate::format::mmidx::{MmidxDataset, PrefixLayout};
+use crate::record::tokens::{Identity, Tokens};
+use crate::tokenizer::EOD;
+
+/// Sequences by their number. Ranges of positions lie in the sequence.
+pub(crate) trait Sequences: Sync {
+    /// Appends tokens.
+    fn tokens(&self, sequence: u64, range: Range<u32>, into: &mut Vec<i32>) -> Result<()>;
+
+    /// Appends masks, 1 where the label of the position is trained on, and if wanted span ids.
+    fn masks(
+        &self,
+        sequence: u64,
+        range: Range<u32>,
+        mask: &mut Vec<u8>,
+        spans: Option<&mut Vec<u8>>,
+    ) -> Result<()>;
+
+    /// The id, where ids are kept.
+    fn id(&self, sequence: u64) -> Option<&str>;
+
+    /// Where the sequence is, for messages.
+    fn place(&self, sequence: u64) -> Place;
+}
+
+/// The error of a sequence without an end of document that is to be left out.
+pub(super) fn no_end(place: &Place) -> Error {
+    let cause = format!("does not end in <|endoftext|> ({EOD})");
+    Error::data(cause).at(place).hint("--keep-eod, which takes every token as it is")
+}
+
+/// The values of sequences that stand one after another, by their number: the first of each.
+type Starts = Vec<u64>;
+
+/// Texts by number; many are in one allocation.
+#[derive(Debug, Default)]
+struct Ids {
+    text: String,
+    ends: Vec<(usize, bool)>,
+}
+
+impl Ids {
+    fn push(&mut self, id: Option<&str>) {
+        self.text.push_str(id.unwrap_or_default());
+        self.ends.push((self.text.len(), id.is_some()));
+    }
+
+    fn get(&self, number: usize) -> Option<&str> {
+        let &(end, is_some) = self.ends.get(number)?;
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        is_some.then(|| &self.text[start..end])
+    }
+}
+
+/// Triples on disk, numbered through. Of each sequence 12 bytes are in memory.
+pub(crate) struct PrefixStore {
+    /// With the number of the first sequence of each.
+    prefixes: Vec<(u64, PathBuf, [MmidxDataset; 3])>,
+    /// The length of each sequence in tokens, with its end of document.
+    pub lengths: Vec<u32>,
+    starts: Starts,
+    ids: Option<Ids>,
+}
+
+/// Lengths, and offsets, that are read of an `.idx` at once.
+const BLOCK: usize = 1 << 16;
+
+impl PrefixStore {
+    /// Opens what a path names: a split, a folder of triples, a prefix.
+    pub fn open(paths: &[PathBuf], with_ids: bool) -> Result<PrefixStore> {
+        let mut prefixes = Vec::new();
+        for path in paths {
+            let listing = KdListing::of(path)?.ok_or_else(|| {
+                Error::usage("no triples are there (*_tokens.idx)").at(path.as_path())
+            })?;
+            listing.confirm()?;
+            refuse_splits(path, &listing)?;
+            for prefix in listing.prefixes {
+                if prefix.layout != PrefixLayout::Triple {
+                    let cause = "has no masks (_lossmask, _span): rows have labels";
+                    return Err(Error::usage(cause).at(prefix.path.as_path()));
+                }
+                prefixes.push(prefix.path);
+            }
+        }
+        let (prefixes, ids) = (prefixes, with_ids.then(Ids::default));
+        let mut store =
+            PrefixStore { prefixes: Vec::new(), lengths: Vec::new(), starts: Vec::new(), ids };
+        prefixes.into_iter().try_for_each(|prefix| store.add(prefix))?;
+        Ok(store)
+    }
+
+    fn add(&mut self, prefix: PathBuf) -> Result<()> {
+        let datasets = PrefixLayout::Triple.open(&prefix)?;
+        let Ok(datasets) = <[MmidxDataset; 3]>::try_from(datasets) else { return Ok(()) };
+        let first = self.lengths.len() as u64;
+        let [tokens, others @ ..] = &datasets;
+        let sequences = tokens.index.sequences;
+        for other in others.iter().filter(|other| other.index.sequences != sequences) {
+            let cause = format!("has {} sequences, the tokens {sequences}", other.index.sequences);
+            return Err(Error::data(cause).at(other.idx_path()));
+        }
+        self.lengths.reserve(sequences as usize);
+        let mut start = 0u64;
+        let (mut lengths, mut same) = (Vec::new(), Vec::new());
+        for block in (0..sequences).step_by(BLOCK) {
+            let read = |dataset: &MmidxDataset, into: &mut Vec<i32>| {
+                let read = dataset.index.read_lengths(block, BLOCK, into);
+                read.map_err(|e| Error::io(dataset.idx_path(), &e))
+            };
+            read(tokens, &mut lengths)?;
+            for other in others {
+                read(other, &mut same)?;
+                if let Some(at) = lengths.iter().zip(&same).position(|(a, b)| a != b) {
+                    let sequence = block + at as u64;
+                    let cause = format!("sequence {sequence} is not as long as its tokens");
+                    return Err(Error::data(cause).at(other.idx_path()));
+                }
+            }
+            let before = start;
+            for &length in &lengths {
+                let length = u32::try_from(length).map_err(|_| {
+                    Error::data(format!("a length of {length}")).at(tokens.idx_path())
+                })?;
+                self.lengths.push(length);
+                self.starts.push(start);
+                start += u64::from(length);
+            }
+            datasets
+                .iter()
+                .try_for_each(|dataset| one_after_another(dataset, block, before, &lengths))?;
+        }
+        for dataset in &datasets {
+            let needed = start.saturating_mul(dataset.index.dtype.size() as u64);
+            if dataset.bin_bytes() < needed {
+                let cause = format!("has {} bytes; its index needs {needed}", dataset.bin_bytes());
+                return Err(Error::data(cause).at(dataset.bin_path()));
+            }
+        }
+        if let Some(ids) = &mut self.ids {
+            let own = &self.lengths[first as usize..];
+            let Some(path) = find_ids(&prefix)? else {
+                let cause = "has no ids file, so rows cannot have ids";
+                return Err(Error::usage(cause).at(prefix.as_path()));
+            };
+            let file = IdsFile::open(&path)?.of_sequences(sequences)?;
+            let mut rows: IdRows = file.read(&[0..sequences])?;
+            for &length in own {
+                let length = i32::try_from(length).unwrap_or(i32::MAX);
+                rows.next_of(length, |identity: Identity<'_>| ids.push(identity.id))?;
+            }
+        }
+        self.prefixes.push((first, prefix, datasets));
+        Ok(())
+    }
+
+    pub fn sequences(&self) -> u64 {
+        self.lengths.len() as u64
+    }
+
+    /// The first of every `step`-th of some sequences that has tokens and does not end in the end of a
+    /// document.
+    pub fn without_end(&self, sequences: Range<u64>, step: usize) -> Result<Option<u64>> {
+        let mut token = Vec::new();
+        for sequence in sequences.step_by(step) {
+            let length = self.lengths[sequence as usize];
+            token.clear();
+            if length > 0 {
+                self.tokens(sequence, length - 1..length, &mut token)?;
+            }
+            if token.first().is_some_and(|&token| token != EOD) {
+                return Ok(Some(sequence));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The prefix of a sequence, and its number there.
+    fn prefix_of(&self, sequence: u64) -> (&(u64, PathBuf, [MmidxDataset; 3]), u64) {
+        let at = self.prefixes.partition_point(|(first, ..)| *first <= sequence) - 1;
+        let prefix = &self.prefixes[at];
+        (prefix, sequence - prefix.0)
+    }
+
+    /// Reads values of one dataset of a sequence.
+    fn read(&self, sequence: u64, which: usize, range: &Range<u32>, into: &mut [u8]) -> Result<()> {
+        let ((_, _, datasets), _) = self.prefix_of(sequence);
+        let dataset = &datasets[which];
+        let value = self.starts[sequence as usize] + u64::from(range.start);
+        let start = value * dataset.index.dtype.size() as u64;
+        dataset.bin().read_exact_at(into, start).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => changed(dataset.bin_path()),
+            _ => Error::io(dataset.bin_path(), &error),
+        })
+    }
+
+    /// What tells these datasets from others; paths are relative to `folder`.
+    pub fn inputs(&self, folder: &Path) -> Result<Vec<RowsInput>> {
+        let mut inputs = Vec::new();
+        for (first, prefix, datasets) in &self.prefixes {
+            let sequences = datasets[0].index.sequences;
+            let own = &self.lengths[*first as usize..(*first + sequences) as usize];
+            let idx = datasets[0].idx_path();
+            let failed = |e: io::Error| Error::io(shown(idx), &e);
+            let (_, idx_sha256) = open_member(idx).and_then(sha256_of).map_err(failed)?;
+            let mut bin_samples = <[String; 3]>::default();
+            for (dataset, into) in datasets.iter().zip(&mut bin_samples) {
+                *into =
+                    sample(dataset.bin()).map_err(|e| Error::io(shown(dataset.bin_path()), &e))?;
+            }
+            inputs.push(RowsInput {
+                path: relative(folder, prefix),
+                sequences,
+                tokens: own.iter().map(|&length| u64::from(length)).sum(),
+                idx_sha256,
+                bin_samples,
+            });
+        }
+        Ok(inputs)
+    }
+}
+
+/// Refuses a root with two splits: what is trained on, and what is not, would be in one row.
+fn refuse_splits(path: &Path, listing: &KdListing) -> Result<()> {
+    let mut splits: Vec<&str> = listing.prefixes.iter().filter_map(|prefix| prefix.split).collect();
+    splits.dedup();
+    match splits.as_slice() {
+        [first, second, ..] => Err(Error::usage(format!("has {first} and {second}"))
+            .at(path)
+            .hint(format!("{} alone, then {second}", shown(&path.join(first))))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a dataset whose sequences are not one after another, from `start` on.
+fn one_after_another(
+    dataset: &MmidxDataset,
+    block: u64,
+    start: u64,
+    lengths: &[i32],
+) -> Result<()> {
+    let mut offsets = Vec::new();
+    let read = dataset.index.read_offsets(block, lengths.len(), &mut offsets);
+    read.map_err(|e| Error::io(dataset.idx_path(), &e))?;
+    let size = dataset.index.dtype.size() as u64;
+    let mut value = start;
+    for (at, (offset, &length)) in offsets.into_iter().zip(lengths).enumerate() {
+        if u64::try_from(offset).ok() != value.checked_mul(size) {
+            let cause = format!("sequence {} does not follow the one before", block + at as u64);
+            let hint = "ds-cat PREFIX --to arrow | mmidx-write --prefix COPY";
+            return Err(Error::data(cause).at(dataset.idx_path()).hint(hint));
+        }
+        value += u64::try_from(length).unwrap_or(0);
+    }
+    Ok(())
+}
+
+/// A path as seen from a folder; as it is where that cannot be said.
+fn relative(folder: &Path, path: &Path) -> String {
+    let whole = |path: &Path| {
+        let folder = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        std::fs::canonicalize(folder).ok()
+    };
+    let parent = path.parent().and_then(whole);
+    let (Some(from), Some(to), Some(name)) = (whole(folder), parent, path.file_name()) else {
+        return shown(path);
+    };
+    let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let mut seen = PathBuf::new();
+    from.components().skip(common).for_each(|_| seen.push(".."));
+    to.components().skip(common).for_each(|part| seen.push(part));
+    shown(&seen.join(name))
+}
+
+impl Sequences for PrefixStore {
+    fn tokens(&self, sequence: u64, range: Range<u32>, into: &mut Vec<i32>) -> Result<()> {
+        let begin = into.len();
+        // Decoded in blocks that fit the nearest cache.
+        let mut bytes = [0u8; 1 << 14];
+        into.reserve(range.len());
+        let mut start = range.start;
+        while start < range.end {
+            let end = range.end.min(start + (bytes.len() / 4) as u32);
+            let block = &mut bytes[..4 * (end - start) as usize];
+            self.read(sequence, 0, &(start..end), block)?;
+            let at = into.len();
+            into.resize(at + block.len() / 4, 0);
+            LittleEndian::read_i32_into(block, &mut into[at..]);
+            start = end;
+        }
+        debug_assert_eq!(into.len() - begin, range.len());
+        Ok(())
+    }
+
+    fn masks(
+        &self,
+        sequence: u64,
+        range: Range<u32>,
+        mask: &mut Vec<u8>,
+        spans: Option<&mut Vec<u8>>,
+    ) -> Result<()> {
+        for (which, into) in [(1, Some(mask)), (2, spans)] {
+            let Some(into) = into else { continue };
+            let begin = into.len();
+            into.resize(begin + range.len(), 0);
+            self.read(sequence, which, &range, &mut into[begin..])?;
+        }
+        Ok(())
+    }
+
+    fn id(&self, sequence: u64) -> Option<&str> {
+        self.ids.as_ref()?.get(sequence as usize)
+    }
+
+    fn place(&self, sequence: u64) -> Place {
+        let ((_, prefix, _), number) = self.prefix_of(sequence);
+        Place { source: shown(prefix).into(), position: Position::Record(number + 1) }
+    }
+}
+
+/// Records that are packed together, with all of their tokens.
+#[derive(Debug, Default)]
+pub(super) struct Window {
+    /// The number of its first sequence.
+    pub first: u64,
+    starts: Starts,
+    pub lengths: Vec<u32>,
+    tokens: Vec<i32>,
+    masks: Vec<u8>,
+    spans: Vec<u8>,
+    ids: Ids,
+    places: Vec<Place>,
+}
+
+impl Window {
+    pub fn len(&self) -> usize {
+        self.lengths.len()
+    }
+
+    pub fn tokens_len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Takes a record; the cause if it has no masks of its length.
+    pub fn push(
+        &mut self,
+        view: &Tokens<'_>,
+        row: usize,
+        place: Place,
+    ) -> std::result::Result<(), String> {
+        let tokens = view.tokens(row);
+        let (Some(mask), Some(spans)) = (view.loss_mask(row), view.span_id(row)) else {
+            return Err("has no masks: rows have labels".to_string());
+        };
+        if mask.len() != tokens.len() || spans.len() != tokens.len() {
+            return Err(format!(
+                "{} tokens, {} in the loss mask, {} span ids",
+                tokens.len(),
+                mask.len(),
+                spans.len()
+            ));
+        }
+        let length = u32::try_from(tokens.len()).map_err(|_| "has 2^32 tokens".to_string())?;
+        self.starts.push(self.tokens.len() as u64);
+        self.lengths.push(length);
+        self.tokens.extend_from_slice(tokens);
+        self.masks.extend_from_slice(mask);
+        self.spans.extend_from_slice(spans);
+        self.ids.push(view.id(row));
+        self.places.push(place);
+        Ok(())
+    }
+
+    /// The same memory for the records that follow.
+    pub fn clear(&mut self) {
+        let first = self.first + self.len() as u64;
+        let Window { starts, lengths, tokens, masks, spans, places, .. } = self;
+        (starts.clear(), lengths.clear(), tokens.clear());
+        (masks.clear(), spans.clear(), places.clear());
+        (self.first, self.ids) = (first, Ids::default());
+    }
+
+    fn at(&self, sequence: u64) -> usize {
+        (sequence - self.first) as usize
+    }
+
+    fn values(&self, sequence: u64, range: &Range<u32>) -> Range<usize> {
+        let start = self.starts[self.at(sequence)] as usize;
+        start + range.start as usize..start + range.end as usize
+    }
+}
+
+impl Sequences for Window {
+    fn tokens(&self, sequence: u64, range: Range<u32>, into: &mut Vec<i32>) -> Result<()> {
+        into.extend_from_slice(&self.tokens[self.values(sequence, &range)]);
+        Ok(())
+    }
+
+    fn masks(
+        &self,
+        sequence: u64,
+        range: Range<u32>,
+        mask: &mut Vec<u8>,
+        spans: Option<&mut Vec<u8>>,
+    ) -> Result<()> {
+        let values = self.values(sequence, &range);
+        mask.extend_from_slice(&self.masks[values.clone()]);
+        if let Some(spans) = spans {
+            spans.extend_from_slice(&self.spans[values]);
+        }
+        Ok(())
+    }
+
+    fn id(&self, sequence: u64) -> Option<&str> {
+        self.ids.get(self.at(sequence))
+    }
+
+    fn place(&self, sequence: u64) -> Place {
+        self.places[self.at(sequence)].clone()
+    }
+}

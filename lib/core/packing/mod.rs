@@ -1,0 +1,284 @@
+//! Which sequences stand together in a row of a trainer: lengths in, rows of pieces out. Nothing here
+//! reads a token.
+//!
+//! The order of best fit is that of TRL 1.16 (`trl/data_utils.py`, `_pack_bfd`): longest first, ties by
+//! position; each into the row with the least room that takes it, among rows of equal room into the one
+//! that came to that room first. First fit decreasing gives the bins of Megatron-Bridge
+//! (`packing/algorithms.py`), by position where Megatron-Bridge draws.
+
+mod fit;
+mod room;
+#[cfg(test)]
+mod tests;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+/// How sequences are put into rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Algorithm {
+    /// Best fit decreasing, in TRL's order.
+    Bfd,
+    /// First fit decreasing.
+    Ffd,
+    /// All tokens in one line, cut into rows of one length.
+    Wrapped,
+    /// Each sequence is a row.
+    None,
+}
+
+/// What becomes of a sequence that is longer than a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Overflow {
+    /// The run ends.
+    Error,
+    /// It is left out.
+    Drop,
+    /// It becomes several pieces, which are packed apart.
+    Split,
+    /// Its first tokens are kept.
+    Cut,
+}
+
+/// What fills a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Counted {
+    /// Every token.
+    Tokens,
+    /// The tokens from which another is predicted: a sequence counts one less than it has.
+    Inputs,
+}
+
+/// How a set of sequences is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packing {
+    /// Positions in a row; `None` if rows are as long as their sequences.
+    pub seq_length: Option<u32>,
+    pub algorithm: Algorithm,
+    pub overflow: Overflow,
+    pub counted: Counted,
+}
+
+/// Consecutive tokens of one sequence in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Counted from 0 over the whole set.
+    pub sequence: u64,
+    /// Its first token in the sequence.
+    pub start: u32,
+    /// In tokens, at least 1.
+    pub length: u32,
+}
+
+/// The rows, each of one piece or more.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rows {
+    pieces: Vec<Piece>,
+    /// The number of pieces up to the end of each row.
+    ends: Vec<u64>,
+}
+
+impl Rows {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// All pieces, row after row.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    pub fn row(&self, row: usize) -> &[Piece] {
+        let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.pieces[start as usize..self.ends[row] as usize]
+    }
+
+    /// The number of pieces up to the end of a row.
+    pub fn end(&self, row: usize) -> usize {
+        self.ends[row] as usize
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &[Piece]> {
+        (0..self.len()).map(|row| self.row(row))
+    }
+}
+
+/// A number of sequences, and of tokens of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    pub sequences: u64,
+    pub tokens: u64,
+}
+
+impl Amount {
+    fn add(&mut self, tokens: u32) {
+        self.sequences += 1;
+        self.tokens += u64::from(tokens);
+    }
+
+    fn plus(&mut self, other: Amount) {
+        self.sequences += other.sequences;
+        self.tokens += other.tokens;
+    }
+}
+
+/// What is not in the rows as it was.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Sequences without a token.
+    pub empty: u64,
+    /// Sequences that are in no row, and their tokens.
+    pub dropped: Amount,
+    /// Sequences that have lost their end, and the tokens lost.
+    pub cut: Amount,
+    /// Sequences that are in several pieces, and all their tokens.
+    pub split: Amount,
+}
+
+impl Changed {
+    pub fn plus(&mut self, other: Changed) {
+        self.empty += other.empty;
+        self.dropped.plus(other.dropped);
+        self.cut.plus(other.cut);
+        self.split.plus(other.split);
+    }
+}
+
+/// Sequences that do not fit, where that is an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooLong {
+    pub sequences: u64,
+    pub longest: u32,
+    /// The first of them.
+    pub first: u64,
+}
+
+impl Packing {
+    /// The most tokens of one piece; the most of a row are as many where every token counts.
+    pub fn most_tokens(&self) -> u32 {
+        match (self.seq_length, self.counted) {
+            (None, _) => u32::MAX,
+            (Some(length), Counted::Tokens) => length,
+            (Some(length), Counted::Inputs) => length.saturating_add(1),
+        }
+    }
+
+    /// What a piece of so many tokens takes of a row.
+    pub fn weight(&self, tokens: u32) -> u32 {
+        match self.counted {
+            Counted::Tokens => tokens,
+            // (A single token predicts nothing, but a row without end is no row.)
+            Counted::Inputs => tokens.saturating_sub(1).max(1),
+        }
+    }
+
+    /// Packs sequences of these lengths, the first of which has the number `first`.
+    pub fn pack(&self, lengths: &[u32], first: u64) -> Result<(Rows, Changed), TooLong> {
+        let mut changed = Changed::default();
+        changed.empty = lengths.iter().filter(|&&length| length == 0).count() as u64;
+        if self.algorithm == Algorithm::Wrapped {
+            return Ok((self.wrapped(lengths, first, &mut changed), changed));
+        }
+        let pieces = self.pieces(lengths, first, &mut changed)?;
+        let rows = match (self.algorithm, self.seq_length) {
+            (Algorithm::Bfd, Some(length)) => self.fitted(pieces, length, fit::best_fit),
+            (Algorithm::Ffd, Some(length)) => self.fitted(pieces, length, fit::first_fit),
+            _ => Rows { ends: (1..=pieces.len() as u64).collect(), pieces },
+        };
+        Ok((rows, changed))
+    }
+
+    /// The sequences as pieces that fit into a row, in their order.
+    fn pieces(
+        &self,
+        lengths: &[u32],
+        first: u64,
+        changed: &mut Changed,
+    ) -> Result<Vec<Piece>, TooLong> {
+        let most = self.most_tokens();
+        let is_long = |length: &u32| *length > most;
+        if self.overflow == Overflow::Error
+            && let Some(place) = lengths.iter().position(|length| is_long(length))
+        {
+            let longest = lengths.iter().copied().max().unwrap_or(0);
+            let sequences = lengths.iter().filter(|length| is_long(length)).count() as u64;
+            return Err(TooLong { sequences, longest, first: first + place as u64 });
+        }
+        let mut pieces = Vec::with_capacity(lengths.len());
+        for (sequence, &length) in (first..).zip(lengths) {
+            let whole = Piece { sequence, start: 0, length };
+            match self.overflow {
+                _ if length == 0 => {}
+                _ if length <= most => pieces.push(whole),
+                Overflow::Cut => {
+                    changed.cut.add(length - most);
+                    pieces.push(Piece { length: most, ..whole });
+                }
+                Overflow::Split => {
+                    changed.split.add(length);
+                    let starts = (0..length).step_by(most as usize);
+                    let piece = |start| Piece { start, length: most.min(length - start), ..whole };
+                    pieces.extend(starts.map(piece));
+                }
+                Overflow::Drop | Overflow::Error => changed.dropped.add(length),
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// Puts pieces into rows: in the order in which rows were opened, and in each in the order of
+    /// placing.
+    fn fitted(&self, pieces: Vec<Piece>, capacity: u32, fit: fit::Fit) -> Rows {
+        let order = fit::longest_first(&pieces, self.most_tokens());
+        let mut weights = order.iter().map(|&at| self.weight(pieces[at as usize].length));
+        let (row_of, rows) = fit(&mut weights, capacity);
+        let mut ends = vec![0u64; rows];
+        row_of.iter().for_each(|&row| ends[row as usize] += 1);
+        let mut sum = 0;
+        for end in &mut ends {
+            // The start of each row, which filling it moves to its end.
+            sum += std::mem::replace(end, sum);
+        }
+        let mut placed = vec![Piece { sequence: 0, start: 0, length: 0 }; pieces.len()];
+        for (&at, &row) in order.iter().zip(&row_of) {
+            let next = &mut ends[row as usize];
+            placed[*next as usize] = pieces[at as usize];
+            *next += 1;
+        }
+        Rows { pieces: placed, ends }
+    }
+
+    /// All tokens in one line, cut into rows of one length; the last may be shorter.
+    fn wrapped(&self, lengths: &[u32], first: u64, changed: &mut Changed) -> Rows {
+        let room = self.seq_length.unwrap_or(u32::MAX);
+        let mut rows = Rows::default();
+        let mut left = room;
+        for (sequence, &length) in (first..).zip(lengths) {
+            let mut start = 0;
+            if length > left {
+                changed.split.add(length);
+            }
+            while start < length {
+                let piece = Piece { sequence, start, length: left.min(length - start) };
+                rows.pieces.push(piece);
+                start += piece.length;
+                left -= piece.length;
+                if left == 0 {
+                    rows.ends.push(rows.pieces.len() as u64);
+                    left = room;
+                }
+            }
+        }
+        if left < room {
+            rows.ends.push(rows.pieces.len() as u64);
+        }
+        rows
+    }
+}

@@ -1,0 +1,215 @@
+//! seq-pack: masked sequences in, rows for trainers out, or an index of rows.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use gristmill::batch::Wanted;
+use gristmill::cli::{
+    self, CommonArgs, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool, WithoutEffect,
+};
+use gristmill::dataset;
+use gristmill::error::{Error, Result};
+use gristmill::files;
+use gristmill::format::kd_root;
+use gristmill::format::token_rows::{
+    Compressed, Extra, Form, RowsManifest, RowsSettings, RowsTarget, WindowSink, pack_datasets,
+    summary,
+};
+use gristmill::packing::{Algorithm, Overflow, Packing};
+use gristmill::record::TOKENS;
+use gristmill::runner::Runner;
+use gristmill::stream::Reader;
+
+/// Write masked sequences as rows for trainers
+///
+/// One Parquet file: --form rows has one sequence a row (TRL, Axolotl, Unsloth, transformers);
+/// trl and megatron-bridge put several into a row of N positions. Triples on disk (.bin and .idx)
+/// are packed all together, in two passes; other records in windows. --index writes only which
+/// sequences make which row: gristmill_data.packed reads the tokens from the .bin files.
+#[derive(Parser)]
+#[command(name = "seq-pack", version, after_long_help = HELP)]
+struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+
+    /// The file of rows (.parquet)
+    #[arg(short, long, value_name = "FILE", required_unless_present = "index")]
+    #[arg(add = WithoutEffect, value_parser = cli::on_disk())]
+    output: Option<PathBuf>,
+
+    /// Write which sequences make which row, and no token (.parquet)
+    #[arg(long, value_name = "FILE", add = WithoutEffect, value_parser = cli::on_disk())]
+    index: Option<PathBuf>,
+
+    /// What Megatron-Bridge wants to know of the rows (packed_metadata_path)
+    #[arg(long, value_name = "FILE", add = WithoutEffect, value_parser = cli::on_disk())]
+    metadata: Option<PathBuf>,
+
+    /// Whose rows: rows (unpacked, the default), trl, megatron-bridge; of an index alone trl is the
+    /// default
+    #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
+    form: Option<Form>,
+
+    /// Positions of a row; of unpacked rows the most tokens of a sequence
+    #[arg(short = 'n', long, value_name = "N")]
+    seq_length: Option<u32>,
+
+    /// bfd: best fit decreasing, TRL's; ffd: first fit decreasing; wrapped: one line, cut every N; none:
+    /// one sequence a row. Default: bfd, of unpacked rows none
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    algorithm: Option<Algorithm>,
+
+    /// A sequence longer than a row: error, drop, split into pieces, or cut off its end
+    #[arg(long, value_enum, value_name = "HOW", default_value = "error")]
+    #[arg(hide_possible_values = true)]
+    overflow: Overflow,
+
+    /// Keep the <|endoftext|> at the end of each sequence; the renderings of others have none
+    #[arg(long)]
+    keep_eod: bool,
+
+    /// More columns: id, span_id, sequence (and start and left of each piece)
+    #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
+    #[arg(hide_possible_values = true)]
+    columns: Vec<Extra>,
+
+    /// Records that are packed together where they come through a pipe or from NDJSON
+    #[arg(long, value_name = "N", default_value = "10000")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    window: u64,
+
+    /// Of the columns: none or zstd
+    #[arg(long, value_enum, value_name = "HOW", default_value = "none")]
+    #[arg(hide_possible_values = true, hide_short_help = true)]
+    compression: Compressed,
+
+    #[command(flatten)]
+    sink: SinkArgs,
+    #[command(flatten)]
+    jobs: JobsArgs,
+    #[command(flatten)]
+    on_error: OnErrorArgs,
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+const HELP: &str = "\
+Examples:
+  seq-pack ROOT/train -o train.parquet
+  seq-pack ROOT/train -o train.parquet --form trl --seq-length 8192 --overflow split
+  seq-pack ROOT/train -o train.idx.parquet --form megatron-bridge --seq-length 8192 --overflow drop
+  seq-pack ROOT/train --index packs.parquet --seq-length 8192 --overflow drop
+  harmony-tok chats.ndjson --policy chat --to arrow | span-mask --to arrow | seq-pack -o rows.parquet
+
+In: triples, or tokens records {id, tokens, loss_mask, span_id}. Out: files, nothing on stdout.
+--rejects also keeps what --overflow drop leaves out. Labels stand at their own token.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+
+pub fn main() -> ExitCode {
+    cli::keep_freed_memory();
+    cli::main(gristmill::sources!(), run)
+}
+
+fn run(args: Args, tool: &Tool) -> Result<()> {
+    let (settings, target) = (args.settings(), args.target());
+    settings.check(&target)?;
+    apart(&args, &target)?;
+    let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
+    let made = match are_triples(&args.input.files)? {
+        true => from_triples(&args, (&settings, &target), &reader, tool)?,
+        false => from_records(&args, (&settings, &target), reader, tool)?,
+    };
+    if let Some(made) = made.filter(|_| !args.common.quiet) {
+        tool.tell(&summary(&made));
+    }
+    Ok(())
+}
+
+/// Lengths, then tokens in the order of the rows.
+fn from_triples(
+    args: &Args,
+    (settings, target): (&RowsSettings, &RowsTarget),
+    reader: &Reader,
+    tool: &Tool,
+) -> Result<Option<RowsManifest>> {
+    let header = reader.header().through(&TOKENS, Some(tool.entry()));
+    cli::expect_records(args.sink.expect_records, reader.total().unwrap_or(0))?;
+    let mut rejects = Rejects::open_for_any(args.on_error.apart_from(&args.input.files)?)?;
+    let mut progress = args.common.progress(tool, "rows", None, false);
+    let watched = (&mut rejects, &mut progress);
+    let (files, slice) = (&args.input.files, args.input.slice);
+    let made = pack_datasets(files, slice, (settings, target), header, watched)?;
+    progress.finish();
+    Ok(Some(made))
+}
+
+/// Records as they come, a window after the other.
+fn from_records(
+    args: &Args,
+    (settings, target): (&RowsSettings, &RowsTarget),
+    reader: Reader,
+    tool: &Tool,
+) -> Result<Option<RowsManifest>> {
+    if reader.lacks_header() {
+        tool.advise_arrow(&args.common);
+    }
+    let header = reader.header().through(&TOKENS, Some(tool.entry()));
+    let mut made = None;
+    let sink = WindowSink::create(settings, target, header, &mut made)?;
+    let rejects = Rejects::open_for_any(args.on_error.apart_from(&args.input.files)?)?;
+    Runner::new(tool, &args.common, "sequences")
+        .rejects(rejects)
+        .expect(args.sink.expect_records)
+        .copy(reader, sink)?;
+    Ok(made)
+}
+
+impl Args {
+    fn settings(&self) -> RowsSettings {
+        let is_index_alone = self.output.is_none();
+        let form = self.form.unwrap_or(if is_index_alone { Form::Trl } else { Form::Rows });
+        let algorithm = self.algorithm.unwrap_or(match form {
+            Form::Rows => Algorithm::None,
+            Form::Trl | Form::MegatronBridge => Algorithm::Bfd,
+        });
+        let (seq_length, overflow) = (self.seq_length, self.overflow);
+        RowsSettings {
+            form,
+            packing: Packing { seq_length, algorithm, overflow, counted: form.counted() },
+            keep_eod: self.keep_eod,
+            extras: self.columns.clone(),
+            compression: self.compression,
+            overwrite: self.sink.overwrite,
+            jobs: self.jobs.jobs,
+            window: self.window,
+        }
+    }
+
+    fn target(&self) -> RowsTarget {
+        let (rows, index) = (self.output.clone(), self.index.clone());
+        RowsTarget { rows, index, metadata: self.metadata.clone() }
+    }
+}
+
+/// Whether the inputs are triples on disk, which are read in two passes.
+fn are_triples(paths: &[PathBuf]) -> Result<bool> {
+    let is = |path: &PathBuf| Ok(path.as_os_str() != "-" && (kd_root::FORMAT.knows)(path)?);
+    Ok(files::find(paths, is)?.is_some())
+}
+
+/// Refuses an output that is an input, or whose name readers would not know it by.
+fn apart(args: &Args, target: &RowsTarget) -> Result<()> {
+    for path in [&target.rows, &target.index].into_iter().flatten() {
+        if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq") {
+            let cause = "a name of rows ends in .parquet (or .pq)";
+            return Err(Error::usage(cause).at(path.as_path()));
+        }
+        let is_same = |input: &PathBuf| Ok(Path::new(input) == path.as_path());
+        if let Some(input) = files::find(&args.input.files, is_same)? {
+            return Err(Error::usage("is an input and the output").at(input.as_path()));
+        }
+    }
+    Ok(())
+}
