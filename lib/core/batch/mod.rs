@@ -199,13 +199,25 @@ pub struct Origin {
     runs: Vec<(usize, Place)>,
     /// The line of each row, if the source has lines.
     lines: Vec<u64>,
+    /// What a person should know of the place of each row; of most sources nothing.
+    remarks: Vec<String>,
 }
 
 impl Origin {
     /// Records of one source, numbered from `first` on.
     pub fn numbered(source: Arc<str>, first: u64) -> Origin {
         let position = Position::Record(first);
-        Origin { runs: vec![(0, Place { source, position })], lines: Vec::new() }
+        Origin { runs: vec![(0, Place { source, position })], ..Origin::default() }
+    }
+
+    /// The same with a remark for each row.
+    pub fn with_remarks(self, remarks: Vec<String>) -> Origin {
+        Origin { remarks, ..self }
+    }
+
+    /// What a person should know of the place of a row.
+    pub fn remark(&self, row: usize) -> Option<&str> {
+        self.remarks.get(row).map(String::as_str)
     }
 
     /// Rows from these lines.
@@ -248,6 +260,7 @@ impl Origin {
     fn of_rows(&self, rows: &[usize]) -> Origin {
         let mut origin = Origin::default();
         rows.iter().enumerate().for_each(|(index, &row)| origin.add(index, self.place(row)));
+        origin.remarks = rows.iter().filter_map(|&row| self.remarks.get(row).cloned()).collect();
         origin
     }
 

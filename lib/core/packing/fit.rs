@@ -4,7 +4,7 @@ use super::Piece;
 use super::room::{FirstRoom, Rooms};
 
 /// Gives each item, in the order of the weights, its bin, counted from 0 in the order of opening; and
-/// the number of bins. No weight is 0 or more than the capacity.
+/// the number of bins. No weight is more than the capacity.
 pub(super) type Fit = fn(&mut dyn ExactSizeIterator<Item = u32>, u32) -> (Vec<u32>, usize);
 
 /// The places of pieces, longest first; those of one length in their order.

@@ -174,8 +174,7 @@ impl Packing {
     pub fn weight(&self, tokens: u32) -> u32 {
         match self.counted {
             Counted::Tokens => tokens,
-            // (A single token predicts nothing, but a row without end is no row.)
-            Counted::Inputs => tokens.saturating_sub(1).max(1),
+            Counted::Inputs => tokens.saturating_sub(1),
         }
     }
 

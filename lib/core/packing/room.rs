@@ -29,13 +29,10 @@ impl Rooms {
         Rooms { queues: vec![(NONE, NONE); rooms], behind: Vec::new(), levels }
     }
 
-    /// Puts a bin at the end of the queue of its room. (A full bin is never asked for.)
+    /// Puts a bin at the end of the queue of its room.
     pub fn put(&mut self, bin: u32, room: u32) {
         if bin as usize == self.behind.len() {
             self.behind.push(NONE);
-        }
-        if room == 0 {
-            return;
         }
         self.behind[bin as usize] = NONE;
         let (first, last) = &mut self.queues[room as usize];

@@ -16,6 +16,7 @@ use super::written;
 use crate::batch::Batch;
 use crate::cli::Progress;
 use crate::error::{Error, Result};
+use crate::format::token_rows::PACKED;
 use crate::ordered::{Flow, ordered_map};
 use crate::record::{RecordType, Rows};
 use crate::stream::{Conform, Reader};
@@ -54,6 +55,9 @@ pub struct Answer {
     /// In JSON its members stand among the others.
     pub all: Group,
     pub seq_length: Option<u64>,
+    /// Of rows for trainers, if all of them are measured.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub packed: Option<Packed>,
     /// Null if they were not searched for.
     pub repeated: Option<Repeated>,
     pub by: Option<GroupedBy>,
@@ -62,6 +66,32 @@ pub struct Answer {
     /// If there are any, they are written too.
     #[serde(skip)]
     keys: Option<Keys>,
+}
+
+/// The rows that the records are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Packed {
+    pub rows: u64,
+    /// Positions of a row; null if they are as long as their sequences.
+    pub seq_length: Option<u64>,
+    /// Positions that are taken.
+    pub used: u64,
+}
+
+impl Packed {
+    /// Of all records of a reader.
+    fn of(reader: &Reader) -> Option<Packed> {
+        let is_all = reader.is_dataset() && reader.is_whole();
+        let stated = reader.header().parameters.get(PACKED).filter(|_| is_all)?;
+        serde_json::from_value(stated.clone()).ok()
+    }
+
+    /// Both together, where their rows are as long.
+    fn and(self, other: Packed) -> Option<Packed> {
+        let is_same = self.seq_length == other.seq_length;
+        let (rows, used) = (self.rows.checked_add(other.rows)?, self.used.checked_add(other.used)?);
+        is_same.then_some(Packed { rows, used, ..self })
+    }
 }
 
 /// The numbers of the records with each value of a column.
@@ -119,6 +149,7 @@ impl Answer {
     /// Adds the numbers of records that follow.
     fn add(&mut self, other: Answer) -> Result<()> {
         self.all.merge(other.all)?;
+        self.packed = self.packed.zip(other.packed).and_then(|(a, b)| a.and(b));
         if let (Some(own), Some(other)) = (&mut self.by, other.by) {
             for (value, group) in other.groups {
                 own.groups.named(&own.column, &value)?.merge(group)?;
@@ -221,6 +252,7 @@ pub fn measure_seen(
     let record = measured_type(&reader);
     let name = record.map_or(OTHER, |record| record.name);
     let column = select(&mut reader, record, options)?;
+    let packed = Packed::of(&reader);
     let mut whole = Answer::of_type(name, options);
     let mut keys = Keys::default();
     let make_worker = || move |batch: Batch| measured(&batch, name, column, options);
@@ -232,6 +264,7 @@ pub fn measure_seen(
         keys.extend(own)?;
         Ok(Flow::Continue)
     })?;
+    whole.packed = packed;
     whole.close(keys, options)?;
     Ok(whole)
 }

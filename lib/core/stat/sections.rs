@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{Answer, OF_MESSAGES};
+use super::answer::{Answer, OF_MESSAGES, Packed};
 use super::kind::{Group, KindStat};
 use super::{ConversationsStat, Distribution, GamesStat, Messages, PuzzlesStat, TokensStat};
 use crate::cli::{grouped, size};
@@ -185,6 +185,14 @@ fn repeated(out: &mut Sections<'_>, answer: &Answer, what: &str) {
 
 fn tokens<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a TokensStat) {
     out.number("tokens", stat.tokens);
+    if let Some(Packed { rows, seq_length, used }) = answer.packed {
+        out.head("rows for trainers");
+        out.number("rows", rows);
+        if let Some(length) = seq_length {
+            out.number("positions of a row", length);
+            out.share("positions used", used, rows.saturating_mul(length));
+        }
+    }
     out.head("sequences");
     let all = answer.all.records;
     out.share("no reasoning", stat.no_reasoning, all);

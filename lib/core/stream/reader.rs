@@ -356,6 +356,11 @@ impl Reader {
         self.total
     }
 
+    /// Whether no record was left out.
+    pub fn is_whole(&self) -> bool {
+        self.is_whole && self.left == u64::MAX
+    }
+
     /// Steps of all games, if that is known beforehand (pools that are read as a whole).
     pub fn steps(&self) -> Option<u64> {
         self.current.as_ref().filter(|_| self.is_whole).and_then(|current| current.steps())

@@ -15,6 +15,8 @@ pub struct ShownConversation {
     /// Whether its masks fit its messages; `None` if it has none.
     pub fit: Option<MaskFit>,
     pub counts: TrainedCounts,
+    /// Where it stands, if that is more than its number.
+    pub place: Option<String>,
     /// What is wrong with it, as a person would say it.
     pub notes: Vec<String>,
 }

@@ -119,7 +119,11 @@ impl Viewer {
         let failed = |cause: String| Error::data(cause).at(batch.origin.place(row));
         let name = self.kind().unwrap_or_default();
         Ok(match Rows::of(name, &batch.records)? {
-            Rows::Tokens(rows) => Shown::Conversation(self.sequence(&rows, row)),
+            Rows::Tokens(rows) => {
+                let place = batch.origin.remark(row).map(str::to_string);
+                let sequence = self.sequence(&rows, row);
+                Shown::Conversation(ShownConversation { place, ..sequence })
+            }
             Rows::Conversation(rows) => {
                 let json = rows.messages_json(row).unwrap_or("null");
                 Shown::Conversation(messages::of_json(rows.id(row), json))

@@ -110,7 +110,11 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
         findings.add(&COUNTS, path, cause);
     }
     let used = share(manifest.used, manifest.rows, manifest.seq_length);
-    if manifest.share_used != used {
+    let is_used = match (manifest.share_used, used) {
+        (Some(stated), Some(used)) => (stated - used).abs() < 1e-9,
+        (stated, used) => stated == used,
+    };
+    if !is_used {
         let message = format_args!("share_used is {:?}, not {used:?}", manifest.share_used);
         findings.add(&COUNTS, path, message);
     }

@@ -10,7 +10,8 @@ use crate::packing::{Algorithm, Changed, Counted, Overflow, Packing};
 /// The key of the manifest among those of the footer.
 pub const KEY: &str = "gristmill.rows";
 pub const SCHEMA: &str = "gristmill_rows_v1";
-/// The parameter of a header that says that the records come from rows: `{form, seq_length, rows, used}`.
+/// The parameter of a header that says that the records come from rows: `{form, seq_length, rows, used}`,
+/// the last two null where not all of them are read.
 pub const PACKED: &str = "packed";
 
 /// What the file has.

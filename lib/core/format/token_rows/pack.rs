@@ -126,6 +126,7 @@ struct Totals {
     most_pieces: u64,
     fullest: u64,
     emptiest: Option<u64>,
+    /// The most positions of a piece.
     longest: u32,
 }
 
@@ -229,7 +230,8 @@ impl Output {
         if !self.settings.keep_eod {
             tokens.end_of_document += all.iter().filter(|&&length| length > 0).count() as u64;
         }
-        totals.longest = totals.longest.max(all.iter().copied().max().unwrap_or(0));
+        let longest = rows.pieces().iter().map(|piece| packing.weight(piece.length)).max();
+        totals.longest = totals.longest.max(longest.unwrap_or(0));
         totals.changed.plus(changed);
     }
 

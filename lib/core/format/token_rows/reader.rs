@@ -12,7 +12,7 @@ use serde_json::json;
 use super::decode::{DecodedRows, RowPiece};
 use super::manifest::{Contents, KEY, PACKED, RowsManifest, SCHEMA};
 use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin, Selected};
-use crate::cli::{Slice, runs_within};
+use crate::cli::{Slice, grouped, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
@@ -92,6 +92,7 @@ pub(super) struct RowsReader {
     /// Rows of all files, and positions that are taken, for people.
     rows: u64,
     used: u64,
+    is_slice: bool,
     /// The ascending runs of the records that are read, and the number of the next record.
     runs: VecDeque<Range<u64>>,
     next: u64,
@@ -117,6 +118,7 @@ struct Joining {
     /// By their first token.
     pieces: Vec<(i32, Sequence)>,
     tokens: usize,
+    rows: Vec<u64>,
 }
 
 /// A sequence or a part of one; the masks are aligned as in the rows.
@@ -168,7 +170,8 @@ impl RowsReader {
         let first = first.ok_or_else(|| Error::usage("no file is named"))?;
         let waiting = paths.iter().cloned().collect();
         let runs = [run].into();
-        Ok(RowsReader { waiting, first, current: None, rows, used, runs, next: 0 })
+        let (is_slice, current) = (slice.is_some(), None);
+        Ok(RowsReader { waiting, first, current, rows, used, is_slice, runs, next: 0 })
     }
 }
 
@@ -183,9 +186,10 @@ impl DatasetReader for RowsReader {
         header.parameters = self.first.parameters.clone();
         header.set("alignment", Alignment::Label.name());
         let RowsManifest { form, seq_length, .. } = &self.first;
+        let [rows, used] = [self.rows, self.used].map(|sum| (!self.is_slice).then_some(sum));
         header.set(
             PACKED,
-            json!({"form": form, "seq_length": seq_length, "rows": self.rows, "used": self.used}),
+            json!({"form": form, "seq_length": seq_length, "rows": rows, "used": used}),
         );
         header.provenance = self.first.provenance.clone();
         header
@@ -261,6 +265,7 @@ impl OpenFile {
         let mut builder = TokensBuilder::masked();
         let source: Arc<str> = shown(&self.path).into();
         let first = self.record + 1;
+        let mut remarks = Vec::new();
         while builder.tokens.len() < BATCH_TOKENS {
             let Some(batch) = self.batches.next() else { break };
             let batch = batch.map_err(|e| e.at(self.path.as_path()))?;
@@ -268,10 +273,18 @@ impl OpenFile {
             let rows = DecodedRows::of(&batch, self.manifest.form).map_err(bad)?;
             for row in 0..rows.len() {
                 let at = |cause: String| bad(format!("row {}: {cause}", self.row));
-                for piece in rows.pieces(row).map_err(at)? {
-                    let joined = join(&mut self.parts, &self.manifest, &piece).map_err(at)?;
-                    let Some((sequence, is_whole)) = joined else { continue };
-                    let row = self.row;
+                let pieces = rows.pieces(row).map_err(at)?;
+                let (count, row) = (pieces.len(), self.row);
+                let mut end = 0;
+                for piece in pieces {
+                    let start = end;
+                    end += piece.tokens.len();
+                    let joined = join(&mut self.parts, &self.manifest, &piece, row).map_err(at)?;
+                    let Some((sequence, is_whole, others)) = joined else { continue };
+                    remarks.push(match others.as_slice() {
+                        [] => remark((row, piece.number, count), start..end),
+                        rows => format!("rows {}: a piece in each", rows_in_words(rows)),
+                    });
                     let name: &str = &self.name;
                     let identity =
                         Identity { id: sequence.id.as_deref(), input: Some(name), row: Some(row) };
@@ -293,30 +306,55 @@ impl OpenFile {
                 None => Ok(None),
             };
         }
-        Ok(Some((builder.finish()?, Origin::numbered(source, first))))
+        let origin = Origin::numbered(source, first).with_remarks(remarks);
+        Ok(Some((builder.finish()?, origin)))
     }
 }
 
-/// The sequence that a piece completes, and whether that is all of it but for its end of document.
+/// Where a whole sequence stands, for people.
+fn remark((row, number, count): (u64, usize, usize), positions: Range<usize>) -> String {
+    let Range { start, end } = positions;
+    match count {
+        1 => format!("row {row}"),
+        _ => {
+            let (start, last) = (grouped(start as u64), grouped(end as u64 - 1));
+            format!("row {row}, piece {} of {count}: positions {start} to {last}", number + 1)
+        }
+    }
+}
+
+fn rows_in_words(rows: &[u64]) -> String {
+    let words: Vec<String> = rows.iter().map(u64::to_string).collect();
+    words.join(", ")
+}
+
+/// A sequence, whether it is all of it but for its end of document, and the rows of its pieces if they are
+/// several.
+type Joined = (Sequence, bool, Vec<u64>);
+
+/// The sequence that a piece of a row completes.
 fn join(
     parts: &mut HashMap<i64, Joining>,
     manifest: &RowsManifest,
     piece: &RowPiece<'_>,
-) -> std::result::Result<Option<(Sequence, bool)>, String> {
+    row: u64,
+) -> std::result::Result<Option<Joined>, String> {
     let sequence = Sequence::of(piece);
-    let Some((number, start, left)) = piece.place else { return Ok(Some((sequence, true))) };
+    let whole = Vec::new();
+    let Some((number, start, left)) = piece.place else { return Ok(Some((sequence, true, whole))) };
     let is_cut = manifest.overflow == Overflow::Cut;
     if start == 0 && (left == 0 || is_cut) {
-        return Ok(Some((sequence, left == 0)));
+        return Ok(Some((sequence, left == 0, whole)));
     }
     let all = i64::from(start) + piece.tokens.len() as i64 + i64::from(left);
     let joining = parts.entry(number).or_default();
     joining.tokens += piece.tokens.len();
     joining.pieces.push((start, sequence));
+    joining.rows.push(row);
     if (joining.tokens as i64) < all {
         return Ok(None);
     }
-    let Joining { mut pieces, .. } = parts.remove(&number).unwrap_or_default();
+    let Joining { mut pieces, rows, .. } = parts.remove(&number).unwrap_or_default();
     pieces.sort_by_key(|(start, _)| *start);
     let mut whole: Option<Sequence> = None;
     for (start, piece) in pieces {
@@ -329,7 +367,7 @@ fn join(
             None => whole = Some(piece),
         }
     }
-    Ok(whole.map(|whole| (whole, true)))
+    Ok(whole.map(|whole| (whole, true, rows)))
 }
 
 /// Adds a sequence with masks of the next token, and the end of its document if that is not there.

@@ -23,6 +23,9 @@ pub fn parts(of: &ShownConversation, bytes: usize) -> Parts {
     if !of.counts.0.is_empty() {
         facts.push(("tokens by what is trained on", counts(&of.counts)));
     }
+    if let Some(place) = &of.place {
+        facts.push(("in rows for trainers", place.clone()));
+    }
     let fit = of.fit.and_then(|fit| fit.message());
     let notes = fit.into_iter().chain(of.notes.iter().cloned()).collect();
     (of.id.clone(), facts, notes, members(of, bytes))

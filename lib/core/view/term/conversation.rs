@@ -44,6 +44,9 @@ fn lines_of(
 ) -> Vec<Line> {
     let has_masks = shown.has_masks();
     let mut lines = head(shown, number, has_masks).wrapped(drawing.width);
+    if let Some(place) = &shown.place {
+        lines.extend(Line::new().add(Style::DIM, place).wrapped(drawing.width));
+    }
     let wrong = shown.fit.and_then(MaskFit::message);
     for note in shown.notes.iter().cloned().chain(wrong) {
         lines.extend(Line::new().add(Style::BAD, &format!("! {note}")).wrapped(drawing.width));

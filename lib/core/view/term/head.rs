@@ -7,6 +7,7 @@ use crate::cli::size;
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::kd_root::prefix_of;
+use crate::format::token_rows::PACKED;
 use crate::harmony::Alignment;
 use crate::publish::directory_of;
 use crate::stream::Reader;
@@ -37,7 +38,12 @@ impl Head {
         let form = if reader.is_dataset() { Form::Dataset } else { Form::Records };
         let (what, record) = match (viewer.kind(), form) {
             (Some("tokens"), _) => {
-                let dataset = if form == Form::Dataset { "Megatron dataset: " } else { "" };
+                let is_packed = reader.header().parameters.contains_key(PACKED);
+                let dataset = match form {
+                    Form::Dataset if is_packed => "rows for trainers: ",
+                    Form::Dataset => "Megatron dataset: ",
+                    Form::Records => "",
+                };
                 (format!("{dataset}token sequences"), "sequence")
             }
             (Some("conversation"), _) => ("conversations".to_string(), "conversation"),
