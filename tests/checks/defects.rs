@@ -11,6 +11,7 @@ use serde_json::json;
 use super::edit::*;
 use super::games::POOLS;
 use super::puzzles::{DOMAINS, PUZZLES_AND_SETS};
+use super::rows::ROWS;
 use super::shards;
 use crate::common::{TempDir, bash, conversation, conversations};
 
@@ -32,8 +33,19 @@ impl Defect {
     }
 }
 
-pub static DEFECTS: &[&[Defect]] =
-    &[FRAMES, SEQUENCES, IDS, MANIFESTS, ROOTS, SHARDS, STREAMS, POOLS, PUZZLES_AND_SETS, DOMAINS];
+pub static DEFECTS: &[&[Defect]] = &[
+    FRAMES,
+    SEQUENCES,
+    IDS,
+    MANIFESTS,
+    ROOTS,
+    SHARDS,
+    STREAMS,
+    POOLS,
+    PUZZLES_AND_SETS,
+    DOMAINS,
+    ROWS,
+];
 
 pub fn path(dir: &TempDir, name: &str) -> Vec<String> {
     vec![dir.at(name)]

@@ -7,6 +7,7 @@ pub mod defects;
 pub mod edit;
 pub mod games;
 pub mod puzzles;
+pub mod rows;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,6 +32,7 @@ pub const ROWS: usize = 40;
 /// | `c.ndjson`, `c.arrows`, `c.parquet` | conversations |
 /// | `pack/`, `v1/`, `g.ndjson`, `g.arrows` | games |
 /// | `domino/`, `sudoku/`, `maze/`, `arc/`, `z.ndjson`, `z.arrows` | puzzles |
+/// | `rows/` | `kd/p` as rows for TRL and Megatron-Bridge, and as an index |
 /// | `t.ndjson`, `t.arrows`, `m.ndjson`, `m.arrows` | their tokens, without and with masks |
 pub struct Good(TempDir);
 
@@ -51,7 +53,11 @@ impl Good {
                  harmony-tok c.ndjson --to $to > t.$end; span-mask t.$end --to $to > m.$end; done
              ds-cat c.ndjson --to arrow > c.arrows; ds-cat c.ndjson --to parquet -o c.parquet
              mmidx-write m.arrows --prefix part/p
-             cp -r part kd; rm kd/p.part.json; rm -r bin",
+             cp -r part kd; rm kd/p.part.json; rm -r bin; mkdir rows
+             for form in trl bridge; do
+                 seq-pack kd/p -o rows/$form.parquet --form ${{form/bridge/megatron-bridge}} \
+                     -n 400 --columns sequence -q; done
+             seq-pack kd/p --index rows/index.parquet -n 400 -q",
             dir.path().display()
         ))
         .ok();

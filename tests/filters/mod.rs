@@ -15,4 +15,5 @@ mod progress;
 mod puzzle_encode;
 mod rejects;
 mod select;
+mod seq_pack;
 mod synth_harmony;
