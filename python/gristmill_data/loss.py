@@ -139,6 +139,59 @@ def span_normalized_loss(
     return SpanLoss(part if scale == 1 else part * scale, report)
 
 
+def span_losses_of_sequences(
+    losses: Tensor,
+    loss_mask: Tensor,
+    span_id: Tensor,
+    sequence: Tensor,
+    count: int,
+    w_reasoning: float = 1.0,
+    w_final: float = 1.0,
+    w_commentary: float | None = None,
+    *,
+    sequences: int | None = None,
+    num_microbatches: int = 1,
+    replicas: int | None = None,
+    group: Any = None,
+) -> SpanLoss:
+    """The mean of L over sequences that stand together in a row, each normalized by its own tokens.
+
+    `sequence` says of each token in which of `count` sequences it is. `sequences`: over how many the mean
+    goes, where that is more than this call: those of all microbatches of a step on all ranks; the result
+    is then multiplied by `num_microbatches` and `replicas`, as with "global" above. The report is the sum
+    of the reports that each sequence has by itself.
+    """
+    losses, mask, span = _flat(losses, loss_mask, span_id)
+    weights = (w_reasoning, w_final) if w_commentary is None else (w_reasoning, w_final, w_commentary)
+    if sequences is None and (num_microbatches != 1 or replicas is not None):
+        raise ValueError("num_microbatches, replicas: only with the sequences of a step")
+    of_tokens = _weights_of(mask.to(losses.dtype), span, len(weights))
+    losses = losses.masked_fill(sum(of_tokens) == 0, 0.0)
+    sequence = sequence.reshape(-1)
+    by_sequence = lambda values: losses.new_zeros(count).index_add(0, sequence, values)  # noqa: E731
+    sums = torch.stack([by_sequence(losses * of) for of in of_tokens])
+    counts = torch.stack([by_sequence(of) for of in of_tokens])
+    scales = torch.tensor(weights, dtype=losses.dtype, device=losses.device)
+    parts = (scales[:, None] * sums / counts.clamp(min=1)).sum(0)
+    loss = parts.sum() / max(count if sequences is None else sequences, 1)
+    if sequences is not None:
+        loss = loss * _scale(num_microbatches, replicas, group)
+    return SpanLoss(loss, _report_of_sequences(parts.detach(), sums.detach(), counts, weights))
+
+
+def _report_of_sequences(
+    parts: Tensor, sums: Tensor, counts: Tensor, weights: tuple[float, ...]
+) -> dict[str, Tensor]:
+    """The sum of the reports of sequences; [spans, sequences]."""
+    reports = [
+        _report(parts[at], sums[:, at], counts[:, at], counts[:, at], weights, "microbatch")
+        for at in range(parts.numel())
+    ]
+    keys = REPORT_KEYS if len(weights) == 2 else REPORT_KEYS + COMMENTARY_KEYS
+    zeros = parts.new_zeros(2)
+    return {key: sum((report[key] for report in reports), zeros) for key in keys}
+
+
 def megatron_loss_func(
     loss_mask: Tensor,
     span_id: Tensor | None,
