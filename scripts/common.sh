@@ -125,6 +125,45 @@ closing_check() {
     run ds-check "$@" --quiet --progress "$show" >&2
 }
 
+# What seq-pack makes of a finished root: forms, and its options.
+rows=() row_options=()
+
+# rows_option FLAG VALUE
+rows_option() {
+    case $1 in
+    --rows)
+        [[ $2 == rows || $2 == trl || $2 == megatron-bridge ]] || die "--rows $2: expected rows, trl or megatron-bridge"
+        rows+=("$2")
+        ;;
+    *) row_options+=("$1" "$2") ;;
+    esac
+}
+
+# check_rows: that seq-pack takes these options; it would say so at the end.
+check_rows() {
+    ((${#rows[@]})) || { ((${#row_options[@]} == 0)) || die "${row_options[0]} is for --rows"; }
+    local form
+    for form in "${rows[@]}"; do
+        [[ $form == rows || " ${row_options[*]} " == *" --seq-length "* ]] || die "--rows $form needs --seq-length N"
+    done
+}
+
+# make_rows ROOT: ROOT/rows/SPLIT.FORM.parquet, of each split and form.
+make_rows() {
+    local form split made=()
+    for form in "${rows[@]}"; do
+        for split in train valid; do
+            compgen -G "$1/$split/*_tokens.idx" >/dev/null || continue
+            made+=("$1/rows/$split.$form.parquet")
+            run seq-pack "$1/$split" -o "${made[-1]}" --form "$form" "${row_options[@]}" --overwrite \
+                --jobs "${jobs:-$(nproc)}" --progress "$progress" ${quiet:+"$quiet"} ||
+                die "$1 is finished, its rows are not" $?
+        done
+    done
+    ((${#made[@]} == 0)) || [[ -z $check ]] || closing_check "${made[@]}" --jobs "${jobs:-$(nproc)}" ||
+        die "${made[*]} have not passed ds-check" $?
+}
+
 # The arguments of `finish ROOT [TASKS] ...`, into: root, tasks, jobs, check, delete, rejects, quiet.
 finish_arguments() {
     local is_checked=1
@@ -146,6 +185,11 @@ finish_arguments() {
             (($# > 1)) || die "$1 needs a value"
             rejects=$2 && shift
             ;;
+        --rows=* | --seq-length=* | --overflow=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
+        --rows | --seq-length | --overflow)
+            (($# > 1)) && [[ $script == synth-kd.sh ]] || die "unknown option $1, or no value; see --help"
+            rows_option "$1" "$2" && shift
+            ;;
         -*) die "unknown option $1; see --help" ;;
         *) tasks+=("$1") ;;
         esac
@@ -153,13 +197,14 @@ finish_arguments() {
     done
     ((${#tasks[@]} == 1 || ${#tasks[@]} == 2)) || die "ROOT and the task list are wanted; see --help"
     root=${tasks[0]} tasks=("${tasks[@]:1}")
+    check_rows
     [[ -z $delete || $check == "$is_checked" ]] || die "--delete-parts and --no-check exclude each other"
 }
 
 # finish_plan ROOT [TASKS] ...: joins the parts of a plan.
 finish_plan() {
     finish_arguments "$@"
-    need_filters ds-plan ${check:+ds-check}
+    need_filters ds-plan ${check:+ds-check} ${rows:+seq-pack}
     # Done before, and the parts deleted: a scheduler may call this again.
     if [[ ! -e $root/tasks ]]; then
         ds-plan status "$root" >/dev/null && return
@@ -170,6 +215,7 @@ finish_plan() {
     run ds-plan finish "$root" "${tasks[@]}" --jobs "$jobs" ${rejects:+--rejects "$rejects"} \
         ${quiet:+"$quiet"} || exit
     check_all "$input" "; the parts are kept" "$root"
+    make_rows "$root"
     [[ -z $delete ]] || rm -rf -- "$root/tasks"
 }
 

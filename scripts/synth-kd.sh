@@ -11,6 +11,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
        scripts/synth-kd.sh plan INPUT_DIR ROOT [--tasks N | --rows-per-task N] [options] > TASKS
        scripts/synth-kd.sh status ROOT [TASKS] [--todo]
        scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts] [--no-check] [--rejects FILE]
+                           [--rows FORM --seq-length N]
 
   INPUT_DIR holds manifest.json and synth_harmony_shard_NN.parquet; ROOT receives
   {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and manifest.json.
@@ -34,6 +35,10 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
   --max-tokens N            about N tokens: each shard stops after the row that reaches its share
   --overwrite               replace what is in ROOT
   --resume                  keep the shards that are finished with the same settings
+  --rows FORM               at the end also ROOT/rows/{train,valid}.FORM.parquet for trainers: rows (one
+                            sequence a row), trl or megatron-bridge (repeatable); of a plan: finish --rows
+  --seq-length N            positions of a row, as seq-pack takes it
+  --overflow HOW            of a sequence longer than a row: error, drop, split or cut (error)
   --on-error fail|skip      what to do with a bad record (fail)
   --ignore-field NAME       leave this field of messages out (thinking, tool_calls, weight, ...), which
                             is refused otherwise (repeatable)
@@ -94,11 +99,13 @@ while (($#)); do
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
         --tasks | --rows-per-task | --ignore-field | --name | --shard | --slice | --progress-to | --shards | --reasoning-effort | --model-identity | \
         --knowledge-cutoff | --conversation-start-date | --developer-instructions | --metadata-fields | \
-        --reference | --span | --style | --thinking | --train | --date | --builtin-tools | --id-field)
+        --reference | --span | --style | --thinking | --train | --date | --builtin-tools | --id-field | \
+        --rows | --seq-length | --overflow)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
     --ignore-field) ignore+=("$1" "$2") ;;
+    --rows | --seq-length | --overflow) rows_option "$1" "$2" ;;
     --span) spans+=("$1" "$2") ;;
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
     --reasoning-effort | --model-identity | --knowledge-cutoff) convert+=("$1" "$2") ;;
@@ -126,12 +133,14 @@ done
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} root=${positional[1]} out=${positional[1]}
 check_on_error
+check_rows
+[[ $mode != plan || ${#rows[@]} == 0 ]] || die "plan --rows: rows are made of the whole; try: finish --rows"
 [[ -n $raw || -z $shards${convert[*]} ]] ||
     die "--shards and the options of synth-harmony and chat-harmony are for --raw and --chat"
 [[ $raw != --chat || -z ${of_raw[*]} ]] || die "${of_raw[0]} is for --raw"
 [[ $raw != --raw || -z ${of_chat[*]} ]] || die "${of_chat[0]} is for --chat"
 
-need_filters ${reader:+"$reader"} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check}
+need_filters ${reader:+"$reader"} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check} ${rows:+seq-pack}
 
 # make_part: a task of a plan, which is a shard or a slice of one, into a root of its own.
 make_part() {
@@ -198,3 +207,4 @@ may_build "$root"
 [[ -n $no_input_check || -n $raw ]] || run ds-manifest --check-input "$input" || exit
 check_options
 make_all "$root" "${make[@]}" -- "$self" "${options[@]}"
+make_rows "$root"

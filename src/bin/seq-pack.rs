@@ -101,7 +101,7 @@ Examples:
   seq-pack ROOT/train -o train.parquet --form trl --seq-length 8192 --overflow split
   seq-pack ROOT/train -o train.idx.parquet --form megatron-bridge --seq-length 8192 --overflow drop
   seq-pack ROOT/train --index packs.parquet --seq-length 8192 --overflow drop
-  harmony-tok chats.ndjson --policy chat --to arrow | span-mask --to arrow | seq-pack -o rows.parquet
+  harmony-tok chats.ndjson --policy chat | span-mask | seq-pack -o rows.parquet
 
 In: triples, or tokens records {id, tokens, loss_mask, span_id}. Out: files, nothing on stdout.
 --rejects also keeps what --overflow drop leaves out. Labels stand at their own token.

@@ -91,6 +91,9 @@ pub fn readers() -> Vec<Case> {
             "mmidx-write",
             "mmidx-write -q --concat $IN/p/a $IN/p/b --prefix $OUT/p",
         ),
+        ("seq-pack triples", "seq-pack", "seq-pack -q $IN/root/train -o $OUT/r.parquet"),
+        ("seq-pack index", "seq-pack", "seq-pack -q $IN/p/a --index $OUT/i.parquet -n 9000"),
+        ("seq-pack arrow", "seq-pack", "seq-pack -q $IN/masked.arrows -o $OUT/r.parquet"),
         ("mmidx-write arrow", "mmidx-write", "mmidx-write -q $IN/masked.arrows --prefix $OUT/p"),
     ];
     cases.extend(others.map(|(name, process, command)| Case::reader(name, process, command)));
@@ -131,6 +134,18 @@ pub fn sinks() -> Vec<Case> {
             "mmidx-write",
             "mmidx-write -q --on-error skip --rejects $OUT/r $IN/bad.masked --prefix $OUT/p",
             "mmidx-write -q --on-error skip --rejects $OUT/r $IN/b.masked --prefix $OUT/p",
+        ),
+        (
+            "seq-pack",
+            "seq-pack",
+            "seq-pack -q $IN/p/a -o $OUT/r.parquet --index $OUT/i.parquet --form trl -n 9000",
+            "seq-pack -q $IN/p/b -o $OUT/r.parquet --index $OUT/i.parquet --form trl -n 8000",
+        ),
+        (
+            "seq-pack windows",
+            "seq-pack",
+            "seq-pack -q $IN/a.masked -o $OUT/r.parquet --window 2",
+            "seq-pack -q $IN/b.masked -o $OUT/r.parquet --window 2",
         ),
         (
             "npy-pack games",

@@ -246,14 +246,16 @@ fn long_lines_are_not_copied() {
             "span-mask",
             "mmidx-write",
             "npy-pack",
+            "seq-pack",
             "ds-stat",
             "ds-view",
             "synth-harmony",
         ] {
-            let out = dir.at("out");
+            let (out, rows) = (dir.at("out"), dir.at("out.parquet"));
             let arguments = match name {
                 "mmidx-write" => vec!["--prefix", &out],
                 "npy-pack" => vec!["-o", &out],
+                "seq-pack" => vec!["-o", &rows],
                 _ => vec![],
             };
             let filter = tool(name).args(&[&packed, "--max-record-bytes", &limit(most)]);

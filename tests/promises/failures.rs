@@ -168,6 +168,7 @@ fn a_full_disk_may_be_tried_again() {
         "ds-cat -o out/p.ndjson masked",
         "synth-harmony raw.ndjson -o out/p.parquet",
         "chat-harmony chats.ndjson -o out/p.parquet",
+        "seq-pack masked -o out/p.parquet",
     ] {
         let script = format!(
             "cd {}; trap '' XFSZ; harmony-tok in.ndjson | span-mask > masked; ulimit -f 1; {sink}",

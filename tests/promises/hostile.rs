@@ -13,7 +13,7 @@ use common::{
 /// A name, or an id, that moves the cursor, forges a message, and turns the direction of text.
 const HOSTILE: &str = "a\x1b[31m\nds-check: forged\r\u{9b}2J\u{202e}z";
 
-const FILTERS: [&str; 15] = [
+const FILTERS: [&str; 16] = [
     "synth-harmony",
     "harmony-tok",
     "span-mask",
@@ -21,6 +21,7 @@ const FILTERS: [&str; 15] = [
     "mmidx-write",
     "mx-decode",
     "npy-pack",
+    "seq-pack",
     "puzzle-encode",
     "ds-cat",
     "ds-manifest",
@@ -60,6 +61,7 @@ fn a_path_stays_in_its_line() {
         let arguments: Vec<&str> = match filter {
             "puzzle-encode" => vec!["sudoku", "--train", &missing, "--test", &missing],
             "npy-pack" => vec![&missing, "-o", "out"],
+            "seq-pack" => vec![&missing, "-o", "out.parquet"],
             "mmidx-write" => vec![&missing, "--prefix", "out"],
             "ds-diff" => vec![&missing, &missing],
             "ds-plan" => vec!["status", &missing],

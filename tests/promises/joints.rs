@@ -90,6 +90,7 @@ fn every_filter_passes_a_failure_on() {
         ("harmony-tok bad | ds-cat --count", 1),
         ("harmony-tok bad | ds-cat -o out", 1),
         ("harmony-tok bad | ds-check - -q", 1),
+        ("harmony-tok bad | span-mask | seq-pack -o out/r.parquet", 1),
     ] {
         let script = format!("{cd}; set -o pipefail; {script}");
         let run = bash_with(&script, &[("GRISTMILL_TO", "arrow")]);
@@ -194,6 +195,7 @@ fn no_bytes_are_not_an_empty_stream() {
         "mmidx-write --prefix out/p",
         "mmidx-write --root out/r --shard s",
         "npy-pack -o out/pack",
+        "seq-pack -o out/r.parquet",
     ] {
         let name = filter.split(' ').next().unwrap();
         for to in ENCODINGS {

@@ -170,6 +170,11 @@ impl Packing {
         }
     }
 
+    /// The positions that every row has; `None` if rows are as long as their sequences.
+    pub fn row_length(&self) -> Option<u32> {
+        self.seq_length.filter(|_| self.algorithm != Algorithm::None)
+    }
+
     /// What a piece of so many tokens takes of a row.
     pub fn weight(&self, tokens: u32) -> u32 {
         match self.counted {

@@ -109,7 +109,7 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
     if let Some(cause) = records.wrong_read() {
         findings.add(&COUNTS, path, cause);
     }
-    let used = share(manifest.used, manifest.rows, manifest.seq_length);
+    let used = share(manifest.used, manifest.rows, &manifest.packing());
     let is_used = match (manifest.share_used, used) {
         (Some(stated), Some(used)) => (stated - used).abs() < 1e-9,
         (stated, used) => stated == used,

@@ -16,7 +16,7 @@ use super::manifest::KEY;
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::{ParquetFile, Text, read_error, write_error};
 use crate::packing::{Piece, Rows};
-use crate::publish::{PendingFile, publish_file};
+use crate::publish::PendingFile;
 
 /// Pieces that are encoded together, which are a row group.
 const GROUP: usize = 1 << 20;
@@ -84,11 +84,10 @@ impl IndexFile {
         Ok(())
     }
 
-    /// Ends the file with its manifest, and gives it its name.
-    pub fn publish(mut self, manifest: String, overwrite: bool) -> Result<()> {
+    /// Ends the file with its manifest; it has not its name yet.
+    pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
-        let file = self.writer.into_inner().map_err(|e| write_error(&self.path, e))?;
-        publish_file(file, overwrite)
+        self.writer.into_inner().map_err(|e| write_error(&self.path, e))
     }
 }
 

@@ -101,8 +101,8 @@ impl RowsManifest {
     }
 }
 
-/// A share of positions, `None` where rows have no common length or there are none.
-pub fn share(used: u64, rows: u64, seq_length: Option<u32>) -> Option<f64> {
-    let positions = rows as f64 * f64::from(seq_length?);
-    (rows > 0).then(|| used as f64 / positions)
+/// The share of positions that are used; `None` where rows are as long as their sequences, or there are none.
+pub fn share(used: u64, rows: u64, packing: &Packing) -> Option<f64> {
+    let length = packing.row_length().filter(|_| rows > 0)?;
+    Some(used as f64 / (rows as f64 * f64::from(length)))
 }

@@ -21,7 +21,7 @@ use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, json_file, kd_root};
 use crate::ordered::Flow;
 use crate::packing::{Algorithm, Changed, Overflow, Packing, Rows, TooLong};
-use crate::publish::{directory_of, publish_file, refuse_existing_file};
+use crate::publish::{Standing, Target, directory_of, is_there, publish, refuse_existing};
 use crate::record::tokens::{self, Tokens};
 
 /// How the columns of a file of rows are compressed.
@@ -54,6 +54,33 @@ pub struct RowsTarget {
     pub metadata: Option<PathBuf>,
 }
 
+impl RowsTarget {
+    /// All files, the one that makes them whole last.
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.metadata, &self.index, &self.rows].into_iter().flatten()
+    }
+}
+
+impl Target for RowsTarget {
+    fn directory(&self) -> PathBuf {
+        directory_of(&self.manifest())
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.files().last().cloned().unwrap_or_default()
+    }
+
+    fn standing(&self) -> Result<Standing> {
+        let mut standing = Standing::default();
+        for path in self.files() {
+            if is_there(path)? {
+                standing.files.push(path.clone());
+            }
+        }
+        Ok(standing)
+    }
+}
+
 /// The most tokens of a window.
 const WINDOW_TOKENS: usize = 1 << 24;
 
@@ -84,15 +111,17 @@ impl RowsSettings {
         if target.metadata.is_some() && self.form != Form::MegatronBridge {
             return usage("--metadata is for --form megatron-bridge");
         }
-        let outputs = [&target.rows, &target.index, &target.metadata];
-        let outputs: Vec<&PathBuf> = outputs.into_iter().flatten().collect();
+        let outputs: Vec<&PathBuf> = target.files().collect();
         for (at, output) in outputs.iter().enumerate() {
             if outputs[..at].contains(output) {
                 return Err(Error::usage("is named twice").at(output.as_path()));
             }
-            refuse_existing_file(output, self.overwrite)?;
+            if directory_of(output) != target.directory() {
+                let cause = "is in another folder than the other outputs of this run";
+                return Err(Error::usage(cause).at(output.as_path()));
+            }
         }
-        Ok(())
+        refuse_existing(target, self.overwrite)
     }
 
     /// Whether pieces may be parts of sequences.
@@ -271,7 +300,7 @@ impl Output {
             rows: totals.rows,
             pieces: totals.pieces,
             used: totals.used,
-            share_used: share(totals.used, totals.rows, packing.seq_length),
+            share_used: share(totals.used, totals.rows, &packing),
             records,
             tokens: totals.tokens,
             changed: totals.changed,
@@ -283,20 +312,21 @@ impl Output {
         };
         let text = |manifest: &RowsManifest| serde_json::to_string(manifest).map_err(Error::data);
         let beside = |path: &Path| inputs_of(&directory_of(path));
-        if let Some((file, path)) = file.zip(target.rows.as_deref()) {
-            let manifest = RowsManifest { inputs: beside(path)?, ..made.clone() };
-            file.publish(text(&manifest)?, overwrite)?;
+        let mut files = Vec::new();
+        if let Some(path) = &target.metadata {
+            files.push(json_file::pending(path, &[totals.for_bridge(&packing)])?);
         }
         if let Some((index, path)) = index.zip(target.index.as_deref()) {
             let (contents, inputs) = (Contents::Index, beside(path)?);
             let (labels, hash) = (None, None);
             let manifest = RowsManifest { contents, inputs, labels, hash, ..made.clone() };
-            index.publish(text(&manifest)?, overwrite)?;
+            files.push(index.finish(text(&manifest)?)?);
         }
-        if let Some(path) = &target.metadata {
-            let metadata = [totals.for_bridge(packing.seq_length)];
-            publish_file(json_file::pending(path, &metadata)?, overwrite)?;
+        if let Some((file, path)) = file.zip(target.rows.as_deref()) {
+            let manifest = RowsManifest { inputs: beside(path)?, ..made.clone() };
+            files.push(file.finish(text(&manifest)?)?);
         }
+        publish(&target, files, overwrite)?;
         Ok(made)
     }
 }
@@ -304,15 +334,15 @@ impl Output {
 impl Totals {
     /// The members that Megatron-Bridge reads of its `packed_metadata_path`
     /// (`packing/utils.py`, `fill_packing_strategy`).
-    fn for_bridge(&self, seq_length: Option<u32>) -> serde_json::Value {
+    fn for_bridge(&self, packing: &Packing) -> serde_json::Value {
         let rounded = |value: f64, digits: f64| (value * digits).round() / digits;
         let rows = (self.rows.max(1)) as f64;
         json!({
             "dataset_max_seqlen": self.longest,
             "max_samples_per_bin": self.most_pieces,
             "packing_factor": rounded(self.pieces as f64 / rows, 100.0),
-            "packing_efficiency": share(self.used, self.rows, seq_length).map(|s| rounded(s * 100.0, 100.0)),
-            "pack_size": seq_length,
+            "packing_efficiency": share(self.used, self.rows, packing).map(|s| rounded(s * 100.0, 100.0)),
+            "pack_size": packing.seq_length,
             "min_packed_seqlen": self.emptiest,
         })
     }

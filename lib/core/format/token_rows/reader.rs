@@ -185,7 +185,8 @@ impl DatasetReader for RowsReader {
         let mut header = Header::of_record(&TOKENS);
         header.parameters = self.first.parameters.clone();
         header.set("alignment", Alignment::Label.name());
-        let RowsManifest { form, seq_length, .. } = &self.first;
+        let form = self.first.form;
+        let seq_length = self.first.packing().row_length();
         let [rows, used] = [self.rows, self.used].map(|sum| (!self.is_slice).then_some(sum));
         header.set(
             PACKED,

@@ -21,7 +21,7 @@ use crate::error::{Error, Result, shown};
 use crate::format::parquet::write_error;
 use crate::ordered::{Flow, ordered_map};
 use crate::packing::Rows;
-use crate::publish::{PendingFile, publish_file};
+use crate::publish::PendingFile;
 
 /// A row group ends after so many tokens, if not after a number of rows.
 const GROUP_TOKENS: usize = 1 << 20;
@@ -125,11 +125,10 @@ impl RowsFile {
         Ok(sums)
     }
 
-    /// Ends the file with its manifest, and gives it its name.
-    pub fn publish(mut self, manifest: String, overwrite: bool) -> Result<()> {
+    /// Ends the file with its manifest; it has not its name yet.
+    pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
-        let file = self.writer.into_inner().map_err(|e| write_error(&self.path, e))?;
-        publish_file(file, overwrite)
+        self.writer.into_inner().map_err(|e| write_error(&self.path, e))
     }
 }
 
