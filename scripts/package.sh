@@ -141,7 +141,7 @@ stage_scripts() {
 stage_documentation() {
     local page documentation=$stage/share/doc/gristmill
     (cd "$root" && find README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE python/README.md docs lib \
-        -name '*.md' -o -name '*.svg' -o -name 'LICENSE-*') | while IFS= read -r page; do
+        -name '*.md' -o -name '*.svg' -o -name 'LICENSE-*' -o -path 'docs/trainers/*.py') | while IFS= read -r page; do
         install -D -m 644 "$root/$page" "$documentation/$page"
     done
     cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --filter-platform "$machine-unknown-linux-gnu" |

@@ -116,6 +116,11 @@ fn the_recipes_work() {
 }
 
 #[test]
+fn the_page_of_trainers_works() {
+    page_works("docs/trainers/README.md", 1);
+}
+
+#[test]
 fn the_page_of_errors_works() {
     page_works("docs/errors.md", 2);
 }
