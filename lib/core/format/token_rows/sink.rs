@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_schema};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -46,7 +46,7 @@ struct Encoded {
 impl RowsFile {
     pub fn create(path: &Path, layout: Layout, zstd: bool) -> Result<RowsFile> {
         let schema = layout.schema();
-        // A mask is runs of two values; tokens have no order that a dictionary would find.
+        // A mask is runs of two values, which differences make small; tokens have no order to be found.
         let mut properties = WriterProperties::builder()
             .set_compression(match zstd {
                 true => Compression::ZSTD(ZstdLevel::default()),
@@ -58,7 +58,8 @@ impl RowsFile {
         for mask in ["attention_mask", "loss_mask", "span_id"] {
             let column = ["list", "item"].map(str::to_string);
             let column = [vec![mask.to_string()], column.to_vec()].concat();
-            properties = properties.set_column_dictionary_enabled(ColumnPath::new(column), true);
+            let column = ColumnPath::new(column);
+            properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
         }
         let file = PendingFile::create(path)?;
         let path = shown(path);
