@@ -12,5 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 scripts/venv.sh
 target/venv/bin/pip install --quiet --disable-pip-version-check -r benches/requirements.txt
+# (Of it the packing of lengths alone, which needs numpy.)
+target/venv/bin/pip install --quiet --disable-pip-version-check --no-deps megatron-bridge==0.3.1
 cargo build --release --bins --package gristmill --package gristmill-peers
 exec target/venv/bin/python benches/suite "$@"

@@ -12,6 +12,7 @@ import sys
 
 import hard_texts as hard
 from encoding import encode, real_text
+from packing import packing
 from inputs import ROOT
 from measuring import pipe
 from report import Goal, Section, commands, contenders, megabytes, number, spread, table
@@ -433,4 +434,4 @@ def sizes(bench, inputs, quick):
 
 
 ALL = [encode, real_text, hard_texts, starting, synth, raw_rows, chats, macroxue, merging, writers, checking]
-ALL += [looking, triples, threads, sizes]
+ALL += [looking, triples, packing, threads, sizes]

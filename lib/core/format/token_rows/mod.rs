@@ -7,6 +7,7 @@
 //! | `sample.rs` | what tells a `.bin` from another without reading all of it |
 //! | `store.rs` | sequences that pieces are taken from: triples on disk, a window of records |
 //! | `columns.rs` | the columns of each form, built row by row |
+//! | `pages.rs` | column chunks of tokens and masks |
 //! | `sink.rs` | writing row groups, encoded on several threads |
 //! | `index.rs` | writing and reading indices |
 //! | `pack.rs` | the two ways through: datasets in two passes, records in windows |
@@ -18,6 +19,7 @@ mod decode;
 mod index;
 mod manifest;
 mod pack;
+mod pages;
 mod reader;
 mod sample;
 mod sink;

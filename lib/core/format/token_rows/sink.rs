@@ -5,18 +5,19 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
 use arrow_schema::SchemaRef;
 use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_schema};
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::ColumnPath;
 
 use super::columns::{GroupColumns, GroupTotals, Layout, Source};
 use super::manifest::KEY;
+use super::pages::{Chunk, chunk, is_of_tokens};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::write_error;
 use crate::ordered::{Flow, ordered_map};
@@ -32,12 +33,20 @@ pub(super) struct RowsFile {
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     layout: Layout,
+    compression: Compression,
     path: String,
+}
+
+/// A column of a row group, encoded.
+enum Column {
+    /// A value for each token.
+    OfTokens(Chunk),
+    Other(ArrowColumnChunk),
 }
 
 /// A row group, encoded.
 struct Encoded {
-    chunks: Vec<ArrowColumnChunk>,
+    chunks: Vec<Column>,
     rows: u64,
     tokens: u64,
     totals: GroupTotals,
@@ -46,21 +55,15 @@ struct Encoded {
 impl RowsFile {
     pub fn create(path: &Path, layout: Layout, zstd: bool) -> Result<RowsFile> {
         let schema = layout.schema();
-        // A mask is runs of two values, which differences make small; tokens have no order to be found.
+        let compression = match zstd {
+            true => Compression::ZSTD(ZstdLevel::default()),
+            false => Compression::UNCOMPRESSED,
+        };
         let mut properties = WriterProperties::builder()
-            .set_compression(match zstd {
-                true => Compression::ZSTD(ZstdLevel::default()),
-                false => Compression::UNCOMPRESSED,
-            })
+            .set_compression(compression)
             .set_dictionary_enabled(false)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_max_row_group_row_count(None);
-        for mask in ["attention_mask", "loss_mask", "span_id"] {
-            let column = ["list", "item"].map(str::to_string);
-            let column = [vec![mask.to_string()], column.to_vec()].concat();
-            let column = ColumnPath::new(column);
-            properties = properties.set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
-        }
         let file = PendingFile::create(path)?;
         let path = shown(path);
         let failed = |e: ParquetError| write_error(&path, e);
@@ -71,7 +74,7 @@ impl RowsFile {
         let writer = SerializedFileWriter::new(file, root, Arc::new(properties.build()));
         let writer = writer.map_err(failed)?;
         let factory = ArrowRowGroupWriterFactory::new(&writer, schema.clone());
-        Ok(RowsFile { writer, factory, schema, layout, path })
+        Ok(RowsFile { writer, factory, schema, layout, compression, path })
     }
 
     /// Writes rows after those before; `done` is told rows and tokens.
@@ -82,7 +85,8 @@ impl RowsFile {
         jobs: NonZeroUsize,
         mut done: impl FnMut(u64, u64),
     ) -> Result<GroupTotals> {
-        let RowsFile { writer, factory, schema, layout, path } = self;
+        let RowsFile { writer, factory, schema, layout, compression, path } = self;
+        let (described, compression) = (writer.schema_descr().columns().to_vec(), *compression);
         let (layout, name): (Layout, &str) = (*layout, path);
         let failed = |e: ParquetError| write_error(name, e);
         let (factory, schema) = (&*factory, &*schema);
@@ -96,12 +100,20 @@ impl RowsFile {
             let writers = factory.create_column_writers(0).map_err(failed)?;
             let mut writers = writers.into_iter();
             let mut chunks = Vec::new();
-            for (field, column) in schema.fields().iter().zip(&columns) {
-                for leaf in compute_leaves(field, column).map_err(failed)? {
-                    let Some(mut writer) = writers.next() else { break };
-                    writer.write(&leaf).map_err(failed)?;
-                    chunks.push(writer.close().map_err(failed)?);
+            for ((field, column), described) in schema.fields().iter().zip(&columns).zip(&described)
+            {
+                let Some(mut writer) = writers.next() else { break };
+                let of_tokens = column.as_list_opt().filter(|_| is_of_tokens(field.name()));
+                if let Some(list) = of_tokens {
+                    chunks.push(Column::OfTokens(
+                        chunk(described, list, compression).map_err(failed)?,
+                    ));
+                    continue;
                 }
+                for leaf in compute_leaves(field, column).map_err(failed)? {
+                    writer.write(&leaf).map_err(failed)?;
+                }
+                chunks.push(Column::Other(writer.close().map_err(failed)?));
             }
             Ok(Encoded { chunks, rows: group.len() as u64, tokens, totals })
         };
@@ -115,7 +127,13 @@ impl RowsFile {
                 let Encoded { chunks, rows, tokens, totals } = encoded?;
                 let mut group = writer.next_row_group().map_err(failed)?;
                 for chunk in chunks {
-                    chunk.append_to_row_group(&mut group).map_err(failed)?;
+                    match chunk {
+                        Column::OfTokens(Chunk { bytes, close }) => {
+                            group.append_column(&bytes, close)
+                        }
+                        Column::Other(chunk) => chunk.append_to_row_group(&mut group),
+                    }
+                    .map_err(failed)?;
                 }
                 group.close().map_err(failed)?;
                 sums.add(&totals);
