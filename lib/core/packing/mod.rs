@@ -185,8 +185,8 @@ impl Packing {
 
     /// Packs sequences of these lengths, the first of which has the number `first`.
     pub fn pack(&self, lengths: &[u32], first: u64) -> Result<(Rows, Changed), TooLong> {
-        let mut changed = Changed::default();
-        changed.empty = lengths.iter().filter(|&&length| length == 0).count() as u64;
+        let empty = lengths.iter().filter(|&&length| length == 0).count() as u64;
+        let mut changed = Changed { empty, ..Changed::default() };
         if self.algorithm == Algorithm::Wrapped {
             return Ok((self.wrapped(lengths, first, &mut changed), changed));
         }
@@ -209,7 +209,7 @@ impl Packing {
         let most = self.most_tokens();
         let is_long = |length: &u32| *length > most;
         if self.overflow == Overflow::Error
-            && let Some(place) = lengths.iter().position(|length| is_long(length))
+            && let Some(place) = lengths.iter().position(is_long)
         {
             let longest = lengths.iter().copied().max().unwrap_or(0);
             let sequences = lengths.iter().filter(|length| is_long(length)).count() as u64;

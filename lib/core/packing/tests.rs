@@ -1,5 +1,8 @@
 use super::*;
 
+/// (sequence, start, length) of each piece.
+type Row = Vec<(u64, u32, u32)>;
+
 fn packing(algorithm: Algorithm, overflow: Overflow, length: u32) -> Packing {
     Packing { seq_length: Some(length), algorithm, overflow, counted: Counted::Tokens }
 }
@@ -18,7 +21,7 @@ fn slowly(packing: Packing, lengths: &[u32]) -> Vec<Vec<(u64, u32, u32)>> {
     pieces.sort_by_key(|piece| std::cmp::Reverse(piece.length));
     let capacity = packing.seq_length.unwrap();
     // The room of each row, and when it came to it.
-    let mut rows: Vec<(u32, usize, Vec<(u64, u32, u32)>)> = Vec::new();
+    let mut rows: Vec<(u32, usize, Row)> = Vec::new();
     for (now, piece) in pieces.iter().enumerate() {
         let weight = packing.weight(piece.length);
         let fits = rows.iter().enumerate().filter(|(_, row)| row.0 >= weight);

@@ -9,9 +9,12 @@ use crate::common;
 use std::collections::BTreeMap;
 use std::fs;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int32Type, Int64Type};
 use checks::edit::{MESSAGE, Triple};
 use checks::{Good, found};
 use common::{Random, TempDir, bash, data, tool};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
 /// Changes of each dataset in a usual run.
@@ -84,6 +87,20 @@ static SETS: &[Set] = &[
         arguments: &["{}/m.ndjson"],
         below: "m.ndjson",
         free: free_record,
+    },
+    Set {
+        name: "rows for trainers (TRL)",
+        make: |good| good.copy(),
+        arguments: &["{}/rows/trl.parquet"],
+        below: "rows/trl.parquet",
+        free: free_in_rows,
+    },
+    Set {
+        name: "index of rows",
+        make: |good| good.copy(),
+        arguments: &["{}/rows/index.parquet"],
+        below: "rows/index.parquet",
+        free: free_in_index,
     },
     Set {
         name: "Macroxue pack, manifest",
@@ -416,6 +433,42 @@ fn free_record(change: &Change) -> Option<String> {
         }
     }
     why.map(str::to_string)
+}
+
+/// Rows that are the same sequences to every reader: how they were made.
+fn free_in_rows(change: &Change) -> Option<String> {
+    let records = |bytes: &[u8]| {
+        let path = change.dir.write("looked-at.parquet", bytes);
+        let run = tool("ds-cat").args(&[&path, "--to", "ndjson"]).run();
+        (run.code() == Some(0)).then(|| run.records())
+    };
+    let (before, after) = (records(change.before)?, records(change.after)?);
+    (before == after).then(|| "no record changes".to_string())
+}
+
+/// An index of the same pieces: how it was made.
+fn free_in_index(change: &Change) -> Option<String> {
+    // (The datasets are named as seen from its folder.)
+    let rows = |bytes: &[u8]| -> Option<Vec<[i64; 4]>> {
+        let path = change.dir.write("looked-at.parquet", bytes);
+        let file = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(path).ok()?).ok()?;
+        let batches: Vec<_> = file.build().ok()?.collect::<Result<_, _>>().ok()?;
+        let number = |batch: &arrow_array::RecordBatch, name: &str, row: usize| -> Option<i64> {
+            let column = batch.column_by_name(name)?;
+            let wide = column.as_primitive_opt::<Int64Type>().map(|values| values.value(row));
+            wide.or_else(|| Some(column.as_primitive_opt::<Int32Type>()?.value(row).into()))
+        };
+        let mut rows = Vec::new();
+        for batch in &batches {
+            for row in 0..batch.num_rows() {
+                let of = |name| number(batch, name, row);
+                rows.push([of("row")?, of("sequence")?, of("start")?, of("length")?]);
+            }
+        }
+        Some(rows)
+    };
+    let (before, after) = (rows(change.before)?, rows(change.after)?);
+    (before == after).then(|| "no piece changes".to_string())
 }
 
 /// How a pack was made; values of moves, which nobody can verify; names without effect.

@@ -178,7 +178,7 @@ impl RowChecker<'_, '_, '_> {
         let tokens = rows.tokens(row);
         if let Some(labels) = rows.labels(row) {
             let differ = |(&label, &token): (&i32, &i32)| label != IGNORED && label != token;
-            if let Some(place) = labels.iter().zip(tokens).position(|pair| differ(pair)) {
+            if let Some(place) = labels.iter().zip(tokens).position(differ) {
                 let message = format_args!(
                     "position {place}: the label of the token {} is {}",
                     tokens[place], labels[place]
@@ -186,10 +186,10 @@ impl RowChecker<'_, '_, '_> {
                 self.findings.add(&VALUE, at, message);
             }
         }
-        let size = i32::try_from(PADDED_VOCABULARY_SIZE).unwrap_or(i32::MAX);
+        let size = PADDED_VOCABULARY_SIZE;
         let keep_eod = self.manifest.keep_eod;
         let is_wrong = |&token: &i32| token < 0 || token >= size || token == EOD && !keep_eod;
-        if let Some(place) = tokens.iter().position(|token| is_wrong(token)) {
+        if let Some(place) = tokens.iter().position(is_wrong) {
             self.findings.add(
                 &TOKEN,
                 at,

@@ -229,7 +229,7 @@ impl GroupColumns {
         let &Piece { sequence, start, length } = piece;
         let end = start + length;
         let all = source.lengths[(sequence - source.first) as usize];
-        let bad = |cause: String| Error::data(cause).at(&source.store.place(sequence));
+        let bad = |cause: String| Error::data(cause).at(source.store.place(sequence));
         let begin = self.tokens.len();
         let has_end = end == all && !source.keep_eod;
         source.store.tokens(sequence, start..end + u32::from(has_end), &mut self.tokens)?;

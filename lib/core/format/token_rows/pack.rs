@@ -213,7 +213,7 @@ impl Output {
                 grouped(longest.into()),
             );
             let hint = "--overflow drop, split or cut, or a larger --seq-length";
-            Error::data(cause).at(&store.place(first)).hint(hint)
+            Error::data(cause).at(store.place(first)).hint(hint)
         })?;
         if packing.overflow == Overflow::Drop && rejects.has_file() {
             let most = packing.most_tokens();

@@ -111,7 +111,7 @@ impl PrefixStore {
         let first = self.lengths.len() as u64;
         let [tokens, others @ ..] = &datasets;
         let sequences = tokens.index.sequences;
-        for other in others.iter().filter(|other| other.index.sequences != sequences) {
+        if let Some(other) = others.iter().find(|other| other.index.sequences != sequences) {
             let cause = format!("has {} sequences, the tokens {sequences}", other.index.sequences);
             return Err(Error::data(cause).at(other.idx_path()));
         }
@@ -159,7 +159,7 @@ impl PrefixStore {
                 return Err(Error::usage(cause).at(prefix.as_path()));
             };
             let file = IdsFile::open(&path)?.of_sequences(sequences)?;
-            let mut rows: IdRows = file.read(&[0..sequences])?;
+            let mut rows: IdRows = file.read(std::slice::from_ref(&(0..sequences)))?;
             for &length in own {
                 let length = i32::try_from(length).unwrap_or(i32::MAX);
                 rows.next_of(length, |identity: Identity<'_>| ids.push(identity.id))?;
@@ -390,8 +390,12 @@ impl Window {
     pub fn clear(&mut self) {
         let first = self.first + self.len() as u64;
         let Window { starts, lengths, tokens, masks, spans, places, .. } = self;
-        (starts.clear(), lengths.clear(), tokens.clear());
-        (masks.clear(), spans.clear(), places.clear());
+        starts.clear();
+        lengths.clear();
+        tokens.clear();
+        masks.clear();
+        spans.clear();
+        places.clear();
         (self.first, self.ids) = (first, Ids::default());
     }
 
