@@ -96,13 +96,6 @@ static SETS: &[Set] = &[
         free: free_in_rows,
     },
     Set {
-        name: "index of rows",
-        make: |good| good.copy(),
-        arguments: &["{}/rows/index.parquet"],
-        below: "rows/index.parquet",
-        free: free_in_index,
-    },
-    Set {
         name: "Macroxue pack, manifest",
         make: |good| good.copy(),
         arguments: &["{}/pack"],
@@ -444,31 +437,6 @@ fn free_in_rows(change: &Change) -> Option<String> {
     };
     let (before, after) = (records(change.before)?, records(change.after)?);
     (before == after).then(|| "no record changes".to_string())
-}
-
-/// An index of the same pieces: how it was made.
-fn free_in_index(change: &Change) -> Option<String> {
-    // (The datasets are named as seen from its folder.)
-    let rows = |bytes: &[u8]| -> Option<Vec<[i64; 4]>> {
-        let path = change.dir.write("looked-at.parquet", bytes);
-        let file = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(path).ok()?).ok()?;
-        let batches: Vec<_> = file.build().ok()?.collect::<Result<_, _>>().ok()?;
-        let number = |batch: &arrow_array::RecordBatch, name: &str, row: usize| -> Option<i64> {
-            let column = batch.column_by_name(name)?;
-            let wide = column.as_primitive_opt::<Int64Type>().map(|values| values.value(row));
-            wide.or_else(|| Some(column.as_primitive_opt::<Int32Type>()?.value(row).into()))
-        };
-        let mut rows = Vec::new();
-        for batch in &batches {
-            for row in 0..batch.num_rows() {
-                let of = |name| number(batch, name, row);
-                rows.push([of("row")?, of("sequence")?, of("start")?, of("length")?]);
-            }
-        }
-        Some(rows)
-    };
-    let (before, after) = (rows(change.before)?, rows(change.after)?);
-    (before == after).then(|| "no piece changes".to_string())
 }
 
 /// How a pack was made; values of moves, which nobody can verify; names without effect.
