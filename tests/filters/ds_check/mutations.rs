@@ -9,12 +9,9 @@ use crate::common;
 use std::collections::BTreeMap;
 use std::fs;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Int32Type, Int64Type};
 use checks::edit::{MESSAGE, Triple};
 use checks::{Good, found};
 use common::{Random, TempDir, bash, data, tool};
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
 /// Changes of each dataset in a usual run.
