@@ -105,13 +105,7 @@ def span_normalized_loss(
     that is not finite where it counts.
     """
     losses, mask, span = _flat(losses, loss_mask, span_id)
-    weights = (w_reasoning, w_final)
-    if w_commentary is not None:
-        weights = (*weights, w_commentary)
-    for name, weight in zip(_SPANS, weights):
-        name = f"w_{name}"
-        if not (math.isfinite(weight) and weight >= 0):
-            raise ValueError(f"{name} is {weight}; it must be a number of at least 0")
+    weights = _checked_weights(w_reasoning, w_final, w_commentary)
     if strict:
         _check_values(losses, mask, span, loss_mask.shape, len(weights))
     sums, counts = _sums_and_counts(losses, mask.to(losses.dtype), span, len(weights))
@@ -162,11 +156,10 @@ def span_losses_of_sequences(
     of the reports that each sequence has by itself.
     """
     losses, mask, span = _flat(losses, loss_mask, span_id)
-    weights = (w_reasoning, w_final) if w_commentary is None else (w_reasoning, w_final, w_commentary)
+    weights = _checked_weights(w_reasoning, w_final, w_commentary)
     if sequences is None and (num_microbatches != 1 or replicas is not None):
         raise ValueError("num_microbatches, replicas: only with the sequences of a step")
-    of_tokens = _weights_of(mask.to(losses.dtype), span, len(weights))
-    losses = losses.masked_fill(sum(of_tokens) == 0, 0.0)
+    losses, of_tokens = _that_count(losses, mask.to(losses.dtype), span, len(weights))
     sequence = sequence.reshape(-1)
     by_sequence = lambda values: losses.new_zeros(count).index_add(0, sequence, values)  # noqa: E731
     sums = torch.stack([by_sequence(losses * of) for of in of_tokens])
@@ -240,6 +233,19 @@ def global_span_counts(
     if total is None:
         total = zeros
     return _all_reduced(total, group)
+
+
+def _checked_weights(
+    w_reasoning: float, w_final: float, w_commentary: float | None
+) -> tuple[float, ...]:
+    """Of each span that has one."""
+    weights = (w_reasoning, w_final)
+    if w_commentary is not None:
+        weights = (*weights, w_commentary)
+    for name, weight in zip(_SPANS, weights):
+        if not (math.isfinite(weight) and weight >= 0):
+            raise ValueError(f"w_{name} is {weight}; it must be a number of at least 0")
+    return weights
 
 
 def _scale(num_microbatches: int, replicas: int | None, group: Any) -> int:
@@ -317,11 +323,18 @@ def _sums_and_counts(
     losses: Tensor, mask: Tensor, span: Tensor, spans: int
 ) -> tuple[Tensor, Tensor]:
     """Of each span: the sum of its losses, and its tokens."""
-    spans = _weights_of(mask, span, spans)
+    losses, of_tokens = _that_count(losses, mask, span, spans)
+    sums = torch.stack([(losses * weights).sum() for weights in of_tokens])
+    return sums, torch.stack([weights.sum() for weights in of_tokens])
+
+
+def _that_count(
+    losses: Tensor, mask: Tensor, span: Tensor, spans: int
+) -> tuple[Tensor, list[Tensor]]:
+    """The losses, 0 where none counts, and of each span what every token counts."""
+    of_tokens = _weights_of(mask, span, spans)
     # 0 * NaN is NaN, in the gradient too: what does not count is taken out, not multiplied.
-    losses = losses.masked_fill(sum(spans) == 0, 0.0)
-    sums = torch.stack([(losses * weights).sum() for weights in spans])
-    return sums, torch.stack([weights.sum() for weights in spans])
+    return losses.masked_fill(sum(of_tokens) == 0, 0.0), of_tokens
 
 
 def _report(

@@ -12,6 +12,7 @@ use super::{Counts, Dropped, Skipped};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::harmony::Alignment;
 use crate::record::{RecordType, record_type, record_type_with};
 
 const RECORD: &str = "gristmill.record";
@@ -147,6 +148,20 @@ impl Header {
     /// A parameter that is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).and_then(Value::as_str)
+    }
+
+    /// Whether it says that masks are about their own token.
+    pub fn is_token_aligned(&self) -> bool {
+        self.text("alignment") == Some(Alignment::Token.name())
+    }
+
+    /// Refuses masks that are about their own token: what is written from them would be shifted.
+    pub fn refuse_token_aligned(&self) -> Result<()> {
+        match self.is_token_aligned() {
+            true => Err(Error::usage("the masks are token-aligned (span-mask --align token)")
+                .hint("span-mask --align label")),
+            false => Ok(()),
+        }
     }
 
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {

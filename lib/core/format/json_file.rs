@@ -67,15 +67,6 @@ pub(super) fn other_schema(found: &str, known: &str) -> Option<String> {
     (found != known).then(|| format!("is {found:?}, not {known:?}"))
 }
 
-/// For a field whose value may be null, but which must be there.
-pub(super) fn present<'de, T, D>(value: D) -> Result<Option<T>, D::Error>
-where
-    T: Deserialize<'de>,
-    D: Deserializer<'de>,
-{
-    Option::deserialize(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,19 +1,17 @@
-//! What readers of token sequences share: the messages of a sequence are derived from its tokens.
+//! What readers of token sequences share: the messages of a sequence, as its tokens have them, become
+//! segments of its record.
 
-use crate::harmony::{Segments, Spans, segments_of};
+use crate::harmony::{Segments, Spans};
 use crate::record::tokens::{Segment, TokensBuilder};
 
-/// Adds the segments of the tokens from `begin` on, which are those of the record that is ended next, and
-/// says whether they are known: the tokens may be no Harmony conversation. `weighted`: the spans, if some
-/// messages have none by their weights.
+/// Adds the segments of the record that is ended next, whose tokens are those from `begin` on. `weighted`:
+/// the spans, if some messages have none by their weights.
 pub(super) fn add_segments(
     builder: &mut TokensBuilder,
     begin: usize,
-    segments: &mut Segments,
+    segments: &Segments,
     weighted: Option<&Spans>,
-) -> bool {
-    segments.clear();
-    let known = segments_of(&builder.tokens[begin..], segments).is_ok();
+) {
     let spans = builder.span_id.get(begin..).unwrap_or_default();
     let is_trained = |segment: &Segment<'_>| {
         let position = (segment.start - 1).max(0) as usize;
@@ -24,5 +22,4 @@ pub(super) fn add_segments(
     for (segment, is_trained) in segments.records().zip(all) {
         builder.segment(&Segment { is_trained, ..segment });
     }
-    known
 }

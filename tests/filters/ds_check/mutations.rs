@@ -478,7 +478,8 @@ fn free_in_pack(change: &Change) -> Option<String> {
 fn free_in_puzzles(change: &Change) -> Option<String> {
     let name = change.file.strip_prefix("sudoku/")?;
     if name == "build.json" {
-        return free_json(change, &["seed", "parameters", "inputs", "run"]);
+        // The name of a domain may be anybody's.
+        return free_json(change, &["domain", "seed", "parameters", "inputs", "run"]);
     }
     if name == "identifiers.json" || name.ends_with("dataset.json") {
         return free_json(change, &[]);

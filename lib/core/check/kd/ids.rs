@@ -76,6 +76,7 @@ impl IdChecker {
             findings.add(&ROWS, file.path(), message);
             return Ok(());
         }
+        file.check_pages()?;
         let Some(tokens) = valid.datasets.first() else { return Ok(()) };
         let set = self.files.len() - 1;
         let mut rows = file.read(slice::from_ref(&(0..sequences)))?;

@@ -318,8 +318,15 @@ fn files(
 
 /// What `build.json` says became of the records, beside what there is.
 fn counts(root: &Path, build: &PuzzleSetManifest, examples: u64, findings: &mut Findings<'_>) {
-    let Some(records) = &build.records else { return };
     let path = root.join(puzzle_dir::BUILD);
+    let Some(records) = &build.records else {
+        // Sets of version 0.2 have none, and no other member either.
+        if let Some(name) = build.unknown_member() {
+            let message = format_args!("has no records, and {name:?}, which is not known");
+            findings.add(&COUNTS, &path, message);
+        }
+        return;
+    };
     if records.written != examples {
         let message = format_args!("records.written is {}, not {examples}", records.written);
         findings.add(&COUNTS, &path, message);

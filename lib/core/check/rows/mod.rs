@@ -13,13 +13,13 @@ use std::path::Path;
 use sequences::Pieces;
 use values::RowSums;
 
-use super::{Check, CheckContext, Family, Findings, Outcome, checks};
+use super::{Check, CheckContext, Family, Findings, Outcome, checks, inventory};
 use crate::cli::grouped;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::format::token_rows::{self, Contents, OpenedRows, RowsManifest, share};
 
 checks! {
-    pub(super) FORM: Error Structure "rows.form",
+    FORM: Error Structure "rows.form",
         "no rows of seq-pack: damaged, a manifest that cannot be read, or other columns than its form has";
     COUNTS: Error Content "rows.counts",
         "rows, pieces, tokens or labels are not as many as the manifest states: cut, or made otherwise";
@@ -51,26 +51,24 @@ impl Family for RowsFamily {
             notes: Vec::new(),
             groups: Vec::new(),
         };
-        match opened.manifest() {
-            Ok(manifest) => {
-                (outcome.what, outcome.records.1) = (what(&manifest), manifest.rows);
-                outcome.notes = notes(&manifest);
-                contradictions(path, &manifest, &mut findings);
-                match manifest.contents {
-                    Contents::Rows => rows_of(&opened, &manifest, context, &mut findings)?,
-                    Contents::Index => {
-                        sequences::index(&opened, &manifest, context, &mut findings)?
-                    }
-                }
+        if let Some(manifest) = readable(path, opened.manifest(), &mut findings)? {
+            (outcome.what, outcome.records.1) = (what(&manifest), manifest.rows);
+            outcome.notes = notes(&manifest);
+            contradictions(path, &manifest, &mut findings);
+            readable(path, opened.check_pages(), &mut findings)?;
+            match manifest.contents {
+                Contents::Rows => rows_of(&opened, &manifest, context, &mut findings)?,
+                Contents::Index => sequences::index(&opened, &manifest, context, &mut findings)?,
             }
-            Err(error) if error.kind() == Kind::Data => {
-                findings.add(&FORM, path, error.without_place());
-            }
-            Err(error) => return Err(error),
         }
         outcome.groups = findings.into_groups();
         Ok(outcome)
     }
+}
+
+/// What was read; `None`, and a finding, if it cannot be decoded.
+fn readable<T>(path: &Path, read: Result<T>, findings: &mut Findings<'_>) -> Result<Option<T>> {
+    inventory::readable(read, path, findings, || Ok(&FORM))
 }
 
 fn what(manifest: &RowsManifest) -> String {
@@ -143,7 +141,8 @@ fn rows_of(
         );
     }
     if !context.selection.wants_contents() {
-        return values::columns(opened, manifest, findings);
+        values::columns(opened, manifest, findings);
+        return Ok(());
     }
     let mut pieces = Pieces::default();
     let Some(sums) = values::rows(opened, manifest, context, findings, &mut pieces)? else {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{COUNTS, FORM, compare};
+use super::{COUNTS, compare, readable};
 use crate::check::{At, CheckContext, Findings, checks};
 use crate::error::{Kind, Result};
 use crate::format::token_rows::{IndexedPiece, OpenedRows, PrefixStore, RowsManifest, read_index};
@@ -22,21 +22,20 @@ checks! {
 #[derive(Debug, Default)]
 pub(super) struct Pieces(Vec<Place>);
 
+/// A piece in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    sequence: i64,
-    start: i32,
-    length: u32,
+pub(super) struct Place {
+    pub sequence: i64,
+    pub start: i32,
+    pub length: u32,
     /// Tokens after it.
-    left: i32,
-    row: u64,
+    pub left: i32,
+    pub row: u64,
 }
 
 impl Pieces {
-    pub fn extend(&mut self, places: Vec<(u64, i64, i32, u32, i32)>) {
-        let place =
-            |(row, sequence, start, length, left)| Place { sequence, start, length, left, row };
-        self.0.extend(places.into_iter().map(place));
+    pub fn extend(&mut self, places: Vec<Place>) {
+        self.0.extend(places);
     }
 
     /// Each sequence is there once, from its first token to its last or to where it is cut.
@@ -105,12 +104,8 @@ pub(super) fn index(
         context.progress.add(pieces.len() as u64, bytes);
         Ok(())
     });
-    match read {
-        Err(error) if error.kind() == Kind::Data => {
-            findings.add(&FORM, path, error.without_place());
-            return Ok(());
-        }
-        read => read?,
+    if readable(path, read, findings)?.is_none() {
+        return Ok(());
     }
     checker.end_row(findings);
     let (rows, tokens, used) = checker.sums;

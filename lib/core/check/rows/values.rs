@@ -6,12 +6,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
 use arrow_array::{Array, RecordBatch};
 
-use super::FORM;
-use super::sequences::Pieces;
+use super::sequences::{Pieces, Place};
+use super::{FORM, readable};
 use crate::check::{At, CheckContext, CheckedChunk, Findings, checks};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::format::token_rows::{
-    DecodedRows, IGNORED, Layout, OpenedRows, RowPiece, RowsManifest, piece_hash,
+    DecodedRows, IGNORED, OpenedRows, RowPiece, RowsManifest, piece_hash,
 };
 use crate::packing::Packing;
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE};
@@ -54,17 +54,11 @@ impl RowSums {
 }
 
 /// The columns alone.
-pub(super) fn columns(
-    opened: &OpenedRows,
-    manifest: &RowsManifest,
-    findings: &mut Findings<'_>,
-) -> Result<()> {
-    let schema = opened.file.schema();
-    let empty = RecordBatch::new_empty(schema.clone());
+pub(super) fn columns(opened: &OpenedRows, manifest: &RowsManifest, findings: &mut Findings<'_>) {
+    let empty = RecordBatch::new_empty(opened.file.schema().clone());
     if let Err(cause) = DecodedRows::of(&empty, manifest.form) {
         findings.add(&FORM, opened.path.as_path(), cause);
     }
-    Ok(())
 }
 
 /// Checks every row; `None` if they cannot be read.
@@ -76,10 +70,8 @@ pub(super) fn rows(
     pieces: &mut Pieces,
 ) -> Result<Option<RowSums>> {
     let path = opened.path.as_path();
-    let batches = match opened.rows(0..opened.file.rows()) {
-        Ok(batches) => batches,
-        Err(error) => return unreadable(path, error, findings).map(|()| None),
-    };
+    let batches = readable(path, opened.rows(0..opened.file.rows()), findings)?;
+    let Some(batches) = batches else { return Ok(None) };
     let mut first = 0;
     let numbered = batches.map(|batch| {
         let batch = batch.map_err(|e| e.at(path))?;
@@ -87,13 +79,9 @@ pub(super) fn rows(
         first += batch.num_rows() as u64;
         Ok((row, batch))
     });
-    let layout = Layout::found(manifest.form, opened.file.schema());
     let make_worker = || {
         move |(first, batch): (u64, RecordBatch), findings: &mut Findings<'_>| {
-            let rows = match DecodedRows::of(&batch, manifest.form) {
-                Ok(rows) => rows,
-                Err(cause) => return Err(Error::data(cause)),
-            };
+            let rows = DecodedRows::of(&batch, manifest.form).map_err(Error::data)?;
             let mut checker = RowChecker {
                 path,
                 manifest,
@@ -101,7 +89,6 @@ pub(super) fn rows(
                 findings,
                 sums: RowSums::default(),
                 places: Vec::new(),
-                wants_places: layout.sequences,
             };
             attention(&batch, first, &mut checker);
             for row in 0..rows.len() {
@@ -119,21 +106,7 @@ pub(super) fn rows(
         pieces.extend(places);
         Ok(())
     });
-    match outcome {
-        Ok(()) => Ok(Some(sums)),
-        Err(error) => unreadable(path, error, findings).map(|()| None),
-    }
-}
-
-/// What cannot be decoded is a finding; an I/O error is not about the data.
-fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<()> {
-    match error.kind() {
-        Kind::Data => {
-            findings.add(&FORM, path, error.without_place());
-            Ok(())
-        }
-        _ => Err(error),
-    }
+    readable(path, outcome.map(|()| sums), findings)
 }
 
 /// Every position of a row is looked at.
@@ -167,9 +140,8 @@ struct RowChecker<'a, 'f, 's> {
     packing: Packing,
     findings: &'f mut Findings<'s>,
     sums: RowSums,
-    /// Row, sequence, start, length, tokens left of each piece.
-    places: Vec<(u64, i64, i32, u32, i32)>,
-    wants_places: bool,
+    /// Where each piece is from, if the rows say so.
+    places: Vec<Place>,
 }
 
 impl RowChecker<'_, '_, '_> {
@@ -241,8 +213,9 @@ impl RowChecker<'_, '_, '_> {
         *labels += mask.iter().filter(|mask| **mask > 0).count() as u64;
         *at_seams += u64::from(start > 0 && mask.first() == Some(&1));
         *hash = hash.wrapping_add(piece_hash(tokens, mask));
-        if let Some((sequence, start, left)) = place.filter(|_| self.wants_places) {
-            self.places.push((number, sequence, start, tokens.len() as u32, left));
-        }
+        let length = tokens.len() as u32;
+        let place_of =
+            |&(sequence, start, left)| Place { sequence, start, length, left, row: number };
+        self.places.extend(place.as_ref().map(place_of));
     }
 }

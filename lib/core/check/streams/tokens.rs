@@ -24,13 +24,9 @@ checks! {
 
 /// What is wrong with the header itself.
 pub(super) fn header(path: &Path, header: &Header, findings: &mut Findings<'_>) {
-    if is_misaligned(header) {
+    if header.is_token_aligned() {
         findings.add(&ALIGNMENT, path, "the header says that the masks are token-aligned");
     }
-}
-
-fn is_misaligned(header: &Header) -> bool {
-    header.text("alignment") == Some(Alignment::Token.name())
 }
 
 pub(super) struct TokensChecker {
@@ -43,7 +39,7 @@ impl TokensChecker {
         let policy = header.text("policy").and_then(Policy::from_name).or(said);
         let spans = header.parameters.get("spans");
         let spans = spans.map(Spans::from_json);
-        let alignment = if is_misaligned(header) { Alignment::Token } else { Alignment::Label };
+        let alignment = if header.is_token_aligned() { Alignment::Token } else { Alignment::Label };
         let sequences =
             SequenceChecker::new(&SequenceRules { policy, spans, alignment, is_weighted: false });
         TokensChecker { sequences }

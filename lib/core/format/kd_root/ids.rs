@@ -165,6 +165,11 @@ impl IdsFile {
         }
     }
 
+    /// Checks what reading the rows does not.
+    pub fn check_pages(&self) -> Result<()> {
+        self.file.check_pages().map_err(|e| read_error(&e).at(self.path()))
+    }
+
     /// The rows of ascending runs, one after another.
     pub fn read(&self, runs: &[Range<u64>]) -> Result<IdRows> {
         let names: Vec<String> =

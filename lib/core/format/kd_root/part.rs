@@ -29,7 +29,9 @@ pub struct KdPart {
     pub name: String,
     pub git_sha: Option<String>,
     /// `None` where the sequences are tokens alone.
+    #[serde(deserialize_with = "json_file::stated")]
     pub config: Option<KdConfig>,
+    #[serde(deserialize_with = "json_file::stated")]
     pub config_hash: Option<String>,
     /// The type of the token values, as NumPy names it.
     pub dtype: String,
@@ -131,13 +133,17 @@ pub struct KdSource {
     #[serde(deserialize_with = "json_file::stated")]
     pub inputs: Option<Vec<Value>>,
     /// The manifest beside the inputs, if there is one.
+    #[serde(deserialize_with = "json_file::stated")]
     pub manifest: Option<InputManifest>,
     /// `None` if it did not come with the tokens.
+    #[serde(deserialize_with = "json_file::stated")]
     pub policy: Option<String>,
     pub limits: SourceLimits,
     /// Type, path, hash and padded size of the vocabulary.
+    #[serde(deserialize_with = "json_file::stated")]
     pub tokenizer: Option<Value>,
     /// The span id of each supervised channel; `None` if it did not come with the masks.
+    #[serde(deserialize_with = "json_file::stated")]
     pub spans: Option<Value>,
 }
 

@@ -181,10 +181,7 @@ impl PartSink {
         header: Header,
         asserted: &AssertedSource,
     ) -> Result<PartSink> {
-        if header.text("alignment") == Some("token") {
-            return Err(Error::usage("the masks are token-aligned (span-mask --align token)")
-                .hint("span-mask --align label"));
-        }
+        header.refuse_token_aligned()?;
         let source = asserted.or_header(&header)?;
         let sequences = KdSink::new(&target, layout, dtype, ids);
         Ok(PartSink {

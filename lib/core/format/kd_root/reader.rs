@@ -21,7 +21,7 @@ use crate::files::{self, changed};
 use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::format::sequence_records::add_segments;
-use crate::harmony::{Segments, Spans};
+use crate::harmony::{Segments, Spans, segments_of};
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
 
@@ -328,8 +328,9 @@ impl OpenPrefix {
                 dataset.read_sequence(offset?, length, target)?;
             }
             append_tokens(tokens, &bytes, &mut builder.tokens)?;
-            let weighted = self.weighted.as_ref();
-            let known = add_segments(builder, begin, &mut segments, weighted);
+            segments.clear();
+            let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
+            add_segments(builder, begin, &segments, self.weighted.as_ref());
             let mut finish = |identity: Identity<'_>| match known {
                 true => builder.finish_record(identity),
                 false => builder.finish_record_without_segments(identity),

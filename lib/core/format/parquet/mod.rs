@@ -6,6 +6,7 @@ mod batches;
 mod delta;
 mod footer;
 mod manifest;
+mod pages;
 mod readable;
 mod rows;
 mod sink;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatchReader;
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
+use memchr::memmem;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Compression, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -81,6 +83,13 @@ impl ParquetFile {
         caught(|| ParquetFile::open_unguarded(file)).map_err(ParquetError::General)?
     }
 
+    /// Whether the bytes of the footer hold a key, so that the file may be one that is known by it: a look
+    /// that decodes nothing.
+    pub fn may_state(file: &File, key: &str) -> io::Result<bool> {
+        let footer = Readable::new(file.try_clone()?)?.footer()?;
+        Ok(footer.is_some_and(|footer| memmem::find(&footer, key.as_bytes()).is_some()))
+    }
+
     fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let file = Readable::new(file)?;
         if let Some(footer) = file.footer()? {
@@ -109,6 +118,18 @@ impl ParquetFile {
             }
         }
         Ok(ParquetFile { file, metadata })
+    }
+
+    /// Checks what reading the rows does not: that the file begins as Parquet does, and that the pages
+    /// have as many values as the footer states.
+    pub fn check_pages(&self) -> Result<(), ParquetError> {
+        let groups = self.metadata.metadata().row_groups().iter();
+        let mut chunks = groups.flat_map(|group| group.columns().iter().map(move |c| (group, c)));
+        let check = || {
+            pages::check_begin(&self.file)?;
+            chunks.try_for_each(|(group, chunk)| pages::check_counts(&self.file, group, chunk))
+        };
+        caught(check).map_err(ParquetError::General)?
     }
 
     pub fn rows(&self) -> u64 {

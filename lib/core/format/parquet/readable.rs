@@ -20,8 +20,8 @@ struct Inner {
     failure: OnceLock<io::Error>,
 }
 
-/// The last bytes of a file: length of the footer (u32, little-endian) and this.
-const MAGIC: &[u8; 4] = b"PAR1";
+/// The first and the last bytes of a file; before the last is the length of the footer (u32, little-endian).
+pub(super) const MAGIC: &[u8; 4] = b"PAR1";
 const TRAILER: u64 = 8;
 
 impl Readable {

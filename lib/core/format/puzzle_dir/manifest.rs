@@ -17,7 +17,7 @@ use crate::publish::PendingFile;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PuzzleSetManifest {
     /// Null if not known.
-    #[serde(deserialize_with = "json_file::present")]
+    #[serde(deserialize_with = "json_file::stated")]
     pub domain: Option<String>,
     /// What made the records: the fields of the one source (`seed`, `parameters`, `inputs`), or
     /// `builds`, a list of these if there were several.
@@ -73,6 +73,12 @@ impl PuzzleSetManifest {
 }
 
 impl PuzzleSetManifest {
+    /// A member of what made the records that we do not write.
+    pub fn unknown_member(&self) -> Option<&str> {
+        let mut names = self.source.keys().map(String::as_str);
+        names.find(|name| !["seed", "parameters", "inputs", "builds"].contains(name))
+    }
+
     /// Its files, below a root.
     pub fn stated(&self, root: &Path) -> Vec<StatedFile> {
         let of = |file: &PuzzleSetFile| {

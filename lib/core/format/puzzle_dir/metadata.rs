@@ -30,7 +30,7 @@ pub struct SplitMetadata {
 pub struct SetConstants {
     pub pad_id: i64,
     /// The label that stands for "no label"; `None` where every label counts.
-    #[serde(deserialize_with = "json_file::present")]
+    #[serde(deserialize_with = "json_file::stated")]
     pub ignore_label_id: Option<i64>,
     pub blank_identifier_id: i64,
     /// Tokens and labels lie in 0..vocab_size.

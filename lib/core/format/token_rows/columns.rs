@@ -6,7 +6,7 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::{
     ArrayRef, Int8Array, Int32Array, Int64Array, ListArray, StringArray, UInt8Array,
 };
-use arrow_buffer::{OffsetBuffer, ToByteSlice};
+use arrow_buffer::{Buffer, OffsetBuffer, ScalarBuffer, ToByteSlice};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
@@ -323,8 +323,8 @@ impl GroupColumns {
                     (Arc::new(ones), &by_row)
                 }
                 "loss_mask" => {
-                    let mask = self.mask.iter().map(|&mask| mask as i8);
-                    (Arc::new(Int8Array::from_iter_values(mask)), &by_row)
+                    let mask = ScalarBuffer::from(Buffer::from_vec(std::mem::take(&mut self.mask)));
+                    (Arc::new(Int8Array::new(mask, None)), &by_row)
                 }
                 "span_id" => {
                     let spans = UInt8Array::from(std::mem::take(&mut self.spans));

@@ -3,6 +3,7 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int8Type, Int32Type, Int64Type, UInt8Type};
 use arrow_array::{Array, ListArray, RecordBatch};
+use arrow_buffer::ToByteSlice;
 
 use super::columns::{Form, IGNORED, Layout, PLACE};
 
@@ -112,8 +113,7 @@ impl<'a> DecodedRows<'a> {
                 int32(labels).iter().map(|&label| u8::from(label != IGNORED)).collect()
             }
             (None, Some(masks)) => {
-                let masks = masks.values().as_primitive::<Int8Type>().values();
-                masks.iter().map(|&mask| mask as u8).collect()
+                masks.values().as_primitive::<Int8Type>().values().to_byte_slice().to_vec()
             }
             (None, None) => Vec::new(),
         };

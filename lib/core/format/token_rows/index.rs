@@ -8,13 +8,13 @@ use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Int32Array, Int64Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::basic::Encoding;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::EnabledStatistics;
 
 use super::manifest::KEY;
 use crate::error::{Error, Result, shown};
-use crate::format::parquet::{ParquetFile, Text, read_error, write_error};
+use crate::format::parquet::{ParquetFile, Text, read_error, write_error, writer_properties};
 use crate::packing::{Piece, Rows};
 use crate::publish::PendingFile;
 
@@ -38,8 +38,7 @@ pub(super) struct IndexFile {
 impl IndexFile {
     pub fn create(path: &Path) -> Result<IndexFile> {
         // Numbers as differences: rows go up, and most pieces start at 0.
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        let properties = writer_properties()
             .set_dictionary_enabled(false)
             .set_encoding(Encoding::DELTA_BINARY_PACKED)
             .set_statistics_enabled(EnabledStatistics::None)

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Form;
+use crate::cli::grouped;
 use crate::format::{RecordCounts, json_file};
 use crate::packing::{Algorithm, Changed, Counted, Overflow, Packing};
 
@@ -105,4 +106,44 @@ impl RowsManifest {
 pub fn share(used: u64, rows: u64, packing: &Packing) -> Option<f64> {
     let length = packing.row_length().filter(|_| rows > 0)?;
     Some(used as f64 / (rows as f64 * f64::from(length)))
+}
+
+/// What was made, for people: a line.
+pub fn summary(manifest: &RowsManifest) -> String {
+    let RowsManifest { rows, pieces, tokens, changed, .. } = manifest;
+    let plural = |count: u64, one: &str, many: &str| {
+        format!("{} {}", grouped(count), if count == 1 { one } else { many })
+    };
+    let mut line = format!(
+        "{} of {} ({})",
+        plural(*rows, "row", "rows"),
+        plural(*pieces, "piece", "pieces"),
+        plural(tokens.in_rows, "token", "tokens"),
+    );
+    if let Some(share) = manifest.share_used {
+        line += &format!(", {:.2} % of the positions used", share * 100.0);
+    }
+    let Changed { empty, dropped, cut, split } = changed;
+    if *empty > 0 {
+        line += &format!("; left out: {} without a token", grouped(*empty));
+    }
+    for (amount, what) in [(dropped, "dropped"), (cut, "cut"), (split, "split")] {
+        if amount.sequences > 0 {
+            let sequences = plural(amount.sequences, "sequence", "sequences");
+            line += &format!("; {what}: {sequences}, {}", plural(amount.tokens, "token", "tokens"));
+        }
+    }
+    if let Some(Labels { at_seams, lost, .. }) = manifest.labels {
+        if at_seams > 0 {
+            line += &format!("; {} at seams", plural(at_seams, "label", "labels"));
+        }
+        if lost > 0 {
+            line += &format!("; {} of tokens that are in no row", plural(lost, "label", "labels"));
+        }
+    }
+    if manifest.window.is_some() {
+        line +=
+            &format!("; packed in windows of {} records", grouped(manifest.window.unwrap_or(0)));
+    }
+    line
 }

@@ -4,6 +4,7 @@
 //! | file | what |
 //! |---|---|
 //! | `manifest.rs` | what a file states of itself, in its footer |
+//! | `settings.rs` | how rows are made, and where they go |
 //! | `sample.rs` | what tells a `.bin` from another without reading all of it |
 //! | `store.rs` | sequences that pieces are taken from: triples on disk, a window of records |
 //! | `columns.rs` | the columns of each form, built row by row |
@@ -22,6 +23,7 @@ mod pack;
 mod pages;
 mod reader;
 mod sample;
+mod settings;
 mod sink;
 mod store;
 
@@ -31,12 +33,15 @@ use crate::batch::DatasetReader;
 use crate::format::{Format, Open};
 
 pub use columns::{Extra, Form};
-pub(crate) use columns::{IGNORED, Layout, piece_hash};
+pub(crate) use columns::{IGNORED, piece_hash};
 pub(crate) use decode::{DecodedRows, RowPiece};
 pub(crate) use index::{IndexedPiece, read_index};
-pub use manifest::{Contents, Labels, PACKED, RowsInput, RowsManifest, SCHEMA, TokenCounts, share};
-pub use pack::{Compressed, RowsSettings, RowsTarget, WindowSink, pack_datasets, summary};
+pub use manifest::{
+    Contents, Labels, PACKED, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
+};
+pub use pack::{WindowSink, pack_datasets};
 pub(crate) use reader::OpenedRows;
+pub use settings::{Compressed, RowsSettings, RowsTarget};
 pub(crate) use store::PrefixStore;
 
 /// The most positions of a row.

@@ -1,16 +1,14 @@
 //! The two ways to rows: datasets on disk in two passes (lengths, then tokens), all other records in
 //! windows of which each is packed alone.
 
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum;
 use serde_json::json;
 
-use super::MOST_POSITIONS;
-use super::columns::{Extra, Form, GroupTotals, Layout, Source};
+use super::columns::{Extra, GroupTotals, Layout, Source};
 use super::index::IndexFile;
-use super::manifest::{Contents, Labels, RowsInput, RowsManifest, SCHEMA, TokenCounts, share};
+use super::manifest::{Contents, RowsInput, RowsManifest, SCHEMA, TokenCounts, share};
+use super::settings::{Compressed, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
 use super::store::{PrefixStore, Sequences, Window, no_end};
 use crate::batch::{Batch, Counts, Dropped, Header, Sink, Skipped};
@@ -20,116 +18,12 @@ use crate::format::stated::{Comparison, StatedFile};
 use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, json_file, kd_root};
 use crate::ordered::Flow;
-use crate::packing::{Algorithm, Changed, Overflow, Packing, Rows, TooLong};
-use crate::publish::{Standing, Target, directory_of, is_there, publish, refuse_existing};
+use crate::packing::{Changed, Overflow, Packing, Rows, TooLong};
+use crate::publish::{directory_of, publish};
 use crate::record::tokens::{self, Tokens};
-
-/// How the columns of a file of rows are compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Compressed {
-    None,
-    Zstd,
-}
-
-/// How rows are made.
-#[derive(Debug, Clone)]
-pub struct RowsSettings {
-    pub form: Form,
-    pub packing: Packing,
-    pub keep_eod: bool,
-    pub extras: Vec<Extra>,
-    pub compression: Compressed,
-    pub overwrite: bool,
-    pub jobs: NonZeroUsize,
-    /// Records that are packed together, where they are not all there.
-    pub window: u64,
-}
-
-/// Where they go.
-#[derive(Debug, Clone)]
-pub struct RowsTarget {
-    pub rows: Option<PathBuf>,
-    pub index: Option<PathBuf>,
-    /// What Megatron-Bridge wants to know of the rows, as JSON.
-    pub metadata: Option<PathBuf>,
-}
-
-impl RowsTarget {
-    /// All files, the one that makes them whole last.
-    fn files(&self) -> impl Iterator<Item = &PathBuf> {
-        [&self.metadata, &self.index, &self.rows].into_iter().flatten()
-    }
-}
-
-impl Target for RowsTarget {
-    fn directory(&self) -> PathBuf {
-        directory_of(&self.manifest())
-    }
-
-    fn manifest(&self) -> PathBuf {
-        self.files().last().cloned().unwrap_or_default()
-    }
-
-    fn standing(&self) -> Result<Standing> {
-        let mut standing = Standing::default();
-        for path in self.files() {
-            if is_there(path)? {
-                standing.files.push(path.clone());
-            }
-        }
-        Ok(standing)
-    }
-}
 
 /// The most tokens of a window.
 const WINDOW_TOKENS: usize = 1 << 24;
-
-impl RowsSettings {
-    /// Refuses what cannot be together.
-    pub fn check(&self, target: &RowsTarget) -> Result<()> {
-        let Packing { seq_length, algorithm, .. } = self.packing;
-        let usage = |cause: &str| Err(Error::usage(cause));
-        match (self.form, algorithm, seq_length) {
-            (_, _, Some(length)) if !(2..=MOST_POSITIONS).contains(&length) => {
-                let cause =
-                    format!("--seq-length {length}: a row has 2 to {MOST_POSITIONS} positions");
-                return usage(&cause);
-            }
-            (Form::Rows, Algorithm::None, _) => {}
-            (Form::Rows, ..) => {
-                return usage(
-                    "--form rows has one sequence a row; packed rows are --form trl or megatron-bridge",
-                );
-            }
-            (Form::MegatronBridge, Algorithm::Wrapped, _) => {
-                return usage("--algorithm wrapped: a row of Megatron-Bridge is whole sequences");
-            }
-            (_, Algorithm::None, _) => {}
-            (.., None) => return usage("give --seq-length N: the positions of a row"),
-            _ => {}
-        }
-        if target.metadata.is_some() && self.form != Form::MegatronBridge {
-            return usage("--metadata is for --form megatron-bridge");
-        }
-        let outputs: Vec<&PathBuf> = target.files().collect();
-        for (at, output) in outputs.iter().enumerate() {
-            if outputs[..at].contains(output) {
-                return Err(Error::usage("is named twice").at(output.as_path()));
-            }
-            if directory_of(output) != target.directory() {
-                let cause = "is in another folder than the other outputs of this run";
-                return Err(Error::usage(cause).at(output.as_path()));
-            }
-        }
-        refuse_existing(target, self.overwrite)
-    }
-
-    /// Whether pieces may be parts of sequences.
-    fn has_parts(&self) -> bool {
-        self.packing.algorithm == Algorithm::Wrapped
-            || matches!(self.packing.overflow, Overflow::Split | Overflow::Cut)
-    }
-}
 
 /// Rows that are being written.
 struct Output {
@@ -151,9 +45,8 @@ struct Totals {
     tokens: TokenCounts,
     changed: Changed,
     group: GroupTotals,
-    /// The most pieces of a row, and the most and fewest positions that are taken.
+    /// The most pieces of a row, and the fewest positions that one takes.
     most_pieces: u64,
-    fullest: u64,
     emptiest: Option<u64>,
     /// The most positions of a piece.
     longest: u32,
@@ -171,10 +64,7 @@ struct Together<'a> {
 
 impl Output {
     fn create(settings: &RowsSettings, target: &RowsTarget, header: Header) -> Result<Output> {
-        if header.text("alignment") == Some("token") {
-            return Err(Error::usage("the masks are token-aligned (span-mask --align token)")
-                .hint("span-mask --align label"));
-        }
+        header.refuse_token_aligned()?;
         let layout = Layout::of(settings.form, &settings.extras, settings.has_parts());
         let zstd = settings.compression == Compressed::Zstd;
         let file = target.rows.as_deref().map(|path| RowsFile::create(path, layout, zstd));
@@ -250,7 +140,6 @@ impl Output {
             let used: u64 = row.iter().map(|piece| u64::from(packing.weight(piece.length))).sum();
             totals.used += used;
             totals.most_pieces = totals.most_pieces.max(row.len() as u64);
-            totals.fullest = totals.fullest.max(used);
             totals.emptiest = Some(totals.emptiest.map_or(used, |least| least.min(used)));
         }
         let tokens = &mut totals.tokens;
@@ -464,44 +353,4 @@ impl Sink for WindowSink<'_> {
         *made = Some(output.publish(records, window, |_| Ok(None))?);
         Ok(Vec::new())
     }
-}
-
-/// What was made, for people: a line.
-pub fn summary(manifest: &RowsManifest) -> String {
-    let RowsManifest { rows, pieces, tokens, changed, .. } = manifest;
-    let plural = |count: u64, one: &str, many: &str| {
-        format!("{} {}", grouped(count), if count == 1 { one } else { many })
-    };
-    let mut line = format!(
-        "{} of {} ({})",
-        plural(*rows, "row", "rows"),
-        plural(*pieces, "piece", "pieces"),
-        plural(tokens.in_rows, "token", "tokens"),
-    );
-    if let Some(share) = manifest.share_used {
-        line += &format!(", {:.2} % of the positions used", share * 100.0);
-    }
-    let Changed { empty, dropped, cut, split } = changed;
-    if *empty > 0 {
-        line += &format!("; left out: {} without a token", grouped(*empty));
-    }
-    for (amount, what) in [(dropped, "dropped"), (cut, "cut"), (split, "split")] {
-        if amount.sequences > 0 {
-            let sequences = plural(amount.sequences, "sequence", "sequences");
-            line += &format!("; {what}: {sequences}, {}", plural(amount.tokens, "token", "tokens"));
-        }
-    }
-    if let Some(Labels { at_seams, lost, .. }) = manifest.labels {
-        if at_seams > 0 {
-            line += &format!("; {} at seams", plural(at_seams, "label", "labels"));
-        }
-        if lost > 0 {
-            line += &format!("; {} of tokens that are in no row", plural(lost, "label", "labels"));
-        }
-    }
-    if manifest.window.is_some() {
-        line +=
-            &format!("; packed in windows of {} records", grouped(manifest.window.unwrap_or(0)));
-    }
-    line
 }

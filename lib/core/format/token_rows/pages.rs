@@ -72,14 +72,9 @@ pub(super) fn chunk(
         values: 0,
     };
     let offsets = list.value_offsets();
-    let int8: Vec<u8>;
     let small = match list.values().data_type() {
         DataType::Int32 => None,
-        DataType::Int8 => {
-            let values = list.values().as_primitive::<Int8Type>().values();
-            int8 = values.iter().map(|&value| value as u8).collect();
-            Some(int8.as_slice())
-        }
+        DataType::Int8 => Some(list.values().as_primitive::<Int8Type>().values().to_byte_slice()),
         _ => Some(&**list.values().as_primitive::<UInt8Type>().values()),
     };
     let mut data_offset = 0;

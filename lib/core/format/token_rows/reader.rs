@@ -43,6 +43,10 @@ impl OpenedRows {
             return Ok(None);
         }
         let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
+        // Every Parquet file comes by here on its way to its own reader.
+        if !ParquetFile::may_state(&file, KEY).map_err(|e| Error::io(path, &e))? {
+            return Ok(None);
+        }
         let Ok(file) = ParquetFile::open(file) else { return Ok(None) };
         let manifest = file.metadata_value(KEY).map(str::to_string);
         let path = path.to_path_buf();
@@ -74,6 +78,11 @@ impl OpenedRows {
             return Err(hint.into_iter().fold(error, |error, hint| error.hint(hint)));
         }
         Ok((opened, manifest))
+    }
+
+    /// Checks what reading the rows does not.
+    pub fn check_pages(&self) -> Result<()> {
+        self.file.check_pages().map_err(|e| read_error(&e).at(self.path.as_path()))
     }
 
     /// All rows, or a range of them, in batches.
@@ -208,14 +217,13 @@ impl DatasetReader for RowsReader {
                 self.current = Some(OpenFile::open(&path)?);
                 continue;
             };
-            let Some((records, mut origin)) = open.next_batch()? else {
+            let Some((records, origin)) = open.next_batch()? else {
                 self.current = None;
                 continue;
             };
             let all = self.next..self.next + records.num_rows() as u64;
             self.next = all.end;
-            let runs: Vec<Range<u64>> = self.runs.iter().cloned().collect();
-            let kept = runs_within(&runs, &all);
+            let kept = runs_within(self.runs.make_contiguous(), &all);
             while self.runs.front().is_some_and(|run| run.end <= all.end) {
                 self.runs.pop_front();
             }
@@ -226,7 +234,7 @@ impl DatasetReader for RowsReader {
             if rows.is_empty() {
                 continue;
             }
-            let mut batch = Batch::of_records(records, std::mem::take(&mut origin));
+            let mut batch = Batch::of_records(records, origin);
             batch.keep_rows(&rows)?;
             return Ok(Some(batch));
         }
@@ -389,15 +397,14 @@ fn add_record(
         into.resize(begin + length, 0);
     };
     aligned(&sequence.mask, &mut builder.loss_mask);
+    segments.clear();
+    let known = segments_of(&builder.tokens[begin..], segments).is_ok();
     match (&sequence.spans, spans) {
         (Some(own), _) => aligned(own, &mut builder.span_id),
         (None, spans) => {
-            segments.clear();
             let mut ids = Vec::new();
-            let tokens = &builder.tokens[begin..];
-            let is_known = segments_of(tokens, segments).is_ok();
             let mask = &builder.loss_mask[begin..];
-            let made = spans.filter(|_| is_known).map(|spans| {
+            let made = spans.filter(|_| known).map(|spans| {
                 spans.append_weighted(segments.records(), mask, Alignment::Label, &mut ids)
             });
             // What is trained on has a span, and nothing else.
@@ -410,7 +417,7 @@ fn add_record(
             builder.span_id.resize(begin + length, 0);
         }
     }
-    let known = add_segments(builder, begin, segments, spans);
+    add_segments(builder, begin, segments, spans);
     match known {
         true => builder.finish_record(identity)?,
         false => builder.finish_record_without_segments(identity)?,

@@ -12,14 +12,14 @@ use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, encode_arrow_s
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::properties::EnabledStatistics;
 use parquet::file::writer::SerializedFileWriter;
 
 use super::columns::{GroupColumns, GroupTotals, Layout, Source};
 use super::manifest::KEY;
 use super::pages::{Chunk, chunk, is_of_tokens};
 use crate::error::{Error, Result, shown};
-use crate::format::parquet::write_error;
+use crate::format::parquet::{write_error, writer_properties};
 use crate::ordered::{Flow, ordered_map};
 use crate::packing::Rows;
 use crate::publish::PendingFile;
@@ -59,7 +59,7 @@ impl RowsFile {
             true => Compression::ZSTD(ZstdLevel::default()),
             false => Compression::UNCOMPRESSED,
         };
-        let mut properties = WriterProperties::builder()
+        let mut properties = writer_properties()
             .set_compression(compression)
             .set_dictionary_enabled(false)
             .set_statistics_enabled(EnabledStatistics::None)

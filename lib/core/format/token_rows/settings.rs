@@ -1,0 +1,116 @@
+//! How rows are made, and where they go.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::MOST_POSITIONS;
+use super::columns::{Extra, Form};
+use crate::error::{Error, Result};
+use crate::packing::{Algorithm, Overflow, Packing};
+use crate::publish::{Standing, Target, directory_of, is_there, refuse_existing};
+
+/// How the columns of a file of rows are compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Compressed {
+    None,
+    Zstd,
+}
+
+/// How rows are made.
+#[derive(Debug, Clone)]
+pub struct RowsSettings {
+    pub form: Form,
+    pub packing: Packing,
+    pub keep_eod: bool,
+    pub extras: Vec<Extra>,
+    pub compression: Compressed,
+    pub overwrite: bool,
+    pub jobs: NonZeroUsize,
+    /// Records that are packed together, where they are not all there.
+    pub window: u64,
+}
+
+/// Where they go.
+#[derive(Debug, Clone)]
+pub struct RowsTarget {
+    pub rows: Option<PathBuf>,
+    pub index: Option<PathBuf>,
+    /// What Megatron-Bridge wants to know of the rows, as JSON.
+    pub metadata: Option<PathBuf>,
+}
+
+impl RowsTarget {
+    /// All files, the one that makes them whole last.
+    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        [&self.metadata, &self.index, &self.rows].into_iter().flatten()
+    }
+}
+
+impl Target for RowsTarget {
+    fn directory(&self) -> PathBuf {
+        directory_of(&self.manifest())
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.files().last().cloned().unwrap_or_default()
+    }
+
+    fn standing(&self) -> Result<Standing> {
+        let mut standing = Standing::default();
+        for path in self.files() {
+            if is_there(path)? {
+                standing.files.push(path.clone());
+            }
+        }
+        Ok(standing)
+    }
+}
+
+impl RowsSettings {
+    /// Refuses what cannot be together.
+    pub fn check(&self, target: &RowsTarget) -> Result<()> {
+        let Packing { seq_length, algorithm, .. } = self.packing;
+        let usage = |cause: &str| Err(Error::usage(cause));
+        match (self.form, algorithm, seq_length) {
+            (_, _, Some(length)) if !(2..=MOST_POSITIONS).contains(&length) => {
+                let cause =
+                    format!("--seq-length {length}: a row has 2 to {MOST_POSITIONS} positions");
+                return usage(&cause);
+            }
+            (Form::Rows, Algorithm::None, _) => {}
+            (Form::Rows, ..) => {
+                return usage(
+                    "--form rows has one sequence a row; packed rows are --form trl or megatron-bridge",
+                );
+            }
+            (Form::MegatronBridge, Algorithm::Wrapped, _) => {
+                return usage("--algorithm wrapped: a row of Megatron-Bridge is whole sequences");
+            }
+            (_, Algorithm::None, _) => {}
+            (.., None) => return usage("give --seq-length N: the positions of a row"),
+            _ => {}
+        }
+        if target.metadata.is_some() && self.form != Form::MegatronBridge {
+            return usage("--metadata is for --form megatron-bridge");
+        }
+        let outputs: Vec<&PathBuf> = target.files().collect();
+        for (at, output) in outputs.iter().enumerate() {
+            if outputs[..at].contains(output) {
+                return Err(Error::usage("is named twice").at(output.as_path()));
+            }
+            if directory_of(output) != target.directory() {
+                let cause = "is in another folder than the other outputs of this run";
+                return Err(Error::usage(cause).at(output.as_path()));
+            }
+        }
+        refuse_existing(target, self.overwrite)
+    }
+
+    /// Whether pieces may be parts of sequences.
+    pub(super) fn has_parts(&self) -> bool {
+        self.packing.algorithm == Algorithm::Wrapped
+            || matches!(self.packing.overflow, Overflow::Split | Overflow::Cut)
+    }
+}
