@@ -17,7 +17,9 @@ pub fn write() {
         let name = path.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8");
         let module = name.replace('-', "_");
         modules += &format!("#[path = {path:?}]\nmod {module};\n");
-        table += &format!("    ({name:?}, {module}::main),\n");
+        table += &format!(
+            "    ({name:?}, {module}::main, <{module}::Args as clap::CommandFactory>::command),\n"
+        );
     }
     let text = format!("{modules}\nconst FILTERS: &[Filter] = &[\n{table}];\n");
     let out = Path::new(&env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("filters.rs");

@@ -6,7 +6,7 @@ usage() {
     cat <<'EOT'
 Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
        scripts/macroxue.sh plan RAW_DIR PACK_DIR [--tasks N | --games-per-task N] [options] > TASKS
-       scripts/macroxue.sh status PACK_DIR [TASKS] [--todo]
+       scripts/macroxue.sh status PACK_DIR [TASKS] [--todo | --watch]
        scripts/macroxue.sh finish PACK_DIR [TASKS] [--delete-parts] [--no-check] [--rejects FILE]
 
   RAW_DIR holds games, X.meta.json[.gz] and X.jsonl.gz, in any folders; PACK_DIR receives
@@ -39,7 +39,7 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
     scripts/macroxue.sh data/raw_games pack --shard-rows 10000000 --resume
 
   Exit codes: 0 done, 1 bad data (if PACK_DIR fails ds-check, it is kept), 2 usage or a missing
-  input, 75 not now, try again.
+  input, 75 temporary failure, try again.
 EOT
 }
 

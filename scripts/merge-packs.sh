@@ -31,7 +31,7 @@ Usage: scripts/merge-packs.sh --output OUT IN... [options]
     scripts/merge-packs.sh --output merged --left d6 --right d7 --delete-inputs
 
   Exit codes: 0 done, 1 bad data (if OUT fails ds-check, it and the inputs are kept), 2 usage, a
-  missing input or an overlap, 75 not now, try again.
+  missing input or an overlap, 75 temporary failure, try again.
 EOT
 }
 

@@ -22,7 +22,7 @@ Usage: scripts/package.sh [wheel] [deb] [tarball] [check] [options]
   The glibc that a package needs is read from its binaries and stands in the name of the wheel and in the
   dependencies of the .deb.
 
-  Exit codes: 0 done, 1 a package does not work, 2 usage or a missing program, 75 not now.
+  Exit codes: 0 done, 1 a package does not work, 2 usage or a missing program, 75 temporary failure.
 EOT
 }
 
@@ -73,12 +73,15 @@ temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 stage=$temporary/stage
 
-# Scripts and pages as they are when installed: the scripts' names, and the place of common.sh.
+# Scripts and pages as they are when installed: the scripts' names, the place of common.sh, and what
+# gristmill-quickstart leaves in the folder where it was run.
 as_installed() {
     local names
     names=$(IFS='|'; echo "${scripts[*]}")
     sed -E -e "s#(^|[^a-z-])(scripts/)?($names)\\.sh#\\1gristmill-\\3#g" \
-        -e "s#(^|[ \"\`])scripts/(example|slurm)/#\\1share/gristmill/\\2/#g" \
+        -e "s#(^|[ \"\`(])scripts/slurm/#\\1share/gristmill/slurm/#g" \
+        -e "s#(^|[ \"\`(/])scripts/example/#\\1gristmill-quickstart/example/#g" \
+        -e 's#(\./)?target/quickstart#gristmill-quickstart#g' \
         -e 's#^\. .*/common\.sh"$#. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../share/gristmill/common.sh"#' "$1"
 }
 
@@ -94,6 +97,9 @@ stage_filters() {
     [[ -x $binaries/gristmill ]] || die "$binaries/gristmill is not there; try: cargo build --release --bin gristmill"
     install -m 755 "$binaries/gristmill" "$stage/bin/"
     strip "$stage/bin/gristmill"
+    while read -r shell file; do
+        "$binaries/gristmill" --generate "$shell" >"$stage/share/$file"
+    done < <(completion_places gristmill)
     # One program under many names: with the filters one by one the packages would have ten times the size.
     for filter in "${filters[@]}"; do
         filter=$stage/bin/$filter
@@ -142,7 +148,11 @@ stage_documentation() {
     local page documentation=$stage/share/doc/gristmill
     (cd "$root" && find README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE python/README.md docs lib \
         -name '*.md' -o -name '*.svg' -o -name 'LICENSE-*' -o -path 'docs/trainers/*.py') | while IFS= read -r page; do
-        install -D -m 644 "$root/$page" "$documentation/$page"
+        mkdir -p "$(dirname "$documentation/$page")"
+        case $page in
+        *.md) as_installed "$root/$page" | python3 "$here/package/installed.py" >"$documentation/$page" ;;
+        *) cp "$root/$page" "$documentation/$page" ;;
+        esac
     done
     cargo metadata --manifest-path "$root/Cargo.toml" --format-version 1 --filter-platform "$machine-unknown-linux-gnu" |
         python3 "$here/package/notices.py" >"$documentation/THIRD-PARTY.txt"

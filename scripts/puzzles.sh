@@ -34,7 +34,7 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--
     scripts/puzzles.sh puzzles --domino 1000 --seed 7
 
   Exit codes: 0 done, 1 bad data (a set that fails ds-check is kept), 2 usage or a missing input,
-  75 not now, try again.
+  75 temporary failure, try again.
 EOT
 }
 

@@ -7,11 +7,12 @@ usage() {
     cat <<'EOT'
 Usage: scripts/quickstart.sh [OUT]
 
-  OUT receives chats/ (a trainer's files of the bundled chats), input/ (the bundled conversations as a
-  Parquet shard), dataset/ (the files of these) and page.html. What an earlier run has made there is replaced. In a checkout OUT is target/quickstart
-  if it is not given, and the filters are built first: in target/quick, in less time than a
-  build at full speed; or in target/release, if there is such a build. With GRISTMILL_BUILT=1 nothing is
-  built: target/release has the filters. Elsewhere OUT is gristmill-quickstart.
+  OUT receives example/ (the bundled example), chats/ (a trainer's files of its chats), input/ (its
+  conversations as a Parquet shard), dataset/ (the files of these) and page.html. What an earlier run
+  has made there is replaced. In a checkout OUT is target/quickstart if it is not given, and the filters
+  are built first: in target/quick, in less time than a build at full speed; or in target/release, if
+  there is such a build. With GRISTMILL_BUILT=1 nothing is built: target/release has the filters.
+  Elsewhere OUT is gristmill-quickstart.
 
   -h, --help
 
@@ -19,7 +20,7 @@ Usage: scripts/quickstart.sh [OUT]
     scripts/quickstart.sh
     scripts/quickstart.sh /tmp/example && ds-stat /tmp/example/dataset
 
-  Exit codes: 0 done, 1 bad data, 2 usage, a missing filter, or OUT holds something else, 75 not now,
+  Exit codes: 0 done, 1 bad data, 2 usage, a missing filter, or OUT holds something else, 75 temporary failure,
   try again.
 EOT
 }
@@ -70,8 +71,9 @@ need_filters ds-cat ds-view
 # The example as a shard in the form that the pipeline reads, with the manifest beside it.
 shard=$out/input/synth_harmony_shard_00.parquet
 [[ -z $(ls -A "$out" 2>/dev/null) || -f $shard ]] || die "$out holds something else; try: another OUT"
-rm -rf -- "$out/input" "$out/chats" "$out/dataset" "$out/page.html"
+rm -rf -- "$out/example" "$out/input" "$out/chats" "$out/dataset" "$out/page.html"
 mkdir -p -- "$out/input" || exit 75
+cp -R "$here/example" "$out/"
 cp "$here/example/manifest.json" "$out/input/"
 ds-cat "$here/example/conversations.ndjson" --to parquet -o "$shard"
 

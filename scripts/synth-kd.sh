@@ -9,7 +9,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
        scripts/synth-kd.sh RAW_DIR ROOT --raw [--shards N] [options]
        scripts/synth-kd.sh CHATS ROOT --chat [--shards N] [options]
        scripts/synth-kd.sh plan INPUT_DIR ROOT [--tasks N | --rows-per-task N] [options] > TASKS
-       scripts/synth-kd.sh status ROOT [TASKS] [--todo]
+       scripts/synth-kd.sh status ROOT [TASKS] [--todo | --watch]
        scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts] [--no-check] [--rejects FILE]
                            [--rows FORM --seq-length N]
 
@@ -68,7 +68,7 @@ Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
     scripts/synth-kd.sh plan data/synth_harmony out --tasks 400 > tasks.txt
 
   Exit codes: 0 done, 1 bad data (if ROOT fails ds-check, it is kept), 2 usage or a missing input,
-  75 not now, try again.
+  75 temporary failure, try again.
 EOT
 }
 

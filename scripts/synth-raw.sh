@@ -7,7 +7,7 @@ usage() {
     cat <<'EOT2'
 Usage: scripts/synth-raw.sh RAW_DIR OUT_DIR [options]
        scripts/synth-raw.sh plan RAW_DIR OUT_DIR [--tasks N | --rows-per-task N] [options] > TASKS
-       scripts/synth-raw.sh status OUT_DIR [TASKS] [--todo]
+       scripts/synth-raw.sh status OUT_DIR [TASKS] [--todo | --watch]
        scripts/synth-raw.sh finish OUT_DIR [TASKS] [--jobs N] [--delete-parts] [--rejects FILE]
 
   RAW_DIR holds Parquet files (or NDJSON: *.jsonl, *.ndjson) of raw rows, in folders too; OUT_DIR
@@ -42,7 +42,7 @@ Usage: scripts/synth-raw.sh RAW_DIR OUT_DIR [options]
     scripts/synth-raw.sh data/raw data/synth_harmony --shards 8
     scripts/synth-raw.sh data/raw data/smoke --max-rows 1000 --on-error skip
 
-  Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now, try again.
+  Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure, try again.
 EOT2
 }
 

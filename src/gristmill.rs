@@ -1,14 +1,17 @@
 //! gristmill: all filters in one program, for packages, which would else hold the library as many
 //! times as there are filters. `gristmill ds-cat ...`, or a link with the name of a filter.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::Command;
 use gristmill::cli;
+use gristmill::error::{Error, Result};
 use gristmill::program;
 
-/// The name of a filter, and its `main`.
-type Filter = (&'static str, fn() -> ExitCode);
+/// The name of a filter, its `main`, and its arguments.
+type Filter = (&'static str, fn() -> ExitCode, fn() -> Command);
 
 // build.rs writes it: a module for each file of src/bin, and FILTERS, their names and functions.
 include!(concat!(env!("OUT_DIR"), "/filters.rs"));
@@ -16,35 +19,47 @@ include!(concat!(env!("OUT_DIR"), "/filters.rs"));
 fn main() -> ExitCode {
     let words = program::command_line();
     let word = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
-    match FILTERS.iter().find(|(name, _)| word == *name) {
-        Some((_, filter)) => filter(),
-        None => explain(&word.to_string_lossy()),
+    match FILTERS.iter().find(|(name, ..)| word == *name) {
+        Some((_, filter, _)) => filter(),
+        None => match explain(&words) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                cli::tell(&format!("{}: {error}", program::ALL));
+                ExitCode::from(error.exit_code())
+            }
+        },
     }
 }
 
+/// All filters as subcommands.
+fn all() -> Command {
+    Command::new(program::ALL)
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Small Unix filters that grind raw data into training-ready datasets")
+        .after_help("gristmill help FILTER, or FILTER --help, says what a filter does.")
+        .subcommand_value_name("FILTER")
+        .subcommand_help_heading("Filters")
+        .subcommands(FILTERS.iter().map(|(_, _, command)| command()))
+}
+
 /// What is said where no filter is named.
-fn explain(word: &str) -> ExitCode {
-    let names: Vec<&str> = FILTERS.iter().map(|(name, _)| *name).collect();
-    let help = format!(
-        "Usage: {} FILTER [ARGUMENTS]\n\nFilters, each with --help of its own:\n  {}\n",
-        program::ALL,
-        names.join("\n  ")
-    );
-    let text = match word {
-        "-h" | "--help" => help,
-        "-V" | "--version" => format!("{} {}\n", program::ALL, env!("CARGO_PKG_VERSION")),
-        _ => {
-            let cause = if word.is_empty() { "no filter is named" } else { "no such filter" };
-            let name = if word.is_empty() { String::new() } else { format!("{word}: ") };
-            cli::tell(&format!("{}: {name}{cause}; try: {} --help", program::ALL, program::ALL));
-            return ExitCode::from(2);
-        }
-    };
-    match cli::print(&text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            cli::tell(&format!("{}: {error}", program::ALL));
-            ExitCode::from(error.exit_code())
-        }
+fn explain(words: &[OsString]) -> Result<()> {
+    // `--generate` wants the program's name, too.
+    let line = [&[program::ALL.into()], words].concat();
+    if let Some(done) = cli::generated(all(), &line) {
+        return done;
+    }
+    let word = |place: usize| words.get(place).map(|word| word.to_string_lossy());
+    let (first, second) = (word(0), word(1));
+    let wrong = |cause: &str| Err(Error::usage(cause).hint(format!("{} help", program::ALL)));
+    match (first.as_deref(), second.as_deref()) {
+        (Some("-h" | "--help" | "help"), None) => cli::print(&all().render_help().to_string()),
+        (Some("-V" | "--version"), _) => cli::print(&all().render_version()),
+        (Some("help"), Some(name)) => match FILTERS.iter().find(|(known, ..)| *known == name) {
+            Some((_, _, command)) => cli::print(&command().render_long_help().to_string()),
+            None => wrong(&format!("{name}: no such filter")),
+        },
+        (Some(name), _) => wrong(&format!("{name}: no such filter")),
+        (None, _) => wrong("no filter is named"),
     }
 }

@@ -56,7 +56,7 @@ impl Failure {
         let text = entry.value().unwrap_or_default();
         let known = serde_json::from_str(text).ok().filter(|known: &Failure| known.exit_code != 0);
         Some(known.unwrap_or_else(|| Failure {
-            tool: "the filter before".to_string(),
+            tool: "the upstream filter".to_string(),
             exit_code: 75,
             message: text.to_string(),
         }))

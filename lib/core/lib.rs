@@ -10,6 +10,7 @@
 //! | [`files`] | what is at a path, or why that cannot be known | `error` |
 //! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
+//! | [`wording`] | numbers as people read them | |
 //! | [`mod@visible`] | what data and names contain, as it may be printed | |
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
@@ -84,3 +85,4 @@ pub mod stream;
 pub mod view;
 pub mod visible;
 pub mod walk;
+pub mod wording;

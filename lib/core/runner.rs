@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use arrow_array::cast::AsArray;
 
-use crate::batch::{Batch, Counts, Dropped, Sink, Skipped};
+use crate::batch::{Batch, Counts, Dropped, Finished, Sink, Skipped};
 use crate::cli::{self, CommonArgs, OnErrorArgs, Rejects, Tool};
 use crate::error::Result;
 use crate::ordered::{Flow, ordered_flat_map};
@@ -179,8 +179,9 @@ impl<S: Sink> State<S> {
         let read = before.records().map(|before| self.read.saturating_add(before));
         let counts = Counts { read, rejected: dropped.rejected, skipped: dropped.skipped };
         self.rejects.publish()?;
-        let warnings = self.sink.finish(counts)?;
+        let Finished { made, warnings } = self.sink.finish(counts)?;
         self.progress.finish();
+        runner.tool.tell_made(made.as_deref(), runner.common);
         runner.tool.warn(&warnings, runner.common);
         self.rejects.report(runner.tool.name());
         if !self.skipped.is_empty() && !runner.common.quiet {

@@ -3,7 +3,7 @@
 //! each token and its two masks, 2026-11-22: reading 93, where 109 were taken one by one into the
 //! column; writing 52, where 67 made the digits by multiplying.)
 //!
-//! Nearly all bytes of tokens records are such lists. What is written in another way (a sign,
+//! Nearly all bytes of token sequences are such lists. What is written in another way (a sign,
 //! white space, more than seven digits, the last bytes of a text) is left to the general code.
 
 /// The most digits of an integer that is read here: a word holds them and what follows.

@@ -7,7 +7,7 @@
 //! Why it is not a crate: the filters need values as the text that came (`messages` travels
 //! untouched, integers are exact), byte offsets in errors, and at most a choice of Python's lenience.
 //! Beside crates, MB/s of processor time, best of 9 and more passes (2026-11-22, 2 cores of an AMD EPYC;
-//! `json READER FILE 9` of benches/peers; tokens records with lists of integers, and conversations):
+//! `json READER FILE 9` of benches/peers; token sequences with lists of integers, and conversations):
 //!
 //! | | tokens | conversations |
 //! |---|---|---|

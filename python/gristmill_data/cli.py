@@ -1,6 +1,6 @@
 """What the commands of this package share: help, one-line errors, exit codes as the filters have.
 
-0 done; 1 the data are bad; 2 usage, or an input is missing; 75 not now: an I/O error
+0 done; 1 the data are bad; 2 usage, or an input is missing; 75 temporary failure: an I/O error
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, NoReturn
 
 EXIT_CODES = """\
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (an I/O error)."""
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (an I/O error)."""
 
 
 class UsageError(Exception):

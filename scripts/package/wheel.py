@@ -23,12 +23,13 @@ exec "$here/gristmill" {filter} "$@"
 
 
 def metadata(version, readme):
-    # The filters need no Python package; the readers need numpy, which a trainer has.
+    # The filters need no Python package, the readers numpy.
     lines = ["Metadata-Version: 2.1", "Name: gristmill", f"Version: {version}", f"Summary: {SUMMARY}",
-             "License: MIT OR Apache-2.0", "Requires-Python: >=3.8",
-             "Provides-Extra: data", "Requires-Dist: numpy>=1.24; extra == 'data'",
-             "Provides-Extra: torch", "Requires-Dist: numpy>=1.24; extra == 'torch'",
-             "Requires-Dist: torch>=1.13; extra == 'torch'", "Description-Content-Type: text/markdown"]
+             "License: MIT OR Apache-2.0", "Requires-Python: >=3.10", "Requires-Dist: numpy>=1.24",
+             "Provides-Extra: torch", "Requires-Dist: torch>=1.13; extra == 'torch'",
+             "Provides-Extra: megatron", "Requires-Dist: megatron-core~=0.16.1; extra == 'megatron'",
+             "Provides-Extra: packed", "Requires-Dist: torch>=1.13; extra == 'packed'",
+             "Requires-Dist: pyarrow>=15; extra == 'packed'", "Description-Content-Type: text/markdown"]
     return "\n".join(lines) + "\n\n" + readme
 
 

@@ -22,7 +22,7 @@ use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs
 /// harmony-tok: nothing that changes training is dropped without a word.
 #[derive(Parser)]
 #[command(name = "chat-harmony", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
@@ -56,7 +56,7 @@ Examples:
   chat-harmony sharegpt.parquet | harmony-tok | ds-stat -
 
 In: chats in any of the shapes; of a folder, all files below it. Out: conversation records {id, messages, policy}.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

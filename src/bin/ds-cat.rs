@@ -20,11 +20,11 @@ use gristmill::stream::{FileOutputArgs, Reader, Request, project};
 /// PATHs are Parquet files, Megatron prefixes (out/train/shard_00) or roots, directories of
 /// pools of 2048 games, puzzle sets, folders of Parquet shards (and of splits of them, as a root's
 /// ids), NDJSON files and Arrow streams.
-/// Several are read one after another into one stream. A triple becomes tokens records with masks;
+/// Several are read one after another into one stream. A triple becomes token sequences with masks;
 /// ids come from the ids file beside it, and segments are derived from the tokens. A pool (Macroxue pack, self-play v1, legacy) becomes game records; what it does not store is null.
 #[derive(Parser)]
 #[command(name = "ds-cat", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     input: InputArgs,
 
@@ -59,7 +59,7 @@ Examples:
   ds-cat a.ndjson -o a.parquet; ds-cat pack --sample 100 --seed 7 -o some.arrows
 
 In: anything that holds records. Out: the same records.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::main(

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::check::{
-    self, BytesRead, CheckContext, CheckOptions, Report, ReportFormat, ReportStyle, Selection,
+    self, BytesRead, Check, CheckContext, CheckNames, CheckOptions, Report, ReportFormat,
+    ReportStyle, Selection,
 };
 use gristmill::cli::{self, ColorWhen, CommonArgs, JobsArgs, Tool};
 use gristmill::dataset;
@@ -22,7 +23,7 @@ use gristmill::error::{Error, Result};
 /// by check, and the first few of each are shown; --list prints every check and why it matters.
 #[derive(Parser)]
 #[command(name = "ds-check", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     /// Datasets; `-` is a stream on stdin
     #[arg(value_name = "PATH", required_unless_present = "list")]
     paths: Vec<PathBuf>,
@@ -33,10 +34,12 @@ struct Args {
 
     /// Run only these checks: ids, or beginnings of ids (kd.mask)
     #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
+    #[arg(value_parser = CheckNames(catalogue), hide_possible_values = true)]
     only: Vec<String>,
 
     /// Do not run these checks
     #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
+    #[arg(value_parser = CheckNames(catalogue), hide_possible_values = true)]
     skip: Vec<String>,
 
     /// Print every check, its severity and what it finds, then exit
@@ -73,7 +76,7 @@ Examples:
   ds-check out --format json | jq -c 'select(.level == \"error\")'
 
 In: datasets on disk. Out: findings {check, level, file, record, message, hint}, and a summary.
-Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 not now (I/O error).";
+Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 temporary failure (I/O error).";
 
 pub fn main() -> ExitCode {
     cli::main(
@@ -82,14 +85,17 @@ pub fn main() -> ExitCode {
     )
 }
 
+fn catalogue() -> Vec<&'static Check> {
+    check::catalogue(&dataset::families())
+}
+
 fn list(args: &Args) -> Result<()> {
     let json = args.format == ReportFormat::Json;
-    cli::print(&check::print_catalogue(&check::catalogue(&dataset::families()), json))
+    cli::print(&check::print_catalogue(&catalogue(), json))
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    let catalogue = check::catalogue(&dataset::families());
-    let selection = Selection::new(catalogue, args.only, args.skip, args.structure)?;
+    let selection = Selection::new(catalogue(), args.only, args.skip, args.structure)?;
     let stdout = std::io::stdout().lock();
     let colour = ColorWhen::Auto.on_stdout();
     let (format, quiet, strict) = (args.format, args.common.quiet, args.strict);

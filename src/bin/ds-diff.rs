@@ -22,7 +22,7 @@ use gristmill::stream::{Reader, Request};
 /// records came from (input, row, source) and the numbers of runs.
 #[derive(Parser)]
 #[command(name = "ds-diff", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     /// The first dataset; `-` is a stream on stdin
     #[arg(value_name = "A")]
     a: PathBuf,
@@ -58,7 +58,7 @@ Examples:
 In: two datasets or streams of records of one type.
 Out: the counts and the first differences, or one object {same, a, b, differences, first}; with -q
 nothing. Without ids the partner of a record is searched for among 262,144 records.
-Exit codes: 0 the same, 1 different or bad data, 2 usage or a missing input, 75 not now (I/O error,
+Exit codes: 0 the same, 1 different or bad data, 2 usage or a missing input, 75 temporary failure (I/O error,
 input cut short).";
 
 pub fn main() -> ExitCode {

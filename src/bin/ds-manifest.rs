@@ -22,7 +22,7 @@ use gristmill::publish::TargetLock;
 /// complete. A summary goes to stdout.
 #[derive(Parser)]
 #[command(name = "ds-manifest", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     /// The dataset's root
     #[arg(required_unless_present = "check_input")]
     root: Option<PathBuf>,
@@ -66,7 +66,7 @@ Examples:
 
 In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations), or ROOT/*.parquet.
 Out: ROOT/manifest.json.
-Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts, 75 not now (I/O error).";
+Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts, 75 temporary failure (I/O error).";
 
 pub fn main() -> ExitCode {
     cli::main(gristmill::sources!(), run)

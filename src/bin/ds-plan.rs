@@ -1,5 +1,6 @@
 //! ds-plan: a pipeline as tasks for many machines: plans them, runs one, says what is done, joins.
 
+use std::io::IsTerminal;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args as Arguments, Parser, Subcommand};
 
-use gristmill::cli::{self, Tool, When};
+use gristmill::cli::{self, Line, Tool, When};
 use gristmill::error::{Error, Result, shown};
 use gristmill::plan::{self, Finish, Plan, PlanArgs, RunOptions, Status, Work, line, make};
 
@@ -19,7 +20,7 @@ use gristmill::plan::{self, Finish, Plan, PlanArgs, RunOptions, Status, Work, li
 #[derive(Parser)]
 #[command(name = "ds-plan", version, after_long_help = HELP)]
 #[command(subcommand_required = true, disable_help_subcommand = true)]
-struct Args {
+pub struct Args {
     #[command(subcommand)]
     command: Command,
 }
@@ -61,6 +62,10 @@ enum Command {
         /// Print the lines of the tasks that are neither done nor running, to be run again
         #[arg(long)]
         todo: bool,
+        /// Say how far it is again every SECONDS, until all are done
+        #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "5")]
+        #[arg(conflicts_with = "todo", value_parser = clap::value_parser!(u64).range(1..))]
+        watch: Option<u64>,
     },
     /// Print the directories of the parts in order, if all are done
     Parts {
@@ -127,7 +132,7 @@ Examples:
   ds-plan status out --todo | parallel --sshloginfile hosts
 
 In: a plan in ROOT/tasks, its sources. Out: lines; parts in ROOT/tasks; with finish ROOT.
-Exit codes: 0 done, 1 bad data or tasks that are not done, 2 usage or a missing input, 75 not now.";
+Exit codes: 0 done, 1 bad data or tasks that are not done, 2 usage or a missing input, 75 temporary failure.";
 
 pub fn main() -> ExitCode {
     cli::main(gristmill::sources!(), run)
@@ -143,7 +148,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
             let work = Work { jobs, again, warnings: !quiet, told };
             work.run(&Plan::read(&root)?, &root)
         }
-        Command::Status { of, todo } => status(&of, todo),
+        Command::Status { of, watch: Some(seconds), .. } => watch(&of, seconds, tool),
+        Command::Status { of, todo, watch: None } => status(&of, todo, tool),
         Command::Parts { of } => {
             let plan = Plan::read(&of.root)?;
             let parts = plan::parts(&plan, &of.root, of.tasks.as_deref(), of.jobs())?;
@@ -178,11 +184,35 @@ fn plan(args: PlanArgs, tool: &Tool) -> Result<()> {
     cli::print(&plan.tasks().map(|task| line(&program, &task) + "\n").collect::<String>())
 }
 
-fn status(of: &TasksArgs, todo: bool) -> Result<()> {
+fn status(of: &TasksArgs, todo: bool, tool: &Tool) -> Result<()> {
     let program = if todo { Some(program()?) } else { None };
     let status = Status::of(&of.root, of.tasks.as_deref(), of.jobs(), program.as_deref())?;
     cli::print(&status.text)?;
+    if std::io::stderr().is_terminal() && (todo || status.open() == 0) {
+        tool.tell(&format!("{}: {}", shown(&of.root), status.total()));
+    }
     status.check(&of.root, todo)
+}
+
+/// The total again and again: in its place on a terminal, else a line when it changes.
+fn watch(of: &TasksArgs, seconds: u64, tool: &Tool) -> Result<()> {
+    let mut line = std::io::stderr().is_terminal().then(Line::new);
+    let mut last = String::new();
+    loop {
+        let status = Status::of(&of.root, of.tasks.as_deref(), of.jobs(), None)?;
+        let total = format!("{}: {}", shown(&of.root), status.total());
+        let is_last = status.open() == 0;
+        match &mut line {
+            Some(line) if !is_last => line.show(&total),
+            _ if total != last => tool.tell(&total),
+            _ => {}
+        }
+        if is_last {
+            return status.check(&of.root, false);
+        }
+        last = total;
+        std::thread::sleep(Duration::from_secs(seconds));
+    }
 }
 
 /// A time given in seconds since 1970.

@@ -15,11 +15,11 @@ use gristmill::stream::Request;
 ///
 /// FILEs are anything that holds records, as ds-cat reads it; several make one answer. One pass in
 /// memory that does not grow: records, tokens, lengths with quantiles and a histogram, tokens by
-/// span, role and channel, sequences without reasoning, final or supervision, repeated ids and
+/// span, role and channel, sequences without reasoning, final or supervision, duplicate ids and
 /// texts; of games steps, scores, tiles, valuations; of puzzles groups, tokens, given cells.
 #[derive(Parser)]
 #[command(name = "ds-stat", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
@@ -34,7 +34,7 @@ struct Args {
     #[arg(long, value_name = "S")]
     seq_length: Option<u64>,
 
-    /// Do not search for repeated ids and texts, which takes disk (TMPDIR) beyond 2 million
+    /// Do not search for duplicate ids and texts, which takes disk (TMPDIR) beyond 2 million
     #[arg(long)]
     no_repeats: bool,
 
@@ -70,7 +70,7 @@ In: anything that holds records; with --merge answers of ds-stat in JSON.
 Out: text as wide as the terminal, 50 to 80 columns, or one object {kind, records, bytes, numbers,
 repeated, by}. Quantiles are exact for up to 65,536 different lengths (else at most 1/1024 too
 small: \"exact\": false).
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
@@ -102,9 +102,13 @@ fn measure(args: &Args, tool: &Tool, options: &StatOptions) -> Result<Answer> {
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
+    let is_whole = reader.is_whole();
     let mut progress = args.common.progress(tool, "records", reader.total(), false);
     let mut answer = stat::measure(reader, options, args.jobs.jobs, &mut progress)?;
     progress.finish();
     answer.inputs = args.input.files.iter().map(|path| shown(path)).collect();
+    if is_whole {
+        answer.size_on_disk = dataset::size_on_disk(&args.input.files)?;
+    }
     Ok(answer)
 }

@@ -19,12 +19,12 @@ use gristmill::view::{Shown, Viewer};
 /// Look at the records of a dataset or stream
 ///
 /// FILEs are anything that holds records, as ds-cat reads it. What they are, how large, and the
-/// first few records: conversations and tokens with what is trained on, games of 2048 with the
+/// first few records: conversations and tokens with their training targets, games of 2048 with the
 /// values of the moves, puzzles as they are drawn on paper. Without a choice of records as many are
 /// shown as fit on the screen, long texts cut; with --id and --nth everything of them.
 #[derive(Parser)]
 #[command(name = "ds-view", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     input: InputArgs,
     #[command(flatten)]
@@ -75,7 +75,7 @@ Examples:
 
 In: anything that holds records. Out: text for people, cut to the terminal's width (else COLUMNS);
 with --html one page that loads nothing and has at most 2 MB, whatever the dataset's size.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))

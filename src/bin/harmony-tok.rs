@@ -28,11 +28,11 @@ use gristmill::tokenizer::EOD;
 /// records: id, tokens, and one segment (role, channel, start, end) for each message.
 #[derive(Parser)]
 #[command(name = "harmony-tok", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     input: InputArgs,
 
-    /// Decode: tokens records in, {id, text, messages, spans} out
+    /// Decode: token sequences in, {id, text, messages, spans} out
     #[arg(long, conflicts_with_all = ["policy", "id_field", "ignore_field", "content_is_text", "vocab", "max_tokens"])]
     decode: bool,
 
@@ -93,9 +93,9 @@ Examples:
   ds-cat out/train/shard_00 | harmony-tok --decode | jq -r .text
   echo '{\"id\":\"a\",\"messages\":[{\"role\":\"assistant\",\"channel\":\"final\",\"content\":\"hi\"}]}' | harmony-tok
 
-In: conversation records {id or synth_id, messages or messages_json}; with --decode tokens records.
-Out: tokens records {id, tokens, segments}; with --decode {id, text, messages, spans}.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+In: conversation records {id or synth_id, messages or messages_json}; with --decode token sequences.
+Out: token sequences {id, tokens, segments}; with --decode {id, text, messages, spans}.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

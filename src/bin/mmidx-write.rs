@@ -1,4 +1,4 @@
-//! mmidx-write: masked tokens records in, Megatron `.bin/.idx` triples out; also concatenates.
+//! mmidx-write: masked token sequences in, Megatron `.bin/.idx` triples out; also concatenates.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 use gristmill::visible;
 
-/// Write masked tokens records as Megatron indexed datasets
+/// Write masked token sequences as Megatron indexed datasets
 ///
 /// Every record becomes one sequence (and one document) of three aligned datasets: P_tokens
 /// (int32), P_lossmask and P_span (uint8). With --root the hash of the id decides between train
@@ -30,7 +30,7 @@ use gristmill::visible;
 /// published last.
 #[derive(Parser)]
 #[command(name = "mmidx-write", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     input: InputArgs,
 
@@ -76,10 +76,10 @@ Examples:
   harmony-tok a.ndjson | mmidx-write --prefix out/a --tokens-only --dtype int32
   mmidx-write --concat part0/train/shard_00 part1/train/shard_00 --prefix out/shard_00
 
-In: tokens records {id, tokens, segments, loss_mask, span_id}. Out: files, nothing on stdout.
+In: token sequences {id, tokens, segments, loss_mask, span_id}. Out: files, nothing on stdout.
 A program in between that ends its lines itself (jq, grep) hides the failure of the one before it:
 with NDJSON use set -o pipefail, or --expect-records N.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
@@ -130,6 +130,7 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
     let part = KdPart { run: BuildRun::since(start), ..part };
     files.push(part.pending(&target.manifest())?);
     let warnings = publish_part(&target, files, args.sink.overwrite)?;
+    tool.tell_made(Some(&part.summary()), &args.common);
     tool.warn(&warnings, &args.common);
     Ok(())
 }

@@ -26,7 +26,7 @@ use gristmill::stream::Writer;
 /// board_eval is recomputed. An error anywhere in a game makes the whole game a bad record.
 #[derive(Parser)]
 #[command(name = "mx-decode", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     /// Folders of games, searched through all their subfolders
     #[arg(value_name = "RAW_DIR", required = true)]
     directories: Vec<PathBuf>,
@@ -74,7 +74,7 @@ Examples:
   mx-decode raw --slice 0/2 --on-error skip --rejects bad.ndjson | npy-pack -o half0
 
 In: folders of X.meta.json[.gz] and X.jsonl.gz. Out: game records {run_id, seed, score, steps, ...}.
-Exit codes: 0 done, 1 bad data (or no games), 2 usage or a missing folder, 75 not now (I/O error).";
+Exit codes: 0 done, 1 bad data (or no games), 2 usage or a missing folder, 75 temporary failure (I/O error).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

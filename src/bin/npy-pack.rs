@@ -35,7 +35,7 @@ use gristmill::stream::{Reader, Request};
 /// group or one puzzle.
 #[derive(Parser)]
 #[command(name = "npy-pack", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     input: InputArgs,
 
@@ -68,7 +68,7 @@ In: game records {seed, score, max_tile, steps, ...}, or puzzle records {split, 
 identifier, inputs, labels, ...}. Out: files, nothing on stdout.
 A program in between that ends its lines itself (jq, grep) hides the failure of the one before it:
 with NDJSON use set -o pipefail, or --expect-records N.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
@@ -88,13 +88,13 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         Some(record) => record.name == PUZZLE.name,
         // No records at all: only a flag can say of which type they would have been.
         None if for_games.or(for_puzzles).is_none() => {
-            return Err(Error::data("no record came, so that it is not known what to write"));
+            return Err(Error::data("got no record, so that it is not known what to write"));
         }
         None => for_puzzles.is_some(),
     };
     match (are_puzzles, for_games, for_puzzles) {
-        (true, Some(flag), _) => Err(Error::usage(format!("{flag} is for games; puzzles came"))),
-        (false, _, Some(flag)) => Err(Error::usage(format!("{flag} is for puzzles; games came"))),
+        (true, Some(flag), _) => Err(Error::usage(format!("{flag} is for games; got puzzles"))),
+        (false, _, Some(flag)) => Err(Error::usage(format!("{flag} is for puzzles; got games"))),
         (true, ..) => write_puzzles(args, reader, tool),
         (false, ..) => match write_games(&args, reader, tool) {
             // Nothing is published yet.

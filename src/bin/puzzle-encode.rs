@@ -11,6 +11,7 @@ use serde_json::Value;
 use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
     self, CommonArgs, JobsArgs, OnErrorArgs, OutputArgs, Rejected, Rejection, Rejects, Slice, Tool,
+    counted,
 };
 use gristmill::error::{Error, Result};
 use gristmill::format::puzzle_dir::AssertedConstants;
@@ -31,7 +32,7 @@ use gristmill::stream::{Writer, open_bytes};
 #[derive(Parser)]
 #[command(name = "puzzle-encode", version, after_long_help = HELP)]
 #[command(subcommand_required = true, disable_help_subcommand = true)]
-struct Args {
+pub struct Args {
     #[command(subcommand)]
     domain: DomainArgs,
 }
@@ -45,7 +46,7 @@ Examples:
 
 In: CSV files with the header source,question,answer,rating; folders of ARC tasks; nothing.
 Out: puzzle records {domain, split, set, group, puzzle, identifier, inputs, labels, build}.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error).";
 
 /// A domain, its own arguments as given, and the arguments that every domain has.
 struct DomainArgs {
@@ -173,8 +174,9 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     if counts.shortfall > 0 {
         let PuzzleCounts { short_groups, shortfall, .. } = counts;
         say(&format!(
-            "warning: {shortfall} augmentations fewer than wanted, in {short_groups} groups: no \
-             more different ones were found"
+            "warning: {} fewer than asked for, in {}: no more different ones were found",
+            counted(shortfall, "augmentation"),
+            counted(short_groups, "group")
         ));
     }
     say(&counts.summary());

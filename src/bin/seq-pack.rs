@@ -14,8 +14,7 @@ use gristmill::error::{Error, Result};
 use gristmill::files;
 use gristmill::format::kd_root;
 use gristmill::format::token_rows::{
-    Compressed, Extra, Form, RowsManifest, RowsSettings, RowsTarget, WindowSink, pack_datasets,
-    summary,
+    Compressed, Extra, Form, RowsSettings, RowsTarget, WindowSink, pack_datasets, summary,
 };
 use gristmill::packing::{Algorithm, Overflow, Packing};
 use gristmill::record::TOKENS;
@@ -30,7 +29,7 @@ use gristmill::stream::Reader;
 /// sequences make which row: gristmill_data.packed reads the tokens from the .bin files.
 #[derive(Parser)]
 #[command(name = "seq-pack", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     input: InputArgs,
 
@@ -103,9 +102,9 @@ Examples:
   seq-pack ROOT/train --index packs.parquet --seq-length 8192 --overflow drop
   harmony-tok chats.ndjson --policy chat | span-mask | seq-pack -o rows.parquet
 
-In: triples, or tokens records {id, tokens, loss_mask, span_id}. Out: files, nothing on stdout.
+In: triples, or token sequences {id, tokens, loss_mask, span_id}. Out: files, nothing on stdout.
 --rejects also keeps what --overflow drop leaves out. Labels stand at their own token.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
@@ -117,14 +116,10 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     settings.check(&target)?;
     apart(&args, &target)?;
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
-    let made = match are_triples(&args.input.files)? {
-        true => from_triples(&args, (&settings, &target), &reader, tool)?,
-        false => from_records(&args, (&settings, &target), reader, tool)?,
-    };
-    if let Some(made) = made.filter(|_| !args.common.quiet) {
-        tool.tell(&summary(&made));
+    match are_triples(&args.input.files)? {
+        true => from_triples(&args, (&settings, &target), &reader, tool),
+        false => from_records(&args, (&settings, &target), reader, tool),
     }
-    Ok(())
 }
 
 /// Lengths, then tokens in the order of the rows.
@@ -133,7 +128,7 @@ fn from_triples(
     (settings, target): (&RowsSettings, &RowsTarget),
     reader: &Reader,
     tool: &Tool,
-) -> Result<Option<RowsManifest>> {
+) -> Result<()> {
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
     cli::expect_records(args.sink.expect_records, reader.total().unwrap_or(0))?;
     let mut rejects = Rejects::open_for_any(args.on_error.apart_from(&args.input.files)?)?;
@@ -142,7 +137,8 @@ fn from_triples(
     let (files, slice) = (&args.input.files, args.input.slice);
     let made = pack_datasets(files, slice, (settings, target), header, watched)?;
     progress.finish();
-    Ok(Some(made))
+    tool.tell_made(Some(&summary(&made)), &args.common);
+    Ok(())
 }
 
 /// Records as they come, a window after the other.
@@ -151,19 +147,17 @@ fn from_records(
     (settings, target): (&RowsSettings, &RowsTarget),
     reader: Reader,
     tool: &Tool,
-) -> Result<Option<RowsManifest>> {
+) -> Result<()> {
     if reader.lacks_header() {
         tool.advise_arrow(&args.common);
     }
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
-    let mut made = None;
-    let sink = WindowSink::create(settings, target, header, &mut made)?;
+    let sink = WindowSink::create(settings, target, header)?;
     let rejects = Rejects::open_for_any(args.on_error.apart_from(&args.input.files)?)?;
     Runner::new(tool, &args.common, "sequences")
         .rejects(rejects)
         .expect(args.sink.expect_records)
-        .copy(reader, sink)?;
-    Ok(made)
+        .copy(reader, sink)
 }
 
 impl Args {

@@ -1,4 +1,4 @@
-//! span-mask: tokens records in, the same with `loss_mask` and `span_id` out.
+//! span-mask: token sequences in, the same with `loss_mask` and `span_id` out.
 
 use std::process::ExitCode;
 
@@ -15,14 +15,14 @@ use gristmill::runner::Runner;
 use gristmill::stage::Masking;
 use gristmill::stream::Writer;
 
-/// Add the supervision signals to tokens records
+/// Add the supervision signals to token sequences
 ///
 /// span_id is 1 in an assistant's analysis message, 2 in a final one (wrapper tokens included),
 /// else 0; loss_mask is 1 exactly where span_id is not 0. Both are label-aligned: position t
 /// is about tokens[t+1]. Tokens pass through unchanged.
 #[derive(Parser)]
 #[command(name = "span-mask", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     input: InputArgs,
 
@@ -49,8 +49,8 @@ Examples:
   harmony-tok shard_00.parquet --to arrow | span-mask --to arrow | mmidx-write --prefix out/p
   harmony-tok chat.ndjson --policy chat | span-mask --span commentary=1
 
-In: tokens records {id, tokens, segments}. Out: the same with loss_mask and span_id.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+In: token sequences {id, tokens, segments}. Out: the same with loss_mask and span_id.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

@@ -20,7 +20,7 @@ use gristmill::stage::{ConversationOutputArgs, SourceArgs, SynthArgs, SynthHarmo
 /// field as text. Rows without a query, a reasoning or an answer are skipped and counted.
 #[derive(Parser)]
 #[command(name = "synth-harmony", version, after_long_help = HELP)]
-struct Args {
+pub struct Args {
     #[command(flatten)]
     source: SourceArgs,
     #[command(flatten)]
@@ -42,7 +42,7 @@ Examples:
   synth-harmony rows.ndjson --reference append --keep-without-reasoning --to parquet -o s.parquet
 
 In: rows of any types; of a folder, all files below it. Out: conversation records {messages_json, metadata_json, FIELDS...}, all text.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 not now (I/O error, input cut short).";
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

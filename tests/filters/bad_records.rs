@@ -275,8 +275,8 @@ fn the_number_of_records_may_be_expected() {
         let input = format!("{line}\n").repeat(count);
         unchecked_sink().args(&["--prefix", &prefix, "--expect-records", "3"]).input(input).run()
     };
-    write(2).says(75, "mmidx-write: 2 records came, 3 are expected");
-    write(4).says(1, "mmidx-write: 4 records came, 3 are expected");
+    write(2).says(75, "mmidx-write: expected 3 records, got 2");
+    write(4).says(1, "mmidx-write: expected 3 records, got 4");
     assert!(dir.files().is_empty());
     write(3).silent();
 }

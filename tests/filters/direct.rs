@@ -154,12 +154,12 @@ fn other_records_are_refused() {
     let (root, set) = (dir.at("root"), dir.at("set"));
     bash(&format!("puzzle-encode domino -q --num-games 3 | npy-pack -q -o {set}")).ok();
     for (line, came, wanted) in [
-        (format!("harmony-tok {root}"), "tokens", "conversation"),
-        (format!("span-mask {set}"), "puzzle", "tokens"),
-        (format!("mmidx-write {set} --prefix {root}/x"), "puzzle", "tokens"),
-        (format!("npy-pack {root} -o {root}/x"), "tokens", "game"),
+        (format!("harmony-tok {root}"), "token sequences", "conversations"),
+        (format!("span-mask {set}"), "puzzles", "token sequences"),
+        (format!("mmidx-write {set} --prefix {root}/x"), "puzzles", "token sequences"),
+        (format!("npy-pack {root} -o {root}/x"), "token sequences", "games of 2048"),
     ] {
-        let part = format!("{came} records came, {wanted} records are wanted; they are made by");
+        let part = format!("expected {wanted}, got {came}; try: ");
         bash(&line).fails(2, &[&part]);
     }
 }

@@ -223,14 +223,14 @@ fn exit_codes_and_what_is_printed() {
     assert!(quiet.stdout.is_empty());
     assert!(run(&["-q", "ids", "ids"]).silent().stdout.is_empty());
     let text = run(&["ids", "ids"]).silent().text();
-    assert!(text.contains("A: ids: 300 tokens records, NDJSON") && text.contains("are the same"));
+    assert!(text.contains("A: ids: 300 token sequences, NDJSON") && text.contains("are the same"));
     let text = run(&["ids", "b"]).text();
     assert!(
         text.contains("only in A                1") && text.contains("record 0 of A (id-0)"),
         "{text}"
     );
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    run(&["ids", "c"]).fails(2, &["A has tokens records and B conversation records"]);
+    run(&["ids", "c"]).fails(2, &["A has token sequences and B conversations"]);
     run(&["ids", "nothing"]).fails(2, &["nothing: No such file"]);
     run(&["-", "-"]).fails(2, &["only one of the two can be stdin"]);
     let piped = bash(&format!("cd {}; cat ids | ds-diff - ids", dir.path().display()));

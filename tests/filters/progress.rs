@@ -56,7 +56,7 @@ fn the_line_comes_after_a_second_and_goes() {
     assert_eq!(*last, "");
     for state in shown {
         assert!(state.starts_with("harmony-tok: ") && state.len() <= 80, "{state:?}");
-        assert!(state.contains(" conversations, ") && state.trim_end().ends_with("/s"));
+        assert!(state.contains(" conversations"), "{state:?}");
     }
 }
 
@@ -94,8 +94,11 @@ fn a_sink_shows_it_on_a_terminal() {
     let pipeline = "mmidx-write input --prefix out --tokens-only --no-check";
     let Some(sent) = terminal(80, 1.8, pipeline) else { return };
     let states = sent.states();
-    assert!(states.iter().any(|state| state.starts_with("mmidx-write: ")), "{states:?}");
-    assert_eq!(states.last(), Some(&""));
+    assert!(states[..states.len() - 1].iter().any(|state| state.starts_with("mmidx-write: ")));
+    // The line goes; in the end there is what was made.
+    let made = states.last().unwrap();
+    let told = made.strip_prefix("mmidx-write: out: ").unwrap_or_else(|| panic!("{states:?}"));
+    assert!(told.ends_with(" tokens, 0 trained on\r\n"), "{states:?}");
 }
 
 #[test]
@@ -160,7 +163,8 @@ fn bytes_are_counted_once() {
             ])
             .run();
         let line = run.stderr.lines().find(|line| line.starts_with("ds-check: ")).unwrap();
-        let told = line.split(", ").nth(1).or(line.split(", ").next()).unwrap();
+        // "... , 1.2 MB (3.4 MB/s)"
+        let told = line.rsplit(", ").next().unwrap();
         let (number, unit) = told.split_once(' ').unwrap();
         let scale = [("B", 1.0), ("kB", 1e3), ("MB", 1e6)]
             .into_iter()

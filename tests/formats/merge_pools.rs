@@ -156,7 +156,7 @@ fn inputs_that_do_not_go_together_are_refused() {
     let line = "aligned.ndjson: pools of games and other files cannot be read together";
     pack(&[&pool, &games, "-o", &out]).fails(2, &[line]);
     pack(&[&pool, "-o", &out, "--seq-len", "3"]).fails(2, &["--seq-len is for puzzles"]);
-    pack(&[&pool, "-o", &out, "--expect-records", "4"]).fails(1, &["5 records", "4"]);
+    pack(&[&pool, "-o", &out, "--expect-records", "4"]).fails(1, &["expected 4 records, got 5"]);
     pack(&[&directory.at("selfplay"), "-o", &out]).fails(1, &["would lose embeddings-*.npy"]);
     assert!(!Path::new(&out).exists());
     let before = directory.read("aligned/steps.npy");

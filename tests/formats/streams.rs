@@ -266,41 +266,43 @@ fn wrong_pipes_name_what_came_and_who_makes_it() {
     let db = dir.write("a.db", b"SQLite format 3\0and more");
     let zip = dir.write("a.zip", b"PK\x03\x04and more");
     let at = |name: &str| dir.at(name);
-    let harmony = "conversation records are wanted; they are made by a Parquet shard or NDJSON with an id and messages";
-    let tokens = "tokens records are wanted; they are made by harmony-tok";
+    let harmony = ("conversations", "chat-harmony, or Parquet or NDJSON with an id and messages");
+    let tokens = ("token sequences", "harmony-tok");
     for kind in ["ndjson", "arrows"] {
         let file = |name: &str| at(&format!("{name}.{kind}"));
         for (arguments, came, wanted) in [
-            (vec!["harmony-tok".into(), file("tokens")], "tokens records came", harmony),
-            (vec!["harmony-tok".into(), file("masked")], "tokens records came", harmony),
-            (vec!["span-mask".into(), file("decoded")], "decoded records came", tokens),
+            (vec!["harmony-tok".into(), file("tokens")], "token sequences", harmony),
+            (vec!["harmony-tok".into(), file("masked")], "token sequences", harmony),
+            (vec!["span-mask".into(), file("decoded")], "decoded sequences", tokens),
             (
                 vec!["mmidx-write".into(), "--prefix".into(), at("out"), file("decoded")],
-                "decoded records came",
+                "decoded sequences",
                 tokens,
             ),
             (
                 vec!["harmony-tok".into(), "--decode".into(), file("decoded")],
-                "decoded records came",
+                "decoded sequences",
                 tokens,
             ),
         ] {
             let name = arguments.last().unwrap().clone();
             let run = tool(&arguments[0]).args(&arguments[1..]).run();
-            run.says(2, &format!("{}: {name}: {came}, {wanted}", arguments[0]));
+            let (wanted, way) = wanted;
+            let told = format!("expected {wanted}, got {came}; try: {way}");
+            run.says(2, &format!("{}: {name}: {told}", arguments[0]));
             let piped =
                 bash(&format!("cat {name} | {} -", arguments[..arguments.len() - 1].join(" ")));
-            piped.says(2, &format!("{}: stdin: {came}, {wanted}", arguments[0]));
+            piped.says(2, &format!("{}: stdin: {told}", arguments[0]));
         }
         if kind == "ndjson" {
             tool("span-mask")
                 .args(&[file("in")])
                 .run()
-                .fails(2, &["conversation records came", tokens]);
+                .fails(2, &["expected token sequences, got conversations; try: harmony-tok"]);
         }
     }
-    let conversations = "conversation records came";
-    tool("span-mask").args(&[at("in.parquet")]).run().fails(2, &[conversations, tokens]);
+    let conversations = "expected token sequences, got conversations; try: harmony-tok";
+    tool("span-mask").args(&[at("in.parquet")]).run().fails(2, &[conversations]);
     tool("mmidx-write")
         .args(&[at("in.parquet"), "--prefix".into(), at("out")])
         .run()

@@ -114,16 +114,16 @@ def variants(source, directory):
 
 
 def wrong(directory):
-    """Streams that are not tokens records; prints the message expected for each."""
+    """Streams that are no token sequences; prints the message expected for each."""
     i32 = pa.list_(pa.int32())
     ids = pa.array(["a", "b"])
     cases = {
         "too-large": ({"id": ids, "tokens": pa.array([[1], [2**31]], pa.list_(pa.int64()))}, "2147483648"),
-        "floats": ({"id": ids, "tokens": pa.array([[1.0], [2.5]])}, 'column "tokens" is a list of float64'),
-        "text": ({"id": ids, "tokens": pa.array(["1", "2"])}, 'column "tokens" is utf8'),
+        "floats": ({"id": ids, "tokens": pa.array([[1.0], [2.5]])}, 'column "tokens": expected a list of int32, got a list of float64'),
+        "text": ({"id": ids, "tokens": pa.array(["1", "2"])}, 'column "tokens": expected a list of int32, got utf8'),
         "null-tokens": ({"id": ids, "tokens": pa.array([[1], None], i32)}, 'tokens is null'),
         "null-token": ({"id": ids, "tokens": pa.array([[1], [None]], i32)}, "null"),
-        "binary-id": ({"id": pa.array([b"a", b"b"]), "tokens": pa.array([[1], [2]], i32)}, 'column "id" is binary'),
+        "binary-id": ({"id": pa.array([b"a", b"b"]), "tokens": pa.array([[1], [2]], i32)}, 'column "id": expected utf8, got binary'),
         "no-tokens": ({"id": ids, "token": pa.array([[1], [2]], i32)}, 'no column "tokens"; there are: id, token'),
     }
     for name, (columns, _) in cases.items():

@@ -145,18 +145,18 @@ fn an_id_stays_in_its_line() {
     }
 }
 
-/// Lines of docs/cluster.md and README.md that run a list of tasks on one machine.
+/// Lines of docs/cluster.md and docs/pipelines.md that run a list of tasks on one machine.
 fn engine_lines() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let pages =
-        ["README.md", "docs/cluster.md"].map(|page| fs::read_to_string(root.join(page)).unwrap());
+    let pages = ["docs/pipelines.md", "docs/cluster.md"]
+        .map(|page| fs::read_to_string(root.join(page)).unwrap());
     let lines = pages.iter().flat_map(|page| page.lines()).map(str::trim);
     let runs = |line: &&str| {
         let (is_parallel, is_xargs) = (line.starts_with("parallel"), line.starts_with("xargs"));
         (is_xargs || is_parallel) && !line.contains("ssh") && line.contains("tasks.txt")
     };
     let mut lines: Vec<String> =
-        lines.filter(runs).map(|line| line.replace("target/tasks.txt", "tasks.txt")).collect();
+        lines.filter(runs).map(|line| line.replace("$out/tasks.txt", "tasks.txt")).collect();
     assert!(lines.len() >= 3, "{lines:?}");
     lines.push("bash tasks.txt".to_string());
     // scripts/slurm/task.sbatch runs a line so.

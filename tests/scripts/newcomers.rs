@@ -126,20 +126,20 @@ fn every_filter_reads_parquet_of_its_records() {
         .fails(2, &["the masks are token-aligned", "try: span-mask"]);
     // Records of another type are named.
     for (filter, wanted, others) in [
-        ("span-mask", "tokens", "cgp"),
-        ("harmony-tok", "conversation", "tmgp"),
-        ("harmony-tok --decode", "tokens", "cgp"),
-        ("mmidx-write --prefix out/x", "tokens", "cgp"),
-        ("npy-pack -o out/x", "game", "ctm"),
+        ("span-mask", "token sequences", "cgp"),
+        ("harmony-tok", "conversations", "tmgp"),
+        ("harmony-tok --decode", "token sequences", "cgp"),
+        ("mmidx-write --prefix out/x", "token sequences", "cgp"),
+        ("npy-pack -o out/x", "games of 2048", "ctm"),
     ] {
         for x in others.chars() {
             let came = match x {
-                'c' => "conversation",
-                'g' => "game",
-                'p' => "puzzle",
-                _ => "tokens",
+                'c' => "conversations",
+                'g' => "games of 2048",
+                'p' => "puzzles",
+                _ => "token sequences",
             };
-            let cause = format!("{came} records came, {wanted} records are wanted; they are made");
+            let cause = format!("expected {wanted}, got {came}; try: ");
             in_place(&dir, &format!("{filter} {x}.parquet")).fails(2, &[&cause]);
         }
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use super::readme::blocks;
 use common::{TempDir, bash, bin_dir, installed, python};
 
 const SCRIPTS: [&str; 6] =
@@ -115,6 +116,45 @@ fn a_tarball_does_the_main_job() {
     assert!(work.path().join("other/file").exists());
 }
 
+/// Pages say what holds where they are installed, and their blocks run there.
+#[test]
+fn installed_pages_are_of_what_is_installed() {
+    let Some(packages) = PACKAGES.as_ref() else { return };
+    if !installed("jq") || !installed("parallel") {
+        println!("skipped: jq or parallel is not installed");
+        return;
+    }
+    let documentation = packages.share().join("doc/gristmill");
+    let work = TempDir::new();
+    let bin = packages.prefix.join("bin");
+    packages.run(&bin, work.path(), "gristmill-quickstart").ok();
+    let mut count = 0;
+    for page in
+        ["README.md", "docs/your-chats.md", "docs/chat.md", "docs/games.md", "docs/puzzles.md"]
+            .into_iter()
+            .chain([
+                "docs/pipelines.md",
+                "docs/errors.md",
+                "docs/trainers/README.md",
+                "docs/install.md",
+            ])
+    {
+        let page = documentation.join(page);
+        let text = fs::read_to_string(&page).unwrap();
+        for word in
+            ["scripts/synth", "scripts/example", "target/quick", "target/release", "a checkout"]
+        {
+            assert!(!text.contains(word), "{}: {word}", page.display());
+        }
+        for block in blocks(&page).into_iter().filter(|block| block.modules.is_empty()) {
+            let script = work.write("block.sh", &block.code);
+            packages.run(&bin, work.path(), &format!("bash -euo pipefail {script}")).ok();
+            count += 1;
+        }
+    }
+    assert!(count >= 20, "{count}");
+}
+
 /// The other scripts do theirs on the bundled example.
 #[test]
 fn installed_scripts_work() {
@@ -180,7 +220,7 @@ fn a_wheel_does_the_main_job() {
     let venv = work.at("venv");
     bash(&format!("{} -m venv {venv}", python.display())).ok();
     bash(&format!(
-        "{venv}/bin/pip install -q --no-index {}/out/*.whl",
+        "{venv}/bin/pip install -q --no-index --no-deps {}/out/*.whl",
         packages.dir.path().display()
     ))
     .ok();
@@ -338,7 +378,12 @@ fn as_installed(text: &str) -> String {
 }
 
 /// What is typed, and what the shells must offer for it.
-const TYPED: [(&str, &str); 6] = [
+const TYPED: [(&str, &str); 11] = [
+    ("puzzle-encode sudoku --tr", "--train"),
+    ("ds-plan status --wat", "--watch"),
+    ("ds-check --skip kd.mask.v", "kd.mask.value"),
+    ("gristmill ds-che", "ds-check"),
+    ("gristmill puzzle-encode sudoku --tr", "--train"),
     ("ds-cat --colu", "--columns"),
     ("harmony-tok --dec", "--decode"),
     ("puzzle-encode sudo", "sudoku"),
@@ -363,8 +408,9 @@ fn completes(program: &str, script: impl Fn(&Path, &str) -> String) {
             .output()
             .unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
-        let is_there =
-            text.split(|c: char| !(c.is_alphanumeric() || c == '-')).any(|word| word == expected);
+        let is_there = text
+            .split(|c: char| !(c.is_alphanumeric() || "-._".contains(c)))
+            .any(|word| word == expected);
         let complains = text.contains("bad option") || !output.stderr.is_empty();
         assert!(is_there && !complains, "{program}: {typed}: {output:?}");
     }

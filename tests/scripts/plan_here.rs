@@ -213,11 +213,11 @@ fn one_line_for_all_of_it_on_a_terminal() {
     assert!(shown[0].starts_with("synth-kd: 40 of 42 rows (95%), "), "{sent:?}");
     for state in shown {
         assert!(state.starts_with("synth-kd: 4") && state.contains(" of 42 rows ("), "{state:?}");
-        assert!(state.contains(" tokens, ") && state.contains("/s, "), "{state:?}");
-        assert!(
-            state.contains(" left, ") && state.contains(" of 2 shards") && state.len() <= 100,
-            "{state:?}"
-        );
+        assert!(state.trim_end().ends_with(" tokens") && state.contains("/s, "), "{state:?}");
+        assert!(state.contains(" of 2 shards, ") && state.len() <= 100, "{state:?}");
+        // What is asked first is there on a narrow terminal too.
+        let is_done = state.contains("42 of 42");
+        assert!(is_done || state[..60].contains(" left, "), "{state:?}");
     }
     assert!(place.dir.text("made").starts_with("train "));
     // Elsewhere a line a shard, and none with -q.

@@ -20,12 +20,12 @@ use arrow_select::take::take_record_batch;
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, StoredGame};
-use crate::record::{RecordType, record_type_with};
+use crate::record::{RecordType, record_type, record_type_with};
 
 pub use counts::{Counts, Dropped, known_sum};
 pub use header::{Header, WEIGHTS, file_metadata, input_manifest, manifest_sha256};
 pub use pieces::{Pieces, TooLarge, row_sizes};
-pub use sink::Sink;
+pub use sink::{Finished, Sink};
 pub use skipped::Skipped;
 
 /// The name of stdin in places.
@@ -326,7 +326,7 @@ impl Wanted {
     pub fn refuse_other_columns(&self, name: &str, schema: &Schema) -> Result<()> {
         let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
         match record_type_with(has).filter(|_| !self.record.is_known_by(has)) {
-            Some(record) => Err(self.instead_of(name, &format!("{} records", record.name))),
+            Some(record) => Err(self.instead_of(name, record.plural)),
             None => Ok(()),
         }
     }
@@ -336,7 +336,9 @@ impl Wanted {
     pub fn check_record(&self, name: &str, header: &Header) -> Result<()> {
         let Some((came, version)) = &header.record else { return Ok(()) };
         if came != self.record.name {
-            return Err(self.instead_of(name, &format!("{came} records")));
+            let came = record_type(came)
+                .map_or_else(|| format!("{came} records"), |r| r.plural.to_string());
+            return Err(self.instead_of(name, &came));
         }
         if *version != self.record.version {
             let known = self.record.version;
@@ -349,11 +351,8 @@ impl Wanted {
 
     /// The error of a wrong pipe: what was read, what is expected, and which filter makes it.
     pub fn instead_of(&self, name: &str, came: &str) -> Error {
-        let RecordType { name: wanted, made_by, .. } = self.record;
-        Error::usage(format!(
-            "{came} came, {wanted} records are wanted; they are made by {made_by}"
-        ))
-        .at(name)
+        let RecordType { plural, made_by, .. } = self.record;
+        Error::usage(format!("expected {plural}, got {came}; try: {made_by}")).at(name)
     }
 }
 

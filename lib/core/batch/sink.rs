@@ -22,6 +22,14 @@ pub trait Sink {
         Ok(())
     }
 
-    /// Completes the output. Returns warnings for the user.
-    fn finish(self, counts: Counts) -> Result<Vec<String>>;
+    /// Completes the output.
+    fn finish(self, counts: Counts) -> Result<Finished>;
+}
+
+/// What a sink has to say at its end.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// What was made, in a line; of a stream nothing.
+    pub made: Option<String>,
+    pub warnings: Vec<String>,
 }

@@ -33,7 +33,7 @@ pub use pool::PoolFamily;
 pub use puzzle::PuzzleSetFamily;
 pub use report::{Report, ReportFormat, ReportStyle};
 pub use rows::RowsFamily;
-pub use select::Selection;
+pub use select::{CheckNames, Selection};
 pub use streams::{ParquetShardsFamily, StreamFamily};
 
 use crate::error::Result;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::catalogue::Severity;
 use super::findings::{Finding, FindingGroup, Outcome};
-use crate::cli::grouped;
+use crate::cli::{counted, grouped};
 use crate::error::shown;
 use crate::visible;
 
@@ -93,7 +93,7 @@ impl<W: Write> Report<W> {
 
     fn text_summary(&self, errors: u64, warnings: u64) -> String {
         let found = match (errors, warnings) {
-            (0, 0) => "nothing found".to_string(),
+            (0, 0) => "no problems found".to_string(),
             _ => format!("{}, {}", counted(errors, "error"), counted(warnings, "warning")),
         };
         let (datasets, seconds) = (counted(self.datasets, "dataset"), self.start.elapsed());
@@ -243,12 +243,6 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// "1 error", "2 errors".
-fn counted(number: u64, what: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {what}{s}", grouped(number))
 }
 
 fn size(bytes: u64) -> String {

@@ -1,7 +1,35 @@
 //! Which checks are made: `--only`, `--skip`, `--structure`.
 
+use std::ffi::OsStr;
+
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{Arg, Command};
+
 use super::catalogue::{Check, Depth};
 use crate::error::{Error, Result};
+
+/// Reads names of checks: any text, of which [`Selection::new`] says whether it is one; a shell offers
+/// the ids of this catalogue.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckNames(pub fn() -> Vec<&'static Check>);
+
+impl TypedValueParser for CheckNames {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        argument: Option<&Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let value = |check: &'static Check| PossibleValue::new(&*check.id).help(check.meaning);
+        Some(Box::new((self.0)().into_iter().map(value)))
+    }
+}
 
 /// The checks that the user wants.
 #[derive(Debug, Clone)]

@@ -27,7 +27,7 @@ pub struct CommonArgs {
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
-    /// Also print what ended the filter before this one, which has printed it itself
+    /// Also print what ended the upstream filter, which has printed it itself
     #[arg(short, long, help_heading = "Messages", hide_short_help = true, add = WithoutEffect)]
     pub verbose: bool,
 
@@ -208,7 +208,7 @@ pub enum Encoding {
 
 #[derive(Debug, Clone, Args)]
 pub struct JobsArgs {
-    /// Threads; the output is the same for every number
+    /// Threads, without effect on the output
     #[arg(short, long, alias = "workers", value_name = "N", default_value = "1")]
     #[arg(add = WithoutEffect)]
     pub jobs: NonZeroUsize,

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 const RELEASED: &str = "2026-11-22";
 
 /// Prints what `--generate` asks for, if the command line is that and nothing else.
-pub(super) fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
+pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<()>> {
     let (flag, what, of) = match arguments {
         [_, flag, what] => (flag, what, None),
         [_, flag, what, of] => (flag, what, Some(of.to_string_lossy())),
@@ -43,7 +43,22 @@ fn completions(mut command: Command, shell: Shell) -> Result<()> {
     let name = command.get_name().to_string();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
-    print(&String::from_utf8_lossy(&script))
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if shell == Shell::Bash {
+        with_hyphens(&command, &mut script);
+    }
+    print(&script)
+}
+
+/// In bash a command with a hyphen in its name has two names in the script of clap_complete 4.6: one where
+/// words are looked at, another where options are offered. Both become the first.
+fn with_hyphens(command: &Command, script: &mut String) {
+    let name = command.get_name();
+    if name.contains('-') {
+        let (wrong, right) = (name.replace('-', "__subcmd__"), name.replace('-', "__"));
+        *script = script.replace(&wrong, &right);
+    }
+    command.get_subcommands().for_each(|subcommand| with_hyphens(subcommand, script));
 }
 
 /// The manual page of a filter, or of its subcommand, in the macros of man(7).
@@ -140,7 +155,8 @@ fn option(argument: &Arg) -> String {
         .filter(|value| !value.is_hide_set())
         .map(|value| value.get_name())
         .collect();
-    if !possible.is_empty() && argument.get_action().takes_values() {
+    let is_shown = !argument.is_hide_possible_values_set();
+    if is_shown && !possible.is_empty() && argument.get_action().takes_values() {
         add(&format!("[possible values: {}]", possible.join(", ")));
     }
     if let Some(variable) = argument.get_env() {

@@ -28,13 +28,16 @@ pub use args::{
     CommonArgs, Encoding, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, MAX_RECORD_BYTES,
     OnError, OnErrorArgs, OutputArgs, SinkArgs, Slice, on_disk,
 };
+pub use generate::generated;
 pub use memory::keep_freed_memory;
-pub use progress::{Line, Progress, Report, When, grouped, size};
+pub use progress::{Line, MINUTE, Progress, Report, When, far, time_left};
 pub use rejects::{Rejected, Rejection, Rejects, join_rejects};
 pub use rejects_file::is_of_manifests;
 pub use select::{Choice, RecordRange, SelectArgs, all_there, draw, records_in, runs_within};
 pub use terminal::{ColorArgs, ColorWhen, Screen, TerminalEvent, screen_size};
 pub use tool::{NoStream, Tool, WithoutEffect};
+
+pub use crate::wording::{counted, grouped, ordinal, size};
 
 /// The body of every `main`: parses the arguments, runs the filter, prints the one error line,
 /// and turns the outcome into an exit code.
@@ -157,12 +160,16 @@ pub fn refuse_terminal(to: Encoding, force: bool) -> Result<()> {
 /// help (the producer died); too many are always wrong.
 pub fn expect_records(expected: Option<u64>, came: u64) -> Result<()> {
     match expected {
-        Some(expected) if came < expected => {
-            Err(Error::unavailable(format!("{came} records came, {expected} are expected")))
-        }
-        Some(expected) if came > expected => {
-            Err(Error::data(format!("{came} records came, {expected} are expected")))
-        }
+        Some(expected) if came < expected => Err(Error::unavailable(format!(
+            "expected {}, got {}",
+            counted(expected, "record"),
+            grouped(came)
+        ))),
+        Some(expected) if came > expected => Err(Error::data(format!(
+            "expected {}, got {}",
+            counted(expected, "record"),
+            grouped(came)
+        ))),
         _ => Ok(()),
     }
 }

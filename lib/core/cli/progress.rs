@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
 use indicatif::{
-    FormattedDuration, HumanCount, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle,
+    FormattedDuration, ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle,
 };
 use rustix::fs::{FileType, fstat};
 use serde::{Deserialize, Serialize};
+
+use crate::wording::{grouped, size};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
@@ -50,8 +52,8 @@ pub struct Progress {
     line: Option<Line>,
     /// Where reports go, and when the next is due.
     reports: Option<(File, Instant)>,
-    /// Stderr is a file or a pipe: the last state is a line of its own.
-    is_logged: bool,
+    /// Stderr is a file or a pipe: a line a minute, and one of the end. When the next is due.
+    logged: Option<Instant>,
 }
 
 /// The line on the terminal, from the first second on, until this is dropped.
@@ -79,6 +81,8 @@ pub struct Report {
 const FIRST: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 const REPORTS: Duration = Duration::from_secs(1);
+/// How often something is said where no terminal shows it.
+pub const MINUTE: Duration = Duration::from_secs(60);
 
 impl Progress {
     /// `what` is the plural of what is counted ("conversations"); `total` in the same unit.
@@ -107,10 +111,10 @@ impl Progress {
             bytes: 0,
             inside: ("", 0),
             start,
-            due: (shown && is_terminal).then_some(start + FIRST),
+            due: shown.then_some(start + if is_terminal { FIRST } else { MINUTE }),
             line: (shown && is_terminal).then(Line::new),
             reports: None,
-            is_logged: shown && !is_terminal,
+            logged: (shown && !is_terminal).then_some(start + MINUTE),
         }
     }
 
@@ -147,6 +151,10 @@ impl Progress {
             if self.reports.as_ref().is_some_and(|(_, due)| now >= *due) {
                 self.report(now);
             }
+            if self.logged.is_some_and(|due| now >= due) {
+                self.logged = Some(now + MINUTE);
+                log(&text);
+            }
         }
     }
 
@@ -171,33 +179,44 @@ impl Progress {
     pub fn finish(&mut self) {
         self.report(Instant::now());
         (self.due, self.line, self.reports) = (None, None, None);
-        if std::mem::take(&mut self.is_logged) {
-            let line = self.line(self.start.elapsed()) + "\n";
-            let _ = std::io::stderr().write_all(line.as_bytes());
+        if self.logged.take().is_some() {
+            log(&self.line(self.start.elapsed()));
         }
     }
 
     fn line(&self, elapsed: Duration) -> String {
         let seconds = elapsed.as_secs_f64().max(1e-3);
         let rate = self.records as f64 / seconds;
-        let mut line = format!("{}: {} {}", self.tool, grouped(self.records), self.what);
-        if let Some(total) = self.total.filter(|&total| total > 0) {
-            let share = 100.0 * self.records as f64 / total as f64;
-            line += &format!(" of {} ({share:.0}%)", grouped(total));
+        // What is asked first comes first: a terminal cuts the rest.
+        let mut line = format!("{}: {}", self.tool, far(self.records, self.total, self.what));
+        if let Some(left) = time_left(self.records, self.total, rate) {
+            line += &format!(", {left}");
         }
+        line += &format!(", {}/s", grouped(rate as u64));
         if self.bytes > 0 {
             line +=
                 &format!(", {} ({}/s)", size(self.bytes as f64), size(self.bytes as f64 / seconds));
         }
-        line += &format!(", {}/s", grouped(rate as u64));
-        if let Some(left) = self.total.and_then(|total| total.checked_sub(self.records))
-            && rate > 0.0
-        {
-            let left = Duration::from_secs((left as f64 / rate).round() as u64);
-            line += &format!(", {} left", FormattedDuration(left));
-        }
         line
     }
+}
+
+/// How far something is: "500,000 of 2,000,000 records (25%)"; `what` in the plural.
+pub fn far(done: u64, total: Option<u64>, what: &str) -> String {
+    match total.filter(|&total| total > 0) {
+        None => format!("{} {what}", grouped(done)),
+        Some(total) => {
+            let share = 100.0 * done as f64 / total as f64;
+            format!("{} of {} {what} ({share:.0}%)", grouped(done), grouped(total))
+        }
+    }
+}
+
+/// The time that is left at so many in a second: "00:00:30 left".
+pub fn time_left(done: u64, total: Option<u64>, rate: f64) -> Option<String> {
+    let left = total?.checked_sub(done).filter(|left| *left > 0 && rate > 0.0)?;
+    let left = Duration::from_secs((left as f64 / rate).round() as u64);
+    Some(format!("{} left", FormattedDuration(left)))
 }
 
 impl Line {
@@ -221,6 +240,11 @@ impl Line {
     }
 }
 
+/// A line of a log. (That it cannot be written is no reason to fail.)
+fn log(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 impl Default for Line {
     fn default() -> Line {
         Line::new()
@@ -241,27 +265,6 @@ fn stdin_is_pipe() -> bool {
     fstat(std::io::stdin()).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_fifo())
 }
 
-/// 12345678 as "12,345,678".
-pub fn grouped(number: u64) -> String {
-    HumanCount(number).to_string()
-}
-
-/// 1234567 bytes as "1.2 MB".
-pub fn size(bytes: f64) -> String {
-    let mut value = bytes;
-    for unit in ["B", "kB", "MB", "GB"] {
-        if value < 1000.0 {
-            return if unit == "B" {
-                format!("{value:.0} B")
-            } else {
-                format!("{value:.1} {unit}")
-            };
-        }
-        value /= 1000.0;
-    }
-    format!("{value:.1} TB")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,9 +275,8 @@ mod tests {
         progress.add(500_000, 3_000_000_000);
         assert_eq!(
             progress.line(Duration::from_secs(10)),
-            "ds-cat: 500,000 records of 2,000,000 (25%), 3.0 GB (300.0 MB/s), 50,000/s, \
-             00:00:30 left"
+            "ds-cat: 500,000 of 2,000,000 records (25%), 00:00:30 left, 50,000/s, \
+             3.0 GB (300.0 MB/s)"
         );
-        assert_eq!(size(999.0), "999 B");
     }
 }

@@ -8,6 +8,7 @@ use clap::{Arg, ArgMatches, Command};
 use serde_json::{Value, json};
 
 use super::args::CommonArgs;
+use super::progress::When;
 
 /// Marks an argument that does not change the records: it is not in the provenance, so that any
 /// number of threads, and any place of the output, gives the same bytes.
@@ -80,6 +81,16 @@ impl Tool {
             let lost = "what earlier filters dropped and were told did not come with NDJSON";
             self.tell(&format!("{lost}; try: export GRISTMILL_TO=arrow"));
         }
+    }
+
+    /// Prints what was made, where somebody looks: on a terminal, or with `--progress always`.
+    pub fn tell_made(&self, made: Option<&str>, common: &CommonArgs) {
+        let is_told = match common.progress.unless(common.quiet) {
+            When::Auto => std::io::stderr().is_terminal(),
+            When::Always => true,
+            When::Never => false,
+        };
+        made.filter(|_| is_told).into_iter().for_each(|made| self.tell(made));
     }
 
     /// Prints warnings, unless only errors are wanted.

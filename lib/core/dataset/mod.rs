@@ -2,6 +2,7 @@
 //! ([`FORMATS`]), all else as files and streams. Every filter reads through [`open`].
 
 mod beside;
+mod on_disk;
 mod raw_files;
 
 use std::collections::HashSet;
@@ -23,6 +24,7 @@ use crate::stream::{Conform, Reader, Request};
 
 use beside::refuse_part;
 
+pub use on_disk::size_on_disk;
 pub use raw_files::{describe_raw, raw_files, shard_of};
 
 /// Every family of checks, in the order of reports: first the formats, then records in files
@@ -46,8 +48,10 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
             refuse_part(path)?;
         }
         let unchanged = Unchanged::of(std::slice::from_ref(&path.to_path_buf()))?;
-        let outcome = unchanged.confirm(family.check(path, context))?;
-        return unchanged.check().map(|()| outcome);
+        let mut outcome = unchanged.confirm(family.check(path, context))?;
+        unchanged.check()?;
+        outcome.bytes = size_on_disk(&[path.to_path_buf()])?.unwrap_or(outcome.bytes);
+        return Ok(outcome);
     }
     std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
     let way = beside::way_to_read(path, "ds-check -");
@@ -224,7 +228,7 @@ impl RecordSource for DatasetSource {
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let record = self.reader.record();
         match wanted.filter(|wanted| wanted.record.name != record.name) {
-            Some(wanted) => Err(wanted.instead_of(&self.name, &format!("{} records", record.name))),
+            Some(wanted) => Err(wanted.instead_of(&self.name, record.plural)),
             None => Ok((self.reader.header(), self.reader.schema())),
         }
     }

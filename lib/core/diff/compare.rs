@@ -13,7 +13,7 @@ use super::waiting::{WINDOW, Waiter, Waiting};
 use crate::check::repeats::Repeats;
 use crate::cli::Progress;
 use crate::error::{Error, Result};
-use crate::record::Rows;
+use crate::record::{Rows, plural_of};
 use crate::stream::Reader;
 
 /// Moved records that are kept to find pairs that were swapped.
@@ -78,7 +78,7 @@ pub(super) fn compare_within(
     let mut sides = readers.map(Side::open);
     let [a, b] = [sides[0].record, sides[1].record];
     if a != b {
-        return Err(Error::usage(format!("A has {a} records and B {b} records")));
+        return Err(Error::usage(format!("A has {} and B {}", plural_of(a), plural_of(b))));
     }
     let mut by_id = true;
     for side in &mut sides {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::compare::{Difference, Found};
 use super::parts::in_a_line;
 use crate::cli::grouped;
+use crate::record::plural_of;
 use crate::visible;
 
 /// A line of what stands in a record is cut here.
@@ -24,12 +25,11 @@ impl Found {
                 "" => String::new(),
                 encoding => format!(", {encoding}"),
             };
-            let what = [kind, "records"].join(" ");
             let _ = writeln!(
                 out,
                 "{side}: {}: {records} {}{encoding}",
                 visible::line(name),
-                what.trim()
+                plural_of(kind)
             );
         }
         if self.encodings[0] != self.encodings[1] {

@@ -3,12 +3,10 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use indicatif::FormattedDuration;
+use std::time::Instant;
 
 use super::{Plan, Task};
-use crate::cli::{Report, grouped};
+use crate::cli::{Report, far, grouped, time_left};
 
 /// What is read of the end of a file of reports.
 const TAIL: i64 = 4096;
@@ -142,28 +140,19 @@ impl Far {
         Some(format!("{} {inside}", grouped(own().map(|task| task.made).sum())))
     }
 
-    /// The line on a terminal: what is done, the rate, and the time left.
+    /// The line on a terminal: what is done, the time left, and the rate. (A narrow one cuts its end.)
     pub(super) fn line(&mut self) -> String {
         self.tasks.iter_mut().for_each(Doing::look);
         let here: u64 = self.tasks.iter().map(|task| task.done).sum();
         let done = here + self.before;
         let rate = here as f64 / self.start.elapsed().as_secs_f64().max(1e-3);
-        let mut line = format!("{}: {}", self.name, grouped(done));
-        if let Some(total) = self.total().filter(|&total| total > 0) {
-            let share = 100.0 * done as f64 / total as f64;
-            line += &format!(" of {} {} ({share:.0}%)", grouped(total), self.unit);
-        } else {
-            line += &format!(" {}", self.unit);
-        }
-        line += &self.made(None).map_or(String::new(), |made| format!(", {made}"));
-        line += &format!(", {}/s", grouped(rate as u64));
-        if let Some(left) = self.total().and_then(|total| total.checked_sub(done))
-            && rate > 0.0
-        {
-            let left = Duration::from_secs((left as f64 / rate).round() as u64);
-            line += &format!(", {} left", FormattedDuration(left));
-        }
-        line + &format!(", {} {}", self.shards_done(), self.sources)
+        let total = self.total();
+        let mut parts = vec![far(done, total, self.unit)];
+        parts.extend(time_left(done, total, rate));
+        parts.push(format!("{} {}", self.shards_done(), self.sources));
+        parts.push(format!("{}/s", grouped(rate as u64)));
+        parts.extend(self.made(None));
+        format!("{}: {}", self.name, parts.join(", "))
     }
 }
 

@@ -33,14 +33,24 @@ pub enum State {
     Missing,
 }
 
+impl State {
+    /// The state alone, without the reason.
+    pub fn name(&self) -> &'static str {
+        match self {
+            State::Done => "done",
+            State::Stale(_) => "stale",
+            State::Running => "running",
+            State::Failed(_) => "failed",
+            State::Missing => "missing",
+        }
+    }
+}
+
 impl std::fmt::Display for State {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            State::Done => f.write_str("done"),
-            State::Stale(why) => write!(f, "stale: {why}"),
-            State::Running => f.write_str("running"),
-            State::Failed(why) => write!(f, "failed: {why}"),
-            State::Missing => f.write_str("missing"),
+            State::Stale(why) | State::Failed(why) => write!(f, "{}: {why}", self.name()),
+            State::Done | State::Running | State::Missing => f.write_str(self.name()),
         }
     }
 }

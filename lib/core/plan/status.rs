@@ -3,16 +3,21 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use super::{Plan, State, TaskList, is_finished, line, states};
+use super::{Plan, State, Task, TaskList, is_finished, line, states};
+use crate::cli::{counted, far, grouped};
 use crate::error::{Error, Result};
 use crate::visible;
 
 /// The lines of the tasks, and how many of them are not done.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Status {
     pub text: String,
-    open: u64,
-    all: u64,
+    /// What is counted in the tasks, in the plural.
+    unit: &'static str,
+    /// Tasks by their states, the most advanced first.
+    tasks: [(&'static str, u64); 5],
+    /// Units of the tasks that are done, and of all; `None` if not known beforehand.
+    units: Option<(u64, u64)>,
     /// Tasks of the plan that the list lacks.
     lacks: Option<Error>,
 }
@@ -29,14 +34,13 @@ impl Status {
         let Some(plan) = Plan::find(root)? else { return Status::finished(root, list, todo) };
         let read = |path| -> Result<(&Path, TaskList)> { Ok((path, TaskList::read(path, &plan)?)) };
         let list = list.map(read).transpose()?;
-        let mut status = Status::default();
+        let mut status = Status { unit: plan.product.unit(), ..Status::empty() };
         for (task, state) in states(&plan, root, jobs)? {
             let name = task.name();
             if list.as_ref().is_some_and(|(_, list)| !list.names.contains(&name)) {
                 continue;
             }
-            status.all += 1;
-            status.open += u64::from(state != State::Done);
+            status.add(&task, &state);
             match todo {
                 None => status.text += &format!("{} {state}\n", visible::line(&name)),
                 Some(_) if matches!(state, State::Done | State::Running) => {}
@@ -58,16 +62,60 @@ impl Status {
             .iter()
             .filter(|_| todo.is_none())
             .map(|name| format!("{} done\n", visible::line(name)));
-        Ok(Status { text: lines.collect(), ..Status::default() })
+        let text: String = lines.collect();
+        let mut status = Status::empty();
+        status.tasks[0].1 = names.len() as u64;
+        Ok(Status { text, units: None, ..status })
+    }
+
+    fn empty() -> Status {
+        let tasks = ["done", "running", "failed", "stale", "missing"].map(|name| (name, 0));
+        Status { text: String::new(), unit: "", tasks, units: Some((0, 0)), lacks: None }
+    }
+
+    fn add(&mut self, task: &Task<'_>, state: &State) {
+        let same = self.tasks.iter_mut().filter(|(name, _)| *name == state.name());
+        same.for_each(|(_, count)| *count += 1);
+        self.units = self.units.zip(task.units()).map(|((done, all), own)| {
+            let done = done + if *state == State::Done { own } else { 0 };
+            (done, all + own)
+        });
+    }
+
+    fn all(&self) -> u64 {
+        self.tasks.iter().map(|(_, count)| count).sum()
+    }
+
+    /// How many tasks are not done.
+    pub fn open(&self) -> u64 {
+        self.tasks.iter().filter(|(name, _)| *name != State::Done.name()).map(|(_, n)| n).sum()
+    }
+
+    /// How far all of it is, in a line.
+    pub fn total(&self) -> String {
+        if self.all() == 0 {
+            return "finished".to_string();
+        }
+        let done = grouped(self.all() - self.open());
+        let mut parts = vec![format!("{done} of {} done", counted(self.all(), "task"))];
+        let others = self.tasks.iter().filter(|(name, count)| *count > 0 && *name != "done");
+        parts.extend(others.map(|(name, count)| format!("{} {name}", grouped(*count))));
+        if let Some((done, all)) = self.units.filter(|(_, all)| *all > 0) {
+            parts.push(far(done, Some(all), self.unit));
+        }
+        parts.join(", ")
     }
 
     /// Fails if the list is not the whole plan, or, unless the lines were wanted, if not all are done.
     pub fn check(self, root: &Path, todo: bool) -> Result<()> {
         match self.lacks {
             Some(error) => Err(error),
-            None if self.open == 0 || todo => Ok(()),
+            None if self.open() == 0 || todo => Ok(()),
             None => {
-                let cause = format!("{} of {} tasks are not done", self.open, self.all);
+                let others = self.tasks.iter().filter(|(name, n)| *n > 0 && *name != "done");
+                let others: Vec<String> = others.map(|(name, n)| format!("{n} {name}")).collect();
+                let (open, all) = (self.open(), self.all());
+                let cause = format!("{open} of {all} tasks are not done: {}", others.join(", "));
                 Err(Error::data(cause).at(root))
             }
         }

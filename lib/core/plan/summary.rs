@@ -40,7 +40,7 @@ impl From<&KdRootManifest> for Summary {
 
 impl From<&PackManifest> for Summary {
     fn from(manifest: &PackManifest) -> Summary {
-        let made = format!("{} games, {} rows\n", manifest.runs, manifest.rows);
+        let made = manifest.summary() + "\n";
         let bytes = manifest.files.iter().map(|file| file.bytes).sum();
         Summary::of(made, "games", manifest.records.clone(), bytes)
     }

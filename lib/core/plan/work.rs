@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::far::Far;
 use super::state::State;
 use super::{Plan, Product, Task};
-use crate::cli::{self, Line};
+use crate::cli::{self, Line, MINUTE};
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
 use crate::files;
@@ -62,6 +62,7 @@ impl Work {
             far.kept().iter().for_each(|line| cli::tell(line));
         }
         let (mut running, mut failure) = (0, None);
+        let mut next_line = Instant::now() + MINUTE;
         let mut told_before = HashSet::new();
         loop {
             while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
@@ -94,8 +95,13 @@ impl Work {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if let Some(line) = &mut line {
-                line.show(&far.line());
+            match &mut line {
+                Some(line) => line.show(&far.line()),
+                None if self.told && Instant::now() >= next_line => {
+                    next_line += MINUTE;
+                    cli::tell(&far.line());
+                }
+                None => {}
             }
         }
         drop(line);

@@ -8,6 +8,7 @@ use arrow_schema::ArrowError;
 
 use super::{Error, PuzzleGroup, PuzzleSource, SET, Split, expand};
 use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
+use crate::wording::counted;
 
 /// A batch, and a chunk without its augmentations, is about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
@@ -78,11 +79,10 @@ impl PuzzleCounts {
     /// `train: 40 groups, 240 puzzles, 800 examples; test: ...`, splits without groups left out.
     pub fn summary(&self) -> String {
         let of_split = |split: Split| {
-            let [groups, puzzles, examples] =
-                [self.groups, self.puzzles, self.examples].map(|count| count[split as usize]);
-            let name = split.name();
-            (groups > 0)
-                .then(|| format!("{name}: {groups} groups, {puzzles} puzzles, {examples} examples"))
+            let all =
+                [(self.groups, "group"), (self.puzzles, "puzzle"), (self.examples, "example")];
+            let told = all.map(|(count, what)| counted(count[split as usize], what)).join(", ");
+            (self.groups[split as usize] > 0).then(|| format!("{}: {told}", split.name()))
         };
         let splits: Vec<String> = Split::ALL.into_iter().filter_map(of_split).collect();
         if splits.is_empty() { "no groups".to_string() } else { splits.join("; ") }

@@ -169,6 +169,10 @@ mod tests {
     struct Three;
 
     impl Domain for Three {
+        fn meaning(&self, _side: Side, _token: i32) -> Option<String> {
+            None
+        }
+
         fn constants(&self) -> Constants {
             Constants::new("three", SeqLen::Fixed(1), 4)
         }

@@ -153,6 +153,10 @@ pub trait Domain: Sync {
         token != self.constants().pad_id
     }
 
+    /// What a token of a side stands for, in a word or two; `None` if that depends on its place, or if it is
+    /// no token of the domain.
+    fn meaning(&self, side: Side, token: i32) -> Option<String>;
+
     /// Rows and columns of the grid that a side shows; `None` if it shows none.
     fn grid_size(&self, tokens: &[i32]) -> Option<[usize; 2]> {
         let side = tokens.len().isqrt();

@@ -7,6 +7,7 @@ use super::{JsonForm, RecordType};
 
 pub const CHAT: RecordType = RecordType {
     name: "chat",
+    plural: "chats",
     version: 1,
     fields: Vec::new,
     known_by: &[
@@ -18,7 +19,7 @@ pub const CHAT: RecordType = RecordType {
         "input",
         "user",
     ],
-    made_by: "people and other programs",
+    made_by: "a file of chats",
     is_derived: false,
 };
 

@@ -11,10 +11,11 @@ use crate::json::write_string;
 /// fields. Which fields the id may come from is the reader's choice, see [`id_fields`].
 pub const CONVERSATION: RecordType = RecordType {
     name: "conversation",
+    plural: "conversations",
     version: 1,
     fields: ConversationFields::declared,
     known_by: &["messages", "messages_json"],
-    made_by: "a Parquet shard or NDJSON with an id and messages",
+    made_by: "chat-harmony, or Parquet or NDJSON with an id and messages",
     is_derived: false,
 };
 

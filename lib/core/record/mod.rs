@@ -41,6 +41,8 @@ pub use twice::column_twice;
 pub struct RecordType {
     /// Its name in the stream's header.
     pub name: &'static str,
+    /// What people call such records.
+    pub plural: &'static str,
     /// Raised when the meaning of a field changes.
     pub version: u64,
     /// All fields; a nullable one may be absent from a stream.
@@ -71,6 +73,11 @@ pub const RECORD_TYPES: &[&RecordType] = &[&TOKENS, &DECODED, &CONVERSATION, &GA
 /// The record type that is recognised by one of the fields for which `has` is true.
 pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
     RECORD_TYPES.iter().find(|record| record.is_known_by(&has)).copied()
+}
+
+/// What people call records of that type; "records" of one that is not known.
+pub fn plural_of(name: &str) -> &'static str {
+    record_type(name).map_or("records", |record| record.plural)
 }
 
 /// The record type of that name.

@@ -9,10 +9,11 @@ use super::declare::prelude::*;
 /// Examples of puzzles: the fields of [`NameFields`] and [`ExampleFields`].
 pub const PUZZLE: RecordType = RecordType {
     name: "puzzle",
+    plural: "puzzles",
     version: 1,
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
     known_by: &["inputs"],
-    made_by: "puzzle-encode, or by ds-cat of a puzzle set",
+    made_by: "puzzle-encode, or ds-cat of a puzzle set",
     is_derived: true,
 };
 

@@ -7,10 +7,11 @@ use super::RecordType;
 
 pub const RAW_SYNTH: RecordType = RecordType {
     name: "raw SYNTH",
+    plural: "raw SYNTH rows",
     version: 1,
     fields: Vec::new,
     known_by: &[QUERY, REASONING, ANSWER],
-    made_by: "the authors of PleIAs/SYNTH (chats of other kinds: chat-harmony)",
+    made_by: "rows of PleIAs/SYNTH, or chat-harmony for other chats",
     is_derived: false,
 };
 

@@ -8,7 +8,7 @@ use crate::harmony::{self, Alignment, Decoded, DecodedMessage, StructureError, t
 use crate::record::decoded::{DecodedBuilder, Message, Span};
 use crate::record::tokens::{self, Tokens};
 
-/// One batch of tokens records as decoded records. `alignment` is that of their masks.
+/// One batch of token sequences as decoded records. `alignment` is that of their masks.
 pub fn decode(mut batch: Batch, alignment: Alignment) -> Result<Batch> {
     let records = batch.records.clone();
     let view = Tokens::of(&records)?;

@@ -1,6 +1,6 @@
 //! Conversations into tokens.
 
-use crate::batch::{Batch, Counts, Sink};
+use crate::batch::{Batch, Counts, Finished, Sink};
 use crate::cli::Rejects;
 use crate::error::Result;
 use crate::harmony::{Rendered, Renderer};
@@ -11,7 +11,7 @@ use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 /// A batch is not expected to have more tokens.
 const MOST_RESERVED: usize = 1 << 20;
 
-/// One batch of conversations as tokens records.
+/// One batch of conversations as token sequences.
 pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     let records = batch.records.clone();
     let conversations = Conversations::of(&records);
@@ -61,7 +61,7 @@ fn no_id(conversations: &Conversations<'_>) -> String {
     }
 }
 
-/// A sink of tokens records that ends the run after the record that reaches a number of tokens.
+/// A sink of token sequences that ends the run after the record that reaches a number of tokens.
 pub struct Budget<S> {
     pub sink: S,
     pub tokens: u64,
@@ -86,7 +86,7 @@ impl<S: Sink> Sink for Budget<S> {
         self.sink.write(batch, rejects)
     }
 
-    fn finish(self, counts: Counts) -> Result<Vec<String>> {
+    fn finish(self, counts: Counts) -> Result<Finished> {
         self.sink.finish(counts)
     }
 }

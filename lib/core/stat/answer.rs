@@ -52,6 +52,10 @@ pub struct Answer {
     pub kind: String,
     /// What was read, as the caller names it; nothing is stdin.
     pub inputs: Vec<String>,
+    /// All files of the inputs, where they are read whole.
+    /// (Not in JSON: answers of slices add up, sizes of their files do not.)
+    #[serde(skip)]
+    pub size_on_disk: Option<u64>,
     /// In JSON its members stand among the others.
     pub all: Group,
     pub seq_length: Option<u64>,

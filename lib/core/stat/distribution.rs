@@ -181,7 +181,8 @@ impl Distribution {
         }
         let width = round((self.max - self.min) / most + 1);
         let p90 = self.percentile(90).unwrap_or(0.0) as u64;
-        if p90.saturating_sub(self.min) / width < most / LONG_TAIL {
+        let is_wide = self.max - self.min >= most;
+        if is_wide && p90.saturating_sub(self.min) / width < most / LONG_TAIL {
             let mut series = SERIES.iter().map(|series| self.widening(series));
             if let Some((firsts, last)) = series.find(|bars| bars.0.len() as u64 <= most) {
                 return self.bars(&firsts, last);
@@ -244,7 +245,7 @@ fn coarse(number: u64) -> u64 {
 }
 
 /// The least of 1, 2, 5, 10, 20, 50, ... that is not less.
-fn round(width: u64) -> u64 {
+pub(super) fn round(width: u64) -> u64 {
     let mut step = 1u64;
     loop {
         for factor in [1, 2, 5] {

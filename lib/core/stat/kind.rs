@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConversationsStat, Distribution, GamesStat, PuzzlesStat, StatOptions, TokensStat};
 use crate::error::{Error, Result};
-use crate::record::Rows;
+use crate::record::{Rows, plural_of};
 
 /// The numbers of some records.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -76,9 +76,9 @@ impl KindStat {
             (KindStat::Puzzle(own), KindStat::Puzzle(other)) => own.merge(*other),
             (KindStat::Other, KindStat::Other) => Ok(()),
             (own, other) => Err(Error::usage(format!(
-                "{} records and {} records have no numbers together",
-                own.name(),
-                other.name()
+                "{} and {} have no numbers together",
+                plural_of(own.name()),
+                plural_of(other.name())
             ))),
         }
     }

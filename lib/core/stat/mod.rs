@@ -6,6 +6,7 @@
 //! | `tokens.rs`, `conversations.rs`, `games.rs`, `puzzles.rs` | the numbers of one record type |
 //! | `messages.rs` | messages by role and channel, of the first two |
 //! | `distribution.rs` | how often each length (score, tile) occurs |
+//! | `plot.rs` | the same as bars on an axis |
 //! | `keys.rs` | ids and texts that occur more than once |
 //! | `answer.rs` | all of it of one dataset: made of batches, written, merged |
 //! | `written.rs` | reads an answer |
@@ -22,6 +23,7 @@ mod games;
 mod keys;
 mod kind;
 mod messages;
+mod plot;
 mod puzzles;
 mod report;
 mod sections;
@@ -38,6 +40,7 @@ pub use distribution::Distribution;
 pub use games::GamesStat;
 pub use kind::{Group, KindStat};
 pub use messages::Messages;
+pub use plot::{Bar, Plot};
 pub use puzzles::PuzzlesStat;
 pub use report::report;
 pub use sections::{Line, NamedLengths, QUANTILES, Section, quantiles};

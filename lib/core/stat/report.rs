@@ -6,6 +6,7 @@ use super::Distribution;
 use super::answer::Answer;
 use super::sections::{Line, NamedLengths, QUANTILES, quantiles};
 use crate::cli::grouped;
+use crate::record::plural_of;
 
 /// The longest bar.
 const BAR: usize = 24;
@@ -19,8 +20,7 @@ pub fn report(answer: &Answer, by: Option<&str>, columns: usize) -> String {
     let (name, value) = if is_wide { (22, 15) } else { (18, 13) };
     let mut out = Lines { text: String::new(), columns, is_wide, name, value };
     let (inputs, kind) = answer.title();
-    let what = [kind, "records"].join(" ");
-    let what = what.trim();
+    let what = plural_of(kind);
     out.line(&format!("{}: {what}", cut(&inputs, columns - what.len() - 2)));
     for section in answer.sections(by) {
         if !section.head.is_empty() {

@@ -6,6 +6,7 @@ use super::answer::{Answer, OF_MESSAGES, Packed};
 use super::kind::{Group, KindStat};
 use super::{ConversationsStat, Distribution, GamesStat, Messages, PuzzlesStat, TokensStat};
 use crate::cli::{grouped, size};
+use crate::puzzle::{self, Side};
 
 /// Names in a list.
 const ROWS: usize = 40;
@@ -49,11 +50,57 @@ impl Answer {
         (inputs, if self.kind == "other" { "" } else { self.kind.as_str() })
     }
 
+    /// The three numbers that are asked for first.
+    pub fn headline(&self) -> [(&'static str, String); 3] {
+        let all = grouped(self.all.records);
+        let median = |of: &Distribution| plain(of.percentile(50));
+        match &self.all.numbers {
+            KindStat::Tokens(stat) => {
+                let trained = match stat.masked {
+                    0 => "no masks".to_string(),
+                    _ => share(stat.supervised, stat.tokens),
+                };
+                [("sequences", all), ("tokens", grouped(stat.tokens)), ("trained on", trained)]
+            }
+            KindStat::Conversation(stat) => [
+                ("conversations", all),
+                ("characters", grouped(stat.lengths.sum())),
+                ("characters, median", median(&stat.lengths)),
+            ],
+            KindStat::Game(stat) => [
+                ("games", all),
+                ("steps", grouped(stat.steps.sum())),
+                ("score, median", median(&stat.scores)),
+            ],
+            KindStat::Puzzle(stat) => [
+                ("examples", all),
+                ("puzzles", grouped(stat.puzzles.count)),
+                ("given cells, median", median(&stat.given)),
+            ],
+            KindStat::Other => {
+                let sizes = [self.size_on_disk, Some(self.all.bytes)];
+                let [disk, data] = sizes.map(|b| b.map_or("-".to_string(), |b| size(b as f64)));
+                [("records", all), ("size on disk", disk), ("data size", data)]
+            }
+        }
+    }
+
+    /// How many sequences there are of which nothing is trained on, if there are masks.
+    pub fn unsupervised(&self) -> Option<u64> {
+        match &self.all.numbers {
+            KindStat::Tokens(stat) if stat.masked > 0 => Some(stat.nothing_supervised),
+            _ => None,
+        }
+    }
+
     /// All that is said; `by` as in the options.
     pub fn sections(&self, by: Option<&str>) -> Vec<Section<'_>> {
         let mut out = Sections(vec![Section::default()]);
         out.number("records", self.all.records);
-        out.fact("bytes of values", size(self.all.bytes as f64));
+        if let Some(bytes) = self.size_on_disk {
+            out.fact("size on disk", size(bytes as f64));
+        }
+        out.fact("data size", size(self.all.bytes as f64));
         match &self.all.numbers {
             KindStat::Tokens(stat) => tokens(&mut out, self, stat),
             KindStat::Conversation(stat) => conversations(&mut out, self, stat),
@@ -144,6 +191,10 @@ impl<'a> Sections<'a> {
     }
 }
 
+fn share(count: u64, all: u64) -> String {
+    format!("{:.1} %", if all == 0 { 0.0 } else { count as f64 / all as f64 * 100.0 })
+}
+
 /// A quantile: whole if it is, else with one digit.
 fn plain(value: Option<f64>) -> String {
     match value {
@@ -176,7 +227,7 @@ fn messages(out: &mut Sections<'_>, messages: &Messages, unit: &str, all: u64) {
 
 fn repeated(out: &mut Sections<'_>, answer: &Answer, what: &str) {
     let Some(repeated) = answer.repeated else { return };
-    for (name, count) in [("repeated ids", repeated.ids), (what, repeated.texts)] {
+    for (name, count) in [("duplicate ids", repeated.ids), (what, repeated.texts)] {
         if let Some(count) = count {
             out.share(name, count, answer.all.records);
         }
@@ -247,7 +298,7 @@ fn conversations<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a Conversa
 fn games<'a>(out: &mut Sections<'a>, stat: &'a GamesStat) {
     out.number("steps", stat.steps.sum());
     if let Some(share) = stat.legality() {
-        out.fact("legal branches", format!("{:.2} %", share * 100.0));
+        out.fact("legal moves", format!("{:.2} %", share * 100.0));
     }
     out.distribution("steps of a game", &stat.steps);
     out.distribution("scores", &stat.scores);
@@ -269,9 +320,20 @@ fn puzzles<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a PuzzlesStat) {
         out.shares("examples by set", all, of(&stat.sets));
     }
     out.distribution("given cells of an example", &stat.given);
-    for (head, counts) in [("tokens of inputs", &stat.inputs), ("tokens of labels", &stat.labels)] {
+    // Tokens mean something where all examples are of one domain.
+    let domain = match stat.domains.keys().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        [only] => puzzle::domain(only),
+        _ => None,
+    };
+    let sides = [(Side::Inputs, "inputs", &stat.inputs), (Side::Labels, "labels", &stat.labels)];
+    for (side, of, counts) in sides {
+        let name = |token: i32| {
+            let meaning = domain.and_then(|domain| domain.meaning(side, token));
+            meaning.map_or(token.to_string(), |meaning| format!("{token} {meaning}"))
+        };
         let cells = counts.values().sum();
-        out.shares(head, cells, counts.iter().map(|(token, n)| (token.to_string(), *n)));
+        let named = counts.iter().map(|(token, count)| (name(*token), *count));
+        out.shares(&format!("tokens of {of}"), cells, named);
     }
 }
 

@@ -42,10 +42,10 @@ impl Conform {
                     let source = from.field(index).data_type();
                     if !means_the_same(source, field.data_type()) {
                         return Err(format!(
-                            "column {:?} is {}; {} is wanted",
+                            "column {:?}: expected {}, got {}",
                             field.name(),
-                            shown(source),
-                            shown(field.data_type())
+                            shown(field.data_type()),
+                            shown(source)
                         ));
                     }
                 }

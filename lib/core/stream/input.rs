@@ -55,7 +55,7 @@ impl Input {
         let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
         let kind = file.metadata().map_err(|e| Error::io(&name, &e))?.file_type();
         if kind.is_dir() {
-            return Err(Error::usage("is a directory; a file is wanted").at(&name));
+            return Err(Error::usage("expected a file, got a directory").at(&name));
         }
         let path = kind.is_file().then_some(path);
         Input::sniffed(file, name, path, allow_empty)

@@ -342,7 +342,7 @@ fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Resu
         return Ok(());
     }
     match record_type_with(among(&names)) {
-        Some(record) => Err(wanted.instead_of(name, &format!("{} records", record.name))),
+        Some(record) => Err(wanted.instead_of(name, record.plural)),
         None => Ok(()),
     }
 }

@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 
 use super::Writer;
 use super::rare::PresentFields;
-use crate::batch::{Batch, Counts, Header, Sink, file_metadata};
-use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect};
+use crate::batch::{Batch, Counts, Finished, Header, Sink, file_metadata};
+use crate::cli::{Encoding, NoStream, Rejects, Tool, WithoutEffect, counted};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::ParquetSink;
 use crate::ordered::Flow;
@@ -105,8 +105,11 @@ pub struct FileOutputArgs {
 
 /// An open output.
 pub struct Output {
+    /// That of a file.
+    path: Option<PathBuf>,
     to: Destination,
     overwrite: bool,
+    written: u64,
 }
 
 enum Destination {
@@ -146,7 +149,7 @@ impl FileOutputArgs {
             (FileEncoding::Ndjson, to) => self.stream(to, Encoding::Ndjson, schema, header)?,
             (FileEncoding::Arrow, to) => self.stream(to, Encoding::Arrow, schema, header)?,
         };
-        Ok(Output { to, overwrite: self.overwrite })
+        Ok(Output { path: path.map(Path::to_path_buf), to, overwrite: self.overwrite, written: 0 })
     }
 
     /// Whether Arrow goes to stdout.
@@ -192,6 +195,7 @@ impl Sink for Output {
 
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         rejects.take(batch.rejected)?;
+        self.written += batch.records.num_rows() as u64;
         match &mut self.to {
             Destination::Stdout(writer) => writer.write(&batch.records)?,
             Destination::File(writer) => writer.write(&batch.records)?,
@@ -202,7 +206,7 @@ impl Sink for Output {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Vec<String>> {
+    fn finish(self, counts: Counts) -> Result<Finished> {
         match self.to {
             Destination::Stdout(writer) => {
                 writer.finish(&counts)?;
@@ -217,6 +221,7 @@ impl Sink for Output {
                 sink.publish(self.overwrite, file_metadata(&header, &counts))?;
             }
         }
-        Ok(Vec::new())
+        let made = |path: PathBuf| format!("{}: {}", shown(&path), counted(self.written, "record"));
+        Ok(Finished { made: self.path.map(made), ..Finished::default() })
     }
 }

@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::ndjson_writer::NdjsonEncoder;
 use super::rare::PresentFields;
-use crate::batch::{Batch, Counts, Header, Sink};
+use crate::batch::{Batch, Counts, Finished, Header, Sink};
 use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
 use crate::ordered::Flow;
@@ -200,9 +200,9 @@ impl<W: Write> Sink for Writer<W> {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Vec<String>> {
+    fn finish(self, counts: Counts) -> Result<Finished> {
         Writer::finish(self, &counts)?;
-        Ok(Vec::new())
+        Ok(Finished::default())
     }
 }
 

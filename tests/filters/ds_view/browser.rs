@@ -158,7 +158,7 @@ fn a_root_is_stepped_through_searched_and_counted() {
     );
     assert_eq!(bars, answer["records"]);
     assert_eq!(browser.eval("document.querySelectorAll('.bars')[0].children.length - 1 > 1"), true);
-    assert!(browser.seen("#findings").contains("nothing found"));
+    assert!(browser.seen("#findings").contains("no problems found"));
     let chain = browser.seen("#provenance");
     assert!(chain.contains("harmony-tok") && chain.contains("span-mask"), "{chain}");
 
@@ -196,7 +196,7 @@ fn a_root_is_stepped_through_searched_and_counted() {
     assert_eq!(browser.text("String([...CSS.highlights.get('hit')][0])"), question);
     browser.eval("document.getElementById('search').select()");
     browser.write("no such text");
-    assert!(browser.seen("#status").starts_with("No record"));
+    assert!(browser.seen("#status").starts_with("None of these 10 records "));
     browser.eval("document.getElementById('search').select()");
     browser.write("assistant");
     assert!(browser.seen("#status").contains(" of 10"));
@@ -214,7 +214,7 @@ fn a_root_is_stepped_through_searched_and_counted() {
         browser.text("[...document.querySelectorAll('.piece')].map((p) => p.textContent).join('')");
     assert_eq!(pieces, decoded.records()[0]["text"]);
     let tokens = browser.eval(
-        "[...document.querySelectorAll('.token')].map((t) => Number(t.dataset.says.match(/id (\\d+)/)[1]))",
+        "[...document.querySelectorAll('.token')].map((t) => Number(t.title.match(/id (\\d+)/)[1]))",
     );
     assert_eq!(tokens, record["tokens"]);
 

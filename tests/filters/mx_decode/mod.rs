@@ -268,7 +268,7 @@ fn bad_records_and_wrong_pipes_are_refused() {
         tool("npy-pack").args(&["-o", &to]).input(text).run().fails(code, parts);
         assert!(!Path::new(&to).exists(), "{parts:?}");
     };
-    refuse("{\"id\":\"a\",\"tokens\":[1]}\n", 2, &["tokens records came, game records are wanted"]);
+    refuse("{\"id\":\"a\",\"tokens\":[1]}\n", 2, &["expected games of 2048, got token sequences"]);
     refuse(line.trim_end(), 75, &["stdin:1: the last line has no newline"]);
     let edited = |from: &str, to: &str| {
         let text = line.replacen(from, to, 1);
@@ -290,8 +290,8 @@ fn bad_records_and_wrong_pipes_are_refused() {
         let flags = ["-o", &to, "--expect-records", count];
         tool("npy-pack").args(&flags).input(&line).run()
     };
-    expecting("2").fails(75, &["1 records came, 2 are expected"]);
-    expecting("0").fails(1, &["1 records came, 0 are expected"]);
+    expecting("2").fails(75, &["expected 2 records, got 1"]);
+    expecting("0").fails(1, &["expected 0 records, got 1"]);
     assert!(!Path::new(&to).exists());
     expecting("1").silent();
     expecting("1").fails(2, &["exists already; try: --overwrite"]);

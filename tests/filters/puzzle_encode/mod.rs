@@ -468,7 +468,7 @@ fn records_that_fit_nowhere() {
         .args(&skip)
         .input(lines)
         .run()
-        .fails(1, &["no example came, nothing is written"]);
+        .fails(1, &["got no example, nothing is written"]);
     assert!(!Path::new(&root).exists());
     // Constants that are not the domain's.
     let sudoku = json!({"domain": "sudoku", "split": "train", "group": "1", "puzzle": "1",
@@ -479,7 +479,7 @@ fn records_that_fit_nowhere() {
     };
     pack(&["--vocab-size", "12"]).fails(2, &["--vocab-size 12: sudoku has 11"]);
     pack(&["--ignore-label-id", "none"]).fails(2, &["--ignore-label-id none: sudoku has 0"]);
-    pack(&["--shard-rows", "5"]).fails(2, &["--shard-rows is for games; puzzles came"]);
+    pack(&["--shard-rows", "5"]).fails(2, &["--shard-rows is for games; got puzzles"]);
     pack(&["--seq-len", "81", "--vocab-size", "11", "--pad-id", "0", "-q"]).silent();
     let lone = tool("npy-pack").args(&flags).input(&good).run();
     lone.fails(2, &["build.json: exists already; try: --overwrite"]);
@@ -493,12 +493,12 @@ fn records_that_fit_nowhere() {
         .args(&["-o", &dir.at("pack"), "--pad-id", "0"])
         .input("{\"steps\": []}\n")
         .run()
-        .fails(2, &["--pad-id is for puzzles; games came"]);
+        .fails(2, &["--pad-id is for puzzles; got games"]);
     tool("npy-pack")
         .args(&["-o", &dir.at("pack")])
         .input("{\"text\": \"x\", \"messages\": []}\n")
         .run()
-        .fails(2, &["decoded records came, game records are wanted"]);
+        .fails(2, &["expected games of 2048, got decoded sequences"]);
 }
 
 #[test]
@@ -628,8 +628,8 @@ fn cut_streams_full_disks_and_closed_pipes() {
     }
     let count = "set -o pipefail; {line} | npy-pack -o {to} --expect-records ";
     let count = count.replace("{line}", &line).replace("{to}", &to);
-    bash(&format!("{count} 141")).fails(75, &["140 records came, 141 are expected"]);
-    bash(&format!("{count} 139")).fails(1, &["140 records came, 139 are expected"]);
+    bash(&format!("{count} 141")).fails(75, &["expected 141 records, got 140"]);
+    bash(&format!("{count} 139")).fails(1, &["expected 139 records, got 140"]);
     assert!(!Path::new(&to).exists());
     bash(&format!("{count} 140")).silent();
     for command in [line.clone(), format!("ds-cat {to}"), format!("ds-cat {to} --grid")] {
@@ -784,8 +784,8 @@ fn what_was_made_is_said() {
     assert_eq!(run.records().len(), 9);
     assert_eq!(
         run.stderr,
-        "puzzle-encode: warning: 12 augmentations fewer than wanted, in 1 groups: no more different \
-         ones were found\npuzzle-encode: train: 1 groups, 9 puzzles, 9 examples\n"
+        "puzzle-encode: warning: 12 augmentations fewer than asked for, in 1 group: no more different \
+         ones were found\npuzzle-encode: train: 1 group, 9 puzzles, 9 examples\n"
     );
     let records = run.records();
     assert!(records[0]["build"]["inputs"][0]["sha256"].is_string());
@@ -799,7 +799,7 @@ fn what_was_made_is_said() {
     let bare = encode(&["-q", "--to", "arrow", "--no-provenance"]).lossy();
     assert!(!bare.contains("gristmill.provenance") && bare.contains("\"vocab_size\":12"));
     let progress = encode(&["--progress", "always"]).stderr;
-    assert!(progress.contains("1 groups of 1 (100%)"), "{progress}");
+    assert!(progress.contains("1 of 1 groups (100%)"), "{progress}");
 }
 
 /// A set whose examples have no tokens is one that no reader takes.

@@ -314,8 +314,8 @@ fn other_records_are_a_wrong_pipe() {
         tool("synth-harmony").args(&[&file]).run().says(
             2,
             &format!(
-                "synth-harmony: {file}: conversation records came, raw SYNTH records are wanted; \
-                 they are made by the authors of PleIAs/SYNTH (chats of other kinds: chat-harmony)"
+                "synth-harmony: {file}: expected raw SYNTH rows, got conversations; try: rows of \
+                 PleIAs/SYNTH, or chat-harmony for other chats"
             ),
         );
     }

@@ -10,6 +10,7 @@ use super::{caches, contents, frames, sequences};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
 use crate::check::{At, CheckContext, Findings, Outcome, checks};
+use crate::cli::counted;
 use crate::error::{Result, shown};
 use crate::files;
 use crate::format::kd_root::{self, KdListing, KdPrefix, find_ids};
@@ -83,10 +84,12 @@ pub(super) fn check(
     fraction(path, &seen, manifests.valid_fraction(), &mut findings);
     temporaries(set, &mut findings)?;
     let what = match (set.is_root, set.prefixes.as_slice()) {
-        (true, prefixes) => format!("Megatron root, {} prefixes", prefixes.len()),
+        (true, prefixes) => format!("Megatron root, {}", counted(prefixes.len() as u64, "prefix")),
         (false, [KdPrefix { layout: PrefixLayout::Single, .. }]) => "Megatron dataset".to_string(),
         (false, [_]) => "Megatron triple".to_string(),
-        (false, prefixes) => format!("directory of {} Megatron prefixes", prefixes.len()),
+        (false, prefixes) => {
+            format!("directory of {}", counted(prefixes.len() as u64, "Megatron prefix"))
+        }
     };
     Ok(Outcome {
         path: path.to_path_buf(),

@@ -19,7 +19,7 @@ use std::path::Path;
 use runs::RunChecker;
 
 use super::{Check, CheckContext, Family, Outcome};
-use crate::cli::grouped;
+use crate::cli::counted;
 use crate::error::Result;
 use crate::format::{npy, pools};
 
@@ -58,7 +58,7 @@ impl Family for PoolFamily {
             };
         }
         files.compare(count, context, &mut findings)?;
-        let mut notes = vec![format!("{} games", grouped(files.runs))];
+        let mut notes = vec![counted(files.runs, "game")];
         notes.extend(files.notes);
         Ok(Outcome {
             path: path.to_path_buf(),

@@ -83,13 +83,13 @@ fn read_fields(fields: Map<String, Value>, mut bad: impl FnMut(String)) -> Optio
         ("total_groups", 0),
     ] {
         if fields.get(name).and_then(Value::as_i64).is_none_or(|value| value < least) {
-            bad(format!("{name} is {}; an integer from {least} on is wanted", shown(name)));
+            bad(format!("{name}: expected an integer of at least {least}, got {}", shown(name)));
             whole = false;
         }
     }
     if !fields.get("ignore_label_id").is_some_and(|value| value.is_null() || value.is_i64()) {
         let found = shown("ignore_label_id");
-        bad(format!("ignore_label_id is {found}; an integer or null is wanted"));
+        bad(format!("ignore_label_id: expected an integer or null, got {found}"));
     }
     if !fields.get("mean_puzzle_examples").is_some_and(Value::is_number) {
         bad("mean_puzzle_examples is missing, or not a number".to_string());

@@ -98,7 +98,7 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
     let sum = crate::format::checked_sum(of.into_iter());
     if sum != Some(tokens.in_sequences) {
         let message = format_args!(
-            "{} tokens came, and {} are in rows or counted",
+            "{} tokens went in, and {} are in rows or counted",
             tokens.in_sequences,
             sum.map_or("more than 2^64".to_string(), |sum| sum.to_string())
         );

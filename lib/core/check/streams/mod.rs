@@ -24,7 +24,7 @@ use super::inventory::name_of;
 use super::repeats::{RecordPlace, Repeats, first_and_others};
 use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, checks};
 use crate::batch::{Batch, Header};
-use crate::cli::{InputArgs, grouped};
+use crate::cli::{InputArgs, counted, grouped};
 use crate::error::{Error, Kind, Position, Result};
 use crate::files;
 use crate::harmony::Policy;
@@ -161,7 +161,8 @@ fn records(
         Err(error) => return unreadable(path, error, findings),
     };
     let record = header(path, &mut reader, findings);
-    summary.what = Some(record.map_or("unknown", |record| record.name).to_string() + " records");
+    summary.what =
+        Some(record.map_or("records of an unknown kind", |record| record.plural).to_string());
     let header = reader.header().clone();
     let policy = context.options.policy;
     let make_worker = || {
@@ -193,7 +194,7 @@ fn records(
     }
     let rejected = reader.dropped().rejected.unwrap_or(0);
     if rejected > 0 {
-        let message = format_args!("{rejected} records were dropped before");
+        let message = format_args!("{} dropped upstream", counted(rejected, "record"));
         findings.add(&REJECTED, path, message);
     }
     Ok(())

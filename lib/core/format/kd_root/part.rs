@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{ALL, SPLITS, ValidFraction};
 use crate::batch::{Counts, Dropped};
+use crate::cli::{counted, grouped};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
 use crate::files;
@@ -148,6 +149,20 @@ pub struct KdSource {
 }
 
 impl KdPart {
+    /// What it is, for people: a line.
+    pub fn summary(&self) -> String {
+        let split = |(name, split): (&String, &KdSplit)| {
+            let name = if name == ALL { String::new() } else { format!("{name} ") };
+            let supervised: u64 = split.supervised_tokens.values().sum();
+            let (rows, tokens) = (counted(split.rows, "sequence"), counted(split.tokens, "token"));
+            format!("{name}{rows}, {tokens}, {} trained on", grouped(supervised))
+        };
+        let splits = self.splits.iter().filter(|(_, split)| split.rows > 0).map(split);
+        let splits: Vec<String> = splits.collect();
+        let splits = if splits.is_empty() { "no sequences".to_string() } else { splits.join("; ") };
+        format!("{}: {splits}", self.name)
+    }
+
     /// Whether some of its messages are not trained on, by their weights: then a message without a span
     /// may be one of them.
     pub fn has_weights(&self) -> bool {

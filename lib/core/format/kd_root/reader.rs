@@ -1,4 +1,4 @@
-//! Reading datasets back into tokens records: prefixes, or all shards of a root. Ids come from the
+//! Reading datasets back into token sequences: prefixes, or all shards of a root. Ids come from the
 //! ids files, and are null where there is none; segments are derived from the tokens, and null if
 //! these are not a Harmony conversation.
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::cli::counted;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::FinishedFile;
@@ -77,6 +78,11 @@ fn name_of(file: &PendingFile) -> String {
 }
 
 impl PackManifest {
+    /// What is in the pack, for people.
+    pub fn summary(&self) -> String {
+        format!("{}, {}", counted(self.runs, "game"), counted(self.rows, "row"))
+    }
+
     /// Reads the manifest of a pack.
     pub fn read(directory: &Path) -> Result<PackManifest> {
         let path = directory.join(MANIFEST);

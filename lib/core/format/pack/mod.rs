@@ -116,7 +116,7 @@ trait RowMaker {
 
     /// The number of a valuation name.
     fn number(&mut self, _name: &str) -> Result<u8> {
-        Err(Error::data("rows of a pack came, where columns are wanted"))
+        Err(Error::data("expected columns, got rows of a pack"))
     }
 
     /// The latest prepared game has been written to the pack.
@@ -300,7 +300,7 @@ impl PackWriter {
         records: RecordCounts,
         legality: Option<Legality>,
         provenance: Option<Vec<Value>>,
-    ) -> Result<()> {
+    ) -> Result<PackManifest> {
         self.refuse_loss()?;
         let rows = self.shards.rows();
         let (mut files, mut described): (Vec<_>, Vec<_>) =
@@ -327,7 +327,12 @@ impl PackWriter {
             made: None,
         };
         files.push(manifest.pending(&self.directory)?);
-        publish(&PackTarget(&self.directory), files, self.overwrite).map(|_| ())
+        publish(&PackTarget(&self.directory), files, self.overwrite)?;
+        Ok(manifest)
+    }
+
+    pub fn directory(&self) -> &Path {
+        &self.directory
     }
 }
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::{PackOptions, PackWriter};
-use crate::batch::{Batch, Counts, Header, Sink};
+use crate::batch::{Batch, Counts, Finished, Header, Sink};
 use crate::cli::{Rejected, Rejects};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::format::RecordCounts;
 use crate::format::raw_games::Legality;
 use crate::game2048::{Game, StepRows, StoredGame};
@@ -118,7 +118,7 @@ impl Sink for PackSink {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Vec<String>> {
+    fn finish(self, counts: Counts) -> Result<Finished> {
         let mut warnings = Vec::new();
         let (names, lost) = (self.pack.new_names().join(", "), self.pack.lost().join(", "));
         if !names.is_empty() {
@@ -131,7 +131,11 @@ impl Sink for PackSink {
             warnings.push(format!("lost: {lost}"));
         }
         let records = RecordCounts::written(self.written, counts);
-        self.pack.finish(records, self.legality, self.provenance)?;
-        Ok(warnings)
+        let directory = self.pack.directory().to_path_buf();
+        let manifest = self.pack.finish(records, self.legality, self.provenance)?;
+        Ok(Finished {
+            made: Some(format!("{}: {}", shown(&directory), manifest.summary())),
+            warnings,
+        })
     }
 }

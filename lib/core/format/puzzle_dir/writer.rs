@@ -14,8 +14,8 @@ use super::{
     AssertedConstants, BUILD, DATASET, IDENTIFIERS, PuzzleSetFile, PuzzleSetManifest, SPLITS,
     SetArray, SetConstants, SplitMetadata,
 };
-use crate::batch::{Batch, Counts, Sink};
-use crate::cli::Rejects;
+use crate::batch::{Batch, Counts, Finished, Sink};
+use crate::cli::{Rejects, counted};
 use crate::error::{Error, Result, shown};
 use crate::format::descriptor::refuse_other_formats;
 use crate::format::{RecordCounts, json_file, standing_in};
@@ -65,10 +65,11 @@ impl Sink for PuzzleWriter {
         Ok(Flow::Continue)
     }
 
-    fn finish(self, counts: Counts) -> Result<Vec<String>> {
-        let warnings = self.warnings();
-        self.publish(counts)?;
-        Ok(warnings)
+    fn finish(self, counts: Counts) -> Result<Finished> {
+        let (warnings, root) = (self.warnings(), self.root.clone());
+        let written = self.publish(counts)?;
+        let made = format!("{}: {}", shown(&root), counted(written, "example"));
+        Ok(Finished { made: Some(made), warnings })
     }
 }
 
@@ -178,11 +179,12 @@ impl PuzzleWriter {
             .collect()
     }
 
-    /// Publishes everything, `build.json` last, in place of an earlier set. Fails without examples: a loader cannot open an empty set.
-    fn publish(self, counts: Counts) -> Result<()> {
+    /// Publishes everything, `build.json` last, in place of an earlier set, and returns how many examples
+    /// that are. Fails without examples: a loader cannot open an empty set.
+    fn publish(self, counts: Counts) -> Result<u64> {
         let PuzzleWriter { root, overwrite, shape, parts, builds, written, start, .. } = self;
         let Some(mut shape) = shape.filter(|_| parts.iter().any(|sets| !sets.is_empty())) else {
-            return Err(Error::data("no example came, nothing is written").at(root.as_path()));
+            return Err(Error::data("got no example, nothing is written").at(root.as_path()));
         };
         let (mut files, mut entries, mut datasets) = (Vec::new(), Vec::new(), Vec::new());
         for (split, sets) in SPLITS.into_iter().zip(parts).filter(|(_, sets)| !sets.is_empty()) {
@@ -204,7 +206,7 @@ impl PuzzleWriter {
             // Only an empty one is removed: the old set had this split, the new one does not.
             let _ = fs::remove_dir(root.join(split.name()));
         }
-        Ok(())
+        Ok(written)
     }
 }
 

@@ -17,6 +17,7 @@ pub use join::{ConversationJoin, ConversationPart};
 use super::parquet::{MANIFEST, ParquetFile, files_in, read_error};
 use super::{RecordCounts, json_file};
 use crate::batch::{Counts, Header, Skipped};
+use crate::cli::counted;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
@@ -235,7 +236,8 @@ impl SynthManifest {
     pub fn summary(&self) -> String {
         let Records { read, written, rejected, skipped } = &self.records;
         let shards = self.storage.shards.len();
-        let mut line = format!("{shards} shards, {written} conversations");
+        let mut line =
+            format!("{}, {}", counted(shards as u64, "shard"), counted(*written, "conversation"));
         if let Some(read) = read {
             line += &format!(" of {read} rows");
         }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::Form;
-use crate::cli::grouped;
+use crate::cli::{counted, grouped};
 use crate::format::{RecordCounts, json_file};
 use crate::packing::{Algorithm, Changed, Counted, Overflow, Packing};
 
@@ -111,14 +111,11 @@ pub fn share(used: u64, rows: u64, packing: &Packing) -> Option<f64> {
 /// What was made, for people: a line.
 pub fn summary(manifest: &RowsManifest) -> String {
     let RowsManifest { rows, pieces, tokens, changed, .. } = manifest;
-    let plural = |count: u64, one: &str, many: &str| {
-        format!("{} {}", grouped(count), if count == 1 { one } else { many })
-    };
     let mut line = format!(
         "{} of {} ({})",
-        plural(*rows, "row", "rows"),
-        plural(*pieces, "piece", "pieces"),
-        plural(tokens.in_rows, "token", "tokens"),
+        counted(*rows, "row"),
+        counted(*pieces, "piece"),
+        counted(tokens.in_rows, "token"),
     );
     if let Some(share) = manifest.share_used {
         line += &format!(", {:.2} % of the positions used", share * 100.0);
@@ -129,21 +126,20 @@ pub fn summary(manifest: &RowsManifest) -> String {
     }
     for (amount, what) in [(dropped, "dropped"), (cut, "cut"), (split, "split")] {
         if amount.sequences > 0 {
-            let sequences = plural(amount.sequences, "sequence", "sequences");
-            line += &format!("; {what}: {sequences}, {}", plural(amount.tokens, "token", "tokens"));
+            let sequences = counted(amount.sequences, "sequence");
+            line += &format!("; {what}: {sequences}, {}", counted(amount.tokens, "token"));
         }
     }
     if let Some(Labels { at_seams, lost, .. }) = manifest.labels {
         if at_seams > 0 {
-            line += &format!("; {} at seams", plural(at_seams, "label", "labels"));
+            line += &format!("; {} at seams", counted(at_seams, "label"));
         }
         if lost > 0 {
-            line += &format!("; {} of tokens that are in no row", plural(lost, "label", "labels"));
+            line += &format!("; {} of tokens that are in no row", counted(lost, "label"));
         }
     }
-    if manifest.window.is_some() {
-        line +=
-            &format!("; packed in windows of {} records", grouped(manifest.window.unwrap_or(0)));
+    if let Some(window) = manifest.window {
+        line += &format!("; packed in windows of {}", counted(window, "record"));
     }
     line
 }

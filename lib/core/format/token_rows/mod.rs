@@ -13,7 +13,7 @@
 //! | `index.rs` | writing and reading indices |
 //! | `pack.rs` | the two ways through: datasets in two passes, records in windows |
 //! | `decode.rs` | rows as pieces |
-//! | `reader.rs` | rows as tokens records |
+//! | `reader.rs` | rows as token sequences |
 
 mod columns;
 mod decode;

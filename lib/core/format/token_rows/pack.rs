@@ -7,11 +7,11 @@ use serde_json::json;
 
 use super::columns::{Extra, GroupTotals, Layout, Source};
 use super::index::IndexFile;
-use super::manifest::{Contents, RowsInput, RowsManifest, SCHEMA, TokenCounts, share};
+use super::manifest::{Contents, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary};
 use super::settings::{Compressed, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
 use super::store::{PrefixStore, Sequences, Window, no_end};
-use crate::batch::{Batch, Counts, Dropped, Header, Sink, Skipped};
+use crate::batch::{Batch, Counts, Dropped, Finished, Header, Sink, Skipped};
 use crate::cli::{Progress, Rejected, Rejection, Rejects, Slice, grouped};
 use crate::error::{Error, Result};
 use crate::format::stated::{Comparison, StatedFile};
@@ -283,20 +283,17 @@ pub fn pack_datasets(
 const LOOKED_AT: u64 = 256;
 
 /// Packs records as they come, a window after the other.
-pub struct WindowSink<'a> {
+pub struct WindowSink {
     output: Output,
     window: Window,
-    made: &'a mut Option<RowsManifest>,
 }
 
-impl<'a> WindowSink<'a> {
-    /// `made` is the manifest at the end.
+impl WindowSink {
     pub fn create(
         settings: &RowsSettings,
         target: &RowsTarget,
         header: Header,
-        made: &'a mut Option<RowsManifest>,
-    ) -> Result<WindowSink<'a>> {
+    ) -> Result<WindowSink> {
         if let Some(index) = &target.index {
             let cause = "--index names sequences of datasets on disk (.bin and .idx)";
             return Err(Error::usage(cause)
@@ -304,7 +301,7 @@ impl<'a> WindowSink<'a> {
                 .hint("mmidx-write --prefix P, then seq-pack P"));
         }
         let output = Output::create(settings, target, header)?;
-        Ok(WindowSink { output, window: Window::default(), made })
+        Ok(WindowSink { output, window: Window::default() })
     }
 
     fn pack(&mut self, rejects: &mut Rejects) -> Result<()> {
@@ -318,7 +315,7 @@ impl<'a> WindowSink<'a> {
     }
 }
 
-impl Sink for WindowSink<'_> {
+impl Sink for WindowSink {
     fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
@@ -340,8 +337,8 @@ impl Sink for WindowSink<'_> {
         self.pack(rejects)
     }
 
-    fn finish(self, mut counts: Counts) -> Result<Vec<String>> {
-        let WindowSink { output, made, .. } = self;
+    fn finish(self, mut counts: Counts) -> Result<Finished> {
+        let WindowSink { output, .. } = self;
         let skipped = output.left_out();
         counts.skipped = counts.skipped.map(|mut before| {
             before.add(&skipped);
@@ -350,7 +347,7 @@ impl Sink for WindowSink<'_> {
         let written = output.written();
         let records = RecordCounts::written(written, counts);
         let window = Some(output.settings.window);
-        *made = Some(output.publish(records, window, |_| Ok(None))?);
-        Ok(Vec::new())
+        let manifest = output.publish(records, window, |_| Ok(None))?;
+        Ok(Finished { made: Some(summary(&manifest)), ..Finished::default() })
     }
 }

@@ -1,4 +1,4 @@
-//! Rows back into the sequences that they were made of: tokens records. Pieces of one sequence are put
+//! Rows back into the sequences that they were made of: token sequences. Pieces of one sequence are put
 //! together; those whose others are still to come wait in memory.
 
 use std::collections::{HashMap, HashSet, VecDeque};

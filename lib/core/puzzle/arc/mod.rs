@@ -173,6 +173,15 @@ impl Domain for Arc {
         puzzle
     }
 
+    fn meaning(&self, _side: Side, token: i32) -> Option<String> {
+        match token {
+            0 => Some("padding".to_string()),
+            1 => Some("end of a row or column".to_string()),
+            2..=11 => Some(format!("colour {}", token - 2)),
+            _ => None,
+        }
+    }
+
     fn is_given(&self, token: i32) -> bool {
         token >= COLOURS
     }

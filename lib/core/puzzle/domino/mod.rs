@@ -77,6 +77,16 @@ impl Domain for Domino {
         DominoArgs::augment_args(Command::new("domino"))
     }
 
+    fn meaning(&self, side: Side, token: i32) -> Option<String> {
+        match token {
+            0 => Some("padding".to_string()),
+            // Of the answer one token is a place.
+            _ if side == Side::Labels => None,
+            1..=7 => Some(format!("{} pips", token - 1)),
+            _ => None,
+        }
+    }
+
     fn reads_inputs(&self) -> bool {
         false
     }

@@ -90,6 +90,12 @@ impl Domain for Maze {
         Some(Augmented { suffix: format!("_t{transform}"), examples })
     }
 
+    fn meaning(&self, _side: Side, token: i32) -> Option<String> {
+        let names = ["padding", "wall", "free", "start", "goal", "path"];
+        let name = usize::try_from(token).ok().and_then(|token| names.get(token))?;
+        Some(name.to_string())
+    }
+
     fn rules(&self) -> &'static [&'static Rule] {
         RULES
     }

@@ -92,6 +92,15 @@ impl Domain for Sudoku {
         Some(Augmented { suffix: format!("_a{number}"), examples })
     }
 
+    fn meaning(&self, _side: Side, token: i32) -> Option<String> {
+        match token {
+            0 => Some("padding".to_string()),
+            1 => Some("empty".to_string()),
+            2..=10 => Some(format!("digit {}", token - 1)),
+            _ => None,
+        }
+    }
+
     /// Token 1 is the blank, digit 0.
     fn is_given(&self, token: i32) -> bool {
         token > 1

@@ -13,6 +13,7 @@ use crate::game2048::Game;
 /// Games: the values of the sidecar, and the steps.
 pub const GAME: RecordType = RecordType {
     name: "game",
+    plural: "games of 2048",
     version: 1,
     fields: GameFields::declared,
     known_by: &["steps"],

@@ -35,7 +35,7 @@ pub struct PageArgs {
     #[arg(long, requires = "html", hide_short_help = true, add = WithoutEffect)]
     pub overwrite: bool,
 
-    /// Threads that make the page; it is the same for every number [default: 1]
+    /// Threads that make the page, without effect on it [default: 1]
     #[arg(short, long, alias = "workers", value_name = "N", requires = "html")]
     #[arg(hide_short_help = true, add = WithoutEffect)]
     pub jobs: Option<NonZeroUsize>,

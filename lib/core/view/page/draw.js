@@ -87,7 +87,7 @@ function drawPiece(piece) {
     piece.ids.forEach((id, number) => {
       const end = start + piece.lengths[number];
       const token = make('span', { class: 'token' }, piece.text.slice(start, end));
-      token.dataset.says = `token ${grouped(piece.first + number)}: id ${id}${says ? ', ' + says : ''}`;
+      token.title = `token ${grouped(piece.first + number)}: id ${id}${says ? ', ' + says : ''}`;
       span.append(token);
       start = end;
     });
@@ -108,7 +108,7 @@ function tellToken(target) {
   if (!target.classList.contains('token')) return;
   for (const other of document.querySelectorAll('.token.on')) other.classList.remove('on');
   target.classList.add('on');
-  byId('status').textContent = target.dataset.says;
+  byId('status').textContent = target.title;
 }
 
 // Games
@@ -174,7 +174,18 @@ function drawStep(record, step) {
   add('value', record.values[step] === null ? null : short(record.values[step]));
   add('score', record.scores[step] === null ? null : grouped(record.scores[step]));
   add('board eval', record.evals[step] === null ? null : grouped(record.evals[step]));
-  return [board, make('div', {}, facts(pairs), ...drawBranches(record, step))];
+  return [board, make('div', {}, facts(pairs), ...drawBranches(record, step), scaleOf(record, step))];
+}
+
+/** The relative luminance of a colour, as WCAG has it. */
+function luminance(hue, saturation, lightness) {
+  const range = saturation * Math.min(lightness, 1 - lightness);
+  const channel = (place) => {
+    const turn = (place + hue / 30) % 12;
+    const value = lightness - range * Math.max(-1, Math.min(turn - 3, 9 - turn, 1));
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * channel(0) + 0.7152 * channel(8) + 0.0722 * channel(4);
 }
 
 function drawTile(symbol) {
@@ -184,25 +195,40 @@ function drawTile(symbol) {
   cell.textContent = Number.isNaN(exponent) ? '?' : String(2 ** exponent);
   const light = Math.max(25, 92 - 5 * (exponent || 0));
   cell.style.background = `hsl(38 85% ${light}%)`;
-  cell.style.color = light > 52 ? '#1b1f24' : '#ffffff';
+  // Whichever has the greater contrast, which is 4.5 or more on any colour.
+  cell.style.color = luminance(38, 0.85, light / 100) > 0.179 ? '#000000' : '#ffffff';
   if (exponent > 13) cell.style.fontSize = '.85rem';
   return cell;
 }
 
-function drawBranches(record, step) {
+/** The values of a step's moves, which of them are legal, and the least and greatest of these. */
+function branchesOf(record, step) {
   const values = record.branches.slice(4 * step, 4 * step + 4);
   const legal = parseInt(record.legal[step], 16);
   const isLegal = (direction) => ((legal >> direction) & 1) === 1;
   const known = values.filter((value, direction) => value !== null && isLegal(direction));
-  const least = Math.min(...known);
-  const range = Math.max(...known) - least;
+  return { values, isLegal, least: Math.min(...known), greatest: Math.max(...known), known: known.length };
+}
+
+/** Where the bars begin and end. */
+function scaleOf(record, step) {
+  const { least, greatest, known } = branchesOf(record, step);
+  if (known === 0) return '';
+  const says = least === greatest ? `All bars: ${short(least)}.`
+    : `Bars begin at ${short(least)}, the least legal value, and end at ${short(greatest)}.`;
+  return make('p', { class: 'scale' }, says);
+}
+
+function drawBranches(record, step) {
+  const { values, isLegal, least, greatest } = branchesOf(record, step);
+  const range = greatest - least;
   return directions.map((name, direction) => {
     const value = values[direction];
     const kinds = ['branch'];
     if (String(direction) === record.moves[step]) kinds.push('chosen');
     if (!isLegal(direction)) kinds.push('illegal');
-    // The least of the legal ones is seen too.
-    const share = value === null || !isLegal(direction) ? 0 : range > 0 ? 4 + 96 * (value - least) / range : 100;
+    // The least of the legal ones is seen too, as a line.
+    const share = value === null || !isLegal(direction) ? 0 : range > 0 ? Math.max(1, 100 * (value - least) / range) : 100;
     const bar = makeSvg('svg', { 'aria-hidden': 'true' },
       makeSvg('rect', { width: `${share}%`, height: '100%' }));
     const mark = kinds.includes('chosen') ? '→ ' : '';

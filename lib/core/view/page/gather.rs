@@ -62,6 +62,7 @@ pub fn gather(
     let reader = dataset::open(input, Request::Any)?.uncompared();
     reader.notes().iter().for_each(|note| tell(note));
     let header = reader.header().clone();
+    let is_whole = reader.is_whole();
     let by = language_column(&reader);
     let viewer = Viewer::new(&reader, align)?;
     let (select, how) = bounded(select, viewer.kind());
@@ -80,6 +81,9 @@ pub fn gather(
     };
     let mut answer = stat::measure_seen(reader, &stat_options, jobs, progress, see)?;
     answer.inputs = input.files.iter().map(|path| shown(path)).collect();
+    if is_whole {
+        answer.size_on_disk = dataset::size_on_disk(&input.files)?;
+    }
     match &mut choosing {
         Some(choosing) => {
             while let Some(batch) = choosing.finish()? {

@@ -39,7 +39,8 @@ pub use gather::{Gathered, PageOptions, gather};
 
 use self::escape::{cut, escaped, script_json};
 use crate::check::Outcome;
-use crate::cli::grouped;
+use crate::cli::{grouped, size};
+use crate::record::plural_of;
 
 /// The most bytes of a page.
 pub const MOST_BYTES: usize = 2_000_000;
@@ -63,7 +64,7 @@ pub fn write(gathered: &mut Gathered, findings: Option<&[Outcome]>) -> String {
         told::findings(&mut told, findings, PART_BYTES);
     }
     told::provenance(&mut told, gathered, PART_BYTES);
-    let head = head(gathered, findings.is_some());
+    let head = head(gathered, findings);
     let fixed = head.len() + numbers.len() + told.len() + STYLE.len() + SCRIPT.len() + SPARE;
     let room = MOST_BYTES.saturating_sub(fixed).max(SAMPLE_BYTES);
     let records = sample::to_json(&gathered.sample, room);
@@ -86,16 +87,15 @@ fn hash(content: &str) -> String {
 }
 
 /// Everything before the sample. The page may run its own script and style and load nothing at all.
-fn head(gathered: &Gathered, is_checked: bool) -> String {
+fn head(gathered: &Gathered, findings: Option<&[Outcome]>) -> String {
     let (inputs, kind) = gathered.answer.title();
     let (style, script) = (hash(STYLE), hash(SCRIPT));
     let inputs = cut(&inputs, 200);
-    let what = match kind {
-        "" => "records".to_string(),
-        kind => format!("{} records", escaped(kind)),
-    };
-    let count = grouped(gathered.answer.all.records);
-    let findings = if is_checked { "<a href=\"#findings\">Findings</a>" } else { "" };
+    let what = plural_of(kind);
+    let size_on_disk = gathered.answer.size_on_disk.map(|bytes| size(bytes as f64));
+    let size_on_disk = size_on_disk.map_or(String::new(), |size| format!(" · {size}"));
+    let link = if findings.is_some() { "<a href=\"#findings\">Findings</a>" } else { "" };
+    let (verdict, headline) = (told::verdict(&gathered.answer, findings), headline(gathered));
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
@@ -104,11 +104,19 @@ fn head(gathered: &Gathered, is_checked: bool) -> String {
          form-action 'none'\">\n\
          <link rel=\"icon\" href=\"data:,\">\n<title>{inputs} · {what}</title>\n\
          <style>{STYLE}</style>\n</head>\n<body>\n\
-         <header><h1>{inputs}</h1><p class=\"soft\">{count} {what}</p>\
+         <header><h1>{inputs}</h1><p class=\"soft\">{what}{size_on_disk}</p>{verdict}{headline}\
          <nav aria-label=\"Parts of the page\"><a href=\"#sample\">Sample</a>\
-         <a href=\"#numbers\">Numbers</a>{findings}<a href=\"#provenance\">Provenance</a></nav>\
+         <a href=\"#numbers\">Numbers</a>{link}<a href=\"#provenance\">Provenance</a></nav>\
          </header>\n<main>\n"
     )
+}
+
+/// The three numbers that are asked for first.
+fn headline(gathered: &Gathered) -> String {
+    let numbers = gathered.answer.headline();
+    let number =
+        |(name, value): &(&str, String)| format!("<div><dt>{name}</dt><dd>{value}</dd></div>");
+    format!("<dl class=\"headline\">{}</dl>", numbers.iter().map(number).collect::<String>())
 }
 
 fn sample_part(out: &mut String, gathered: &Gathered, shown: usize) {
@@ -118,25 +126,30 @@ fn sample_part(out: &mut String, gathered: &Gathered, shown: usize) {
     let left = gathered.sample.len() - shown;
     let mut told = match shown as u64 == gathered.answer.all.records {
         true => "All records.".to_string(),
-        false => format!("{} of the records: {}.", grouped(shown as u64), gathered.how),
+        false => {
+            let (shown, all) = (grouped(shown as u64), grouped(gathered.answer.all.records));
+            format!("{shown} of {all} records: {}.", gathered.how)
+        }
     };
     if left > 0 {
         told += &format!(" {} more do not fit the page.", grouped(left as u64));
     }
     let _ = write!(out, "<p class=\"soft\">{}</p>", escaped(&told));
     if shown > 0 {
-        out.push_str(
+        let _ = write!(
+            out,
             "<noscript><p>Stepping through the sample needs JavaScript; nothing is loaded from \
              elsewhere.</p></noscript><div class=\"tools\">\
              <button type=\"button\" id=\"previous\">← Previous</button>\
              <button type=\"button\" id=\"next\">Next →</button>\
              <select id=\"which\" aria-label=\"Record\"></select>\
-             <input type=\"search\" id=\"search\" placeholder=\"Search in the sample\" \
-             aria-label=\"Search in the sample\"></div>\
-             <p id=\"status\" role=\"status\"></p><div id=\"record\"></div>\
+             <input type=\"search\" id=\"search\" placeholder=\"Search these {shown} records\" \
+             aria-label=\"Search the {shown} records of this page\"></div>\
+             <p id=\"status\" role=\"status\"></p><div id=\"record\" data-all=\"{}\"></div>\
              <details><summary>Keys</summary><p>← and → step, Home and End go to the first and the \
              last record, / searches, Enter goes to the next record found; t shows the borders of \
              tokens; , and . step through a game, p plays it.</p></details>",
+            grouped(gathered.answer.all.records)
         );
     }
     out.push_str("</section>\n");

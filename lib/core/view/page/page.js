@@ -15,7 +15,7 @@ function show(number) {
   const box = byId('record');
   if (matches.length === 0) {
     box.replaceChildren();
-    byId('status').textContent = 'No record of the sample has this text.';
+    byId('status').textContent = `None of these ${here()} has “${byId('search').value}”.`;
     return;
   }
   const record = records[matches[place]];
@@ -25,6 +25,13 @@ function show(number) {
   box.replaceChildren(make('h3', {}, record.title), facts(record.facts), ...notes,
     draw[record.kind](record));
   mark();
+}
+
+/** How far the search looks. */
+function here() {
+  const all = byId('record').dataset.all;
+  const own = grouped(records.length);
+  return own === all ? `${own} records` : `${own} records (of ${all}; ds-cat searches all)`;
 }
 
 /** Everything in a record that the search looks at. */
@@ -52,7 +59,7 @@ function search() {
   });
   for (const option of byId('which').options) option.hidden = !matches.includes(Number(option.value));
   show(Math.max(0, matches.findIndex((number) => number >= current)));
-  if (text && matches.length) byId('status').textContent += ` with “${byId('search').value}”`;
+  if (text && matches.length) byId('status').textContent += ` with “${byId('search').value}”, of these ${here()}`;
 }
 
 /** Marks what was searched for, across the borders of tokens and pieces. */

@@ -5,17 +5,14 @@ use std::fmt::Write as _;
 
 use super::escape::{cut, escaped};
 use crate::cli::grouped;
-use crate::stat::{Distribution, QUANTILES, quantiles};
+use crate::stat::{Bar, Distribution, Plot, QUANTILES, quantiles};
 
 /// Bars of a histogram.
-const BARS: u64 = 40;
+const BARS: u64 = 30;
 /// Characters of a name, and rows of a table.
 const NAME: usize = 60;
 const ROWS: usize = 200;
 const FIRST_ROWS: usize = 10;
-
-/// One bar over a range: `(first, last, count)`.
-type Bar = (u64, u64, u64);
 
 fn range(first: u64, last: u64) -> String {
     match first == last {
@@ -29,14 +26,12 @@ fn percent(count: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { count as f64 / all as f64 * 100.0 }
 }
 
-/// A distribution: its bars, its quantiles, and the same numbers as a table.
+/// A distribution: its bars on an axis with the median, its quantiles, and the same numbers as a table.
 pub fn distribution(out: &mut String, head: &str, of: &Distribution) {
-    let bars = of.histogram(BARS);
-    let told: Vec<String> = QUANTILES
-        .iter()
-        .zip(quantiles(of))
-        .map(|(name, value)| format!("{name} {value}"))
-        .collect();
+    let Some(plot) = of.plot(BARS) else { return };
+    let values = quantiles(of);
+    let told: Vec<String> =
+        QUANTILES.iter().zip(&values).map(|(n, v)| format!("{n} {v}")).collect();
     let head = escaped(head);
     let _ = write!(
         out,
@@ -44,45 +39,65 @@ pub fn distribution(out: &mut String, head: &str, of: &Distribution) {
          <svg role=\"img\" class=\"bars\" aria-label=\"{head}: {}\"><title>{head}</title>",
         told.join(", ")
     );
-    let most = bars.iter().map(|bar| bar.2).max().unwrap_or(0);
-    let width = 100.0 / bars.len().max(1) as f64;
-    for (place, (first, last, count)) in bars.iter().enumerate().filter(|(_, bar)| bar.2 > 0) {
+    let most = plot.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
+    for Bar { first, last, count, start, end } in &plot.bars {
         // Something is always seen.
         let height = percent(*count, most).max(1.0);
         let _ = write!(
             out,
             "<rect x=\"{:.3}%\" y=\"{:.2}%\" width=\"{:.3}%\" height=\"{height:.2}%\">\
              <title>{}: {}</title></rect>",
-            place as f64 * width,
+            start * 100.0,
             100.0 - height,
-            width * 0.9,
+            (end - start) * 90.0,
             range(*first, *last),
             grouped(*count)
         );
     }
-    out.push_str("</svg>");
-    if let (Some(first), Some(last)) = (bars.first(), bars.last()) {
-        let (low, high) = (grouped(first.0), grouped(last.1));
-        let _ = write!(out, "<div class=\"axis\"><span>{low}</span><span>{high}</span></div>");
-    }
-    out.push_str("<dl class=\"facts\">");
-    for (name, value) in QUANTILES.iter().zip(quantiles(of)) {
+    let median = plot.median * 100.0;
+    let _ = write!(
+        out,
+        "<line class=\"median\" x1=\"{median:.3}%\" x2=\"{median:.3}%\" y1=\"0\" y2=\"100%\"/></svg>"
+    );
+    ticks(out, &plot);
+    let axis = if plot.is_logarithmic { "logarithmic" } else { "linear" };
+    let _ = write!(
+        out,
+        "<p>Axis: {axis}. Dashed: the median. The highest bar: {}.</p><dl class=\"facts\">",
+        grouped(most)
+    );
+    for (name, value) in QUANTILES.iter().zip(&values) {
         let _ = write!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>");
     }
     out.push_str("</dl>");
-    bars_as_table(out, &bars);
+    bars_as_table(out, &plot.bars);
     out.push_str("</figure>");
+}
+
+/// The numbers below the bars.
+fn ticks(out: &mut String, plot: &Plot) {
+    out.push_str("<svg class=\"ticks\" aria-hidden=\"true\">");
+    for (number, place) in &plot.ticks {
+        let anchor = match *place {
+            place if place < 0.06 => "start",
+            place if place > 0.94 => "end",
+            _ => "middle",
+        };
+        let (place, number) = (place * 100.0, grouped(*number));
+        let _ = write!(
+            out,
+            "<line x1=\"{place:.3}%\" x2=\"{place:.3}%\" y1=\"0\" y2=\"5\"/>\
+             <text x=\"{place:.3}%\" y=\"18\" text-anchor=\"{anchor}\">{number}</text>"
+        );
+    }
+    out.push_str("</svg>");
 }
 
 fn bars_as_table(out: &mut String, bars: &[Bar]) {
     out.push_str("<details><summary>The bars as a table</summary><table>");
-    for (first, last, count) in bars.iter().filter(|bar| bar.2 > 0) {
-        let _ = write!(
-            out,
-            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>",
-            range(*first, *last),
-            grouped(*count)
-        );
+    for Bar { first, last, count, .. } in bars {
+        let (range, count) = (range(*first, *last), grouped(*count));
+        let _ = write!(out, "<tr><th scope=\"row\">{range}</th><td>{count}</td></tr>");
     }
     out.push_str("</table></details>");
 }

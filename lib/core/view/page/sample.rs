@@ -78,15 +78,22 @@ fn json_of(Sampled { number, place, shown }: &Sampled, bytes: usize) -> Value {
         Shown::Fields(of) => fields(of, bytes),
     };
     let number = number.map(|number| format!("#{number}"));
-    let title = match (title, number) {
-        (Some(title), Some(number)) => format!("{} · {number}", short(&title)),
-        (title, number) => title.or(number).unwrap_or_else(|| place.clone()),
+    let title = match (&title, &number) {
+        (Some(title), Some(number)) => format!("{} · {number}", short(title)),
+        (Some(only), None) | (None, Some(only)) => only.clone(),
+        (None, None) => place.clone(),
     };
-    let facts: Vec<[String; 2]> = facts
-        .into_iter()
-        .chain([("place", place.clone())])
-        .map(|(name, value)| [short(name), short(&value)])
-        .collect();
+    // Records are counted once: where the number is known the place is the file alone.
+    let place = match number {
+        Some(_) => {
+            let end = place.rfind("record ").unwrap_or(place.len());
+            place[..end].trim_end_matches([':', ' '])
+        }
+        None => place.as_str(),
+    };
+    let place = Some(("place", place.to_string())).filter(|(_, place)| !place.is_empty());
+    let facts: Vec<[String; 2]> =
+        facts.into_iter().chain(place).map(|(name, value)| [short(name), short(&value)]).collect();
     let notes: Vec<String> = notes.iter().take(20).map(|note| short(note)).collect();
     members["title"] = json!(short(&title));
     members["facts"] = json!(facts);

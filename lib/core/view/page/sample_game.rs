@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use super::sample::{Parts, short};
-use crate::cli::grouped;
+use crate::cli::{counted, grouped, ordinal};
 use crate::view::{ShownGame, ShownStep};
 
 /// What a step needs.
@@ -34,7 +34,7 @@ fn members(of: &ShownGame, most: usize) -> Value {
     let steps: Vec<ShownStep> =
         (0..of.len()).step_by(every).filter_map(|place| of.step(place)).collect();
     let left = (every > 1).then(|| {
-        format!("shown are every {} steps of {}", grouped(every as u64), grouped(of.len() as u64))
+        format!("every {} of {} is shown", ordinal(every as u64), counted(of.len() as u64, "step"))
     });
     let mut valuations: Vec<String> = Vec::new();
     let mut number = |step: &ShownStep| {

@@ -21,7 +21,7 @@ pub fn parts(of: &ShownConversation, bytes: usize) -> Parts {
         facts.push(("tokens", grouped(tokens as u64)));
     }
     if !of.counts.0.is_empty() {
-        facts.push(("tokens by what is trained on", counts(&of.counts)));
+        facts.push(("tokens by training target", counts(&of.counts)));
     }
     if let Some(place) = &of.place {
         facts.push(("in rows for trainers", place.clone()));

@@ -7,12 +7,47 @@ use serde_json::Value;
 use super::escape::{cut, escaped};
 use super::gather::Gathered;
 use crate::check::{FindingGroup, Outcome};
-use crate::cli::grouped;
+use crate::cli::{counted, grouped};
 use crate::error::{Severity, shown};
+use crate::stat::Answer;
 
 /// Characters of a message and of a value; rows of a table.
 const MESSAGE: usize = 300;
 const ROWS: usize = 100;
+
+/// Whether all is well, in a line or two: what ds-check found, and whether anything is trained on.
+pub fn verdict(answer: &Answer, outcomes: Option<&[Outcome]>) -> String {
+    let mut lines = Vec::new();
+    let (mut errors, mut warnings) = (0, 0);
+    for group in outcomes.into_iter().flatten().flat_map(|outcome| &outcome.groups) {
+        match group.severity {
+            Severity::Error => errors += group.count,
+            Severity::Warning => warnings += group.count,
+        }
+    }
+    let found = [(errors, "error"), (warnings, "warning")];
+    let found = found.iter().filter(|(count, _)| *count > 0);
+    let found: Vec<String> = found.map(|(count, what)| counted(*count, what)).collect();
+    lines.push(match (outcomes, errors, found.is_empty()) {
+        (None, ..) => ("soft", "Not checked: ds-view --check does.".to_string()),
+        (_, _, true) => ("good", "✓ ds-check: no problems found.".to_string()),
+        (_, 0, _) => ("warn", format!("! ds-check: {}.", found.join(", "))),
+        _ => ("bad", format!("✗ ds-check: {}.", found.join(", "))),
+    });
+    let records = answer.all.records;
+    match answer.unsupervised() {
+        Some(none) if none > 0 && none == records => {
+            lines.push(("bad", "✗ Nothing is trained on in any sequence.".to_string()));
+        }
+        Some(none) if none > 0 => {
+            let all = counted(records, "sequence");
+            lines.push(("warn", format!("! Nothing is trained on in {} of {all}.", grouped(none))));
+        }
+        _ => {}
+    }
+    let line = |(class, text): &(&str, String)| format!("<p class=\"verdict {class}\">{text}</p>");
+    lines.iter().map(line).collect()
+}
 
 /// The findings, as many as fit so many bytes.
 pub fn findings(out: &mut String, outcomes: &[Outcome], bytes: usize) {
@@ -23,7 +58,7 @@ pub fn findings(out: &mut String, outcomes: &[Outcome], bytes: usize) {
     let end = out.len() + bytes;
     for outcome in outcomes {
         let (unit, records) = outcome.records;
-        let verdict = if outcome.groups.is_empty() { ": nothing found" } else { "" };
+        let verdict = if outcome.groups.is_empty() { ": no problems found" } else { "" };
         let _ = write!(
             out,
             "<p><strong>{}</strong> ({}, {} {unit}){verdict}</p>",
@@ -99,7 +134,7 @@ pub fn provenance(out: &mut String, gathered: &Gathered, bytes: usize) {
         let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
         (format!("{} {}", text("name"), text("version")), words.join(" "))
     });
-    table(out, "Filters, the first first", chain);
+    table(out, "Filters, in order", chain);
     let mut stated = Vec::new();
     header.parameters.iter().for_each(|(name, value)| flatten(&mut stated, name, value, 1));
     table(out, "What the dataset states", stated.into_iter());

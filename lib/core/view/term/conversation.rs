@@ -1,8 +1,9 @@
 //! A conversation in lines: messages under their roles, and before each line what it is trained on as.
 
 use super::Drawing;
-use super::line::{Line, Style, counted, facts};
+use super::line::{Line, Style, facts};
 use super::text::{Row, piece_style, rows, style_of};
+use crate::cli::counted;
 use crate::tokenizer::token_bytes;
 use crate::view::{
     MaskFit, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained, TrainedCounts,

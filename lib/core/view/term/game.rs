@@ -1,8 +1,8 @@
 //! A game in lines: its result, and steps with their boards and the values of the four moves.
 
 use super::Drawing;
-use super::line::{Line, Style, counted, facts};
-use crate::cli::{RecordRange, grouped};
+use super::line::{Line, Style, facts};
+use crate::cli::{RecordRange, counted, grouped};
 use crate::game2048::Direction;
 use crate::view::{ShownBranch, ShownGame, ShownStep, tile};
 

@@ -1,18 +1,15 @@
 //! What all of it is, and how large.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::line::{Line, Style, counted, facts};
-use crate::cli::size;
-use crate::error::{Error, Result, shown};
-use crate::files;
-use crate::format::kd_root::prefix_of;
+use super::line::{Line, Style, facts};
+use crate::cli::{counted, size};
+use crate::dataset::size_on_disk;
+use crate::error::{Result, shown};
 use crate::format::token_rows::PACKED;
 use crate::harmony::Alignment;
-use crate::publish::directory_of;
 use crate::stream::Reader;
 use crate::view::Viewer;
-use crate::walk;
 
 /// What is known of the inputs.
 #[derive(Debug, Clone)]
@@ -56,16 +53,12 @@ impl Head {
             (Some("puzzle"), Form::Records) => ("puzzles".to_string(), "example"),
             _ => ("records".to_string(), "record"),
         };
-        let mut bytes = Some(0u64);
-        for path in inputs {
-            bytes = bytes.zip(bytes_of(path)?).map(|(sum, more)| sum.saturating_add(more));
-        }
         Ok(Head {
             inputs: inputs.to_vec(),
             what,
             records: reader.total(),
             record,
-            bytes: bytes.filter(|_| !inputs.is_empty()),
+            bytes: size_on_disk(inputs)?,
             encoding: reader.encoding().to_string(),
             alignment: (viewer.kind() == Some("tokens")).then_some(viewer.alignment()),
             has_masks: false,
@@ -77,34 +70,6 @@ impl Head {
 enum Form {
     Dataset,
     Records,
-}
-
-/// The bytes of a file, of all files below a directory, or of those with a prefix; `None` of a pipe.
-fn bytes_of(path: &Path) -> Result<Option<u64>> {
-    let Some(metadata) = files::metadata(path)? else {
-        return files::size_of(with_prefix(path)?).map(Some);
-    };
-    let prefix = prefix_of(path)?;
-    if prefix != path {
-        return files::size_of(with_prefix(&prefix)?).map(Some);
-    }
-    if metadata.is_dir() {
-        let found = walk::files(path, |_| true).map(|found| found.map_err(Error::from));
-        return files::size_of(found.collect::<Result<Vec<_>>>()?).map(Some);
-    }
-    Ok(metadata.is_file().then_some(metadata.len()))
-}
-
-/// The files beside a prefix whose names begin with it: `shard_00_tokens.bin`, `shard_00.bin`.
-fn with_prefix(prefix: &Path) -> Result<Vec<PathBuf>> {
-    let Some(name) = prefix.file_name() else { return Ok(Vec::new()) };
-    let mut paths = files::paths_in(&directory_of(prefix))?;
-    paths.retain(|path| {
-        let own = path.file_name().unwrap_or_default().as_encoded_bytes();
-        let rest = own.strip_prefix(name.as_encoded_bytes());
-        rest.is_some_and(|rest| rest.starts_with(b"_") || rest.starts_with(b"."))
-    });
-    Ok(paths)
 }
 
 /// The lines of it, in so many columns.

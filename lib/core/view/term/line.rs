@@ -216,12 +216,6 @@ pub fn facts(facts: &[String]) -> String {
     there.join(" · ")
 }
 
-/// "1 token", "2 tokens".
-pub fn counted(number: u64, what: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{} {what}{s}", crate::cli::grouped(number))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

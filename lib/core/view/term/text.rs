@@ -1,7 +1,8 @@
 //! Text of messages in lines of a width. A line holds only tokens that are trained on in one way, so
 //! that the column before it says of every character what it is trained on as.
 
-use super::line::{Line, Style, counted, shown};
+use super::line::{Line, Style, shown};
+use crate::cli::counted;
 use crate::view::{Piece, PieceKind, ShownMessage, Trained};
 use crate::visible::Visible;
 

@@ -1,0 +1,61 @@
+//! Numbers as people read them.
+
+use indicatif::HumanCount;
+
+/// 12345678 as "12,345,678".
+pub fn grouped(number: u64) -> String {
+    HumanCount(number).to_string()
+}
+
+/// So many of something: "1 prefix", "12,345 prefixes".
+pub fn counted(number: u64, one: &str) -> String {
+    let ending = match one {
+        _ if number == 1 => "",
+        _ if one.ends_with(['s', 'x']) => "es",
+        _ => "s",
+    };
+    format!("{} {one}{ending}", grouped(number))
+}
+
+/// 2 as "2nd".
+pub fn ordinal(number: u64) -> String {
+    let ending = match (number % 100, number % 10) {
+        (11..=13, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    };
+    format!("{}{ending}", grouped(number))
+}
+
+/// 1234567 bytes as "1.2 MB".
+pub fn size(bytes: f64) -> String {
+    let mut value = bytes;
+    for unit in ["B", "kB", "MB", "GB"] {
+        if value < 1000.0 {
+            return if unit == "B" {
+                format!("{value:.0} B")
+            } else {
+                format!("{value:.1} {unit}")
+            };
+        }
+        value /= 1000.0;
+    }
+    format!("{value:.1} TB")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(size(999.0), "999 B");
+        assert_eq!(counted(1, "prefix"), "1 prefix");
+        assert_eq!(counted(12_345, "prefix"), "12,345 prefixes");
+        assert_eq!(counted(0, "row"), "0 rows");
+        let ordinals = [1, 2, 3, 4, 11, 12, 21, 1_113].map(ordinal);
+        assert_eq!(ordinals, ["1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "1,113th"]);
+    }
+}
