@@ -5,41 +5,49 @@ set -euo pipefail
 usage() {
     cat <<'EOT'
 Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
-       scripts/macroxue.sh plan RAW_DIR PACK_DIR [--tasks N | --games-per-task N] [options] > TASKS
+       scripts/macroxue.sh plan RAW_DIR PACK_DIR [--tasks N | --games-per-task N]
+                           [options] > TASKS
        scripts/macroxue.sh status PACK_DIR [TASKS] [--todo | --watch]
-       scripts/macroxue.sh finish PACK_DIR [TASKS] [--delete-parts] [--no-check] [--rejects FILE]
+       scripts/macroxue.sh finish PACK_DIR [TASKS] [--delete-parts] [--no-check]
+                           [--rejects FILE]
 
-  RAW_DIR holds games, X.meta.json[.gz] and X.jsonl.gz, in any folders; PACK_DIR receives
-  steps.npy (or steps-00000.npy, ...), valuation_types.json, metadata.db and manifest.json.
+  RAW_DIR holds games, X.meta.json[.gz] and X.jsonl.gz, in any folders; PACK_DIR
+  receives steps.npy (or steps-00000.npy, ...), valuation_types.json,
+  metadata.db and manifest.json.
 
   --shard-rows N            rows in each file but the last (all in one)
   --jobs N, --workers N     games side by side (all processors)
-  --legality board|values   branches that count as legal: those that the board can move and that
-                            have a value, or all that have a value (board)
+  --legality board|values   branches that count as legal: those that the board
+                            can move and that have a value, or all that have a
+                            value (board)
   --layout LAYOUT           macroxue, macroxue-packed or selfplay-v1 (macroxue)
-  --lossy                   write what the layout can hold, where something would be lost
+  --lossy                   write what the layout can hold, where something
+                            would be lost
   --on-error fail|skip      what to do with a bad game (fail)
-  --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of --resume's
-                            finished tasks)
+  --rejects FILE            keep what was dropped, with its reason, as NDJSON
+                            (not that of --resume's finished tasks)
   --overwrite               replace the pack in PACK_DIR
-  --resume                  keep what is finished with the same settings, of the same games
+  --resume                  keep what is finished with the same settings, of the
+                            same games
   --no-check                do not run ds-check on PACK_DIR
   -q, --quiet               print only errors, and what ds-check finds
   --progress WHEN           say how far it is: auto, always or never (auto)
   -h, --help
 
-  On many machines (docs/cluster.md): `plan` prints one shell command a line, each a task for any
-  engine; `status` says what is done; `finish` merges the parts to what one machine would have made.
+  On many machines (docs/cluster.md): `plan` prints one shell command a line,
+  each a task for any engine; `status` says what is done; `finish` merges the
+  parts to what one machine would have made.
 
-  --tasks N                 about N tasks of equal size (tasks of about 1 GiB of files)
+  --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
+                            files)
   --games-per-task N        tasks of N games
 
   Examples:
     scripts/macroxue.sh data/raw_games pack
     scripts/macroxue.sh data/raw_games pack --shard-rows 10000000 --resume
 
-  Exit codes: 0 done, 1 bad data (if PACK_DIR fails ds-check, it is kept), 2 usage or a missing
-  input, 75 temporary failure, try again.
+  Exit codes: 0 done, 1 bad data (if PACK_DIR fails ds-check, it is kept), 2
+  usage or a missing input, 75 temporary failure, try again.
 EOT
 }
 

@@ -8,19 +8,21 @@ usage() {
 Usage: scripts/merge-packs.sh --output OUT IN... [options]
        scripts/merge-packs.sh --output OUT --left IN --right IN [options]
 
-  OUT receives the games of every IN in that order: steps.npy (or steps-00000.npy, ...),
-  valuation_types.json, metadata.db and manifest.json. It must not overlap with any IN. Each IN must
-  be what its own manifest says.
+  OUT receives the games of every IN in that order: steps.npy (or
+  steps-00000.npy, ...), valuation_types.json, metadata.db and manifest.json. It
+  must not overlap with any IN. Each IN must be what its own manifest says.
 
   --shard-rows N          rows in each file but the last (all in one)
   --layout LAYOUT         macroxue, macroxue-packed or selfplay-v1 (macroxue)
-  --lossy                 write what the layout can hold, where something would be lost
+  --lossy                 write what the layout can hold, where something would
+                          be lost
   --on-error fail|skip    what to do with a bad game (fail)
   --rejects FILE          keep what was dropped, with its reason, as NDJSON
   --jobs N, --workers N   threads of the checks (all processors)
   --overwrite             replace the pack in OUT
-  --delete-inputs         delete the files of every IN (at least two) once every IN and OUT have
-                          passed ds-check, if they are still the files that were read
+  --delete-inputs         delete the files of every IN (at least two) once every
+                          IN and OUT have passed ds-check, if they are still the
+                          files that were read
   --no-check              do not run ds-check, neither on the INs nor on OUT
   -q, --quiet             print only errors, and what ds-check finds
   --progress WHEN         say how far it is: auto, always or never (auto)
@@ -30,8 +32,9 @@ Usage: scripts/merge-packs.sh --output OUT IN... [options]
     scripts/merge-packs.sh --output merged d6 d7
     scripts/merge-packs.sh --output merged --left d6 --right d7 --delete-inputs
 
-  Exit codes: 0 done, 1 bad data (if OUT fails ds-check, it and the inputs are kept), 2 usage, a
-  missing input or an overlap, 75 temporary failure, try again.
+  Exit codes: 0 done, 1 bad data (if OUT fails ds-check, it and the inputs are
+  kept), 2 usage, a missing input or an overlap, 75 temporary failure, try
+  again.
 EOT
 }
 

@@ -6,23 +6,28 @@ usage() {
     cat <<'EOT'
 Usage: scripts/package.sh [wheel] [deb] [tarball] [check] [options]
 
-  Without a name: the wheel, the .deb and the tarball. All three hold the same tree: the filters; the
-  scripts as gristmill-synth-kd and so on; man pages, completions, documentation, licences and the
-  bundled example. The wheel also has the Python package gristmill_data.
+  Without a name: the wheel, the .deb and the tarball. All three hold the same
+  tree: the filters; the scripts as gristmill-synth-kd and so on; man pages,
+  completions, documentation, licences and the bundled example. The wheel also
+  has the Python package gristmill_data.
 
-  check installs each package in a clean place and runs gristmill-quickstart there: the wheel in a new
-  venv, the tarball in an empty folder, the .deb in a Debian base system (debootstrap, as root).
+  check installs each package in a clean place and runs gristmill-quickstart
+  there: the wheel in a new venv, the tarball in an empty folder, the .deb in a
+  Debian base system (debootstrap, as root).
 
   --binaries DIR   take the filters from DIR and build nothing
-  --glibc VERSION  build for this glibc, with cargo-zigbuild and ziglang (of PyPI)
-  --debian DIR     a base system for check, which is copied (a new one of debootstrap)
+  --glibc VERSION  build for this glibc, with cargo-zigbuild and ziglang (of
+                   PyPI)
+  --debian DIR     a base system for check, which is copied (a new one of
+                   debootstrap)
   -o DIR           where the packages go (target/packages)
   -h, --help
 
-  The glibc that a package needs is read from its binaries and stands in the name of the wheel and in the
-  dependencies of the .deb.
+  The glibc that a package needs is read from its binaries and stands in the
+  name of the wheel and in the dependencies of the .deb.
 
-  Exit codes: 0 done, 1 a package does not work, 2 usage or a missing program, 75 temporary failure.
+  Exit codes: 0 done, 1 a package does not work, 2 usage or a missing program,
+  75 temporary failure.
 EOT
 }
 

@@ -4,26 +4,31 @@ set -euo pipefail
 
 usage() {
     cat <<'EOT'
-Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--domino N] [options]
+Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]...
+                          [--domino N] [options]
 
-  OUT_DIR receives sudoku/, maze/, arc/ and domino/, each with train/, test/, identifiers.json and
-  build.json. Sets of other domains may stand there already.
+  OUT_DIR receives sudoku/, maze/, arc/ and domino/, each with train/, test/,
+  identifiers.json and build.json. Sets of other domains may stand there
+  already.
 
-  --sudoku DIR     train.csv and test.csv with the fields source,question,answer,rating
+  --sudoku DIR     train.csv and test.csv with the fields
+                   source,question,answer,rating
   --maze DIR       the same
   --arc DIR        tasks; may be given several times
   --domino N       states in each split; the games are played by the filter
-  --num-aug K      augmentations of each puzzle; at most 7 for mazes, 6 for Domino states (3)
+  --num-aug K      augmentations of each puzzle; at most 7 for mazes, 6 for
+                   Domino states (3)
   --subsample N    N Sudokus of train, chosen at random
   --min-difficulty R  Sudokus of that rating or more
   --unique         Sudokus with exactly one solution
   --seed S         seed of all random choices (42)
   --jobs N, --workers N  sets side by side, and threads (all processors)
   --on-error fail|skip   what to do with a bad row or task (fail)
-  --rejects FILE   keep what was dropped, with its reason, as NDJSON (not that of sets that --resume
-                   keeps)
+  --rejects FILE   keep what was dropped, with its reason, as NDJSON (not that
+                   of sets that --resume keeps)
   --overwrite      replace the sets in OUT_DIR
-  --resume         keep the sets that are finished with the same settings, of the same input
+  --resume         keep the sets that are finished with the same settings, of
+                   the same input
   --no-check       do not run ds-check on the sets
   -q, --quiet      print only errors, and what ds-check finds
   --progress WHEN  say how far it is: auto, always or never (auto)
@@ -33,8 +38,8 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]... [--
     scripts/puzzles.sh puzzles --sudoku data/sudoku --arc data/arc --num-aug 10
     scripts/puzzles.sh puzzles --domino 1000 --seed 7
 
-  Exit codes: 0 done, 1 bad data (a set that fails ds-check is kept), 2 usage or a missing input,
-  75 temporary failure, try again.
+  Exit codes: 0 done, 1 bad data (a set that fails ds-check is kept), 2 usage or
+  a missing input, 75 temporary failure, try again.
 EOT
 }
 

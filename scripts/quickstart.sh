@@ -7,12 +7,13 @@ usage() {
     cat <<'EOT'
 Usage: scripts/quickstart.sh [OUT]
 
-  OUT receives example/ (the bundled example), chats/ (a trainer's files of its chats), input/ (its
-  conversations as a Parquet shard), dataset/ (the files of these) and page.html. What an earlier run
-  has made there is replaced. In a checkout OUT is target/quickstart if it is not given, and the filters
-  are built first: in target/quick, in less time than a build at full speed; or in target/release, if
-  there is such a build. With GRISTMILL_BUILT=1 nothing is built: target/release has the filters.
-  Elsewhere OUT is gristmill-quickstart.
+  OUT receives example/ (the bundled example), chats/ (a trainer's files of its
+  chats), input/ (its conversations as a Parquet shard), dataset/ (the files of
+  these) and page.html. What an earlier run has made there is replaced. In a
+  checkout OUT is target/quickstart if it is not given, and the filters are
+  built first: in target/quick, in less time than a build at full speed; or in
+  target/release, if there is such a build. With GRISTMILL_BUILT=1 nothing is
+  built: target/release has the filters. Elsewhere OUT is gristmill-quickstart.
 
   -h, --help
 
@@ -20,8 +21,8 @@ Usage: scripts/quickstart.sh [OUT]
     scripts/quickstart.sh
     scripts/quickstart.sh /tmp/example && ds-stat /tmp/example/dataset
 
-  Exit codes: 0 done, 1 bad data, 2 usage, a missing filter, or OUT holds something else, 75 temporary failure,
-  try again.
+  Exit codes: 0 done, 1 bad data, 2 usage, a missing filter, or OUT holds
+  something else, 75 temporary failure, try again.
 EOT
 }
 

@@ -5,70 +5,91 @@ set -euo pipefail
 
 usage() {
     cat <<'EOT'
-Usage: scripts/synth-kd.sh INPUT_DIR ROOT [options]
+Usage: scripts/synth-kd.sh INPUT ROOT [--shards N] [options]
        scripts/synth-kd.sh RAW_DIR ROOT --raw [--shards N] [options]
        scripts/synth-kd.sh CHATS ROOT --chat [--shards N] [options]
-       scripts/synth-kd.sh plan INPUT_DIR ROOT [--tasks N | --rows-per-task N] [options] > TASKS
+       scripts/synth-kd.sh plan INPUT ROOT [--tasks N | --rows-per-task N]
+                           [options] > TASKS
        scripts/synth-kd.sh status ROOT [TASKS] [--todo | --watch]
-       scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts] [--no-check] [--rejects FILE]
+       scripts/synth-kd.sh finish ROOT [TASKS] [--jobs N] [--delete-parts]
+                           [--no-check] [--rejects FILE]
                            [--rows FORM --seq-length N]
 
-  INPUT_DIR holds manifest.json and synth_harmony_shard_NN.parquet; ROOT receives
-  {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and manifest.json.
+  INPUT is a file or folder of conversations (Parquet, NDJSON, Arrow streams),
+  each with an id and messages of Harmony; ROOT receives
+  {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and
+  manifest.json. A folder with manifest.json and synth_harmony_shard_NN.parquet
+  has those shards, and what its manifest states of them is compared; of all
+  else the files are known by their content. With --policy chat whatever the
+  official renderer accepts is accepted; with --id-field NAME the ids are in
+  that field.
 
-  With --raw the input is a directory of raw rows, as for scripts/synth-raw.sh, and no conversations
-  are written: ROOT then holds what the shards of synth-raw.sh would have given. Limits of rows count
-  raw rows; --max-rows wants Parquet. These go to synth-harmony, whose --help explains them:
-  --reasoning-effort, --model-identity, --knowledge-cutoff, --conversation-start-date,
-  --developer-instructions, --omit-developer, --metadata-fields, --keep-without-reasoning, --reference.
+  With --raw the input is a directory of raw rows, as for scripts/synth-raw.sh,
+  and no conversations are written: ROOT then holds what the shards of
+  synth-raw.sh would have given. Limits of rows count raw rows; --max-rows wants
+  Parquet. To synth-harmony, whose --help explains them, go the options
+  --reasoning-effort, --model-identity, --knowledge-cutoff, --metadata-fields,
+  --conversation-start-date, --developer-instructions, --omit-developer,
+  --keep-without-reasoning and --reference.
 
-  With --chat the input is a file or folder of chats as people have them (OpenAI messages, ShareGPT,
-  Alpaca, ...). These go to chat-harmony, whose --help explains them: --style, --thinking, --train,
-  --reasoning-effort, --model-identity, --knowledge-cutoff, --date, --builtin-tools, --id-field.
+  With --chat the input is a file or folder of chats as people have them (OpenAI
+  messages, ShareGPT, Alpaca, ...). To chat-harmony, whose --help explains them,
+  go the options --style, --thinking, --train, --reasoning-effort,
+  --model-identity, --knowledge-cutoff, --date, --builtin-tools and --id-field.
 
-  --span CHANNEL=ID         train on the assistant's messages in this channel under this span id:
-                            commentary=3 for calls of tools and what is said beside them (repeatable)
+  --span CHANNEL=ID         train on the assistant's messages in this channel
+                            under this span id: commentary=3 for calls of tools
+                            and what is said beside them (repeatable)
   --valid-fraction F        share of the ids that goes to valid (0.001)
   --jobs N, --workers N     shards side by side (all processors)
   --max-rows N              the first N rows of all shards together
   --max-rows-per-shard N    the first N rows of each shard
-  --max-tokens N            about N tokens: each shard stops after the row that reaches its share
+  --max-tokens N            about N tokens: each shard stops after the row that
+                            reaches its share
   --overwrite               replace what is in ROOT
-  --resume                  keep the shards that are finished with the same settings
-  --rows FORM               at the end also ROOT/rows/{train,valid}.FORM.parquet for trainers: rows (one
-                            sequence a row), trl or megatron-bridge (repeatable); of a plan: finish --rows
+  --resume                  keep the shards that are finished with the same
+                            settings
+  --rows FORM               at the end also ROOT/rows/{train,valid}.FORM.parquet
+                            for trainers: rows (one sequence a row), trl or
+                            megatron-bridge (repeatable); of a plan: finish
+                            --rows
   --seq-length N            positions of a row, as seq-pack takes it
-  --overflow HOW            of a sequence longer than a row: error, drop, split or cut (error)
+  --overflow HOW            of a sequence longer than a row: error, drop, split
+                            or cut (error)
   --on-error fail|skip      what to do with a bad record (fail)
-  --ignore-field NAME       leave this field of messages out (thinking, tool_calls, weight, ...), which
-                            is refused otherwise (repeatable)
-  --content-is-text         a content that is a JSON array of parts, as text, is the text of its message
+  --ignore-field NAME       leave this field of messages out (thinking,
+                            tool_calls, weight, ...), which is refused otherwise
+                            (repeatable)
+  --content-is-text         a content that is a JSON array of parts, as text, is
+                            the text of its message
   --allow-unsupervised      write shards in which nothing is supervised
-  --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of shards that
-                            --resume keeps)
-  --no-input-check          do not compare the shards with INPUT_DIR/manifest.json
+  --rejects FILE            keep what was dropped, with its reason, as NDJSON
+                            (not that of shards that --resume keeps)
+  --no-input-check          do not compare the shards with INPUT/manifest.json
   --no-check                do not run ds-check on ROOT
   -q, --quiet               print only errors, and what ds-check finds
   --progress WHEN           say how far it is: auto, always or never (auto)
   -h, --help
 
-  On many machines (docs/cluster.md): `plan` prints one shell command a line for any engine, each a
-  task that may be run anywhere, again, and twice at once. `status` says of each: done, missing,
-  running, stale or failed; with --todo it prints the lines to be run again. `finish` joins the parts
-  to what one machine would have made, checks it, and with --delete-parts then deletes ROOT/tasks.
-  plan again keeps what is done, and plans what is new in INPUT_DIR.
+  On many machines (docs/cluster.md): `plan` prints one shell command a line for
+  any engine, each a task that may be run anywhere, again, and twice at once.
+  `status` says of each: done, missing, running, stale or failed; with --todo it
+  prints the lines to be run again. `finish` joins the parts to what one machine
+  would have made, checks it, and with --delete-parts then deletes ROOT/tasks.
+  plan again keeps what is done, and plans what is new in INPUT.
 
-  --tasks N                 about N tasks of equal size (tasks of about 1 GiB of decoded Parquet)
+  --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
+                            decoded Parquet)
   --rows-per-task N         tasks of N rows
 
   Examples:
     scripts/synth-kd.sh data/synth_harmony out --valid-fraction 0.001
     scripts/synth-kd.sh data/raw out --raw --shards 8 --resume
-    scripts/synth-kd.sh chats.jsonl out --chat --thinking split --span commentary=3
+    scripts/synth-kd.sh chats.jsonl out --chat --span commentary=3
     scripts/synth-kd.sh plan data/synth_harmony out --tasks 400 > tasks.txt
 
-  Exit codes: 0 done, 1 bad data (if ROOT fails ds-check, it is kept), 2 usage or a missing input,
-  75 temporary failure, try again.
+  Exit codes: 0 done, 1 bad data (if ROOT fails ds-check, it is kept), 2 usage
+  or a missing input, 75 temporary failure, try again.
 EOT
 }
 
@@ -80,7 +101,7 @@ choose_mode "$@"
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check=''
-raw='' reader='' shards='' convert=() of_raw=() of_chat=() size=() ignore=() spans=() unsupervised=''
+raw='' reader='' shards='' id_field=() convert=() of_raw=() of_chat=() size=() ignore=() spans=() unsupervised=''
 positional=()
 while (($#)); do
     case $1 in
@@ -89,6 +110,7 @@ while (($#)); do
     --resume) resume=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
     -q | --quiet) quiet=-q && shift && continue ;;
+    --conversations) raw=$1 && shift && continue ;; # in the tasks of a plan
     --raw) raw=$1 reader=synth-harmony && shift && continue ;;
     --chat) raw=$1 reader=chat-harmony && shift && continue ;;
     --omit-developer | --keep-without-reasoning) convert+=("$1") of_raw+=("$1") && shift && continue ;;
@@ -99,12 +121,12 @@ while (($#)); do
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
         --tasks | --rows-per-task | --ignore-field | --name | --shard | --slice | --progress-to | --shards | --reasoning-effort | --model-identity | \
         --knowledge-cutoff | --conversation-start-date | --developer-instructions | --metadata-fields | \
-        --reference | --span | --style | --thinking | --train | --date | --builtin-tools | --id-field | \
+        --reference | --span | --policy | --style | --thinking | --train | --date | --builtin-tools | --id-field | \
         --rows | --seq-length | --overflow)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
-    --ignore-field) ignore+=("$1" "$2") ;;
+    --ignore-field | --policy) ignore+=("$1" "$2") ;;
     --rows | --seq-length | --overflow) rows_option "$1" "$2" ;;
     --span) spans+=("$1" "$2") ;;
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
@@ -112,9 +134,8 @@ while (($#)); do
     --conversation-start-date | --developer-instructions | --metadata-fields | --reference)
         convert+=("$1" "$2") of_raw+=("$1")
         ;;
-    --style | --thinking | --train | --date | --builtin-tools | --id-field)
-        convert+=("$1" "$2") of_chat+=("$1")
-        ;;
+    --style | --thinking | --train | --date | --builtin-tools) convert+=("$1" "$2") of_chat+=("$1") ;;
+    --id-field) id_field=("$1" "$2") ;;
     --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
     --valid-fraction) fraction=$2 ;;
     --on-error) on_error=$2 ;;
@@ -129,14 +150,29 @@ while (($#)); do
     esac
     shift 2
 done
-((${#positional[@]} == 2)) || die "INPUT_DIR and ROOT are required; see --help"
+((${#positional[@]} == 2)) || die "INPUT and ROOT are required; see --help"
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} root=${positional[1]} out=${positional[1]}
 check_on_error
 check_rows
 [[ $mode != plan || ${#rows[@]} == 0 ]] || die "plan --rows: rows are made of the whole; try: finish --rows"
-[[ -n $raw || -z $shards${convert[*]} ]] ||
-    die "--shards and the options of synth-harmony and chat-harmony are for --raw and --chat"
+# A task says what it is; else shards of synth_harmony have their manifest, and all else is files.
+if [[ $mode != slice && -z $raw ]]; then
+    if [[ -z $(compgen -G "$input/synth_harmony_shard_*.parquet") ]]; then
+        raw=--conversations
+    elif [[ ! -f $input/manifest.json ]]; then
+        [[ -n $no_input_check ]] ||
+            die "$input/manifest.json is missing: the input's manifest must be recorded; try: --no-input-check, without it"
+        raw=--conversations
+    fi
+fi
+[[ -n $raw || -z $shards ]] || die "--shards: $input has shards of its own"
+[[ -n $reader || -z ${convert[*]} ]] || die "${convert[0]} is for --raw and --chat"
+case $raw in
+--raw) ((${#id_field[@]} == 0)) || die "--id-field is not for --raw" ;;
+--chat) convert+=("${id_field[@]}") ;;
+*) ignore+=("${id_field[@]}") ;;
+esac
 [[ $raw != --chat || -z ${of_raw[*]} ]] || die "${of_raw[0]} is for --raw"
 [[ $raw != --raw || -z ${of_chat[*]} ]] || die "${of_chat[0]} is for --chat"
 
@@ -152,7 +188,11 @@ make_part() {
     local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction" ${overwrite:+--overwrite}
         ${max_rows:+--source-limit "$max_rows"} ${slice:+--source-slice "$slice"}
         ${max_tokens:+--source-max-tokens "$max_tokens"} ${unsupervised:+"$unsupervised"})
-    if [[ -n $raw ]]; then
+    if [[ $raw == --conversations ]]; then
+        "${tokenize[@]}" "$input" --shard "$shard" --hash-inputs "${limits[@]}" --no-input-check |
+            span-mask "${spans[@]}" --progress never |
+            "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
+    elif [[ -n $raw ]]; then
         keep_rejects "$reader"
         local read=("$reader" "$input" --shard "$shard" --hash-inputs "${limits[@]}" "${convert[@]}" "${bad[@]}"
             --jobs "${jobs:-1}" --progress never "${report[@]}")
@@ -186,16 +226,12 @@ options=(--valid-fraction "$fraction" --on-error "$on_error" "${ignore[@]}" "${s
     ${unsupervised:+"$unsupervised"}
     ${no_input_check:+"$no_input_check"})
 if [[ -n $raw ]]; then
-    [[ -d $input || ($raw == --chat && -f $input) ]] || die "$input: no such directory"
+    [[ -d $input || ($raw != --raw && -f $input) ]] || die "$input: no such ${raw/--*/file or directory}"
     make+=(--raw-shards "${shards:-1}")
     options+=("$raw" "${convert[@]}")
 else
-    [[ -f $input/manifest.json ]] || die "$input/manifest.json is missing: the input's manifest must be recorded"
     glob='synth_harmony_shard_*.parquet'
-    shopt -s nullglob
     files=("$input"/synth_harmony_shard_*.parquet)
-    shopt -u nullglob
-    ((${#files[@]})) || die "no $glob in $input"
     make+=(--glob "$glob" ${no_input_check:+"$no_input_check"})
     for file in "${files[@]}"; do
         name=${file##*/synth_harmony_}

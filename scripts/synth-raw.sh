@@ -6,43 +6,53 @@ set -euo pipefail
 usage() {
     cat <<'EOT2'
 Usage: scripts/synth-raw.sh RAW_DIR OUT_DIR [options]
-       scripts/synth-raw.sh plan RAW_DIR OUT_DIR [--tasks N | --rows-per-task N] [options] > TASKS
+       scripts/synth-raw.sh plan RAW_DIR OUT_DIR [--tasks N | --rows-per-task N]
+                            [options] > TASKS
        scripts/synth-raw.sh status OUT_DIR [TASKS] [--todo | --watch]
-       scripts/synth-raw.sh finish OUT_DIR [TASKS] [--jobs N] [--delete-parts] [--rejects FILE]
+       scripts/synth-raw.sh finish OUT_DIR [TASKS] [--jobs N] [--delete-parts]
+                            [--rejects FILE]
 
-  RAW_DIR holds Parquet files (or NDJSON: *.jsonl, *.ndjson) of raw rows, in folders too; OUT_DIR
-  receives synth_harmony_shard_NN.parquet and manifest.json.
+  RAW_DIR holds Parquet files (or NDJSON: *.jsonl, *.ndjson) of raw rows, in
+  folders too; OUT_DIR receives synth_harmony_shard_NN.parquet and
+  manifest.json.
 
-  --shards N                shards; whole files are divided among them, in their order (1)
+  --shards N                shards; whole files are divided among them, in their
+                            order (1)
   --jobs N, --workers N     shards side by side (all processors)
   --row-group-rows N        rows of each row group (1000)
   --max-rows N              the first N rows of each shard
   --overwrite               replace what is in OUT_DIR
-  --resume                  keep what is finished with the same settings, of the same input
+  --resume                  keep what is finished with the same settings, of the
+                            same input
   --on-error fail|skip      what to do with a bad row (fail)
-  --rejects FILE            keep what was dropped, with its reason, as NDJSON (not that of shards that
-                            --resume keeps)
+  --rejects FILE            keep what was dropped, with its reason, as NDJSON
+                            (not that of shards that --resume keeps)
   --dataset NAME            what the manifest says of the source (PleIAs/SYNTH)
   --split NAME              and of its split (train)
   -q, --quiet               print only errors
   --progress WHEN           say how far it is: auto, always or never (auto)
   -h, --help
 
-  These go to synth-harmony, whose --help explains them: --reasoning-effort, --model-identity,
-  --knowledge-cutoff, --conversation-start-date, --developer-instructions, --omit-developer,
-  --metadata-fields, --keep-without-reasoning, --reference.
+  To synth-harmony, whose --help explains them, go the options
+  --reasoning-effort, --model-identity, --knowledge-cutoff, --metadata-fields,
+  --conversation-start-date, --developer-instructions, --omit-developer,
+  --keep-without-reasoning and --reference.
 
-  On many machines (docs/cluster.md): `plan` prints one shell command a line, each a task for any
-  engine; `status` says what is done; `finish` joins the parts to what one machine would have made.
+  On many machines (docs/cluster.md): `plan` prints one shell command a line,
+  each a task for any engine; `status` says what is done; `finish` joins the
+  parts to what one machine would have made.
 
-  --tasks N                 about N tasks of equal size (tasks of about 1 GiB of decoded Parquet)
-  --rows-per-task N         tasks of N rows (a shard of NDJSON is always one task)
+  --tasks N                 about N tasks of equal size (tasks of about 1 GiB of
+                            decoded Parquet)
+  --rows-per-task N         tasks of N rows (a shard of NDJSON is always one
+                            task)
 
   Examples:
     scripts/synth-raw.sh data/raw data/synth_harmony --shards 8
     scripts/synth-raw.sh data/raw data/smoke --max-rows 1000 --on-error skip
 
-  Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure, try again.
+  Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary
+  failure, try again.
 EOT2
 }
 

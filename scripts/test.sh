@@ -12,6 +12,7 @@ export GRISTMILL_PYTHON=$PWD/target/venv/bin/python
 if [[ -x target/venv-torch/bin/python ]]; then
     export GRISTMILL_TORCH_PYTHON=$PWD/target/venv-torch/bin/python
 fi
+axe=$(compgen -G "$PWD/target/axe-core/*.min.js") && export GRISTMILL_AXE=$axe
 
 cargo fmt --check
 cargo clippy --release --all-targets -- -D warnings

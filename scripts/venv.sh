@@ -2,6 +2,7 @@
 # Makes the Python environments of the tests and benchmarks, unless they are there:
 #   target/venv        the independent implementations that tests compare with
 #   target/venv-torch  torch and Megatron's dataset classes, for the tests of python/
+#   target/axe-core    the accessibility checks (of npm) that the page of ds-view must pass in a browser
 # The second has a torch that is already on the machine, by default Debian's python3-torch, built
 # for numpy 1; it is installed if this may be done. Without torch there is no second venv, one line
 # says so, and the tests that need it are skipped.
@@ -18,6 +19,20 @@ if [[ $(cat "$venv/installed.txt" 2>/dev/null) != "$wanted" ]]; then
     # Of these only files are read: what they run with (torch) is not wanted.
     "${pip[@]}" --no-deps -r tests/requirements-no-deps.txt
     echo "$wanted" >"$venv/installed.txt"
+fi
+
+# One file of a package of npm, which needs no npm.
+axe=4.14.1 axe_sha256=e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
+if [[ ! -f target/axe-core/$axe.min.js ]]; then
+    rm -rf target/axe-core && mkdir -p target/axe-core
+    if curl -sSfL "https://registry.npmjs.org/axe-core/-/axe-core-$axe.tgz" -o target/axe-core/package.tgz &&
+        sha256sum --status -c <<<"$axe_sha256  target/axe-core/package.tgz"; then
+        tar -xzf target/axe-core/package.tgz -C target/axe-core package/axe.min.js
+        mv target/axe-core/package/axe.min.js "target/axe-core/$axe.min.js"
+    else
+        echo "scripts/venv.sh: no axe-core of npm: the page of ds-view is not checked with it" >&2
+    fi
+    rm -rf target/axe-core/package*
 fi
 
 # The first Python of the machine that has torch.

@@ -39,6 +39,7 @@ fn all() -> Command {
         .after_help("gristmill help FILTER, or FILTER --help, says what a filter does.")
         .subcommand_value_name("FILTER")
         .subcommand_help_heading("Filters")
+        .max_term_width(80)
         .subcommands(FILTERS.iter().map(|(_, _, command)| command()))
 }
 
@@ -56,7 +57,9 @@ fn explain(words: &[OsString]) -> Result<()> {
         (Some("-h" | "--help" | "help"), None) => cli::print(&all().render_help().to_string()),
         (Some("-V" | "--version"), _) => cli::print(&all().render_version()),
         (Some("help"), Some(name)) => match FILTERS.iter().find(|(known, ..)| *known == name) {
-            Some((_, _, command)) => cli::print(&command().render_long_help().to_string()),
+            Some((_, _, command)) => {
+                cli::print(&cli::as_used(command()).render_long_help().to_string())
+            }
             None => wrong(&format!("{name}: no such filter")),
         },
         (Some(name), _) => wrong(&format!("{name}: no such filter")),

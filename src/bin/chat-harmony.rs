@@ -51,12 +51,16 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   chat-harmony chats.jsonl | head -1 | jq .messages
-  chat-harmony chats.jsonl | harmony-tok | span-mask | mmidx-write --prefix out/a
-  chat-harmony folder --thinking split --on-error skip --rejects bad.ndjson -o c.parquet
+  chat-harmony chats.jsonl | harmony-tok | span-mask |
+      mmidx-write --prefix out/a
+  chat-harmony folder --thinking split --on-error skip --rejects bad.ndjson \\
+      -o c.parquet
   chat-harmony sharegpt.parquet | harmony-tok | ds-stat -
 
-In: chats in any of the shapes; of a folder, all files below it. Out: conversation records {id, messages, policy}.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: chats in any of the shapes; of a folder, all files below it.
+Out: conversation records {id, messages, policy}.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

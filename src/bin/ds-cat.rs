@@ -58,8 +58,10 @@ Examples:
   ds-cat arc/test --grid --limit 1 | jq -c '.inputs[]'
   ds-cat a.ndjson -o a.parquet; ds-cat pack --sample 100 --seed 7 -o some.arrows
 
-In: anything that holds records. Out: the same records.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: anything that holds records.
+Out: the same records.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::main(

@@ -75,8 +75,10 @@ Examples:
   ds-check out/train/shard_00 --only kd.mask
   ds-check out --format json | jq -c 'select(.level == \"error\")'
 
-In: datasets on disk. Out: findings {check, level, file, record, message, hint}, and a summary.
-Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input, 75 temporary failure (I/O error).";
+In: datasets on disk.
+Out: findings {check, level, file, record, message, hint}, and a summary.
+Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input,
+75 temporary failure (I/O error).";
 
 pub fn main() -> ExitCode {
     cli::main(

@@ -53,13 +53,15 @@ Examples:
   ds-diff out out.old
   ds-diff -q out out.old && echo the same
   ds-diff pack46 pack48 --strict
-  harmony-tok shard_00.parquet | span-mask | ds-diff - out --format json | jq .differences
+  harmony-tok shard_00.parquet | span-mask | ds-diff - out --format json |
+      jq .differences
 
 In: two datasets or streams of records of one type.
-Out: the counts and the first differences, or one object {same, a, b, differences, first}; with -q
-nothing. Without ids the partner of a record is searched for among 262,144 records.
-Exit codes: 0 the same, 1 different or bad data, 2 usage or a missing input, 75 temporary failure (I/O error,
-input cut short).";
+Out: the counts and the first differences, or one object {same, a, b,
+differences, first}; with -q nothing. Without ids the partner of a record is
+searched for among 262,144 records.
+Exit codes: 0 the same, 1 different or bad data, 2 usage or a missing input,
+75 temporary failure (I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

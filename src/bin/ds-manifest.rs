@@ -59,14 +59,17 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   ds-manifest out
-  ds-manifest out --expect shard_00 --expect shard_01 --dataset-dir data/synth_harmony
-  ds-manifest --check-input data/synth_harmony && scripts/synth-kd.sh data/synth_harmony out
+  ds-manifest out --expect shard_00 --expect shard_01 \\
+      --dataset-dir data/synth_harmony
+  ds-manifest --check-input data/synth_harmony
   ds-manifest out -q && jq .splits.train.rows out/manifest.json
   ds-manifest data/synth_harmony && jq .records data/synth_harmony/manifest.json
 
-In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations), or ROOT/*.parquet.
+In: ROOT/parts/*.json (and train|valid/*.part.json of concatenations), or
+ROOT/*.parquet.
 Out: ROOT/manifest.json.
-Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts, 75 temporary failure (I/O error).";
+Exit codes: 0 done, 1 the parts do not belong together, 2 usage or no parts,
+75 temporary failure (I/O error).";
 
 pub fn main() -> ExitCode {
     cli::main(gristmill::sources!(), run)

@@ -131,8 +131,10 @@ Examples:
   ds-plan status out tasks.txt | grep -v ' done$'
   ds-plan status out --todo | parallel --sshloginfile hosts
 
-In: a plan in ROOT/tasks, its sources. Out: lines; parts in ROOT/tasks; with finish ROOT.
-Exit codes: 0 done, 1 bad data or tasks that are not done, 2 usage or a missing input, 75 temporary failure.";
+In: a plan in ROOT/tasks, its sources.
+Out: lines; parts in ROOT/tasks; with finish ROOT.
+Exit codes: 0 done, 1 bad data or tasks that are not done, 2 usage or a missing
+input, 75 temporary failure.";
 
 pub fn main() -> ExitCode {
     cli::main(gristmill::sources!(), run)

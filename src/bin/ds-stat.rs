@@ -64,13 +64,15 @@ Examples:
   ds-stat out --seq-length 4096
   ds-stat shard_00.parquet --by language
   ds-stat pack --format json | jq .numbers.game.scores.median
-  ds-stat out --slice 0/2 --part > a; ds-stat out --slice 1/2 --part > b; ds-stat --merge a b
+  ds-stat out --slice 0/2 --part > a; ds-stat out --slice 1/2 --part > b
+  ds-stat --merge a b
 
 In: anything that holds records; with --merge answers of ds-stat in JSON.
-Out: text as wide as the terminal, 50 to 80 columns, or one object {kind, records, bytes, numbers,
-repeated, by}. Quantiles are exact for up to 65,536 different lengths (else at most 1/1024 too
-small: \"exact\": false).
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+Out: text as wide as the terminal, 50 to 80 columns, or one object {kind,
+records, bytes, numbers, repeated, by}. Quantiles are exact for up to 65,536
+different lengths (else at most 1/1024 too small: \"exact\": false).
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

@@ -68,14 +68,16 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   ds-view out --nth 17
-  ds-view out --sample 5 --seed 1 --tokens | less -R
+  ds-view out --sample 5 --seed 1 --color always | less -R
   mx-decode raw | ds-view --step 100-105
   ds-view pack --nth 3 --film
   ds-view out --html out.html --check
 
-In: anything that holds records. Out: text for people, cut to the terminal's width (else COLUMNS);
-with --html one page that loads nothing and has at most 2 MB, whatever the dataset's size.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: anything that holds records.
+Out: text for people, cut to the terminal's width (else COLUMNS); with --html
+one page that loads nothing and has at most 2 MB, whatever the dataset's size.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::main(gristmill::sources!(), |args: Args, tool| run(&args, tool))

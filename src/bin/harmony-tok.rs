@@ -7,17 +7,15 @@ use std::sync::Arc;
 use clap::Parser;
 use serde_json::{Value, json};
 
-use gristmill::batch::{Header, Wanted, input_manifest};
-use gristmill::cli::{
-    self, CommonArgs, InputArgs, InputCheckArgs, JobsArgs, LimitArgs, OnErrorArgs, OutputArgs, Tool,
-};
+use gristmill::batch::{Header, WEIGHTS, Wanted, input_manifest};
+use gristmill::cli::{self, CommonArgs, InputCheckArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
 use gristmill::harmony::{Alignment, IgnoredFields, Policy, Renderer};
 use gristmill::record::{CONVERSATION, DECODED, TOKENS, conversation, tokens};
 use gristmill::runner::Runner;
-use gristmill::stage::{Budget, decode, describe_tokenizer, render};
+use gristmill::stage::{Budget, SourceArgs, decode, describe_tokenizer, render};
 use gristmill::stream::{Reader, Writer};
 use gristmill::tokenizer::EOD;
 
@@ -30,7 +28,7 @@ use gristmill::tokenizer::EOD;
 #[command(name = "harmony-tok", version, after_long_help = HELP)]
 pub struct Args {
     #[command(flatten)]
-    input: InputArgs,
+    source: SourceArgs,
 
     /// Decode: token sequences in, {id, text, messages, spans} out
     #[arg(long, conflicts_with_all = ["policy", "id_field", "ignore_field", "content_is_text", "vocab", "max_tokens"])]
@@ -67,13 +65,10 @@ pub struct Args {
     vocab: Option<PathBuf>,
 
     #[command(flatten)]
-    limit: LimitArgs,
-
-    #[command(flatten)]
     input_check: InputCheckArgs,
 
     /// Stop after the record that reaches N tokens in total
-    #[arg(long, value_name = "N", help_heading = "Input")]
+    #[arg(long, value_name = "N", help_heading = "Input", hide_short_help = true)]
     max_tokens: Option<u64>,
 
     #[command(flatten)]
@@ -89,13 +84,18 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   harmony-tok shard_00.parquet | head -1 | jq .tokens
-  harmony-tok shard_00.parquet -j 4 --to arrow | span-mask | mmidx-write --prefix out/shard_00
+  harmony-tok shard_00.parquet -j 4 --to arrow | span-mask |
+      mmidx-write --prefix out/shard_00
   ds-cat out/train/shard_00 | harmony-tok --decode | jq -r .text
-  echo '{\"id\":\"a\",\"messages\":[{\"role\":\"assistant\",\"channel\":\"final\",\"content\":\"hi\"}]}' | harmony-tok
+  echo '{\"id\":\"a\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}' |
+      harmony-tok --policy chat
 
-In: conversation records {id or synth_id, messages or messages_json}; with --decode token sequences.
-Out: token sequences {id, tokens, segments}; with --decode {id, text, messages, spans}.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: conversation records {id or synth_id, messages or messages_json}; with
+--decode token sequences.
+Out: token sequences {id, tokens, segments}; with --decode {id, text, messages,
+spans}.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();
@@ -106,14 +106,17 @@ pub fn main() -> ExitCode {
 
 fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     if !args.input_check.no_input_check {
-        compare_inputs(&args.input.files)?;
+        compare_inputs(&args.source.input.files)?;
     }
-    args.input.is_compared = true;
+    args.source.input.is_compared = true;
     let tokenizer = describe_tokenizer(args.vocab.as_deref())?;
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
     let wanted = Wanted { schema, ..Wanted::records(&CONVERSATION) };
-    let reader = dataset::open(&args.input, wanted)?.limited(args.limit.limit);
+    let reader = match args.source.is_of_files() {
+        true => args.source.open(wanted)?,
+        false => dataset::open(&args.source.input, wanted)?.limited(args.source.limit()),
+    };
     let reader = reader.feeding(args.jobs.jobs);
     let stated = reader.header().text(conversation::POLICY).and_then(Policy::from_name);
     let policy = args.policy.or(stated).unwrap_or(Policy::SynthKdV1);
@@ -127,7 +130,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
         move |batch| render(&mut renderer, batch)
     };
     let runner = Runner::new(tool, &args.common, "conversations")
-        .on_error(args.on_error.apart_from(&args.input.files)?);
+        .on_error(args.on_error.apart_from(&args.source.input.files)?);
     runner.jobs(args.jobs.jobs).run(reader, stage, sink)?;
     for (name, count) in ignored.counts().filter(|(_, count)| *count > 0) {
         let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
@@ -137,14 +140,15 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
 }
 
 fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
-    args.input.is_compared = args.input_check.no_input_check;
-    let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?.limited(args.limit.limit);
+    args.source.input.is_compared = args.input_check.no_input_check;
+    let reader = dataset::open(&args.source.input, Wanted::records(&TOKENS))?;
+    let reader = reader.limited(args.source.limit());
     let stated = reader.header().text("alignment");
     let alignment = Alignment::of(stated, args.align).map_err(Error::usage)?;
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
     let runner = Runner::new(tool, &args.common, "sequences")
-        .on_error(args.on_error.apart_from(&args.input.files)?);
+        .on_error(args.on_error.apart_from(&args.source.input.files)?);
     runner.jobs(args.jobs.jobs).run(reader, || move |batch| decode(batch, alignment), writer)
 }
 
@@ -171,9 +175,16 @@ fn header(
     if !reader.sources().is_empty() {
         header.set("inputs", reader.sources().to_vec());
     }
+    if args.source.is_of_files() {
+        // A message far behind may have a weight.
+        header.set(WEIGHTS, true);
+    }
+    if let Some(inputs) = args.source.described()? {
+        header.set("inputs", inputs);
+    }
     header.set("input_manifest", manifest);
-    let slice = args.input.slice.map(|slice| slice.to_string());
-    let (rows, tokens) = (args.limit.limit, args.max_tokens);
+    let slice = args.source.input.slice.map(|slice| slice.to_string());
+    let (rows, tokens) = (args.source.limit(), args.max_tokens);
     header.set("limits", json!({"rows": rows, "tokens": tokens, "slice": slice}));
     Ok(header)
 }

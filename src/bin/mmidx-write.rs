@@ -71,15 +71,19 @@ pub struct Args {
 
 const HELP: &str = "\
 Examples:
-  harmony-tok shard_00.parquet | span-mask | mmidx-write --root out --shard shard_00
+  harmony-tok shard_00.parquet | span-mask |
+      mmidx-write --root out --shard shard_00
   harmony-tok a.ndjson | span-mask | mmidx-write --prefix out/a
   harmony-tok a.ndjson | mmidx-write --prefix out/a --tokens-only --dtype int32
-  mmidx-write --concat part0/train/shard_00 part1/train/shard_00 --prefix out/shard_00
+  mmidx-write --concat part0/train/shard_00 part1/train/shard_00 \\
+      --prefix out/shard_00
 
-In: token sequences {id, tokens, segments, loss_mask, span_id}. Out: files, nothing on stdout.
-A program in between that ends its lines itself (jq, grep) hides the failure of the one before it:
-with NDJSON use set -o pipefail, or --expect-records N.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: token sequences {id, tokens, segments, loss_mask, span_id}.
+Out: files, nothing on stdout. A program in between that ends its lines itself
+(jq, grep) hides the failure of the one before it: with NDJSON use set -o
+pipefail, or --expect-records N.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

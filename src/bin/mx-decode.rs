@@ -71,10 +71,13 @@ const HELP: &str = "\
 Examples:
   mx-decode raw --to arrow -j 8 | npy-pack -o pack
   mx-decode raw | jq -c '{run_id, seed, score, steps: (.steps | length)}'
-  mx-decode raw --slice 0/2 --on-error skip --rejects bad.ndjson | npy-pack -o half0
+  mx-decode raw --slice 0/2 --on-error skip --rejects bad.ndjson |
+      npy-pack -o half0
 
-In: folders of X.meta.json[.gz] and X.jsonl.gz. Out: game records {run_id, seed, score, steps, ...}.
-Exit codes: 0 done, 1 bad data (or no games), 2 usage or a missing folder, 75 temporary failure (I/O error).";
+In: folders of X.meta.json[.gz] and X.jsonl.gz.
+Out: game records {run_id, seed, score, steps, ...}.
+Exit codes: 0 done, 1 bad data (or no games), 2 usage or a missing folder,
+75 temporary failure (I/O error).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

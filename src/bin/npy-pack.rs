@@ -59,16 +59,20 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   mx-decode raw --to arrow -j 8 | npy-pack -o pack --shard-rows 10000000
-  set -o pipefail; mx-decode raw | jq -c 'select(.score > 100000)' | npy-pack -o good
+  set -o pipefail; mx-decode raw | jq -c 'select(.score > 100000)' |
+      npy-pack -o good
   npy-pack d6 d7 -o merged --shard-rows 10000000
   ds-cat pack --to arrow | npy-pack -o boards --layout selfplay-v1 --lossy
-  puzzle-encode arc training evaluation --num-aug 1000 --to arrow | npy-pack -o arc
+  puzzle-encode arc training evaluation --num-aug 1000 --to arrow |
+      npy-pack -o arc
 
-In: game records {seed, score, max_tile, steps, ...}, or puzzle records {split, group, puzzle,
-identifier, inputs, labels, ...}. Out: files, nothing on stdout.
-A program in between that ends its lines itself (jq, grep) hides the failure of the one before it:
-with NDJSON use set -o pipefail, or --expect-records N.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: game records {seed, score, max_tile, steps, ...}, or puzzle records {split,
+group, puzzle, identifier, inputs, labels, ...}.
+Out: files, nothing on stdout. A program in between that ends its lines itself
+(jq, grep) hides the failure of the one before it: with NDJSON use set -o
+pipefail, or --expect-records N.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

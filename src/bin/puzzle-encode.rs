@@ -39,14 +39,20 @@ pub struct Args {
 
 const HELP: &str = "\
 Examples:
-  puzzle-encode sudoku --train train.csv --test test.csv --num-aug 3 | npy-pack -o sudoku
-  puzzle-encode arc training evaluation --num-aug 1000 -j 8 --to arrow | npy-pack -o arc
-  puzzle-encode maze --train train.csv --test test.csv --num-aug 7 | npy-pack -o maze
+  puzzle-encode sudoku --train train.csv --test test.csv --num-aug 3 |
+      npy-pack -o sudoku
+  puzzle-encode arc training evaluation --num-aug 1000 -j 8 --to arrow |
+      npy-pack -o arc
+  puzzle-encode maze --train train.csv --test test.csv --num-aug 7 |
+      npy-pack -o maze
   puzzle-encode domino --num-games 1000 --seed 7 | ds-cat --grid | jq -c .labels
 
-In: CSV files with the header source,question,answer,rating; folders of ARC tasks; nothing.
-Out: puzzle records {domain, split, set, group, puzzle, identifier, inputs, labels, build}.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error).";
+In: CSV files with the header source,question,answer,rating; folders of ARC
+tasks; nothing.
+Out: puzzle records {domain, split, set, group, puzzle, identifier, inputs,
+labels, build}.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error).";
 
 /// A domain, its own arguments as given, and the arguments that every domain has.
 struct DomainArgs {

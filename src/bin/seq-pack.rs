@@ -38,11 +38,11 @@ pub struct Args {
     #[arg(add = WithoutEffect, value_parser = cli::on_disk())]
     output: Option<PathBuf>,
 
-    /// Write which sequences make which row, and no token (.parquet)
+    /// Which sequences make which row (.parquet)
     #[arg(long, value_name = "FILE", add = WithoutEffect, value_parser = cli::on_disk())]
     index: Option<PathBuf>,
 
-    /// What Megatron-Bridge wants to know of the rows (packed_metadata_path)
+    /// Megatron-Bridge's packed_metadata_path
     #[arg(long, value_name = "FILE", add = WithoutEffect, value_parser = cli::on_disk())]
     metadata: Option<PathBuf>,
 
@@ -51,7 +51,9 @@ pub struct Args {
     #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<Form>,
 
-    /// Positions of a row; of unpacked rows the most tokens of a sequence
+    /// Positions of a row
+    ///
+    /// Of unpacked rows the most tokens of a sequence.
     #[arg(short = 'n', long, value_name = "N")]
     seq_length: Option<u32>,
 
@@ -65,7 +67,9 @@ pub struct Args {
     #[arg(hide_possible_values = true)]
     overflow: Overflow,
 
-    /// Keep the <|endoftext|> at the end of each sequence; the renderings of others have none
+    /// Keep the <|endoftext|> of each sequence
+    ///
+    /// The renderings of others have none.
     #[arg(long)]
     keep_eod: bool,
 
@@ -97,14 +101,18 @@ pub struct Args {
 const HELP: &str = "\
 Examples:
   seq-pack ROOT/train -o train.parquet
-  seq-pack ROOT/train -o train.parquet --form trl --seq-length 8192 --overflow split
-  seq-pack ROOT/train -o train.idx.parquet --form megatron-bridge --seq-length 8192 --overflow drop
+  seq-pack ROOT/train -o train.parquet --form trl --seq-length 8192 \\
+      --overflow split
+  seq-pack ROOT/train -o train.idx.parquet --form megatron-bridge \\
+      --seq-length 8192 --overflow drop
   seq-pack ROOT/train --index packs.parquet --seq-length 8192 --overflow drop
   harmony-tok chats.ndjson --policy chat | span-mask | seq-pack -o rows.parquet
 
-In: triples, or token sequences {id, tokens, loss_mask, span_id}. Out: files, nothing on stdout.
---rejects also keeps what --overflow drop leaves out. Labels stand at their own token.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: triples, or token sequences {id, tokens, loss_mask, span_id}.
+Out: files, nothing on stdout. --rejects also keeps what --overflow drop leaves
+out. Labels stand at their own token.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

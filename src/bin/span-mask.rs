@@ -45,12 +45,15 @@ pub struct Args {
 
 const HELP: &str = "\
 Examples:
-  harmony-tok shard_00.parquet | span-mask | jq -c '[.tokens, .span_id] | transpose' | head -1
-  harmony-tok shard_00.parquet --to arrow | span-mask --to arrow | mmidx-write --prefix out/p
+  harmony-tok a.parquet | span-mask | jq -c '[.tokens, .span_id] | transpose'
+  harmony-tok shard_00.parquet --to arrow | span-mask --to arrow |
+      mmidx-write --prefix out/p
   harmony-tok chat.ndjson --policy chat | span-mask --span commentary=1
 
-In: token sequences {id, tokens, segments}. Out: the same with loss_mask and span_id.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: token sequences {id, tokens, segments}.
+Out: the same with loss_mask and span_id.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

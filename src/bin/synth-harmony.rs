@@ -37,12 +37,17 @@ pub struct Args {
 
 const HELP: &str = "\
 Examples:
-  synth-harmony raw/synth_001.parquet | head -1 | jq -r .messages_json | jq .messages
-  synth-harmony raw | harmony-tok | span-mask | mmidx-write --root out --shard shard_00
-  synth-harmony rows.ndjson --reference append --keep-without-reasoning --to parquet -o s.parquet
+  synth-harmony raw/synth_001.parquet | head -1 | jq -r .messages_json |
+      jq .messages
+  synth-harmony raw | harmony-tok | span-mask |
+      mmidx-write --root out --shard shard_00
+  synth-harmony rows.ndjson --reference append --keep-without-reasoning \\
+      --to parquet -o s.parquet
 
-In: rows of any types; of a folder, all files below it. Out: conversation records {messages_json, metadata_json, FIELDS...}, all text.
-Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure (I/O error, input cut short).";
+In: rows of any types; of a folder, all files below it.
+Out: conversation records {messages_json, metadata_json, FIELDS...}, all text.
+Exit codes: 0 done, 1 bad data, 2 usage or a missing input, 75 temporary failure
+(I/O error, input cut short).";
 
 pub fn main() -> ExitCode {
     cli::keep_freed_memory();

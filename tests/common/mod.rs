@@ -60,6 +60,16 @@ pub fn python() -> Option<PathBuf> {
     python
 }
 
+/// The script of axe-core, which looks for what bars people from a page; `None`, with a line on stderr, if
+/// none is named.
+pub fn axe() -> Option<String> {
+    let path = std::env::var_os("GRISTMILL_AXE");
+    if path.is_none() {
+        skip("GRISTMILL_AXE is not set (scripts/venv.sh fetches it)");
+    }
+    path.map(|path| std::fs::read_to_string(path).unwrap())
+}
+
 /// A Python with torch and Megatron's dataset classes; `None`, with a line on stderr, if none is
 /// named.
 pub fn torch_python() -> Option<PathBuf> {

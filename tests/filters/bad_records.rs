@@ -101,8 +101,8 @@ fn skipped_records_are_counted_and_kept() {
         assert_eq!(without_places(&run.text()), expected);
         assert!(
             run.stderr.starts_with(&format!(
-                "harmony-tok: {} bad records dropped: {file}:2: the id is missing or null; try: --id-field NAME; \
-                 {file}:4: the id is missing or null; try: --id-field NAME; {file}:6: (a) messages is missing or null; try: chat-harmony before it, for chats of other shapes; ...",
+                "harmony-tok: {} bad records dropped: {file}:2: the id is missing or null; try: --id-field NAME, or chat-harmony, which makes ids; \
+                 {file}:4: the id is missing or null; try: --id-field NAME, or chat-harmony, which makes ids; {file}:6: (a) messages is missing or null; try: chat-harmony before it, for chats of other shapes; ...",
                 BAD.len()
             )),
             "{run:?}"
@@ -163,7 +163,7 @@ fn records_of_files_are_numbered() {
         run(&[]).says(
             1,
             &format!(
-                "harmony-tok: {input}: record 4: the id is missing or null; try: --id-field NAME"
+                "harmony-tok: {input}: record 4: the id is missing or null; try: --id-field NAME, or chat-harmony, which makes ids"
             ),
         );
         run(&["--slice", "1/2"]).says(

@@ -307,9 +307,6 @@ fn wrong_pipes_name_what_came_and_who_makes_it() {
         .args(&[at("in.parquet"), "--prefix".into(), at("out")])
         .run()
         .fails(2, &[conversations]);
-    bash(&format!("harmony-tok < {}", at("in.parquet")))
-        .fails(2, &["Parquet cannot be read from a pipe; try: give the FILE's name"]);
-    bash(&format!("gzip -c {} | harmony-tok", at("in.parquet"))).fails(2, &["compressed Parquet"]);
     for (file, text) in
         [(npy, "NumPy array"), (idx, "Megatron index"), (db, "SQLite database"), (zip, "zip file")]
     {

@@ -66,7 +66,9 @@ def text_length(content):
         return len(content)
     if isinstance(content, list):
         return sum(map(text_length, content))
-    return text_length(content.get("text", "")) if isinstance(content, dict) else 0
+    if isinstance(content, dict):
+        return sum(text_length(value) for key, value in content.items() if key != "type")
+    return 0
 
 
 def conversations(path):

@@ -42,7 +42,7 @@ fn a_failure_reaches_the_end_of_the_pipe() {
         ),
         ("harmony-tok nowhere", 2, "harmony-tok: nowhere: No such file or directory"),
         ("harmony-tok empty", 1, "harmony-tok: empty: there are no bytes"),
-        ("harmony-tok --limit x good", 2, "error: invalid value 'x'"),
+        ("harmony-tok --limit x good", 2, "harmony-tok: invalid value 'x'"),
         ("harmony-tok . ", 2, "harmony-tok: .: is a directory"),
         (
             "ds-cat bad | harmony-tok",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::common::{Outcome, TempDir, assert_same_datasets, bash_with, copy_scripts, files_in};
 
 /// Chats of several shapes, each with an id of its own.
-fn chats(from: usize, count: usize) -> String {
+pub fn chats(from: usize, count: usize) -> String {
     let mut lines = String::new();
     for number in from..from + count {
         let (question, answer) = (format!("What is {number}?"), format!("It is {number}."));
@@ -88,13 +88,10 @@ fn a_plan_of_chats_gives_the_same_root() {
 fn what_is_wrong_is_said_and_nothing_is_published() {
     let dir = place();
     for (arguments, message) in [
-        (
-            "in out --thinking all",
-            "--shards and the options of synth-harmony and chat-harmony are for --raw and --chat",
-        ),
+        ("in out --thinking all", "--thinking is for --raw and --chat"),
         ("in out --raw --style exact", "--style is for --raw"),
         ("in out --chat --reference append", "--reference is for --raw"),
-        ("none out --chat", "none: no such directory"),
+        ("none out --chat", "none: no such file or directory"),
     ] {
         let message = message.replace("--style is for --raw", "--style is for --chat");
         run(&dir, &format!("bash $KD {arguments}")).says(2, &format!("synth-kd.sh: {message}"));

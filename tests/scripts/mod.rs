@@ -3,6 +3,7 @@
 mod chats;
 mod newcomers;
 mod newcomers_sets;
+mod own_data;
 mod packages;
 mod plan;
 mod plan_here;

@@ -285,7 +285,7 @@ fn refused_conversations_say_which_flag_takes_them() {
     }
     let named = conversations(2).replace("\"id\":", "\"uuid\":");
     let run = |flags: &[&str]| tool("harmony-tok").args(flags).input(&named).run();
-    run(&[]).says(1, "harmony-tok: stdin:1: the id is missing or null; try: --id-field NAME");
+    run(&[]).says(1, "harmony-tok: stdin:1: the id is missing or null; try: --id-field NAME, or chat-harmony, which makes ids");
     run(&["--id-field", "key"])
         .says(1, "harmony-tok: stdin:1: key is missing or null; try: --id-field with another name");
     assert_eq!(run(&["--id-field", "uuid"]).silent().records().len(), 2);

@@ -42,7 +42,7 @@ const SCRIPTS: [Script; 5] = [
         filters: &["synth-harmony", "chat-harmony", "harmony-tok", "span-mask", "mmidx-write"],
         without: &[
             ("the script names its inputs and outputs", &["--shard", "--output", "--hash-inputs"]),
-            ("the published datasets are of one kind", &["--policy", "--vocab", "--align"]),
+            ("the published datasets are of one kind", &["--vocab", "--align"]),
             ("the same", &["--dtype", "--tokens-only", "--no-ids"]),
             ("other tasks of the filters", &["--decode", "--concat", "--foreign", "--status"]),
             ("the root is the one that is named", &["--root", "--prefix", "--row-group-rows"]),

@@ -201,8 +201,8 @@ fn wrong_plans_exit_2_and_write_nothing() {
         ("in many --valid-fraction 2", "expected a decimal number from 0 to 1"),
         ("in many --on-error ignore", "--on-error ignore: expected fail or skip"),
         ("in many --resume", "plan --resume"),
-        ("in", "INPUT_DIR and ROOT are required"),
-        ("nothing many", "nothing/manifest.json is missing"),
+        ("in", "INPUT and ROOT are required"),
+        ("nothing many", "nothing: no such file or directory"),
         ("in in", "in: is not empty, and has no plan; try: --overwrite"),
     ] {
         place.run(&format!("bash $KD plan {arguments}")).fails(2, &[message]);

@@ -280,18 +280,21 @@ fn what_stands_is_overwritten_only_when_told_so() {
 fn wrong_calls_exit_2_and_write_nothing() {
     let bench = Bench::new();
     fs::remove_file(bench.root("in/manifest.json")).unwrap();
-    bench
-        .run("in out")
-        .says(2, "synth-kd.sh: in/manifest.json is missing: the input's manifest must be recorded");
+    bench.run("in out").says(
+        2,
+        "synth-kd.sh: in/manifest.json is missing: the input's manifest must be recorded; \
+         try: --no-input-check, without it",
+    );
+    bench.run("in unrecorded --no-input-check").ok();
     bench.dir.write("in/manifest.json", "{}");
     for (arguments, message) in [
-        ("in", "INPUT_DIR and ROOT are required"),
-        ("in out more", "INPUT_DIR and ROOT are required"),
+        ("in", "INPUT and ROOT are required"),
+        ("in out more", "INPUT and ROOT are required"),
         ("in out --fast", "unknown option --fast"),
         ("in out --jobs x", "--jobs needs a number"),
         ("in out --jobs 0", "--jobs needs at least 1"),
         ("in out --max-rows", "--max-rows needs a value"),
-        ("missing out", "missing/manifest.json is missing"),
+        ("missing out", "missing: no such file or directory"),
     ] {
         bench.run(arguments).fails(2, &[message]);
     }
@@ -299,7 +302,7 @@ fn wrong_calls_exit_2_and_write_nothing() {
     assert_eq!(bad.code(), Some(2), "{bad:?}");
     assert!(datasets_in(&bench.root("out")).is_empty());
     bench.dir.write("empty/manifest.json", "{}");
-    bench.run("empty out").fails(2, &["no synth_harmony_shard_*.parquet in empty"]);
+    bench.run("empty out").fails(2, &["empty: is a folder without files of rows"]);
 }
 
 /// A bad shard: the script exits with its code, the others are kept, and there is no manifest.

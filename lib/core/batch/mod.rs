@@ -20,7 +20,7 @@ use arrow_select::take::take_record_batch;
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, StoredGame};
-use crate::record::{RecordType, record_type, record_type_with};
+use crate::record::{CONVERSATION, RAW_SYNTH, RecordType, named_type_with, record_type};
 
 pub use counts::{Counts, Dropped, known_sum};
 pub use header::{Header, WEIGHTS, file_metadata, input_manifest, manifest_sha256};
@@ -325,7 +325,7 @@ impl Wanted {
     /// Columns of any types that are clearly those of another record type are a wrong pipe.
     pub fn refuse_other_columns(&self, name: &str, schema: &Schema) -> Result<()> {
         let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
-        match record_type_with(has).filter(|_| !self.record.is_known_by(has)) {
+        match named_type_with(has).filter(|_| !self.record.is_known_by(has)) {
             Some(record) => Err(self.instead_of(name, record.plural)),
             None => Ok(()),
         }
@@ -352,7 +352,9 @@ impl Wanted {
     /// The error of a wrong pipe: what was read, what is expected, and which filter makes it.
     pub fn instead_of(&self, name: &str, came: &str) -> Error {
         let RecordType { plural, made_by, .. } = self.record;
-        Error::usage(format!("expected {plural}, got {came}; try: {made_by}")).at(name)
+        let is_raw = came == RAW_SYNTH.plural && self.record.name == CONVERSATION.name;
+        let way = if is_raw { "synth-harmony" } else { made_by };
+        Error::usage(format!("expected {plural}, got {came}; try: {way}")).at(name)
     }
 }
 

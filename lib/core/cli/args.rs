@@ -36,7 +36,8 @@ pub struct CommonArgs {
         long,
         value_enum,
         default_value = "auto",
-        value_name = "WHEN",
+        value_name = "auto|always|never",
+        hide_possible_values = true,
         help_heading = "Messages",
         add = WithoutEffect
     )]
@@ -69,12 +70,15 @@ impl CommonArgs {
 /// Where records come from.
 #[derive(Debug, Clone, Args)]
 pub struct InputArgs {
-    /// Inputs, read in this order; none, or `-`, is stdin. gzip and zstd are decompressed
+    /// Inputs, in this order; none, or `-`, is stdin
+    ///
+    /// gzip and zstd are decompressed.
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Read only the I-th of N contiguous parts of all inputs together, I from 0
+    /// Read only part I of N of all inputs together, I from 0
     ///
+    /// The parts are contiguous, and together the whole.
     /// Or, where records are counted (not in NDJSON), those from A to B, B not included.
     #[arg(long, value_name = "I/N|A..B", help_heading = "Input")]
     pub slice: Option<Slice>,
@@ -123,7 +127,9 @@ pub struct InputCheckArgs {
 /// What happens to a bad record.
 #[derive(Debug, Clone, Default, Args)]
 pub struct OnErrorArgs {
-    /// What to do with a bad record: end with exit code 1, or drop and count it
+    /// End at a bad record, or skip it
+    ///
+    /// What is dropped is counted, in manifests too.
     #[arg(
         long,
         value_enum,
@@ -150,11 +156,12 @@ pub enum OnError {
 /// Where records go.
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
-    /// Encoding of the output: one JSON object a line, or an Arrow IPC stream
+    /// One JSON object a line, or an Arrow IPC stream
     #[arg(
         long,
         value_enum,
         env = "GRISTMILL_TO",
+        hide_env = true,
         default_value = "ndjson",
         hide_env_values = true,
         hide_possible_values = true,
@@ -165,11 +172,11 @@ pub struct OutputArgs {
     pub to: Encoding,
 
     /// Write Arrow even to a terminal
-    #[arg(long, help_heading = "Output", add = WithoutEffect)]
+    #[arg(long, help_heading = "Output", add = WithoutEffect, hide_short_help = true)]
     pub force: bool,
 
     /// Leave the provenance chain out of the Arrow header
-    #[arg(long, help_heading = "Output", add = WithoutEffect)]
+    #[arg(long, help_heading = "Output", add = WithoutEffect, hide_short_help = true)]
     pub no_provenance: bool,
 }
 
@@ -196,7 +203,7 @@ pub struct SinkArgs {
     pub overwrite: bool,
 
     /// Fail unless exactly N records are read (NDJSON has no end marker)
-    #[arg(long, value_name = "N", add = WithoutEffect)]
+    #[arg(long, value_name = "N", add = WithoutEffect, hide_short_help = true)]
     pub expect_records: Option<u64>,
 }
 

@@ -190,9 +190,15 @@ fn closing(help: &str, typed: &str) -> String {
             Some(Some((examples, rest))) => (examples, rest),
             _ => ("", help),
         };
-    // The page of a subcommand has its own examples only.
+    // The page of a subcommand has its own examples only. What is further in goes on with a line.
+    let mut is_own = false;
+    let is_shown = |line: &&str| {
+        is_own = if line.starts_with("   ") { is_own } else { line.contains(typed) };
+        is_own
+    };
+    let examples: Vec<&str> = examples.lines().filter(is_shown).collect();
     let examples: Vec<&str> =
-        examples.lines().map(str::trim).filter(|line| line.contains(typed)).collect();
+        examples.iter().map(|line| line.strip_prefix("  ").unwrap_or(line)).collect();
     let mut page = String::new();
     if !examples.is_empty() {
         page += ".SH EXAMPLES\n.RS\n.nf\n";

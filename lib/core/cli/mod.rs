@@ -16,9 +16,9 @@ use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use clap::Parser;
+use clap::{Arg, Command, Parser};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
 use crate::program;
 use crate::signals;
@@ -65,7 +65,8 @@ pub fn main<A: Parser>(
                 let line = line.strip_prefix("error: ").unwrap_or(line);
                 end_stream(&Tool::of(&command, &matches), &Error::usage(line));
             }
-            error.exit()
+            tell_usage(A::command().get_name(), &error);
+            ExitCode::from(Kind::Usage.exit_code())
         }
         // The help and the version are results too.
         Err(help) => {
@@ -73,6 +74,18 @@ pub fn main<A: Parser>(
             exit_code(printed, &without_stream)
         }
     }
+}
+
+/// Prints a usage error in the form of every other: the tool first.
+fn tell_usage(tool: &str, error: &clap::Error) {
+    let text = error.render();
+    let text = match std::io::stderr().is_terminal() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    let rest = text.split_once("error:").map_or(text.as_str(), |(_, rest)| rest);
+    let rest = rest.strip_prefix("\x1b[0m").unwrap_or(rest).trim_end();
+    let _ = std::io::stderr().write_all(format!("{tool}:{rest}\n").as_bytes());
 }
 
 /// The usage error of a command line whose arguments are written as they may be printed: what they
@@ -121,10 +134,21 @@ fn end_stream(tool: &Tool, error: &Error) {
 }
 
 fn parse<A: Parser>(arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
-    let matches = A::command().try_get_matches_from(arguments)?;
+    let matches = as_used(A::command()).try_get_matches_from(arguments)?;
     let tool = Tool::of(&A::command(), &matches);
     let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;
     Ok((parsed, tool))
+}
+
+/// The command as it is used: help of 80 columns at most; and options take `-1` for a value, so that an
+/// error says what is wrong with it.
+pub fn as_used(command: Command) -> Command {
+    let takes = |argument: &Arg| argument.get_action().takes_values() && !argument.is_positional();
+    let command = command.mut_args(|argument| match takes(&argument) {
+        true => argument.allow_negative_numbers(true),
+        false => argument,
+    });
+    command.max_term_width(80).mut_subcommands(as_used)
 }
 
 /// Prints a line for the user on stderr. (That stderr cannot be written is no reason to fail.) Whatever

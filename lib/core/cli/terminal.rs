@@ -17,10 +17,11 @@ use crate::error::{Error, Result};
 /// When results have colours.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct ColorArgs {
-    /// Colours: on a terminal (unless NO_COLOR or TERM=dumb is set, or where CLICOLOR_FORCE is),
-    /// always, or never
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", alias = "colour")]
-    #[arg(add = WithoutEffect)]
+    /// Colours: auto, always or never
+    ///
+    /// auto heeds NO_COLOR, TERM=dumb and CLICOLOR_FORCE.
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
+    #[arg(hide_possible_values = true, alias = "colour", add = WithoutEffect)]
     pub color: ColorWhen,
 }
 

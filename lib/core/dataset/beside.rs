@@ -11,9 +11,10 @@ use crate::publish::directory_of;
 use crate::walk;
 
 /// How a folder of raw data is known: how its files end, and what reads it.
-const RAW: [(&[&str], &str); 4] = [
+const RAW: [(&[&str], &str); 5] = [
     (&META, "mx-decode DIR"),
     (&[".csv", ".csv.gz", ".csv.zst"], "puzzle-encode sudoku, or maze"),
+    (&[".arrow"], "DIR/*"),
     (&[".json"], "puzzle-encode arc DIR"),
     (&[".ndjson", ".jsonl", ".ndjson.gz", ".jsonl.gz", ".ndjson.zst", ".jsonl.zst"], "DIR/*"),
 ];
@@ -21,6 +22,8 @@ const RAW: [(&[&str], &str); 4] = [
 const META: [&str; 2] = [".meta.json", ".meta.json.gz"];
 /// Their steps.
 const STEPS: &str = ".jsonl.gz";
+/// A folder is for a kind of files if one in so many is of it.
+const SHARE: usize = 4;
 /// So many files of a folder are looked at.
 const LOOKED_AT: usize = 1000;
 
@@ -30,11 +33,13 @@ pub(super) fn way_to_read(folder: &Path, next: &str) -> Option<String> {
     let found: Vec<PathBuf> =
         walk::files(folder, |_| true).take(LOOKED_AT).filter_map(|file| file.ok()).collect();
     let way = RAW.iter().find_map(|(endings, way)| {
-        let mut raw = found.iter().filter_map(|path| Some((path, ending_of(path, endings)?)));
-        let (_, ending) = match way.contains(" arc ") {
-            true => raw.find(|(path, _)| is_arc_task(path))?,
-            false => raw.next()?,
+        let is_raw = |path: &&PathBuf| {
+            ending_of(path, endings).is_some() && (!way.contains(" arc ") || is_arc_task(path))
         };
+        let raw: Vec<&PathBuf> = found.iter().filter(is_raw).collect();
+        // A few files among many others are not what a folder is for.
+        let ending = raw.first().and_then(|path| ending_of(path, endings));
+        let ending = ending.filter(|_| raw.len() * SHARE >= found.len())?;
         // Files of records need no other filter.
         Some(if way.ends_with('*') { format!("{way}{ending}") } else { format!("{way} | {next}") })
     });

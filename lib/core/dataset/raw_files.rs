@@ -11,11 +11,14 @@ use crate::cli::Slice;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
-use crate::format::parquet;
+use crate::format::{json_file, parquet};
 use crate::walk::{self, WalkError};
 
 /// How files of rows end: those of a folder are of one of these kinds.
-const KINDS: [&[&str]; 3] = [&[".parquet"], &[".jsonl", ".ndjson"], &[".arrows"]];
+const KINDS: [&[&str]; 3] = [&[".parquet"], &[".jsonl", ".ndjson"], &[".arrows", ".arrow"]];
+/// What `save_to_disk` of Hugging Face `datasets` writes beside the files of a set, and above its splits.
+const STATE: &str = "state.json";
+const SPLITS: &str = "dataset_dict.json";
 /// What may follow, but for Parquet.
 const PACKED: [&str; 3] = ["", ".gz", ".zst"];
 
@@ -103,6 +106,13 @@ pub fn shard_of(files: &[PathBuf], shard: Slice) -> &[PathBuf] {
 }
 
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
+    if files::is_member(&folder.join(SPLITS))? {
+        let cause = "has several splits (save_to_disk), of which one is for training";
+        return Err(Error::usage(cause).at(folder).hint(shown(&folder.join("train"))));
+    }
+    if let Some(files) = saved_files(folder)? {
+        return Ok(files);
+    }
     let is_shown = |name: &OsStr| !name.as_encoded_bytes().starts_with(b".");
     let found = walk::files(folder, is_shown).collect::<Result<Vec<PathBuf>, WalkError>>();
     let found = found.map_err(|error| match error {
@@ -124,6 +134,16 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let endings: Vec<&str> = KINDS.concat();
     let cause = format!("is a folder without files of rows (*{})", endings.join(", *"));
     Err(Error::usage(cause).at(folder))
+}
+
+/// The files of a set that `save_to_disk` has written; others beside them are caches.
+fn saved_files(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
+    let state: Option<Value> = json_file::if_there(&folder.join(STATE), json_file::read)?;
+    let Some(Value::Array(files)) = state.map(|mut state| state["_data_files"].take()) else {
+        return Ok(None);
+    };
+    let names = files.iter().map(|file| file["filename"].as_str().map(|name| folder.join(name)));
+    Ok(names.collect())
 }
 
 /// Refuses a folder that has rows of another kind too, which nobody would miss.

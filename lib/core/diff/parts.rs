@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::{Error, Result};
-use crate::game2048::{Board, Game};
+use crate::game2048::{Board, Direction, Game};
 use crate::record::Rows;
 use crate::record::puzzle::Puzzle;
 use crate::tokenizer::decode_into;
@@ -290,8 +290,13 @@ fn shown_steps(a: &Game, b: &Game) -> Vec<String> {
         Some(step) => {
             let board = board_text(&step.board);
             let name = game.valuation_name(at).unwrap_or("none");
-            let (direction, value) = (step.move_dir, step.valuation);
-            format!("{board}  move {direction:?}, {name} {value:?}, legal {:?}", step.ev_legal)
+            let name_of = |place: u8| Direction::NAMES.get(usize::from(place)).copied();
+            let direction = step.move_dir.map_or("none", |dir| name_of(dir).unwrap_or("unknown"));
+            let value = step.valuation.map_or("unknown".to_string(), |value| value.to_string());
+            let is_legal = |place: &u8| step.ev_legal.is_some_and(|legal| legal >> place & 1 == 1);
+            let legal: Vec<&str> = (0..4).filter(is_legal).filter_map(name_of).collect();
+            let legal = if step.ev_legal.is_none() { "unknown".into() } else { legal.join(" ") };
+            format!("{board}  move {direction}, {name} {value}, legal: {legal}")
         }
     };
     let mut lines = vec![format!("at step {at}, of {} and {}", a.steps.len(), b.steps.len())];

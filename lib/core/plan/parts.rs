@@ -14,7 +14,7 @@ use crate::format::parquet::{ParquetFile, read_error};
 use crate::provenance::Build;
 
 /// Options that are for the script alone: no filter has them.
-const OF_SCRIPT: [&str; 2] = ["--raw", "--chat"];
+const OF_SCRIPT: [&str; 3] = ["--raw", "--chat", "--conversations"];
 /// The option of the filter that writes a root.
 const OF_LAST: &str = "--valid-fraction";
 

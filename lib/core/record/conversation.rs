@@ -14,7 +14,7 @@ pub const CONVERSATION: RecordType = RecordType {
     plural: "conversations",
     version: 1,
     fields: ConversationFields::declared,
-    known_by: &["messages", "messages_json"],
+    known_by: &[&["messages"], &["messages_json"]],
     made_by: "chat-harmony, or Parquet or NDJSON with an id and messages",
     is_derived: false,
 };

@@ -7,7 +7,7 @@ pub const DECODED: RecordType = RecordType {
     plural: "decoded sequences",
     version: 1,
     fields: DecodedFields::declared,
-    known_by: &["text"],
+    known_by: &[&["text", "messages"]],
     made_by: "harmony-tok --decode",
     is_derived: true,
 };

@@ -47,8 +47,8 @@ pub struct RecordType {
     pub version: u64,
     /// All fields; a nullable one may be absent from a stream.
     pub fields: fn() -> Vec<DeclaredField>,
-    /// A field by which an NDJSON record of this type is recognised.
-    pub known_by: &'static [&'static str],
+    /// Fields by which an NDJSON record of this type is recognised: all of one of these lists.
+    pub known_by: &'static [&'static [&'static str]],
     /// What makes such records, for error messages.
     pub made_by: &'static str,
     /// Whether only filters make them: what these have dropped belongs to the count of the records.
@@ -59,7 +59,7 @@ pub struct RecordType {
 impl RecordType {
     /// Whether a record with these fields is known to be of this type.
     pub fn is_known_by(&self, has: impl Fn(&str) -> bool) -> bool {
-        self.known_by.iter().any(|name| has(name))
+        self.known_by.iter().any(|names| names.iter().all(|name| has(name)))
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -73,6 +73,13 @@ pub const RECORD_TYPES: &[&RecordType] = &[&TOKENS, &DECODED, &CONVERSATION, &GA
 /// The record type that is recognised by one of the fields for which `has` is true.
 pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
     RECORD_TYPES.iter().find(|record| record.is_known_by(&has)).copied()
+}
+
+/// The same, or raw rows, for an error that names what was read.
+pub fn named_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
+    // Of raw rows any field may be missing, and any of them alone may be of something else.
+    let of_raw = || RAW_SYNTH.known_by.iter().flat_map(|names| names.iter()).all(|name| has(name));
+    record_type_with(&has).or_else(|| of_raw().then_some(&RAW_SYNTH))
 }
 
 /// What people call records of that type; "records" of one that is not known.

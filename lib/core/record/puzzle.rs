@@ -12,7 +12,7 @@ pub const PUZZLE: RecordType = RecordType {
     plural: "puzzles",
     version: 1,
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
-    known_by: &["inputs"],
+    known_by: &[&["inputs"]],
     made_by: "puzzle-encode, or ds-cat of a puzzle set",
     is_derived: true,
 };

@@ -10,7 +10,7 @@ pub const RAW_SYNTH: RecordType = RecordType {
     plural: "raw SYNTH rows",
     version: 1,
     fields: Vec::new,
-    known_by: &[QUERY, REASONING, ANSWER],
+    known_by: &[&[QUERY], &[REASONING], &[ANSWER]],
     made_by: "rows of PleIAs/SYNTH, or chat-harmony for other chats",
     is_derived: false,
 };

@@ -14,7 +14,7 @@ pub const TOKENS: RecordType = RecordType {
     plural: "token sequences",
     version: 1,
     fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),
-    known_by: &["tokens"],
+    known_by: &[&["tokens"]],
     made_by: "harmony-tok",
     is_derived: true,
 };

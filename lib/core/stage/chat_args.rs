@@ -14,13 +14,13 @@ pub struct ChatArgs {
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub style: Style,
 
-    /// Which reasoning stays: that of the last turn, all, or split: each turn with its own
+    /// Which reasoning stays [default: last]
     ///
-    /// last: as the model sees it when it answers, and as the official template does. split: a
+    /// last: that of the last turn, as the model sees it when it answers, and as the official template does. split: a
     /// conversation for each turn (ids with #1, #2, ...), with the reasoning of that turn, which alone
     /// is trained on.
     #[arg(long, value_enum, default_value = "last", value_name = "last|all|split")]
-    #[arg(hide_possible_values = true, help_heading = "Conversations")]
+    #[arg(hide_default_value = true, hide_possible_values = true, help_heading = "Conversations")]
     pub thinking: Thinking,
 
     /// Train on all messages of the assistant, or on the last turn

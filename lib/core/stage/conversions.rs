@@ -35,6 +35,20 @@ pub struct SourceArgs {
 }
 
 impl SourceArgs {
+    /// Whether files are chosen or described one by one, those below folders too.
+    pub fn is_of_files(&self) -> bool {
+        self.shard.is_some() || self.hash_inputs
+    }
+
+    pub fn limit(&self) -> Option<u64> {
+        self.limit.limit
+    }
+
+    /// What is known of each file that was opened, if that is asked for.
+    pub fn described(&self) -> Result<Option<Vec<Value>>> {
+        self.hash_inputs.then(|| describe_raw(&self.input.files)).transpose()
+    }
+
     /// Opens the files, and those below the folders.
     pub fn open(&mut self, wanted: Wanted) -> Result<Reader> {
         let files = raw_files(&self.input.files)?;
@@ -68,8 +82,8 @@ impl SourceArgs {
         settings["inputs"] = json!(reader.sources());
         settings["limits"] = json!({"rows": self.limit.limit, "slice": slice});
         header.set(CONVERSION, settings);
-        if self.hash_inputs {
-            header.set("inputs", describe_raw(&self.input.files)?);
+        if let Some(inputs) = self.described()? {
+            header.set("inputs", inputs);
         }
         Ok(header)
     }

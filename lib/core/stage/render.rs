@@ -57,7 +57,8 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
 fn no_id(conversations: &Conversations<'_>) -> String {
     match conversations.id_names() {
         [name] => format!("{name} is missing or null; try: --id-field with another name"),
-        _ => "the id is missing or null; try: --id-field NAME".to_string(),
+        _ => "the id is missing or null; try: --id-field NAME, or chat-harmony, which makes ids"
+            .to_string(),
     }
 }
 

@@ -38,7 +38,7 @@ pub struct SynthArgs {
     pub developer_instructions: String,
 
     /// Leave the developer message out
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub omit_developer: bool,
 
     /// The fields that are kept beside the messages, in this order
@@ -62,7 +62,7 @@ pub struct SynthArgs {
         value_name = "append|drop",
         hide_default_value = true
     )]
-    #[arg(hide_possible_values = true)]
+    #[arg(hide_possible_values = true, hide_short_help = true)]
     pub reference: Reference,
 }
 

@@ -107,7 +107,8 @@ fn name<'a>(reader: &mut Reader<'a>) -> Result<Str<'a>, json::Error> {
     Ok(string)
 }
 
-/// The characters of a content: a text, or parts with texts.
+/// The characters of a content: a text, or parts with texts. Of a part that is not a text but structured
+/// (the contents of a system or developer message) all values that are texts count.
 fn characters(reader: &mut Reader<'_>) -> Result<u64, json::Error> {
     let mut count = 0;
     match reader.peek()? {
@@ -117,9 +118,9 @@ fn characters(reader: &mut Reader<'_>) -> Result<u64, json::Error> {
             Ok::<_, json::Error>(())
         })?,
         Kind::Object => reader.object(|reader, key| {
-            match key.eq_str("text") {
-                true => count += characters(reader)?,
-                false => reader.skip()?,
+            match key.eq_str("type") {
+                true => reader.skip()?,
+                false => count += characters(reader)?,
             }
             Ok::<_, json::Error>(())
         })?,

@@ -103,13 +103,10 @@ impl Input {
             return Err(error.hint("--allow-empty, if there may be no records"));
         }
         let content = if first.starts_with(PARQUET) {
-            let what = |text: &str| Err(Error::usage(text).at(&name));
             match (unpack, path, clone) {
                 (None, Some(_), Ok(file)) => Content::Parquet(file),
-                (Some(_), ..) => {
-                    return what("a compressed Parquet file; try: decompress it first");
-                }
-                _ => return what("Parquet cannot be read from a pipe; try: give the FILE's name"),
+                // Its footer comes last.
+                _ => Content::Parquet(spooled(bytes).map_err(place)?),
             }
         } else if first.starts_with(ARROW_STREAM) || is_cut_marker(&first) {
             Content::Arrow(bytes)
@@ -122,6 +119,13 @@ impl Input {
         let path = path.filter(|_| unpack.is_none()).map(Path::to_path_buf);
         Ok(Input { name, path, is_piped, content })
     }
+}
+
+/// All bytes in a file without a name, in TMPDIR.
+fn spooled(mut bytes: Bytes) -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut bytes, &mut file)?;
+    Ok(file)
 }
 
 /// The bytes of a file of any kind; gzip and zstd are decompressed.

@@ -21,7 +21,7 @@ use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::json::{self, Kind, Reader};
 use crate::record::conversation::POLICY;
-use crate::record::{CONVERSATION, RECORD_TYPES, RecordType, record_type_with};
+use crate::record::{CONVERSATION, RECORD_TYPES, RecordType, named_type_with, record_type_with};
 
 pub(super) struct NdjsonSource {
     lines: Lines<Bytes>,
@@ -341,7 +341,7 @@ fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Resu
     if wanted.record.is_known_by(among(&names)) {
         return Ok(());
     }
-    match record_type_with(among(&names)) {
+    match named_type_with(among(&names)) {
         Some(record) => Err(wanted.instead_of(name, record.plural)),
         None => Ok(()),
     }

@@ -74,19 +74,21 @@ const OTHER_NAMES: [(&[&str], &str, &str); 6] = [
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct FileOutputArgs {
-    /// Encoding of the output; without it that of the FILE's name
+    /// Encoding of the output, if FILE's name does not say it
     #[arg(
         long,
         value_enum,
         env = "GRISTMILL_TO",
+        hide_env = true,
         default_value = "ndjson",
         hide_env_values = true
     )]
     #[arg(value_name = "ndjson|arrow|parquet", hide_possible_values = true, add = WithoutEffect)]
     pub to: FileEncoding,
 
-    /// Write this file instead of stdout (`-`); Parquet needs one. The encoding of *.ndjson,
-    /// *.jsonl, *.arrows and *.parquet is that of the name
+    /// Write this file instead of stdout (`-`)
+    ///
+    /// Parquet needs one. The encoding of *.ndjson, *.jsonl, *.arrows and *.parquet is that of the name.
     #[arg(short, long, value_name = "FILE", add = WithoutEffect, add = NoStream)]
     pub output: Option<PathBuf>,
 
@@ -95,11 +97,11 @@ pub struct FileOutputArgs {
     pub overwrite: bool,
 
     /// Write binary even to a terminal
-    #[arg(long, add = WithoutEffect)]
+    #[arg(long, hide_short_help = true, add = WithoutEffect)]
     pub force: bool,
 
     /// Leave the provenance chain out of the header
-    #[arg(long, add = WithoutEffect)]
+    #[arg(long, hide_short_help = true, add = WithoutEffect)]
     pub no_provenance: bool,
 }
 

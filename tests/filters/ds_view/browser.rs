@@ -90,6 +90,14 @@ fn assert_good(browser: &mut Browser, path: &str) {
         );
         assert_eq!(unnamed, json!([]), "without a name");
         assert_eq!(browser.problems(), Vec::<String>::new(), "{window:?}");
+        if let Some(axe) = common::axe() {
+            browser.eval(&format!("{axe};0"));
+            let found = browser.eval(
+                "axe.run().then(({ violations }) => violations.map((rule) =>
+                     `${rule.id}: ${rule.nodes.map((node) => node.html).slice(0, 3).join(' ')}`))",
+            );
+            assert_eq!(found, json!([]), "{window:?}");
+        }
     }
     browser.open(path, DESK);
 }

@@ -143,7 +143,7 @@ fn the_script_is_the_pipeline() {
     let told = run(&format!("{raw} {to} --jobs 2 --legality values")).ok();
     assert!(told.stderr.contains("pool.step.ev_legal, 1,129 times"), "{told:?}");
     let text = told.text();
-    let summary = text.strip_prefix("8 games, 11400 rows\n").unwrap();
+    let summary = text.strip_prefix("8 games, 11,400 rows\n").unwrap();
     assert!(summary.starts_with(&format!("{to}: 8 games read; 564.0 kB in ")), "{text}");
     let expected = fs::read(data.join("expected_small_values.npy")).unwrap();
     assert_same(&out.read("pack/steps.npy"), &expected);

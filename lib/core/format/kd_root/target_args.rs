@@ -13,8 +13,9 @@ use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub struct KdTargetArgs {
-    /// Write ROOT/{train,valid}/SHARD_{tokens,lossmask,span}.{bin,idx}, ids/{train,valid}/SHARD.parquet
-    /// and parts/SHARD.json
+    /// Write ROOT/{train,valid}/SHARD_*, ids/ and parts/SHARD.json
+    ///
+    /// Of each split SHARD_{tokens,lossmask,span}.{bin,idx}, and ids/{train,valid}/SHARD.parquet.
     #[arg(long, value_name = "ROOT", requires = "shard", required_unless_present = "prefix")]
     #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub root: Option<PathBuf>,
@@ -37,11 +38,17 @@ pub struct KdTargetArgs {
     pub tokens_only: bool,
 
     /// Type of the tokens with --tokens-only
-    #[arg(long, value_enum, default_value = "int32", requires = "tokens_only")]
+    #[arg(
+        long,
+        value_enum,
+        default_value = "int32",
+        requires = "tokens_only",
+        hide_short_help = true
+    )]
     pub dtype: MmidxDtype,
 
     /// Write no ids of the sequences
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub no_ids: bool,
 }
 

@@ -104,7 +104,7 @@ pub struct PackOptions {
     pub lossy: bool,
 
     /// Leave the provenance chain out of manifest.json
-    #[arg(long, add = WithoutEffect)]
+    #[arg(long, hide_short_help = true, add = WithoutEffect)]
     pub no_provenance: bool,
 }
 

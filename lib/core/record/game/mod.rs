@@ -16,7 +16,7 @@ pub const GAME: RecordType = RecordType {
     plural: "games of 2048",
     version: 1,
     fields: GameFields::declared,
-    known_by: &["steps"],
+    known_by: &[&["steps"]],
     made_by: "mx-decode",
     is_derived: true,
 };
