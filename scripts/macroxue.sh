@@ -5,8 +5,8 @@ set -euo pipefail
 usage() {
     cat <<'EOT'
 Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
-       scripts/macroxue.sh plan RAW_DIR PACK_DIR [--tasks N | --games-per-task N]
-                           [options] > TASKS
+       scripts/macroxue.sh plan RAW_DIR PACK_DIR
+                           [--tasks N | --games-per-task N] [options] > TASKS
        scripts/macroxue.sh status PACK_DIR [TASKS] [--todo | --watch]
        scripts/macroxue.sh finish PACK_DIR [TASKS] [--delete-parts] [--no-check]
                            [--rejects FILE]
