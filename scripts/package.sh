@@ -152,7 +152,7 @@ stage_scripts() {
 stage_documentation() {
     local page documentation=$stage/share/doc/gristmill
     (cd "$root" && find README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md LICENSE-MIT LICENSE-APACHE python/README.md docs lib \
-        -name '*.md' -o -name '*.svg' -o -name 'LICENSE-*' -o -path 'docs/trainers/*.py') | while IFS= read -r page; do
+        -name '*.md' -o -name '*.svg' -o -name '*.png' -o -name 'LICENSE-*' -o -path 'docs/trainers/*.py') | while IFS= read -r page; do
         mkdir -p "$(dirname "$documentation/$page")"
         case $page in
         *.md) as_installed "$root/$page" | python3 "$here/package/installed.py" >"$documentation/$page" ;;

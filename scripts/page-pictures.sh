@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Draws docs/page-light.png and docs/page-dark.png: the page that ds-view makes of the bundled chats, as
+# Chromium shows it. (Fonts and edges are those of the machine: nothing compares these pictures.)
+#
+#     scripts/page-pictures.sh [OUT_DIR]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=scripts/common.sh
+. scripts/common.sh
+need_filters chat-harmony harmony-tok span-mask mmidx-write ds-view chromium
+
+out=${1:-docs} temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+export GRISTMILL_TO=arrow
+chat-harmony -q scripts/example/chats.ndjson | harmony-tok | span-mask --span commentary=3 |
+    mmidx-write -q --root "$temporary/chats" --shard shard_00
+(cd "$temporary" && ds-view -q chats --check --html page.html)
+number=0
+for scheme in dark light; do
+    chromium --headless=new --no-sandbox --disable-gpu --hide-scrollbars --window-size=1280,860 \
+        --blink-settings=preferredColorScheme=$number --screenshot="$out/page-$scheme.png" \
+        "file://$temporary/page.html" 2>/dev/null
+    number=$((number + 1))
+done
