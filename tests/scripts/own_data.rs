@@ -128,6 +128,16 @@ fn hints_are_of_what_was_read() {
     run("echo '{\"text\": \"a\"}' | chat-harmony").fails(1, &["no chat shape", "found text"]);
     let text = run("echo '{\"id\": \"a\", \"text\": \"a\"}' | harmony-tok");
     text.fails(1, &["messages is missing or null; try: chat-harmony"]);
+    // What there is, is known by the first 10 MiB.
+    let rest = raw.to_string().replace("\"q\"", &format!("{:?}", "q".repeat(1000)));
+    let late = rest.replace('{', "{\"language\": \"en\", ");
+    dir.write("late.ndjson", format!("{rest}\n").repeat(11_000) + &late + "\n");
+    let told = run("synth-harmony late.ndjson > out");
+    assert_eq!(told.code(), Some(1), "{told:?}");
+    let way = "late.ndjson:11001: the first lines (10 MiB), which say what there is, have no language; \
+               try: a line with language in front of the others";
+    assert!(told.stderr.contains(way), "{told:?}");
+    run("(tail -n 1 late.ndjson; head -n 11000 late.ndjson) | synth-harmony > out").ok();
     // A few files of games among many others are not what a folder is for.
     fs::create_dir_all(dir.at("mixed")).unwrap();
     dir.write("mixed/x.meta.json", "{}");

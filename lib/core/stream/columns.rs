@@ -66,7 +66,11 @@ impl Unknown {
         };
         match is_refused {
             true => {
-                problem(format!("the first lines, which say what there is, have no {}", key.raw()))
+                let name = key.raw();
+                problem(format!(
+                    "the first lines (10 MiB), which say what there is, have no {name}; try: a line \
+                     with {name} in front of the others"
+                ))
             }
             false => Ok(()),
         }
