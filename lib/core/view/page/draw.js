@@ -159,7 +159,8 @@ function drawGame(record) {
 }
 
 function drawStep(record, step) {
-  const board = make('table', { class: 'board', 'aria-label': 'Board' });
+  // A picture: a table would need headers.
+  const board = make('table', { class: 'board', role: 'img' });
   for (let row = 0; row < 4; row++) {
     const line = make('tr');
     for (let column = 0; column < 4; column++) {
@@ -167,6 +168,8 @@ function drawStep(record, step) {
     }
     board.append(line);
   }
+  const says = [...board.rows].map((line) => [...line.cells].map((cell) => cell.textContent || 'empty').join(' '));
+  board.setAttribute('aria-label', `Board: ${says.join('; ')}`);
   const pairs = [['step', grouped(record.indices[step])]];
   const add = (name, value) => value !== null && value !== undefined && pairs.push([name, value]);
   add('move', directions[record.moves[step]]);
