@@ -54,7 +54,9 @@ going_on() {
     [[ -n $building ]] || return 0
     local finished=("$building"/tasks/*/done.json)
     [[ -e ${finished[0]} ]] || finished=()
-    echo "$script: stopped by $1; ${#finished[@]} finished ${made:-shard}(s) are kept; try: the same command with --resume" >&2
+    local kept="${#finished[@]} finished ${made:-shard}s are kept"
+    ((${#finished[@]} != 1)) || kept="1 finished ${made:-shard} is kept"
+    echo "$script: stopped by $1; $kept; try: the same command with --resume" >&2
 }
 
 # What runs is in process groups of its own, so that a signal for the script stops all of it.

@@ -418,7 +418,7 @@ fn a_signal_stops_every_phase() {
         let said = bench.dir.text("said");
         let lines = if keeps { 1 } else { 0 };
         assert_eq!(said.lines().count(), lines, "{filter} {words}: {said}");
-        let way_on = "are kept; try: the same command with --resume";
+        let way_on = " kept; try: the same command with --resume";
         assert!(!keeps || said.contains(way_on), "{filter} {words}: {said}");
         bench.run("in out --resume -q").ok();
         assert_eq!(files_in(&bench.root("out/parts")).len(), 3);
