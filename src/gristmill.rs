@@ -33,14 +33,14 @@ fn main() -> ExitCode {
 
 /// All filters as subcommands.
 fn all() -> Command {
-    Command::new(program::ALL)
+    let all = Command::new(program::ALL)
         .version(env!("CARGO_PKG_VERSION"))
         .about("Small Unix filters that grind raw data into training-ready datasets")
         .after_help("gristmill help FILTER, or FILTER --help, says what a filter does.")
         .subcommand_value_name("FILTER")
         .subcommand_help_heading("Filters")
-        .max_term_width(80)
-        .subcommands(FILTERS.iter().map(|(_, _, command)| command()))
+        .subcommands(FILTERS.iter().map(|(_, _, command)| command()));
+    cli::as_used(all)
 }
 
 /// What is said where no filter is named.

@@ -14,7 +14,6 @@ CHECKOUT = re.compile(r"<!-- checkout -->\n.*?<!-- end -->\n\n?", re.S)
 def main():
     page = CHECKOUT.sub("", sys.stdin.read())
     page = AFTER.sub("in the folder where `gristmill-quickstart` was run", page)
-    page = page.replace("`pip install './python[packed]'`, or the wheel's own `[packed]`,", "`pip install 'gristmill-....whl[packed]'`")
     sys.stdout.write(page)
 
 

@@ -35,7 +35,8 @@ pub fn chats(from: usize, count: usize) -> String {
     lines
 }
 
-fn run(dir: &TempDir, script: &str) -> Outcome {
+/// Runs a script in a place, where `$KD` is the pipeline.
+pub fn run(dir: &TempDir, script: &str) -> Outcome {
     let script = format!("cd {}; KD=scripts/synth-kd.sh; {script}", dir.path().display());
     bash_with(&script, &[]).without_shards()
 }

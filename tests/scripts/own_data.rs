@@ -8,16 +8,10 @@ use arrow_array::cast::AsArray;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::json;
 
-use super::chats::chats;
+use super::chats::{chats, run};
 use crate::common::{
-    Outcome, TempDir, assert_same_datasets, bash, bash_with, bin_dir, copy_scripts, installed,
-    oracle, python,
+    TempDir, assert_same_datasets, bash, bin_dir, copy_scripts, installed, oracle, python,
 };
-
-fn run(dir: &TempDir, script: &str) -> Outcome {
-    let script = format!("cd {}; KD=scripts/synth-kd.sh; {script}", dir.path().display());
-    bash_with(&script, &[]).without_shards()
-}
 
 /// Conversations in files of two encodings.
 fn place() -> TempDir {

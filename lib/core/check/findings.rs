@@ -156,7 +156,7 @@ impl<'s> Findings<'s> {
 }
 
 /// The result of checking one dataset.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// As the user named it.
     pub path: PathBuf,
@@ -164,7 +164,7 @@ pub struct Outcome {
     pub what: String,
     /// What is counted in it, in the plural, and how many there are.
     pub records: (&'static str, u64),
-    /// Size of its files.
+    /// Its size. Of what is on disk [`dataset::check`](crate::dataset::check) knows it, as every filter does.
     pub bytes: u64,
     /// What the user should know, but is not a defect.
     pub notes: Vec<String>,

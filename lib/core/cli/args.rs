@@ -157,13 +157,14 @@ pub enum OnError {
 #[derive(Debug, Clone, Args)]
 pub struct OutputArgs {
     /// One JSON object a line, or an Arrow IPC stream
+    ///
+    /// GRISTMILL_TO says it for a whole pipeline.
     #[arg(
         long,
         value_enum,
         env = "GRISTMILL_TO",
         hide_env = true,
         default_value = "ndjson",
-        hide_env_values = true,
         hide_possible_values = true,
         value_name = "ndjson|arrow",
         help_heading = "Output",

@@ -88,7 +88,17 @@ impl Status {
 
     /// How many tasks are not done.
     pub fn open(&self) -> u64 {
-        self.tasks.iter().filter(|(name, _)| *name != State::Done.name()).map(|(_, n)| n).sum()
+        self.not_done().map(|(_, count)| count).sum()
+    }
+
+    fn not_done(&self) -> impl Iterator<Item = &(&'static str, u64)> {
+        self.tasks.iter().filter(|(name, _)| *name != State::Done.name())
+    }
+
+    /// What the tasks are that are not done: "1 running", "3 missing".
+    fn others(&self) -> impl Iterator<Item = String> {
+        let some = self.not_done().filter(|(_, count)| *count > 0);
+        some.map(|(name, count)| format!("{} {name}", grouped(*count)))
     }
 
     /// How far all of it is, in a line.
@@ -98,8 +108,7 @@ impl Status {
         }
         let done = grouped(self.all() - self.open());
         let mut parts = vec![format!("{done} of {} done", counted(self.all(), "task"))];
-        let others = self.tasks.iter().filter(|(name, count)| *count > 0 && *name != "done");
-        parts.extend(others.map(|(name, count)| format!("{} {name}", grouped(*count))));
+        parts.extend(self.others());
         if let Some((done, all)) = self.units.filter(|(_, all)| *all > 0) {
             parts.push(far(done, Some(all), self.unit));
         }
@@ -112,9 +121,8 @@ impl Status {
             Some(error) => Err(error),
             None if self.open() == 0 || todo => Ok(()),
             None => {
-                let others = self.tasks.iter().filter(|(name, n)| *n > 0 && *name != "done");
-                let others: Vec<String> = others.map(|(name, n)| format!("{n} {name}")).collect();
                 let (open, all) = (self.open(), self.all());
+                let others: Vec<String> = self.others().collect();
                 let cause = format!("{open} of {all} tasks are not done: {}", others.join(", "));
                 Err(Error::data(cause).at(root))
             }

@@ -75,14 +75,9 @@ const OTHER_NAMES: [(&[&str], &str, &str); 6] = [
 #[command(next_help_heading = "Output")]
 pub struct FileOutputArgs {
     /// Encoding of the output, if FILE's name does not say it
-    #[arg(
-        long,
-        value_enum,
-        env = "GRISTMILL_TO",
-        hide_env = true,
-        default_value = "ndjson",
-        hide_env_values = true
-    )]
+    ///
+    /// GRISTMILL_TO says it for a whole pipeline.
+    #[arg(long, value_enum, env = "GRISTMILL_TO", hide_env = true, default_value = "ndjson")]
     #[arg(value_name = "ndjson|arrow|parquet", hide_possible_values = true, add = WithoutEffect)]
     pub to: FileEncoding,
 

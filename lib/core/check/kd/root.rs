@@ -13,7 +13,7 @@ use crate::check::{At, CheckContext, Findings, Outcome, checks};
 use crate::cli::counted;
 use crate::error::{Result, shown};
 use crate::files;
-use crate::format::kd_root::{self, KdListing, KdPrefix, find_ids};
+use crate::format::kd_root::{self, KdListing, KdPrefix};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 
 checks! {
@@ -95,20 +95,10 @@ pub(super) fn check(
         path: path.to_path_buf(),
         what,
         records: ("sequences", seen.iter().map(|(_, seen)| seen.rows).sum()),
-        bytes: bytes(set)?,
         notes,
         groups: findings.into_groups(),
+        ..Outcome::default()
     })
-}
-
-/// The size of all files of the prefixes.
-fn bytes(set: &KdListing) -> Result<u64> {
-    let mut paths = Vec::new();
-    for prefix in &set.prefixes {
-        paths.extend(prefix.layout.files(&prefix.path));
-        paths.extend(find_ids(&prefix.path)?);
-    }
-    files::size_of(paths)
 }
 
 /// Whether the values of a prefix are tokens of the vocabulary that is known here.

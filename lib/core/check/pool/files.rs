@@ -65,7 +65,6 @@ pub(super) struct PoolFiles {
     /// Whether the pack says that its `ev_legal` was taken from the boards.
     pub legal_by_board: bool,
     pub notes: Vec<String>,
-    pub bytes: u64,
     /// Set once the database was read.
     pub runs: u64,
     shards: Vec<PathBuf>,
@@ -121,7 +120,6 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
     }
     Ok(PoolFiles {
         legal_by_board: legality == Some(Legality::Board),
-        bytes: files::size_of(&paths)?,
         rows,
         valuations,
         notes,

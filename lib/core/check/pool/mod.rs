@@ -64,9 +64,9 @@ impl Family for PoolFamily {
             path: path.to_path_buf(),
             what,
             records: ("rows", count),
-            bytes: files.bytes,
             notes,
             groups: findings.into_groups(),
+            ..Outcome::default()
         })
     }
 }

@@ -14,7 +14,6 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, PuzzleSetManifest, SPLITS, SplitMetadata};
-use crate::publish::is_temporary;
 use crate::puzzle::{self, BLANK_IDENTIFIER, Domain, Split};
 
 checks! {
@@ -79,14 +78,14 @@ pub(super) fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outco
     } else {
         notes.push("no build.json: hashes cannot be compared".to_string());
     }
-    let bytes = files_below(&root, &splits, &mut findings)?;
+    temporaries(&root, &splits, &mut findings)?;
     Ok(Outcome {
         path: path.to_path_buf(),
         what: "puzzle set".to_string(),
         records: ("examples", found.examples),
-        bytes,
         notes,
         groups: findings.into_groups(),
+        ..Outcome::default()
     })
 }
 
@@ -336,15 +335,11 @@ fn counts(root: &Path, build: &PuzzleSetManifest, examples: u64, findings: &mut 
     }
 }
 
-/// The size of all files except temporary ones, which are reported.
-fn files_below(root: &Path, splits: &[Split], findings: &mut Findings<'_>) -> Result<u64> {
-    let mut sum = 0;
+/// Reports the temporary files of the set.
+fn temporaries(root: &Path, splits: &[Split], findings: &mut Findings<'_>) -> Result<()> {
     let below = splits.iter().map(|split| root.join(split.name()));
     for directory in std::iter::once(root.to_path_buf()).chain(below) {
-        let paths = files::paths_in(&directory)?;
-        inventory::temporaries(&paths, &TEMPORARY, findings);
-        let is_lasting = |path: &&PathBuf| !is_temporary(&inventory::name_of(path));
-        sum += files::size_of(paths.iter().filter(is_lasting))?;
+        inventory::temporaries(&files::paths_in(&directory)?, &TEMPORARY, findings);
     }
-    Ok(sum)
+    Ok(())
 }

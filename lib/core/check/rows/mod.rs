@@ -47,9 +47,7 @@ impl Family for RowsFamily {
             path: path.to_path_buf(),
             what: "rows for trainers".to_string(),
             records: ("rows", rows),
-            bytes: opened.file.bytes(),
-            notes: Vec::new(),
-            groups: Vec::new(),
+            ..Outcome::default()
         };
         if let Some(manifest) = readable(path, opened.manifest(), &mut findings)? {
             (outcome.what, outcome.records.1) = (what(&manifest), manifest.rows);

@@ -75,9 +75,9 @@ impl Family for ParquetShardsFamily {
             path: path.to_path_buf(),
             what: format!("directory of {} Parquet shards", files.len()),
             records: ("records", summary.records),
-            bytes: files::size_of(&files)?,
             notes: summary.notes(),
             groups: findings.into_groups(),
+            ..Outcome::default()
         })
     }
 }

@@ -8,6 +8,7 @@ use crate::dataset::size_on_disk;
 use crate::error::{Result, shown};
 use crate::format::token_rows::PACKED;
 use crate::harmony::Alignment;
+use crate::record::plural_of;
 use crate::stream::Reader;
 use crate::view::Viewer;
 
@@ -33,25 +34,23 @@ impl Head {
     pub fn of(reader: &Reader, viewer: &Viewer, inputs: &[PathBuf]) -> Result<Head> {
         let domain = reader.header().text("domain").map(|name| format!(" of {name}"));
         let form = if reader.is_dataset() { Form::Dataset } else { Form::Records };
-        let (what, record) = match (viewer.kind(), form) {
-            (Some("tokens"), _) => {
+        let plural = viewer.kind().map_or("records", plural_of);
+        let what = match (viewer.kind(), form) {
+            (Some("tokens"), Form::Dataset) => {
                 let is_packed = reader.header().parameters.contains_key(PACKED);
-                let dataset = match form {
-                    Form::Dataset if is_packed => "rows for trainers: ",
-                    Form::Dataset => "Megatron dataset: ",
-                    Form::Records => "",
-                };
-                (format!("{dataset}token sequences"), "sequence")
+                let dataset = if is_packed { "rows for trainers" } else { "Megatron dataset" };
+                format!("{dataset}: {plural}")
             }
-            (Some("conversation"), _) => ("conversations".to_string(), "conversation"),
-            (Some("decoded"), _) => ("decoded sequences".to_string(), "sequence"),
-            (Some("game"), Form::Dataset) => ("pool of games of 2048".to_string(), "game"),
-            (Some("game"), Form::Records) => ("games of 2048".to_string(), "game"),
-            (Some("puzzle"), Form::Dataset) => {
-                (format!("puzzle set{}", domain.unwrap_or_default()), "example")
-            }
-            (Some("puzzle"), Form::Records) => ("puzzles".to_string(), "example"),
-            _ => ("records".to_string(), "record"),
+            (Some("game"), Form::Dataset) => format!("pool of {plural}"),
+            (Some("puzzle"), Form::Dataset) => format!("puzzle set{}", domain.unwrap_or_default()),
+            _ => plural.to_string(),
+        };
+        let record = match viewer.kind() {
+            Some("tokens" | "decoded") => "sequence",
+            Some("conversation") => "conversation",
+            Some("game") => "game",
+            Some("puzzle") => "example",
+            _ => "record",
         };
         Ok(Head {
             inputs: inputs.to_vec(),
