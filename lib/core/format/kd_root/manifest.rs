@@ -409,7 +409,11 @@ mod tests {
         });
         let part = json!({
             "schema_version": "gristmill_part_v1", "name": name, "dtype": "int32",
-            "source": {"inputs": [], "limits": {}},
+            "config": null, "config_hash": null,
+            "source": {
+                "inputs": [], "manifest": null, "policy": null, "limits": {},
+                "tokenizer": null, "spans": null,
+            },
             "records": {"read": rows, "written": rows, "rejected": 0},
             "splits": {"train": split}, "provenance": [],
             "run": {"created_unix_s": 0, "host": "", "seconds": 0.0},
