@@ -43,6 +43,77 @@ need_filters() {
     done
 }
 
+# The filters of the pipeline, whose own options the script passes on as they are. The filters declare which these
+# are: `takes` has a key `FILTER --flag` for each, `flags` these keys in their order, `words` how many words a
+# flag has with its value.
+pipeline=() flags=()
+declare -A takes=() words=()
+
+ask_filters() {
+    ((${#flags[@]} == 0)) || return 0
+    need_filters "${pipeline[@]}"
+    local filter flag value
+    for filter in "${pipeline[@]}"; do
+        while read -r flag value; do
+            flags+=("$filter $flag") takes["$filter $flag"]=1 words["$flag"]=1
+            [[ -z $value ]] || words["$flag"]=2
+        done < <("$filter" --generate options)
+    done
+}
+
+# What the command line gives of these options.
+passed=()
+
+# pass_on WORDS...: keeps the option in front, which has words[OPTION] of them.
+pass_on() {
+    ask_filters
+    [[ -n ${words[$1]+is} ]] || die "unknown option $1; see --help"
+    (($# >= words[$1])) || die "$1 needs a value"
+    passed+=("${@:1:words[$1]}")
+}
+
+# options_of FILTER ARRAY: what was passed on and goes to this filter, the first of the pipeline that takes it, or
+# (FILTER is empty) to none, into the array.
+options_of() {
+    local -n into=$2
+    local at=0 flag filter first
+    into=()
+    while ((at < ${#passed[@]})); do
+        flag=${passed[at]} first=''
+        for filter in "${pipeline[@]}"; do
+            [[ -n $first || -z ${takes[$filter $flag]+is} ]] || first=$filter
+        done
+        [[ $first != "$1" ]] || into+=("${passed[@]:at:words[$flag]}")
+        ((at += words[$flag]))
+    done
+}
+
+# check_passed: that each filter takes the values that are passed on; else every task would say so.
+check_passed() {
+    local filter given message
+    for filter in "${pipeline[@]}"; do
+        options_of "$filter" given
+        ((${#given[@]} == 0)) || message=$("$filter" "${given[@]}" --help 2>&1 >/dev/null) ||
+            die "$(sed "s/^$filter: //; q" <<<"$message"); see $filter --help"
+    done
+}
+
+# help: the usage, with the options in place of @further that it does not explain (if the filters are there).
+help() {
+    local text filter key names more=''
+    text=$(usage)
+    ! (need_filters "${pipeline[@]}") 2>/dev/null || ask_filters
+    for filter in "${pipeline[@]}"; do
+        names=''
+        for key in "${flags[@]}"; do
+            [[ $key != "$filter "* || $text =~ (^|[^a-z-])"${key#"$filter "}"([^a-z-]|$) ]] || names+=", ${key#"$filter "}"
+        done
+        [[ -z $names ]] ||
+            more+=$(fmt -w 80 <<<"  To $filter, whose --help explains them, go the options ${names:2}.")$'\n\n'
+    done
+    printf '%s\n' "${text/@further$'\n\n'/$more}"
+}
+
 # The stderr of the script: while it waits, the shell's own has no place ("[1]+ Terminated").
 exec {said}>&2
 

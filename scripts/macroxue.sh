@@ -34,6 +34,8 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
   --progress WHEN           say how far it is: auto, always or never (auto)
   -h, --help
 
+@further
+
   On many machines (docs/cluster.md): `plan` prints one shell command a line,
   each a task for any engine; `status` says what is done; `finish` merges the
   parts to what one machine would have made.
@@ -57,31 +59,28 @@ EOT
 choose_mode "$@"
 [[ $mode == build ]] || shift
 
-jobs='' check=1 overwrite='' resume='' size=() decode=() pack=()
+jobs='' check=1 overwrite='' resume='' size=()
+pipeline=(mx-decode npy-pack)
 positional=()
 while (($#)); do
     case $1 in
-    -h | --help) usage && exit 0 ;;
+    -h | --help) help && exit 0 ;;
     --overwrite) overwrite=1 && shift && continue ;;
     --resume) resume=1 && shift && continue ;;
     -q | --quiet) quiet=-q && shift && continue ;;
     --no-check) check='' && shift && continue ;;
-    --lossy) pack+=("$1") && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    --shard-rows | --jobs | --workers | --legality | --layout | --on-error | --rejects | --progress | --tasks | \
+    --jobs | --workers | --on-error | --rejects | --progress | --tasks | \
         --games-per-task | --name | --slice | --progress-to)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --games-per-task) number "$1" "$2" 1 && size=("${1/games/rows}" "$2") ;;
     --name | --slice | --progress-to) task_option "$1" "$2" ;;
-    --shard-rows) number "$1" "$2" 1 && pack+=(--shard-rows "$2") ;;
-    --layout) pack+=("$1" "$2") ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
-    --legality) decode+=("$1" "$2") ;;
     --on-error) on_error=$2 ;;
     --rejects) rejects=$2 ;;
     --progress) progress_option "$2" ;;
-    -*) die "unknown option $1; see --help" ;;
+    -*) pass_on "$@" && shift "${words[$1]}" && continue ;;
     *) positional+=("$1") && shift && continue ;;
     esac
     shift 2
@@ -97,6 +96,8 @@ need_filters mx-decode npy-pack ds-cat ds-plan ${check:+ds-check}
 # nothing and has its exit code.
 if [[ $mode == slice ]]; then
     make_part() {
+        options_of mx-decode decode
+        options_of npy-pack pack
         mx-decode "$input" ${slice:+--slice "$slice"} "${decode[@]}" "${bad[@]}" --jobs "${jobs:-1}" -q \
             "${report[@]}" |
             npy-pack -o "$out" "${pack[@]}" ${overwrite:+--overwrite} --progress never
@@ -107,6 +108,6 @@ if [[ $mode == slice ]]; then
 fi
 
 may_build "$out"
+check_passed
 make_all "$out" ds-plan make "$out" --product pack --input "$input" --source "games=$input" \
-    "${size[@]}" -- "$self" "${decode[@]}" ${on_error:+--on-error "$on_error"} \
-    "${pack[@]}"
+    "${size[@]}" -- "$self" "${passed[@]}" ${on_error:+--on-error "$on_error"}

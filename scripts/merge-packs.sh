@@ -28,6 +28,8 @@ Usage: scripts/merge-packs.sh --output OUT IN... [options]
   --progress WHEN         say how far it is: auto, always or never (auto)
   -h, --help
 
+@further
+
   Examples:
     scripts/merge-packs.sh --output merged d6 d7
     scripts/merge-packs.sh --output merged --left d6 --right d7 --delete-inputs
@@ -43,31 +45,29 @@ EOT
 
 began=$EPOCHREALTIME
 jobs=$(nproc) out='' delete='' check=1 pack=()
+pipeline=(npy-pack)
 left='' right='' inputs=()
 while (($#)); do
     case $1 in
-    -h | --help) usage && exit 0 ;;
+    -h | --help) help && exit 0 ;;
     --overwrite) pack+=(--overwrite) && shift && continue ;;
     --delete-inputs) delete=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
-    --lossy) pack+=("$1") && shift && continue ;;
     -q | --quiet) quiet=-q && shift && continue ;;
     --) shift && inputs+=("$@") && break ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    -o | --output | --left | --right | --shard-rows | --layout | --on-error | --rejects | --progress | --jobs | \
+    -o | --output | --left | --right | --on-error | --rejects | --progress | --jobs | \
         --workers)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     -o | --output) out=$2 ;;
     --left) left=$2 ;;
     --right) right=$2 ;;
-    --shard-rows) number "$1" "$2" 1 && pack+=(--shard-rows "$2") ;;
-    --layout) pack+=("$1" "$2") ;;
     --on-error) on_error=$2 && pack+=("$1" "$2") ;;
     --rejects) rejects=$2 && pack+=("$1" "$2") ;;
     --progress) progress_option "$2" ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
-    -*) die "unknown option $1; see --help" ;;
+    -*) pass_on "$@" && shift "${words[$1]}" && continue ;;
     *) inputs+=("$1") && shift && continue ;;
     esac
     shift 2
@@ -90,6 +90,7 @@ done
 
 check_on_error
 need_filters npy-pack ds-plan ${check:+ds-check}
+check_passed
 
 # Whether the first path is the second directory or lies in it, also through links and mounts.
 inside() {
@@ -139,7 +140,7 @@ for in in "${inputs[@]}"; do
         die "$in $not_what; nothing was merged" $?
 done
 
-run npy-pack "${inputs[@]}" -o "$out" "${pack[@]}" ${quiet:+"$quiet"} --progress "$progress"
+run npy-pack "${inputs[@]}" -o "$out" "${pack[@]}" "${passed[@]}" ${quiet:+"$quiet"} --progress "$progress"
 
 [[ -z $check ]] || closing_check "$out" --jobs "$jobs" ||
     die "$out has not passed ds-check; the inputs are kept" $?

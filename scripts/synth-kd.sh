@@ -27,15 +27,12 @@ Usage: scripts/synth-kd.sh INPUT ROOT [--shards N] [options]
   With --raw the input is a directory of raw rows, as for scripts/synth-raw.sh,
   and no conversations are written: ROOT then holds what the shards of
   synth-raw.sh would have given. Limits of rows count raw rows; --max-rows wants
-  Parquet. To synth-harmony, whose --help explains them, go the options
-  --reasoning-effort, --model-identity, --knowledge-cutoff, --metadata-fields,
-  --conversation-start-date, --developer-instructions, --omit-developer,
-  --keep-without-reasoning and --reference.
+  Parquet.
 
   With --chat the input is a file or folder of chats as people have them (OpenAI
-  messages, ShareGPT, Alpaca, ...). To chat-harmony, whose --help explains them,
-  go the options --style, --thinking, --train, --reasoning-effort,
-  --model-identity, --knowledge-cutoff, --date, --builtin-tools and --id-field.
+  messages, ShareGPT, Alpaca, ...).
+
+@further
 
   --span CHANNEL=ID         train on the assistant's messages in this channel
                             under this span id: commentary=3 for calls of tools
@@ -101,11 +98,12 @@ choose_mode "$@"
 
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check=''
-raw='' reader='' shards='' id_field=() convert=() of_raw=() of_chat=() size=() ignore=() spans=() unsupervised=''
+raw='' reader='' shards='' size=()
+pipeline=(synth-harmony chat-harmony harmony-tok span-mask mmidx-write)
 positional=()
 while (($#)); do
     case $1 in
-    -h | --help) usage && exit 0 ;;
+    -h | --help) help && exit 0 ;;
     --overwrite) overwrite=1 && shift && continue ;;
     --resume) resume=1 && shift && continue ;;
     --no-check) check='' && shift && continue ;;
@@ -113,29 +111,15 @@ while (($#)); do
     --conversations) raw=$1 && shift && continue ;; # in the tasks of a plan
     --raw) raw=$1 reader=synth-harmony && shift && continue ;;
     --chat) raw=$1 reader=chat-harmony && shift && continue ;;
-    --omit-developer | --keep-without-reasoning) convert+=("$1") of_raw+=("$1") && shift && continue ;;
     --no-input-check) no_input_check=$1 && shift && continue ;;
-    --content-is-text) ignore+=("$1") && shift && continue ;;
-    --allow-unsupervised) unsupervised=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
-        --tasks | --rows-per-task | --ignore-field | --name | --shard | --slice | --progress-to | --shards | --reasoning-effort | --model-identity | \
-        --knowledge-cutoff | --conversation-start-date | --developer-instructions | --metadata-fields | \
-        --reference | --span | --policy | --style | --thinking | --train | --date | --builtin-tools | --id-field | \
-        --rows | --seq-length | --overflow)
+        --tasks | --rows-per-task | --name | --shard | --slice | --progress-to | --shards | --rows | --seq-length | --overflow)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
-    --ignore-field | --policy) ignore+=("$1" "$2") ;;
     --rows | --seq-length | --overflow) rows_option "$1" "$2" ;;
-    --span) spans+=("$1" "$2") ;;
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
-    --reasoning-effort | --model-identity | --knowledge-cutoff) convert+=("$1" "$2") ;;
-    --conversation-start-date | --developer-instructions | --metadata-fields | --reference)
-        convert+=("$1" "$2") of_raw+=("$1")
-        ;;
-    --style | --thinking | --train | --date | --builtin-tools) convert+=("$1" "$2") of_chat+=("$1") ;;
-    --id-field) id_field=("$1" "$2") ;;
     --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
     --valid-fraction) fraction=$2 ;;
     --on-error) on_error=$2 ;;
@@ -145,7 +129,7 @@ while (($#)); do
     --max-rows) number "$1" "$2" && max_rows=$2 ;;
     --max-rows-per-shard) number "$1" "$2" && max_rows_per_shard=$2 ;;
     --max-tokens) number "$1" "$2" && max_tokens=$2 ;;
-    -*) die "unknown option $1; see --help" ;;
+    -*) pass_on "$@" && shift "${words[$1]}" && continue ;;
     *) positional+=("$1") && shift && continue ;;
     esac
     shift 2
@@ -167,15 +151,14 @@ if [[ $mode != slice && -z $raw ]]; then
     fi
 fi
 [[ -n $raw || -z $shards ]] || die "--shards: $input has shards of its own"
-[[ -n $reader || -z ${convert[*]} ]] || die "${convert[0]} is for --raw and --chat"
-case $raw in
---raw) ((${#id_field[@]} == 0)) || die "--id-field is not for --raw" ;;
---chat) convert+=("${id_field[@]}") ;;
-*) ignore+=("${id_field[@]}") ;;
-esac
-[[ $raw != --chat || -z ${of_raw[*]} ]] || die "${of_raw[0]} is for --raw"
-[[ $raw != --raw || -z ${of_chat[*]} ]] || die "${of_chat[0]} is for --chat"
-
+[[ $raw != --raw || " ${passed[*]} " != *" --id-field "* ]] || die "--id-field is not for --raw"
+# An option of a reader that is not there would do nothing.
+pipeline=(${reader:+"$reader"} harmony-tok span-mask mmidx-write)
+options_of '' vain
+if ((${#vain[@]})); then
+    readers=(${takes[synth-harmony ${vain[0]}]+--raw} ${takes[chat-harmony ${vain[0]}]+--chat})
+    die "${vain[0]} is for ${readers[0]}${readers[1]+ and ${readers[1]}}"
+fi
 need_filters ${reader:+"$reader"} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check} ${rows:+seq-pack}
 
 # make_part: a task of a plan, which is a shard or a slice of one, into a root of its own.
@@ -183,24 +166,30 @@ make_part() {
     local codes=()
     local limits=(${max_rows:+--limit "$max_rows"} ${slice:+--slice "$slice"})
     keep_rejects harmony-tok
+    local conversations tokens spans masks
+    options_of "$reader" conversations
+    options_of harmony-tok tokens
+    options_of span-mask spans
+    options_of mmidx-write masks
     local tokenize=(harmony-tok "${bad[@]}" --jobs "${jobs:-1}" -q "${report[@]}"
-        ${max_tokens:+--max-tokens "$max_tokens"} "${ignore[@]}")
+        ${max_tokens:+--max-tokens "$max_tokens"} "${tokens[@]}")
+    local mask=(span-mask "${spans[@]}" --progress never)
     local part=(mmidx-write --root "$root" --shard "$name" --valid-fraction "$fraction" ${overwrite:+--overwrite}
         ${max_rows:+--source-limit "$max_rows"} ${slice:+--source-slice "$slice"}
-        ${max_tokens:+--source-max-tokens "$max_tokens"} ${unsupervised:+"$unsupervised"})
+        ${max_tokens:+--source-max-tokens "$max_tokens"} "${masks[@]}")
     if [[ $raw == --conversations ]]; then
         "${tokenize[@]}" "$input" --shard "$shard" --hash-inputs "${limits[@]}" --no-input-check |
-            span-mask "${spans[@]}" --progress never |
+            "${mask[@]}" |
             "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
     elif [[ -n $raw ]]; then
         keep_rejects "$reader"
-        local read=("$reader" "$input" --shard "$shard" --hash-inputs "${limits[@]}" "${convert[@]}" "${bad[@]}"
+        local read=("$reader" "$input" --shard "$shard" --hash-inputs "${limits[@]}" "${conversations[@]}" "${bad[@]}"
             --jobs "${jobs:-1}" --progress never "${report[@]}")
-        "${read[@]}" | "${tokenize[@]}" | span-mask "${spans[@]}" --progress never |
+        "${read[@]}" | "${tokenize[@]}" | "${mask[@]}" |
             "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
     else
         "${tokenize[@]}" "$input" "${limits[@]}" ${no_input_check:+"$no_input_check"} |
-            span-mask "${spans[@]}" --progress never |
+            "${mask[@]}" |
             "${part[@]}" --source "$input" ${no_input_check:+"$no_input_check"} --progress never ||
             codes=("${PIPESTATUS[@]}")
     fi
@@ -212,6 +201,7 @@ check_options() {
     local code=0
     mmidx-write --root "$root" --shard none --valid-fraction "$fraction" --status >/dev/null 2>&1 || code=$?
     ((code != 2)) || die "--valid-fraction $fraction: expected a decimal number from 0 to 1"
+    check_passed
 }
 
 if [[ $mode == slice ]]; then
@@ -222,13 +212,11 @@ fi
 make=(ds-plan make "$root" --product kd-root --input "$input" "${size[@]}"
     ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"}
     ${max_rows_per_shard:+--max-rows-per-shard "$max_rows_per_shard"})
-options=(--valid-fraction "$fraction" --on-error "$on_error" "${ignore[@]}" "${spans[@]}"
-    ${unsupervised:+"$unsupervised"}
-    ${no_input_check:+"$no_input_check"})
+options=(--valid-fraction "$fraction" --on-error "$on_error" "${passed[@]}" ${no_input_check:+"$no_input_check"})
 if [[ -n $raw ]]; then
     [[ -d $input || ($raw != --raw && -f $input) ]] || die "$input: no such ${raw/--*/file or directory}"
     make+=(--raw-shards "${shards:-1}")
-    options+=("$raw" "${convert[@]}")
+    options+=("$raw")
 else
     glob='synth_harmony_shard_*.parquet'
     files=("$input"/synth_harmony_shard_*.parquet)

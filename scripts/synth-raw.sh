@@ -33,10 +33,7 @@ Usage: scripts/synth-raw.sh RAW_DIR OUT_DIR [options]
   --progress WHEN           say how far it is: auto, always or never (auto)
   -h, --help
 
-  To synth-harmony, whose --help explains them, go the options
-  --reasoning-effort, --model-identity, --knowledge-cutoff, --metadata-fields,
-  --conversation-start-date, --developer-instructions, --omit-developer,
-  --keep-without-reasoning and --reference.
+@further
 
   On many machines (docs/cluster.md): `plan` prints one shell command a line,
   each a task for any engine; `status` says what is done; `finish` joins the
@@ -63,31 +60,29 @@ choose_mode "$@"
 [[ $mode == build ]] || shift
 
 shards=1 jobs='' overwrite='' resume='' check='' max_rows='' size=()
-flags=() recorded=() positional=()
+pipeline=(synth-harmony) groups=() recorded=() positional=()
 while (($#)); do
     case $1 in
-    -h | --help) usage && exit 0 ;;
+    -h | --help) help && exit 0 ;;
     --overwrite) overwrite=1 && shift && continue ;;
     --resume) resume=1 && shift && continue ;;
     -q | --quiet) quiet=-q && shift && continue ;;
-    --omit-developer | --keep-without-reasoning) flags+=("$1") && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    -*) (($# > 1)) || die "$1 needs a value" ;;&
+    --shards | --row-group-rows | --jobs | --workers | --max-rows | --tasks | --rows-per-task | --dataset | --split | --on-error | \
+        --rejects | --progress | --name | --shard | --slice | --progress-to)
+        (($# > 1)) || die "$1 needs a value"
+        ;;&
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
-    --row-group-rows) number "$1" "$2" 1 && flags+=("$1" "$2") ;;
+    --row-group-rows) number "$1" "$2" 1 && groups=("$1" "$2") ;;
     --max-rows) number "$1" "$2" && max_rows=$2 ;;
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
     --dataset | --split) recorded+=("$1" "$2") ;;
     --on-error) on_error=$2 ;;
     --rejects) rejects=$2 ;;
     --progress) progress_option "$2" ;;
-    --reasoning-effort | --model-identity | --knowledge-cutoff | --conversation-start-date | \
-        --developer-instructions | --metadata-fields | --reference)
-        flags+=("$1" "$2")
-        ;;
     --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
-    -*) die "unknown option $1; see --help" ;;
+    -*) pass_on "$@" && shift "${words[$1]}" && continue ;;
     *) positional+=("$1") && shift && continue ;;
     esac
     shift 2
@@ -104,12 +99,13 @@ need_filters synth-harmony ds-manifest ds-plan
 if [[ $mode == slice ]]; then
     keep_rejects synth-harmony
     run synth-harmony "$input" --shard "$shard" ${slice:+--slice "$slice"} ${max_rows:+--limit "$max_rows"} \
-        -o "$out/synth_harmony_$name.parquet" ${overwrite:+--overwrite} --jobs "${jobs:-1}" "${flags[@]}" \
+        -o "$out/synth_harmony_$name.parquet" ${overwrite:+--overwrite} --jobs "${jobs:-1}" "${groups[@]}" "${passed[@]}" \
         "${bad[@]}" -q "${report[@]}"
     exit
 fi
 
 may_build "$out"
+check_passed
 # Shards of an earlier run with more of them would be among these.
 for file in "$out"/*.parquet; do
     number=${file##*/synth_harmony_shard_} number=${number%.parquet}
@@ -118,4 +114,4 @@ for file in "$out"/*.parquet; do
 done
 make_all "$out" ds-plan make "$out" --product conversations --input "$input" --raw-shards "$shards" \
     "${size[@]}" "${recorded[@]}" ${max_rows:+--max-rows-per-shard "$max_rows"} -- \
-    "$self" "${flags[@]}" ${on_error:+--on-error "$on_error"}
+    "$self" "${groups[@]}" "${passed[@]}" ${on_error:+--on-error "$on_error"}

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use gristmill::batch::{WEIGHTS, Wanted};
 use gristmill::chat::{Conversations, Thinking};
-use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
+use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
 use gristmill::record::{CHAT, chat, conversation};
@@ -31,6 +31,7 @@ pub struct Args {
     /// Take the id from this field instead of id, synth_id, conversation_id, prompt_id or uuid, the
     /// first that is there, else a hash of the chat
     #[arg(long, value_name = "NAME", help_heading = "Conversations", hide_short_help = true)]
+    #[arg(add = ForPipelines)]
     id_field: Option<String>,
 
     /// Fields that are kept beside the messages, each as text, and all in metadata_json

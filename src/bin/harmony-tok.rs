@@ -8,7 +8,9 @@ use clap::Parser;
 use serde_json::{Value, json};
 
 use gristmill::batch::{Header, WEIGHTS, Wanted, input_manifest};
-use gristmill::cli::{self, CommonArgs, InputCheckArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool};
+use gristmill::cli::{
+    self, CommonArgs, ForPipelines, InputCheckArgs, JobsArgs, OnErrorArgs, OutputArgs, Tool,
+};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::parquet::compare_inputs;
@@ -43,20 +45,21 @@ pub struct Args {
     /// Which conversations are accepted: by the rules of the SYNTH dataset, or all that the
     /// official renderer accepts [default: synth-kd-v1, or what the header says, as chat-harmony's does]
     #[arg(long, value_enum, value_name = "synth-kd-v1|chat", hide_possible_values = true)]
+    #[arg(add = ForPipelines)]
     policy: Option<Policy>,
 
     /// Take the id from this field instead of synth_id, else id
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, add = ForPipelines, value_name = "NAME")]
     id_field: Option<String>,
 
     /// Leave this field out where a message has it (thinking, tool_calls, weight, ...): such fields
     /// change what is trained on, and are refused otherwise (repeatable)
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    #[arg(long, add = ForPipelines, value_name = "NAME", hide_short_help = true)]
     ignore_field: Vec<String>,
 
     /// Take a content that is a JSON array of parts, as text, for the text of the message: it is
     /// refused otherwise, since a column of JSON becomes such text when it is read as text
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, add = ForPipelines, hide_short_help = true)]
     content_is_text: bool,
 
     /// Check this vocabulary file against the embedded one (else $TIKTOKEN_ENCODINGS_BASE/

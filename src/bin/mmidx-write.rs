@@ -8,7 +8,7 @@ use clap::Parser;
 
 use gristmill::batch::Wanted;
 use gristmill::check::SequenceGate;
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool};
+use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, SinkArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
 use gristmill::format::kd_root::{
@@ -51,7 +51,7 @@ pub struct Args {
     no_check: bool,
 
     /// Write a dataset in which nothing is supervised
-    #[arg(long, conflicts_with = "concat")]
+    #[arg(long, add = ForPipelines, conflicts_with = "concat")]
     allow_unsupervised: bool,
 
     #[command(flatten)]

@@ -7,8 +7,8 @@ use clap::Parser;
 
 use gristmill::batch::{Batch, Header};
 use gristmill::cli::{
-    self, CommonArgs, JobsArgs, MAX_RECORD_BYTES, OnErrorArgs, OutputArgs, Slice, Tool,
-    WithoutEffect,
+    self, CommonArgs, ForPipelines, JobsArgs, MAX_RECORD_BYTES, OnErrorArgs, OutputArgs, Slice,
+    Tool, WithoutEffect,
 };
 use gristmill::error::Result;
 use gristmill::format::raw_games::{self, Decoder, GameFile, Legality};
@@ -34,6 +34,7 @@ pub struct Args {
     /// Which branches count as legal: those that the board can move and that have a value, or
     /// all that have a value (the older rule)
     #[arg(long, value_enum, default_value = "board", value_name = "board|values")]
+    #[arg(add = ForPipelines)]
     #[arg(hide_possible_values = true)]
     legality: Legality,
 

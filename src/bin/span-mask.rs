@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::batch::Wanted;
-use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, OutputArgs, Tool};
+use gristmill::cli::{self, CommonArgs, ForPipelines, InputArgs, OnErrorArgs, OutputArgs, Tool};
 use gristmill::dataset;
 use gristmill::error::Result;
 use gristmill::harmony::{Alignment, ChannelSpan};
@@ -32,7 +32,7 @@ pub struct Args {
     align: Alignment,
 
     /// Supervise an assistant channel under this span id; 0 ignores it (repeatable)
-    #[arg(long, value_name = "CHANNEL=ID")]
+    #[arg(long, add = ForPipelines, value_name = "CHANNEL=ID")]
     span: Vec<ChannelSpan>,
 
     #[command(flatten)]

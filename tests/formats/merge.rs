@@ -250,7 +250,7 @@ fn the_script_merges_checks_and_deletes() {
     place.run("--output out --left a").fails(2, &["--left and --right belong together"]);
     place.run("--output out --left a --right b c").fails(2, &["the inputs alone"]);
     place.merge("out none").fails(2, &["none: no such folder"]);
-    place.merge("out2 out --shard-rows 0").fails(2, &["--shard-rows needs at least 1"]);
+    place.merge("out2 out --shard-rows 0").fails(2, &["invalid value '0' for '--shard-rows <N>'"]);
     place.merge("out2 out --fast").fails(2, &["unknown option --fast"]);
     let run = place.merge("out2 b");
     run.fails(2, &["npy-pack: b: is a directory without a dataset"]);

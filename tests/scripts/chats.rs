@@ -89,7 +89,7 @@ fn a_plan_of_chats_gives_the_same_root() {
 fn what_is_wrong_is_said_and_nothing_is_published() {
     let dir = place();
     for (arguments, message) in [
-        ("in out --thinking all", "--thinking is for --raw and --chat"),
+        ("in out --thinking all", "--thinking is for --chat"),
         ("in out --raw --style exact", "--style is for --raw"),
         ("in out --chat --reference append", "--reference is for --raw"),
         ("none out --chat", "none: no such file or directory"),

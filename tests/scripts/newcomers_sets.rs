@@ -122,6 +122,45 @@ fn the_scripts_have_the_options_of_their_filters() {
     }
 }
 
+/// Options are declared by the filters (`--generate options`); a value that one does not take is told before
+/// anything is made, in one line.
+#[test]
+fn values_that_are_passed_on_are_looked_at_first() {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts");
+    let dir = TempDir::new();
+    let games = scripts.join("example/games");
+    let cases = [
+        ("synth-kd.sh", "in out --raw --reference", "synth-harmony"),
+        ("synth-kd.sh", "plan in out --raw --reasoning-effort", "synth-harmony"),
+        ("synth-kd.sh", "in out --chat --thinking", "chat-harmony"),
+        ("synth-kd.sh", "in out --policy", "harmony-tok"),
+        ("synth-kd.sh", "in out --span", "span-mask"),
+        ("synth-raw.sh", "in out --reasoning-effort", "synth-harmony"),
+        ("macroxue.sh", "GAMES out --legality", "mx-decode"),
+        ("macroxue.sh", "GAMES out --layout", "npy-pack"),
+        ("merge-packs.sh", "GAMES --output out --shard-rows", "npy-pack"),
+    ];
+    dir.write("in/raw.ndjson", fs::read(scripts.join("example/raw.ndjson")).unwrap());
+    for (script, arguments, filter) in cases {
+        let arguments = arguments.replace("GAMES", &games.display().to_string());
+        let path = scripts.join(script);
+        let line = format!("cd {} && bash {} {arguments}", dir.path().display(), path.display());
+        let flag = arguments.split(' ').next_back().unwrap();
+        let started = format!("{script}: invalid value '?' for '{flag}");
+        for (value, cause) in
+            [(" '?'", &*started), ("", &*format!("{script}: {flag} needs a value"))]
+        {
+            let outcome = bash(&format!("{line}{value}"));
+            assert_eq!(outcome.code(), Some(2), "{outcome:?}");
+            assert!(outcome.stderr.starts_with(cause), "{outcome:?}");
+            assert_eq!(outcome.stderr.lines().count(), 1, "{outcome:?}");
+        }
+        let told = bash(&format!("{filter} --generate options")).ok().text();
+        assert!(told.lines().any(|line| line.split(' ').next() == Some(flag)), "{told}");
+        assert!(!dir.path().join("out").exists(), "{script} {arguments}");
+    }
+}
+
 /// A directory with the scripts and inputs of each in which one record is bad.
 struct Place {
     dir: TempDir,

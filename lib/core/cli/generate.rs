@@ -1,5 +1,5 @@
-//! `TOOL --generate man|bash|zsh|fish|elvish|powershell`: the manual page and the shell completions,
-//! made from the same definitions as the help.
+//! `TOOL --generate man|bash|zsh|fish|elvish|powershell|options`: the manual page, the shell completions
+//! and the options that scripts pass on, made from the same definitions as the help.
 
 use std::ffi::OsString;
 
@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, Command};
 use clap_complete::Shell;
 
 use super::print;
+use super::tool::ForPipelines;
 use crate::error::{Error, Result};
 
 /// The date in the title of the manual pages: that of the version in CHANGELOG.md.
@@ -26,17 +27,35 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
     command.build();
     let what = what.to_string_lossy();
     let shell = what.parse::<Shell>().ok();
-    Some(match (&*what, of, shell) {
-        ("man", None, _) => print(&page(&command, &command)),
-        ("man", Some(of), _) => match command.find_subcommand(&*of) {
-            Some(subcommand) => print(&page(subcommand, &command)),
-            None => Err(Error::usage(format!("--generate man {of}: no such subcommand"))),
-        },
-        (_, None, Some(shell)) => completions(command, shell),
+    let part = match &of {
+        None => Some(&command),
+        Some(of) => command.find_subcommand(&**of),
+    };
+    Some(match (&*what, part, shell) {
+        ("man" | "options", None, _) => {
+            let of = of.unwrap_or_default();
+            Err(Error::usage(format!("--generate {what} {of}: no such subcommand")))
+        }
+        ("man", Some(part), _) => print(&page(part, &command)),
+        ("options", Some(part), _) => print(&for_pipelines(part)),
+        (_, _, Some(shell)) if of.is_none() => completions(command, shell),
         _ => Err(Error::usage(format!(
-            "--generate {what}: expected man [SUBCOMMAND], bash, zsh, fish, elvish or powershell"
+            "--generate {what}: expected man [SUBCOMMAND], options [SUBCOMMAND], bash, zsh, fish, \
+             elvish or powershell"
         ))),
     })
+}
+
+/// A line for each option that scripts pass on: its name, and that of its value.
+fn for_pipelines(command: &Command) -> String {
+    let mut lines = String::new();
+    for argument in command.get_arguments().filter(|a| a.get::<ForPipelines>().is_some()) {
+        let value = argument.get_value_names().and_then(|names| names.first());
+        let value = value.filter(|_| argument.get_action().takes_values());
+        let value = value.map(|name| format!(" {name}")).unwrap_or_default();
+        lines += &format!("--{}{value}\n", argument.get_long().unwrap_or_default());
+    }
+    lines
 }
 
 fn completions(mut command: Command, shell: Shell) -> Result<()> {

@@ -17,6 +17,13 @@ pub struct WithoutEffect;
 
 impl ArgExt for WithoutEffect {}
 
+/// Marks an option that scripts pass on to the filter as it is: they ask for these
+/// (`--generate options`), so that an option is declared here alone.
+#[derive(Debug, Clone, Copy)]
+pub struct ForPipelines;
+
+impl ArgExt for ForPipelines {}
+
 /// Marks an argument with which stdout holds no stream of records.
 #[derive(Debug, Clone, Copy)]
 pub struct NoStream;

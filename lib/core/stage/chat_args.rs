@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::chat::{Settings, Style, Thinking, TrainOn};
+use crate::cli::ForPipelines;
 
 /// What is made of chats, as far as they do not say it themselves.
 #[derive(Debug, Clone, Args)]
@@ -11,6 +12,7 @@ pub struct ChatArgs {
     ///
     /// vLLM renders with openai-harmony.
     #[arg(long, value_enum, default_value = "harmony", value_name = "harmony|exact")]
+    #[arg(add = ForPipelines)]
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub style: Style,
 
@@ -20,39 +22,45 @@ pub struct ChatArgs {
     /// conversation for each turn (ids with #1, #2, ...), with the reasoning of that turn, which alone
     /// is trained on.
     #[arg(long, value_enum, default_value = "last", value_name = "last|all|split")]
+    #[arg(add = ForPipelines)]
     #[arg(hide_default_value = true, hide_possible_values = true, help_heading = "Conversations")]
     pub thinking: Thinking,
 
     /// Train on all messages of the assistant, or on the last turn
     ///
     /// If nothing is said: all, but of prompts with completions the completion.
-    #[arg(long, value_enum, value_name = "all|completion")]
+    #[arg(long, add = ForPipelines, value_enum, value_name = "all|completion")]
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub train: Option<TrainOn>,
 
     /// How much the system message asks for: low, medium or high (a record's own wins)
     #[arg(long, default_value = "medium", value_name = "LEVEL", help_heading = "Conversations")]
+    #[arg(add = ForPipelines)]
     #[arg(hide_short_help = true)]
     pub reasoning_effort: String,
 
     /// The date in the system message; never today's
     #[arg(long, default_value = "2026-01-01", value_name = "DATE", help_heading = "Conversations")]
+    #[arg(add = ForPipelines)]
     #[arg(hide_short_help = true)]
     pub date: String,
 
     /// Who the system message says the model is (a record's own wins)
     #[arg(long, value_name = "TEXT", help_heading = "Conversations", hide_default_value = true)]
+    #[arg(add = ForPipelines)]
     #[arg(hide_short_help = true)]
     #[arg(default_value = "You are ChatGPT, a large language model trained by OpenAI.")]
     pub model_identity: String,
 
     /// The knowledge cutoff in the system message
     #[arg(long, value_name = "TEXT", default_value = "2024-06", hide_short_help = true)]
+    #[arg(add = ForPipelines)]
     #[arg(help_heading = "Conversations")]
     pub knowledge_cutoff: String,
 
     /// Harmony's own tools that the system message declares: browser, python (a record's own win)
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "Conversations")]
+    #[arg(add = ForPipelines)]
     #[arg(hide_short_help = true, value_parser = ["browser", "python"])]
     #[arg(hide_possible_values = true)]
     pub builtin_tools: Vec<String>,

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::synth::{ReasoningEffort, Reference, SynthSettings, repeated_column};
+use crate::cli::ForPipelines;
 use crate::error::{Error, Result};
 
 const INSTRUCTIONS: &str = "\
@@ -14,42 +15,46 @@ Follow the user's request. When you provide an answer, produce both:
 #[derive(Debug, Clone, Args)]
 pub struct SynthArgs {
     /// What the system message asks for: low, medium or high
-    #[arg(long, value_enum, default_value = "high", value_name = "LEVEL")]
+    #[arg(long, add = ForPipelines, value_enum, default_value = "high", value_name = "LEVEL")]
     #[arg(hide_possible_values = true)]
     pub reasoning_effort: ReasoningEffort,
 
     /// Who the system message says the model is
     #[arg(long, value_name = "TEXT", hide_default_value = true, hide_short_help = true)]
+    #[arg(add = ForPipelines)]
     #[arg(default_value = "You are vpMoE, a large language model trained by Veer Pareek.")]
     pub model_identity: String,
 
     /// The knowledge cutoff in the system message
     #[arg(long, value_name = "TEXT", default_value = "2024-06", hide_short_help = true)]
+    #[arg(add = ForPipelines)]
     pub knowledge_cutoff: String,
 
     /// The start date in the system message
     #[arg(long, value_name = "TEXT", default_value = "2026-01-01", alias = "current-date")]
+    #[arg(add = ForPipelines)]
     #[arg(hide_short_help = true)]
     pub conversation_start_date: String,
 
     /// The text of the developer message
     #[arg(long, value_name = "TEXT", default_value = INSTRUCTIONS, hide_default_value = true)]
+    #[arg(add = ForPipelines)]
     #[arg(hide_short_help = true)]
     pub developer_instructions: String,
 
     /// Leave the developer message out
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, add = ForPipelines, hide_short_help = true)]
     pub omit_developer: bool,
 
     /// The fields that are kept beside the messages, in this order
-    #[arg(long, value_name = "A,B,...", hide_default_value = true)]
+    #[arg(long, add = ForPipelines, value_name = "A,B,...", hide_default_value = true)]
     #[arg(
         default_value = "synth_id,language,exercise,model,constraints,seed_license,query_seed_url"
     )]
     pub metadata_fields: String,
 
     /// Keep rows without reasoning, with their answers alone
-    #[arg(long)]
+    #[arg(long, add = ForPipelines)]
     pub keep_without_reasoning: bool,
 
     /// What becomes of query_seed_text, which a query is about (drop)
@@ -57,6 +62,7 @@ pub struct SynthArgs {
     /// `append` puts it after the query: a blank line, `Reference:`, a new line and the text.
     #[arg(
         long,
+        add = ForPipelines,
         value_enum,
         default_value = "drop",
         value_name = "append|drop",

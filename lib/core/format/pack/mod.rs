@@ -27,7 +27,7 @@ use super::pools::{self, DATABASE, STEPS, VALUATION_TYPES};
 use super::raw_games::Legality;
 use super::{RecordCounts, npy};
 use crate::batch::GameForm;
-use crate::cli::WithoutEffect;
+use crate::cli::{ForPipelines, WithoutEffect};
 use crate::error::{Error, Result};
 use crate::game2048::{Game, StepRows, remove_padding};
 use crate::publish::{PendingFile, Standing, Target, publish, refuse_existing};
@@ -92,15 +92,15 @@ impl PackLayout {
 #[command(next_help_heading = "Games")]
 pub struct PackOptions {
     /// Rows in each file but the last; without it all rows are in one (selfplay-v1: 1,000,000)
-    #[arg(long, value_name = "N")]
+    #[arg(long, add = ForPipelines, value_name = "N")]
     pub shard_rows: Option<NonZeroU64>,
 
     /// Layout of the rows: macroxue, macroxue-packed or selfplay-v1 [default: macroxue]
-    #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true)]
+    #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true, add = ForPipelines)]
     pub layout: Option<PackLayout>,
 
     /// Write what the layout can hold, where some of the input would be lost; say what is lost
-    #[arg(long)]
+    #[arg(long, add = ForPipelines)]
     pub lossy: bool,
 
     /// Leave the provenance chain out of manifest.json
