@@ -17,6 +17,7 @@ Usage: scripts/cluster-test.sh [options]
 
   --engine parallel|slurm   only this one (both)
   --product root|pack       only this one (both)
+  --input DIR               raw SYNTH rows for the root in place of the reference shard (no pack)
   --bin DIR                 the filters (target/release)
   --pause SECONDS           how long each task stops halfway, so that it is there when a fault strikes (6)
   -o FILE                   write the result there as well, as Markdown
@@ -32,14 +33,15 @@ die() {
     exit "${2:-2}"
 }
 
-engines='parallel slurm' products='root pack' bin=${scripts%/*}/target/release pause=6 output='' keep=''
+engines='parallel slurm' products='root pack' raw='' bin=${scripts%/*}/target/release pause=6 output='' keep=''
 arguments=("$@")
 while (($#)); do
     case $1 in
     -h | --help) usage && exit 0 ;;
-    --engine | --product | --bin | --pause | -o | --keep) (($# > 1)) || die "$1 needs a value" ;;&
+    --engine | --product | --input | --bin | --pause | -o | --keep) (($# > 1)) || die "$1 needs a value" ;;&
     --engine) engines=$2 ;;
     --product) products=$2 ;;
+    --input) raw=$(cd "$2" && pwd) products=root ;;
     --bin) bin=$(cd "$2" && pwd) ;;
     --pause) pause=$2 ;;
     -o) output=$2 ;;
@@ -76,7 +78,7 @@ if [[ -z ${GRISTMILL_CLUSTER-} ]]; then
         needs slurm-client sbatch squeue scontrol
         needs munge munged
     }
-    for filter in ds-plan ds-cat ds-check ds-manifest harmony-tok span-mask mmidx-write mx-decode npy-pack; do
+    for filter in ds-plan ds-cat ds-check ds-manifest synth-harmony harmony-tok span-mask mmidx-write mx-decode npy-pack; do
         [[ -x $bin/$filter ]] || die "$bin/$filter is not there; try: cargo build --release"
     done
     unshare --net ip link add hosts type bridge 2>/dev/null ||
