@@ -49,10 +49,10 @@ macro_rules! checks {
         };)+
 
         #[deny(dead_code)]
-        pub(in $crate::check) static CHECKS: &[&$crate::check::Check] = &[$(&$name),+];
+        pub(crate) static CHECKS: &[&$crate::check::Check] = &[$(&$name),+];
     };
 }
-pub(super) use checks;
+pub(crate) use checks;
 
 /// Every check of some families, in the order in which reports show them.
 pub fn catalogue(families: &[&dyn Family]) -> Vec<&'static Check> {

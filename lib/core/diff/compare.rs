@@ -68,7 +68,7 @@ pub fn compare(
     compare_within(WINDOW, readers, options, progress)
 }
 
-/// The same where so many records of a side wait for their partners.
+/// Compares all records of two readers; so many records of a side wait for their partners.
 pub(super) fn compare_within(
     window: usize,
     readers: [Reader; 2],
@@ -157,7 +157,7 @@ impl Comparison {
     /// batches; gives their number.
     fn lockstep(&mut self) -> Result<u64> {
         let [a, b] = &self.sides;
-        if let Some(equal) = a.equal_games(b) {
+        if let Some(equal) = a.equal_columns(b) {
             return Ok(self.pass(equal));
         }
         let rows = [Rows::of(a.record, &a.batch)?, Rows::of(b.record, &b.batch)?];
@@ -418,13 +418,13 @@ impl Found {
     }
 
     /// Counts the parts in which two partners differ.
-    fn changed(
+    fn changed<'a, 'b>(
         &mut self,
         most: usize,
         (a, b): ([u64; PARTS], [u64; PARTS]),
         numbers: [u64; 2],
         id: Option<String>,
-        ones: Option<(&One<'_>, &One<'_>)>,
+        ones: Option<(&One<'a, Rows<'b>>, &One<'a, Rows<'b>>)>,
     ) -> Result<()> {
         let parts = names(self.record).iter().zip(a.iter().zip(b));
         for (part, _) in parts.filter(|(_, (a, b))| **a != *b) {

@@ -7,6 +7,7 @@ use super::{JsonForm, RecordType};
 
 pub const CHAT: RecordType = RecordType {
     name: "chat",
+    singular: "chat",
     plural: "chats",
     version: 1,
     fields: Vec::new,

@@ -11,6 +11,7 @@ use crate::json::write_string;
 /// fields. Which fields the id may come from is the reader's choice, see [`id_fields`].
 pub const CONVERSATION: RecordType = RecordType {
     name: "conversation",
+    singular: "conversation",
     plural: "conversations",
     version: 1,
     fields: ConversationFields::declared,
@@ -103,8 +104,8 @@ enum Texts<'a> {
 }
 
 impl<'a> Conversations<'a> {
-    /// The view of a batch in the schema of [`CONVERSATION`] or [`schema`].
-    pub fn of(batch: &'a RecordBatch) -> Conversations<'a> {
+    /// The view of a batch in the schema of [`CONVERSATION`] or [`schema`]. What it lacks is null.
+    pub fn of(batch: &'a RecordBatch) -> Result<Conversations<'a>, ArrowError> {
         let (mut id_names, mut ids, mut messages) = (Vec::new(), Vec::new(), None);
         let (mut raw_input, mut raw_row, mut beside) = (None, None, Vec::new());
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
@@ -127,7 +128,7 @@ impl<'a> Conversations<'a> {
             }
         }
         let rows = batch.num_rows();
-        Conversations { id_names, ids, messages, raw_input, raw_row, beside, rows }
+        Ok(Conversations { id_names, ids, messages, raw_input, raw_row, beside, rows })
     }
 
     pub fn len(&self) -> usize {
@@ -173,7 +174,7 @@ impl<'a> Conversations<'a> {
 
 /// A row as written to the rejects.
 pub fn to_json(batch: &RecordBatch, row: usize) -> String {
-    let conversations = Conversations::of(batch);
+    let Ok(conversations) = Conversations::of(batch) else { return "null".to_string() };
     let text = |text: Option<&str>| {
         let mut quoted = Vec::new();
         match text {

@@ -4,6 +4,7 @@ use super::declare::prelude::*;
 
 pub const DECODED: RecordType = RecordType {
     name: "decoded",
+    singular: "sequence",
     plural: "decoded sequences",
     version: 1,
     fields: DecodedFields::declared,

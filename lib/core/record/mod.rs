@@ -22,9 +22,11 @@ mod twice;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
 
 use self::declare::{DeclaredField, schema_of};
+use self::rows::record_types;
 
 pub use chat::CHAT;
 pub use conversation::CONVERSATION;
@@ -32,7 +34,6 @@ pub use decoded::DECODED;
 pub use game::GAME;
 pub use puzzle::PUZZLE;
 pub use raw_synth::RAW_SYNTH;
-pub use rows::Rows;
 pub use tokens::TOKENS;
 pub use twice::column_twice;
 
@@ -41,7 +42,8 @@ pub use twice::column_twice;
 pub struct RecordType {
     /// Its name in the stream's header.
     pub name: &'static str,
-    /// What people call such records.
+    /// What people call one such record, and several.
+    pub singular: &'static str,
     pub plural: &'static str,
     /// Raised when the meaning of a field changes.
     pub version: u64,
@@ -67,8 +69,13 @@ impl RecordType {
     }
 }
 
-/// All record types.
-pub const RECORD_TYPES: &[&RecordType] = &[&TOKENS, &DECODED, &CONVERSATION, &GAME, &PUZZLE];
+record_types! { $
+    TOKENS => Tokens(tokens::Tokens);
+    DECODED;
+    CONVERSATION => Conversation(conversation::Conversations);
+    GAME => Game(game::Games);
+    PUZZLE => Puzzle(puzzle::Puzzles);
+}
 
 /// The record type that is recognised by one of the fields for which `has` is true.
 pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {

@@ -9,6 +9,7 @@ use super::declare::prelude::*;
 /// Examples of puzzles: the fields of [`NameFields`] and [`ExampleFields`].
 pub const PUZZLE: RecordType = RecordType {
     name: "puzzle",
+    singular: "example",
     plural: "puzzles",
     version: 1,
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
@@ -108,6 +109,11 @@ impl<'a> Puzzles<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Examples have no ids.
+    pub fn id(&self, _row: usize) -> Option<&'a str> {
+        None
     }
 
     pub fn get(&self, row: usize) -> Puzzle<'a> {

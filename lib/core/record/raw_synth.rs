@@ -7,6 +7,7 @@ use super::RecordType;
 
 pub const RAW_SYNTH: RecordType = RecordType {
     name: "raw SYNTH",
+    singular: "raw SYNTH row",
     plural: "raw SYNTH rows",
     version: 1,
     fields: Vec::new,

@@ -1,40 +1,78 @@
-//! The columns of a batch of records of any type.
+//! The table of record types, and the columns of a batch of records of any of them.
 
-use arrow_array::RecordBatch;
-use arrow_schema::ArrowError;
+/// Declares the record types, in the order in which records are recognised. One with a view of its rows is at
+/// parity: shown, counted, compared and checked. Each of these rooms has a trait for views, and nothing
+/// compiles before the view has it.
+///
+/// (It is given a `$`, of which the macros in it are made.)
+macro_rules! record_types {
+    ($d:tt $($type:ident $(=> $kind:ident($module:ident::$view:ident))?;)+) => {
+        /// All record types.
+        pub const RECORD_TYPES: &[&RecordType] = &[$(&$type),+];
 
-use super::conversation::Conversations;
-use super::game::Games;
-use super::puzzle::Puzzles;
-use super::tokens::Tokens;
-
-/// A view of a batch.
-pub enum Rows<'a> {
-    Tokens(Tokens<'a>),
-    Conversation(Conversations<'a>),
-    Game(Box<Games<'a>>),
-    Puzzle(Puzzles<'a>),
-    Other(&'a RecordBatch),
-}
-
-impl<'a> Rows<'a> {
-    /// A batch in the schema of the record type of this name, or of a type that has no view here.
-    pub fn of(name: &str, batch: &'a RecordBatch) -> Result<Rows<'a>, ArrowError> {
-        Ok(match name {
-            "tokens" => Rows::Tokens(Tokens::of(batch)?),
-            "conversation" => Rows::Conversation(Conversations::of(batch)),
-            "game" => Rows::Game(Box::new(Games::of(batch)?)),
-            "puzzle" => Rows::Puzzle(Puzzles::of(batch)?),
-            _ => Rows::Other(batch),
-        })
-    }
-
-    /// The id of a record, if records of its type have one.
-    pub fn id(&self, row: usize) -> Option<&'a str> {
-        match self {
-            Rows::Tokens(rows) => rows.id(row),
-            Rows::Conversation(rows) => rows.id(row),
-            Rows::Game(_) | Rows::Puzzle(_) | Rows::Other(_) => None,
+        /// A view of a batch.
+        #[expect(clippy::large_enum_variant, reason = "one for a batch, not for a record")]
+        pub enum Rows<'a> {
+            $($($kind($module::$view<'a>),)?)+
+            /// Of a type that has no view here.
+            Other(&'a RecordBatch),
         }
-    }
+
+        impl<'a> Rows<'a> {
+            /// A batch in the schema of the record type of this name.
+            pub fn of(name: &str, batch: &'a RecordBatch) -> Result<Rows<'a>, ArrowError> {
+                Ok(match name {
+                    $($(name if name == $type.name => Rows::$kind($module::$view::of(batch)?),)?)+
+                    _ => Rows::Other(batch),
+                })
+            }
+
+            /// The id of a record, if records of its type have one.
+            pub fn id(&self, row: usize) -> Option<&'a str> {
+                match self {
+                    $($(Rows::$kind(rows) => rows.id(row),)?)+
+                    Rows::Other(_) => None,
+                }
+            }
+        }
+
+        /// Does one thing with whichever view it is, `each_rows!(rows, view => view.bytes(row))`; and, if that
+        /// is given, another with a batch that has none.
+        macro_rules! each_rows {
+            ($d rows:expr, $d view:ident => $d done:expr) => {
+                $crate::record::each_rows!($d rows, $d view => $d done, $d view => $d done)
+            };
+            ($d rows:expr, $d view:ident => $d done:expr, $d other:pat => $d otherwise:expr) => {
+                match $d rows {
+                    $($($crate::record::Rows::$kind($d view) => $d done,)?)+
+                    $crate::record::Rows::Other($d other) => $d otherwise,
+                }
+            };
+        }
+        pub(crate) use each_rows;
+
+        /// Does one thing with the views of two batches, and another if they are of different types.
+        macro_rules! both_rows {
+            ($d rows:expr, ($d a:ident, $d b:ident) => $d done:expr, _ => $d otherwise:expr) => {
+                match $d rows {
+                    $($(
+                        ($crate::record::Rows::$kind($d a), $crate::record::Rows::$kind($d b)) => $d done,
+                    )?)+
+                    ($crate::record::Rows::Other($d a), $crate::record::Rows::Other($d b)) => $d done,
+                    _ => $d otherwise,
+                }
+            };
+        }
+        pub(crate) use both_rows;
+
+        /// Gives a macro the table: of each type with a view its name in [`Rows`], the type, and the view.
+        macro_rules! each_kind {
+            ($d then:ident) => {
+                $d then! { $($($kind $type $module $view;)?)+ }
+            };
+        }
+        pub(crate) use each_kind;
+    };
 }
+
+pub(super) use record_types;

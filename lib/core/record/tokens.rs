@@ -11,6 +11,7 @@ use super::declare::prelude::*;
 /// Tokens: the fields of [`SequenceFields`] and, once masked, of [`MaskFields`].
 pub const TOKENS: RecordType = RecordType {
     name: "tokens",
+    singular: "sequence",
     plural: "token sequences",
     version: 1,
     fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),

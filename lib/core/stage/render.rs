@@ -14,7 +14,7 @@ const MOST_RESERVED: usize = 1 << 20;
 /// One batch of conversations as token sequences.
 pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
     let records = batch.records.clone();
-    let conversations = Conversations::of(&records);
+    let conversations = Conversations::of(&records)?;
     let mut rendered = Rendered::default();
     let mut builder = TokensBuilder::default();
     // Most tokens are more than four bytes of text: growing would copy, and reserved memory that is

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::Names;
 use super::keys::{Keyed, Keys, RecordKeys, Repeated};
-use super::kind::Group;
+use super::kind::{Group, KindStat};
 use super::written;
 use crate::batch::Batch;
 use crate::cli::Progress;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::format::token_rows::PACKED;
 use crate::ordered::{Flow, ordered_map};
 use crate::record::{RecordType, Rows};
-use crate::stream::{Conform, Reader};
+use crate::stream::Reader;
 
 /// The form of answers in JSON; raised when the meaning of a field changes.
 const VERSION: u64 = 2;
@@ -253,7 +253,7 @@ pub fn measure_seen(
     progress: &mut Progress,
     mut see: impl FnMut(&Batch) -> Result<()> + Send,
 ) -> Result<Answer> {
-    let record = measured_type(&reader);
+    let record = reader.fitting_type();
     let name = record.map_or(OTHER, |record| record.name);
     let column = select(&mut reader, record, options)?;
     let packed = Packed::of(&reader);
@@ -310,12 +310,6 @@ fn measured(
     Ok((part, keys, batch.bytes))
 }
 
-/// The type of the records, if their columns are of it.
-fn measured_type(reader: &Reader) -> Option<&'static RecordType> {
-    let record = reader.known_type()?;
-    Conform::new(reader.schema(), &record.schema()).ok().map(|_| record)
-}
-
 /// Reads the columns of the record type and the one to group by; gives the place of that.
 fn select(
     reader: &mut Reader,
@@ -338,7 +332,8 @@ fn select(
         let fields = schema.fields().iter().map(|field| field.as_ref().clone());
         schema = Schema::new(fields.chain([field.clone()]).collect::<Vec<_>>()).into();
     }
-    let has_messages = record.is_some_and(|r| ["tokens", "conversation"].contains(&r.name));
+    let numbers = KindStat::of_type(record.map_or(OTHER, |record| record.name));
+    let has_messages = numbers.numbers().is_some_and(|numbers| numbers.messages().is_some());
     if by.is_none() && options.by.is_some() && !has_messages {
         return Err(Error::usage("--by: these records have no messages"));
     }

@@ -1,8 +1,12 @@
 //! Numbers of conversations: their messages as they stand, without a rendering.
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Distribution, Messages, messages::Parts};
+use super::messages::Parts;
+use super::sections::plain;
+use super::{Answer, Distribution, Measured, Messages, Numbers, Sections, StatOptions};
+use crate::cli::grouped;
 use crate::error::Result;
 use crate::json::{self, Kind, Reader, Str};
 use crate::record::conversation::Conversations;
@@ -21,7 +25,7 @@ pub struct ConversationsStat {
 }
 
 impl ConversationsStat {
-    pub fn add(&mut self, rows: &Conversations<'_>, row: usize) -> Result<()> {
+    fn add(&mut self, rows: &Conversations<'_>, row: usize) -> Result<()> {
         let text = rows.messages_json(row).unwrap_or("null");
         let (mut parts, mut length) = (Parts::default(), 0);
         match read(text) {
@@ -42,14 +46,60 @@ impl ConversationsStat {
         self.no_final += u64::from(!parts.answer);
         Ok(())
     }
+}
 
-    pub fn merge(&mut self, other: ConversationsStat) -> Result<()> {
+impl Measured for Conversations<'_> {
+    type Numbers = ConversationsStat;
+
+    fn bytes(&self, row: usize) -> usize {
+        self.messages_json(row).map_or(0, str::len)
+    }
+
+    fn count(&self, row: usize, numbers: &mut ConversationsStat, _: &StatOptions) -> Result<()> {
+        numbers.add(self, row)
+    }
+
+    fn text_key(&self, row: usize) -> Option<u128> {
+        Some(xxh3_128(self.messages_json(row).unwrap_or_default().as_bytes()))
+    }
+}
+
+impl Numbers for ConversationsStat {
+    fn merge(&mut self, other: ConversationsStat) -> Result<()> {
         self.lengths.merge(other.lengths);
         self.messages.merge(other.messages)?;
         self.without_messages = self.without_messages.saturating_add(other.without_messages);
         self.no_reasoning = self.no_reasoning.saturating_add(other.no_reasoning);
         self.no_final = self.no_final.saturating_add(other.no_final);
         Ok(())
+    }
+
+    fn messages(&self) -> Option<(&Messages, &'static str)> {
+        Some((&self.messages, "characters"))
+    }
+
+    fn lengths(&self) -> (&'static str, &Distribution) {
+        ("characters", &self.lengths)
+    }
+
+    fn headline(&self, records: String) -> [(&'static str, String); 3] {
+        let characters = grouped(self.lengths.sum());
+        let median = plain(self.lengths.percentile(50));
+        [("conversations", records), ("characters", characters), ("characters, median", median)]
+    }
+
+    fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer) {
+        let all = answer.all.records;
+        out.number("characters", self.lengths.sum());
+        out.head("conversations");
+        out.share("no reasoning", self.no_reasoning, all);
+        out.share("no final", self.no_final, all);
+        if self.without_messages > 0 {
+            out.share("unreadable messages", self.without_messages, all);
+        }
+        out.repeated(answer, "repeated texts");
+        out.distribution("characters of a conversation", &self.lengths);
+        out.messages(&self.messages, "characters", self.lengths.sum());
     }
 }
 

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Names};
+use super::sections::plain;
+use super::{Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions};
+use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::game::Games;
 
@@ -27,7 +29,7 @@ pub struct GamesStat {
 }
 
 impl GamesStat {
-    pub fn add(&mut self, games: &Games<'_>, row: usize) -> Result<()> {
+    fn add(&mut self, games: &Games<'_>, row: usize) -> Result<()> {
         let range = games.steps.range(row..row + 1);
         let steps = &games.steps.items;
         self.steps.add(range.len() as u64);
@@ -62,7 +64,27 @@ impl GamesStat {
         Ok(())
     }
 
-    pub fn merge(&mut self, other: GamesStat) -> Result<()> {
+    /// The share of legal moves.
+    pub fn legality(&self) -> Option<f64> {
+        let all = self.steps_with_legality.checked_mul(4).filter(|all| *all > 0)?;
+        Some(self.legal_moves as f64 / all as f64)
+    }
+}
+
+impl Measured for Games<'_> {
+    type Numbers = GamesStat;
+
+    fn bytes(&self, row: usize) -> usize {
+        48 * self.steps.range(row..row + 1).len()
+    }
+
+    fn count(&self, row: usize, numbers: &mut GamesStat, _: &StatOptions) -> Result<()> {
+        numbers.add(self, row)
+    }
+}
+
+impl Numbers for GamesStat {
+    fn merge(&mut self, other: GamesStat) -> Result<()> {
         self.steps.merge(other.steps);
         self.scores.merge(other.scores);
         self.tiles.merge(other.tiles);
@@ -76,9 +98,29 @@ impl GamesStat {
         Ok(())
     }
 
-    /// The share of legal moves.
-    pub fn legality(&self) -> Option<f64> {
-        let all = self.steps_with_legality.checked_mul(4).filter(|all| *all > 0)?;
-        Some(self.legal_moves as f64 / all as f64)
+    fn close(&mut self) {
+        self.legal_share = self.legality();
+    }
+
+    fn lengths(&self) -> (&'static str, &Distribution) {
+        ("steps", &self.steps)
+    }
+
+    fn headline(&self, records: String) -> [(&'static str, String); 3] {
+        let score = plain(self.scores.percentile(50));
+        [("games", records), ("steps", grouped(self.steps.sum())), ("score, median", score)]
+    }
+
+    fn sections<'a>(&'a self, out: &mut Sections<'a>, _: &Answer) {
+        out.number("steps", self.steps.sum());
+        if let Some(share) = self.legality() {
+            out.fact("legal moves", format!("{:.2} %", share * 100.0));
+        }
+        out.distribution("steps of a game", &self.steps);
+        out.distribution("scores", &self.scores);
+        let tiles = self.tiles.counts().map(|(tile, count)| (grouped(tile), count));
+        out.shares("games by largest tile", self.tiles.count(), tiles);
+        let valuations = self.valuations.iter().map(|(name, count)| (name.clone(), *count));
+        out.shares("steps by valuation", self.steps.sum(), valuations);
     }
 }

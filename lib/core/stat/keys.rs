@@ -5,10 +5,11 @@ use arrow_buffer::ToByteSlice;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::Measured;
 use crate::check::repeats::Repeats;
 use crate::digest::hex;
 use crate::error::{Error, Result};
-use crate::record::Rows;
+use crate::record::{Rows, each_rows};
 
 /// The keys of ids and texts of some records.
 #[derive(Debug, Default)]
@@ -27,8 +28,8 @@ pub struct Repeated {
     pub texts: Option<u64>,
 }
 
-/// The key of the values of an example, or of other numbers.
-fn key(values: &[i32]) -> u128 {
+/// The key of numbers: the values of an example, tokens.
+pub fn key(values: &[i32]) -> u128 {
     #[cfg(target_endian = "little")]
     return xxh3_128(values.to_byte_slice());
     #[cfg(target_endian = "big")]
@@ -37,19 +38,9 @@ fn key(values: &[i32]) -> u128 {
 
 impl RecordKeys {
     pub fn add(&mut self, rows: &Rows<'_>, row: usize) {
-        let (id, text) = match rows {
-            Rows::Tokens(rows) => (rows.id(row), key(rows.tokens(row))),
-            Rows::Conversation(rows) => {
-                let text = rows.messages_json(row).unwrap_or_default();
-                (rows.id(row), xxh3_128(text.as_bytes()))
-            }
-            Rows::Puzzle(rows) => {
-                let puzzle = rows.get(row);
-                let sides = [puzzle.inputs, puzzle.labels].map(|side| key(side).to_le_bytes());
-                (None, xxh3_128(sides.as_flattened()))
-            }
-            Rows::Game(_) | Rows::Other(_) => return,
-        };
+        let text = each_rows!(rows, rows => rows.text_key(row), _ => None);
+        let Some(text) = text else { return };
+        let id = rows.id(row);
         self.ids.extend(id.map(|id| xxh3_128(id.as_bytes())));
         self.texts.push(text);
     }

@@ -1,10 +1,59 @@
 //! The numbers of records of one type, whichever it is.
 
+use arrow_array::RecordBatch;
 use serde::{Deserialize, Serialize};
 
-use super::{ConversationsStat, Distribution, GamesStat, PuzzlesStat, StatOptions, TokensStat};
+use super::{Answer, Distribution, Messages, Sections, StatOptions};
+use crate::batch::row_sizes;
 use crate::error::{Error, Result};
-use crate::record::{Rows, plural_of};
+use crate::record::{Rows, each_kind, each_rows, plural_of};
+
+/// Records that are counted: implemented by the views of record types.
+pub trait Measured {
+    /// What is counted of them.
+    type Numbers: Numbers;
+
+    /// The bytes of a record's values; see [`Group::bytes`].
+    fn bytes(&self, row: usize) -> usize;
+
+    /// Adds a record.
+    fn count(&self, row: usize, numbers: &mut Self::Numbers, options: &StatOptions) -> Result<()>;
+
+    /// A hash of what a record repeats if it is there twice, its id apart; see `keys.rs`.
+    fn text_key(&self, _row: usize) -> Option<u128> {
+        None
+    }
+}
+
+/// What is counted of records of one type, and what is said of it.
+pub trait Numbers {
+    /// Adds those of records that follow.
+    fn merge(&mut self, other: Self) -> Result<()>
+    where
+        Self: Sized;
+
+    /// Computes what is not counted.
+    fn close(&mut self) {}
+
+    /// What is long or short in such records: the unit of its length, and the lengths.
+    fn lengths(&self) -> (&'static str, &Distribution);
+
+    /// The three numbers that are asked for first; `records` is how many there are.
+    fn headline(&self, records: String) -> [(&'static str, String); 3];
+
+    /// All that is said of them; the answer is theirs.
+    fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer);
+
+    /// Their messages, and the unit of the lengths of these.
+    fn messages(&self) -> Option<(&Messages, &'static str)> {
+        None
+    }
+
+    /// How many there are of which nothing is trained on, if there are masks.
+    fn unsupervised(&self) -> Option<u64> {
+        None
+    }
+}
 
 /// The numbers of some records.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -16,93 +65,72 @@ pub struct Group {
     pub numbers: KindStat,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum KindStat {
-    Tokens(Box<TokensStat>),
-    Conversation(Box<ConversationsStat>),
-    Game(Box<GamesStat>),
-    Puzzle(Box<PuzzlesStat>),
-    /// Of any other type: only counted.
-    #[default]
-    Other,
-}
+macro_rules! kind_stat {
+    ($($kind:ident $type:ident $module:ident $view:ident;)+) => {
+        /// The numbers of records of one type.
+        #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        pub enum KindStat {
+            $($kind(Box<<crate::record::$module::$view<'static> as Measured>::Numbers>),)+
+            /// Of any other type: only counted.
+            #[default]
+            Other,
+        }
 
-impl KindStat {
-    /// No numbers yet, of a record type.
-    pub fn of_type(name: &str) -> KindStat {
-        match name {
-            "tokens" => KindStat::Tokens(Box::default()),
-            "conversation" => KindStat::Conversation(Box::default()),
-            "game" => KindStat::Game(Box::default()),
-            "puzzle" => KindStat::Puzzle(Box::default()),
-            _ => KindStat::Other,
-        }
-    }
+        impl KindStat {
+            /// No numbers yet, of a record type.
+            pub fn of_type(name: &str) -> KindStat {
+                match name {
+                    $(name if name == crate::record::$type.name => KindStat::$kind(Box::default()),)+
+                    _ => KindStat::Other,
+                }
+            }
 
-    pub fn name(&self) -> &'static str {
-        match self {
-            KindStat::Tokens(_) => "tokens",
-            KindStat::Conversation(_) => "conversation",
-            KindStat::Game(_) => "game",
-            KindStat::Puzzle(_) => "puzzle",
-            KindStat::Other => "other",
-        }
-    }
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(KindStat::$kind(_) => crate::record::$type.name,)+
+                    KindStat::Other => "other",
+                }
+            }
 
-    /// Computes what is not counted.
-    pub(super) fn close(&mut self) {
-        if let KindStat::Game(stat) = self {
-            stat.legal_share = stat.legality();
-        }
-    }
+            /// The numbers, of whichever type.
+            pub fn numbers(&self) -> Option<&dyn Numbers> {
+                match self {
+                    $(KindStat::$kind(stat) => Some(stat.as_ref()),)+
+                    KindStat::Other => None,
+                }
+            }
 
-    /// What is long or short in records of this type, and the unit of its length.
-    pub fn lengths(&self) -> Option<(&'static str, &Distribution)> {
-        match self {
-            KindStat::Tokens(stat) => Some(("tokens", &stat.lengths)),
-            KindStat::Conversation(stat) => Some(("characters", &stat.lengths)),
-            KindStat::Game(stat) => Some(("steps", &stat.steps)),
-            KindStat::Puzzle(stat) => Some(("given cells", &stat.given)),
-            KindStat::Other => None,
-        }
-    }
+            /// Computes what is not counted.
+            pub(super) fn close(&mut self) {
+                match self {
+                    $(KindStat::$kind(stat) => stat.close(),)+
+                    KindStat::Other => {}
+                }
+            }
 
-    fn merge(&mut self, other: KindStat) -> Result<()> {
-        match (self, other) {
-            (KindStat::Tokens(own), KindStat::Tokens(other)) => own.merge(*other),
-            (KindStat::Conversation(own), KindStat::Conversation(other)) => own.merge(*other),
-            (KindStat::Game(own), KindStat::Game(other)) => own.merge(*other),
-            (KindStat::Puzzle(own), KindStat::Puzzle(other)) => own.merge(*other),
-            (KindStat::Other, KindStat::Other) => Ok(()),
-            (own, other) => Err(Error::usage(format!(
-                "{} and {} have no numbers together",
-                plural_of(own.name()),
-                plural_of(other.name())
-            ))),
-        }
-    }
-}
+            fn count(&mut self, rows: &Rows<'_>, row: usize, options: &StatOptions) -> Result<()> {
+                match (self, rows) {
+                    $((KindStat::$kind(stat), Rows::$kind(rows)) => rows.count(row, stat, options),)+
+                    _ => Ok(()),
+                }
+            }
 
-/// See [`Group::bytes`].
-fn bytes_of(rows: &Rows<'_>, row: usize) -> u64 {
-    let bytes = match rows {
-        Rows::Tokens(rows) => {
-            let masks = [rows.loss_mask(row), rows.span_id(row)];
-            4 * rows.tokens(row).len() + masks.into_iter().flatten().map(<[u8]>::len).sum::<usize>()
-        }
-        Rows::Conversation(rows) => rows.messages_json(row).map_or(0, str::len),
-        Rows::Game(rows) => 48 * rows.steps.range(row..row + 1).len(),
-        Rows::Puzzle(rows) => {
-            let puzzle = rows.get(row);
-            4 * (puzzle.inputs.len() + puzzle.labels.len())
-        }
-        Rows::Other(rows) => {
-            crate::batch::row_sizes(&rows.slice(row, 1)).first().copied().unwrap_or(0) as usize
+            fn merge(&mut self, other: KindStat) -> Result<()> {
+                match (self, other) {
+                    $((KindStat::$kind(own), KindStat::$kind(other)) => own.merge(*other),)+
+                    (KindStat::Other, KindStat::Other) => Ok(()),
+                    (own, other) => Err(Error::usage(format!(
+                        "{} and {} have no numbers together",
+                        plural_of(own.name()),
+                        plural_of(other.name())
+                    ))),
+                }
+            }
         }
     };
-    bytes as u64
 }
+each_kind!(kind_stat);
 
 impl Group {
     pub fn of_type(name: &str) -> Group {
@@ -111,14 +139,9 @@ impl Group {
 
     pub(super) fn add(&mut self, rows: &Rows<'_>, row: usize, options: &StatOptions) -> Result<()> {
         self.records += 1;
-        self.bytes += bytes_of(rows, row);
-        match (&mut self.numbers, rows) {
-            (KindStat::Tokens(stat), Rows::Tokens(rows)) => stat.add(rows, row, options),
-            (KindStat::Conversation(stat), Rows::Conversation(rows)) => stat.add(rows, row),
-            (KindStat::Game(stat), Rows::Game(rows)) => stat.add(rows, row),
-            (KindStat::Puzzle(stat), Rows::Puzzle(rows)) => stat.add(rows, row),
-            _ => Ok(()),
-        }
+        self.bytes +=
+            each_rows!(rows, rows => rows.bytes(row), batch => bytes_of(batch, row)) as u64;
+        self.numbers.count(rows, row, options)
     }
 
     pub fn merge(&mut self, other: Group) -> Result<()> {
@@ -131,4 +154,9 @@ impl Group {
         }
         Ok(())
     }
+}
+
+/// The bytes of a record of a type that has no numbers.
+fn bytes_of(batch: &RecordBatch, row: usize) -> usize {
+    row_sizes(&batch.slice(row, 1)).first().copied().unwrap_or(0) as usize
 }

@@ -35,16 +35,12 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 
 pub use answer::{Answer, StatOptions, measure, measure_seen, merge};
-pub use conversations::ConversationsStat;
 pub use distribution::Distribution;
-pub use games::GamesStat;
-pub use kind::{Group, KindStat};
+pub use kind::{Group, KindStat, Measured, Numbers};
 pub use messages::Messages;
 pub use plot::{Bar, Plot};
-pub use puzzles::PuzzlesStat;
 pub use report::report;
-pub use sections::{Line, NamedLengths, QUANTILES, Section, quantiles};
-pub use tokens::TokensStat;
+pub use sections::{Line, NamedLengths, QUANTILES, Section, Sections, quantiles};
 
 /// The most different names of one sort.
 const NAMES: usize = 4096;

@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
 
-use super::{Distribution, Names, Tally};
+use super::keys::key;
+use super::sections::plain;
+use super::{Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions, Tally};
+use crate::cli::grouped;
 use crate::error::Result;
-use crate::puzzle::domain;
+use crate::puzzle::{Side, domain};
 use crate::record::puzzle::{Puzzle, Puzzles};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -60,7 +64,7 @@ impl Runs {
 }
 
 impl PuzzlesStat {
-    pub fn add(&mut self, rows: &Puzzles<'_>, row: usize) -> Result<()> {
+    fn add(&mut self, rows: &Puzzles<'_>, row: usize) -> Result<()> {
         let Puzzle { domain: name, split, set, group, puzzle, inputs, labels, build, .. } =
             rows.get(row);
         let set = set.unwrap_or("all");
@@ -80,8 +84,29 @@ impl PuzzlesStat {
         }
         Ok(())
     }
+}
 
-    pub fn merge(&mut self, other: PuzzlesStat) -> Result<()> {
+impl Measured for Puzzles<'_> {
+    type Numbers = PuzzlesStat;
+
+    fn bytes(&self, row: usize) -> usize {
+        let puzzle = self.get(row);
+        4 * (puzzle.inputs.len() + puzzle.labels.len())
+    }
+
+    fn count(&self, row: usize, numbers: &mut PuzzlesStat, _: &StatOptions) -> Result<()> {
+        numbers.add(self, row)
+    }
+
+    fn text_key(&self, row: usize) -> Option<u128> {
+        let puzzle = self.get(row);
+        let sides = [puzzle.inputs, puzzle.labels].map(|side| key(side).to_le_bytes());
+        Some(xxh3_128(sides.as_flattened()))
+    }
+}
+
+impl Numbers for PuzzlesStat {
+    fn merge(&mut self, other: PuzzlesStat) -> Result<()> {
         self.puzzles.merge(other.puzzles);
         self.groups.merge(other.groups);
         self.lengths.merge(other.lengths);
@@ -102,6 +127,46 @@ impl PuzzlesStat {
             }
         }
         Ok(())
+    }
+
+    fn lengths(&self) -> (&'static str, &Distribution) {
+        ("given cells", &self.given)
+    }
+
+    fn headline(&self, records: String) -> [(&'static str, String); 3] {
+        let given = plain(self.given.percentile(50));
+        let puzzles = grouped(self.puzzles.count);
+        [("examples", records), ("puzzles", puzzles), ("given cells, median", given)]
+    }
+
+    fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer) {
+        out.number("puzzles", self.puzzles.count);
+        out.number("groups", self.groups.count);
+        out.repeated(answer, "repeated examples");
+        let all = answer.all.records;
+        let of = |named: &BTreeMap<String, u64>| named.clone().into_iter();
+        out.shares("examples by domain", all, of(&self.domains));
+        out.shares("examples by split", all, of(&self.splits));
+        if self.sets.len() > 1 {
+            out.shares("examples by set", all, of(&self.sets));
+        }
+        out.distribution("given cells of an example", &self.given);
+        // Tokens mean something where all examples are of one domain.
+        let domain = match self.domains.keys().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            [only] => domain(only),
+            _ => None,
+        };
+        let sides =
+            [(Side::Inputs, "inputs", &self.inputs), (Side::Labels, "labels", &self.labels)];
+        for (side, of, counts) in sides {
+            let name = |token: i32| {
+                let meaning = domain.and_then(|domain| domain.meaning(side, token));
+                meaning.map_or(token.to_string(), |meaning| format!("{token} {meaning}"))
+            };
+            let cells = counts.values().sum();
+            let named = counts.iter().map(|(token, count)| (name(*token), *count));
+            out.shares(&format!("tokens of {of}"), cells, named);
+        }
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::answer::{Answer, OF_MESSAGES, Packed};
-use super::kind::{Group, KindStat};
-use super::{ConversationsStat, Distribution, GamesStat, Messages, PuzzlesStat, TokensStat};
+use super::answer::{Answer, OF_MESSAGES};
+use super::kind::Group;
+use super::{Distribution, Messages};
 use crate::cli::{grouped, size};
-use crate::puzzle::{self, Side};
 
 /// Names in a list.
 const ROWS: usize = 40;
@@ -53,44 +52,17 @@ impl Answer {
     /// The three numbers that are asked for first.
     pub fn headline(&self) -> [(&'static str, String); 3] {
         let all = grouped(self.all.records);
-        let median = |of: &Distribution| plain(of.percentile(50));
-        match &self.all.numbers {
-            KindStat::Tokens(stat) => {
-                let trained = match stat.masked {
-                    0 => "no masks".to_string(),
-                    _ => share(stat.supervised, stat.tokens),
-                };
-                [("sequences", all), ("tokens", grouped(stat.tokens)), ("trained on", trained)]
-            }
-            KindStat::Conversation(stat) => [
-                ("conversations", all),
-                ("characters", grouped(stat.lengths.sum())),
-                ("characters, median", median(&stat.lengths)),
-            ],
-            KindStat::Game(stat) => [
-                ("games", all),
-                ("steps", grouped(stat.steps.sum())),
-                ("score, median", median(&stat.scores)),
-            ],
-            KindStat::Puzzle(stat) => [
-                ("examples", all),
-                ("puzzles", grouped(stat.puzzles.count)),
-                ("given cells, median", median(&stat.given)),
-            ],
-            KindStat::Other => {
-                let sizes = [self.size_on_disk, Some(self.all.bytes)];
-                let [disk, data] = sizes.map(|b| b.map_or("-".to_string(), |b| size(b as f64)));
-                [("records", all), ("size on disk", disk), ("data size", data)]
-            }
+        if let Some(numbers) = self.all.numbers.numbers() {
+            return numbers.headline(all);
         }
+        let sizes = [self.size_on_disk, Some(self.all.bytes)];
+        let [disk, data] = sizes.map(|b| b.map_or("-".to_string(), |b| size(b as f64)));
+        [("records", all), ("size on disk", disk), ("data size", data)]
     }
 
     /// How many sequences there are of which nothing is trained on, if there are masks.
     pub fn unsupervised(&self) -> Option<u64> {
-        match &self.all.numbers {
-            KindStat::Tokens(stat) if stat.masked > 0 => Some(stat.nothing_supervised),
-            _ => None,
-        }
+        self.all.numbers.numbers()?.unsupervised()
     }
 
     /// All that is said; `by` as in the options.
@@ -101,21 +73,14 @@ impl Answer {
             out.fact("size on disk", size(bytes as f64));
         }
         out.fact("data size", size(self.all.bytes as f64));
-        match &self.all.numbers {
-            KindStat::Tokens(stat) => tokens(&mut out, self, stat),
-            KindStat::Conversation(stat) => conversations(&mut out, self, stat),
-            KindStat::Game(stat) => games(&mut out, stat),
-            KindStat::Puzzle(stat) => puzzles(&mut out, self, stat),
-            KindStat::Other => {}
+        let numbers = self.all.numbers.numbers();
+        if let Some(numbers) = numbers {
+            numbers.sections(&mut out, self);
         }
         if let Some(by) = &self.by {
             groups(&mut out, &by.column, &by.groups);
         }
-        let messages = match &self.all.numbers {
-            KindStat::Tokens(stat) => Some((&stat.messages, "tokens")),
-            KindStat::Conversation(stat) => Some((&stat.messages, "characters")),
-            _ => None,
-        };
+        let messages = numbers.and_then(|numbers| numbers.messages());
         let by = by.filter(|by| OF_MESSAGES.contains(by));
         if let (Some((messages, unit)), Some(by)) = (messages, by) {
             let named = if by == "role" { &messages.roles } else { &messages.channels };
@@ -129,10 +94,11 @@ impl Answer {
     }
 }
 
-struct Sections<'a>(Vec<Section<'a>>);
+/// What is said, as it is put together.
+pub struct Sections<'a>(Vec<Section<'a>>);
 
 impl<'a> Sections<'a> {
-    fn head(&mut self, head: &str) {
+    pub fn head(&mut self, head: &str) {
         self.0.push(Section { head: head.to_string(), lines: Vec::new() });
     }
 
@@ -143,19 +109,19 @@ impl<'a> Sections<'a> {
         }
     }
 
-    fn fact(&mut self, name: &str, value: String) {
+    pub fn fact(&mut self, name: &str, value: String) {
         self.line(Line::Fact { name: name.to_string(), value });
     }
 
-    fn number(&mut self, name: &str, value: u64) {
+    pub fn number(&mut self, name: &str, value: u64) {
         self.fact(name, grouped(value));
     }
 
-    fn share(&mut self, name: &str, count: u64, all: u64) {
+    pub fn share(&mut self, name: &str, count: u64, all: u64) {
         self.line(Line::Share { name: name.to_string(), count, all });
     }
 
-    fn distribution(&mut self, head: &str, of: &'a Distribution) {
+    pub fn distribution(&mut self, head: &str, of: &'a Distribution) {
         if of.count() > 0 {
             self.head(head);
             self.line(Line::Distribution(of));
@@ -174,7 +140,7 @@ impl<'a> Sections<'a> {
         self.line(Line::Names { column: column.to_string(), what, rows });
     }
 
-    fn shares(&mut self, head: &str, all: u64, shares: impl Iterator<Item = (String, u64)>) {
+    pub fn shares(&mut self, head: &str, all: u64, shares: impl Iterator<Item = (String, u64)>) {
         let mut shares: Vec<(String, u64)> = shares.collect();
         if shares.is_empty() {
             return;
@@ -189,14 +155,33 @@ impl<'a> Sections<'a> {
             self.line(Line::More(shares.len() - ROWS));
         }
     }
+    /// Messages by role and by channel; `all` is what they have of the unit.
+    pub fn messages(&mut self, messages: &Messages, unit: &str, all: u64) {
+        let Messages { roles, channels } = messages;
+        for (head, named) in [("role", roles), ("channel", channels)] {
+            let head = format!("{unit} by {head}");
+            self.shares(&head, all, named.iter().map(|(name, of)| (name.clone(), of.sum())));
+        }
+    }
+
+    /// What is there more than once, if that was searched for; `what` names the texts.
+    pub fn repeated(&mut self, answer: &Answer, what: &str) {
+        let Some(repeated) = answer.repeated else { return };
+        for (name, count) in [("duplicate ids", repeated.ids), (what, repeated.texts)] {
+            if let Some(count) = count {
+                self.share(name, count, answer.all.records);
+            }
+        }
+    }
 }
 
-fn share(count: u64, all: u64) -> String {
+/// So many of all, in percent.
+pub fn share(count: u64, all: u64) -> String {
     format!("{:.1} %", if all == 0 { 0.0 } else { count as f64 / all as f64 * 100.0 })
 }
 
 /// A quantile: whole if it is, else with one digit.
-fn plain(value: Option<f64>) -> String {
+pub fn plain(value: Option<f64>) -> String {
     match value {
         None => "-".to_string(),
         Some(value) if value.fract() == 0.0 => grouped(value as u64),
@@ -217,131 +202,13 @@ pub fn quantiles(of: &Distribution) -> [String; 6] {
     [min, median, plain(of.mean()), p90, p99, max]
 }
 
-fn messages(out: &mut Sections<'_>, messages: &Messages, unit: &str, all: u64) {
-    let Messages { roles, channels } = messages;
-    for (head, named) in [("role", roles), ("channel", channels)] {
-        let head = format!("{unit} by {head}");
-        out.shares(&head, all, named.iter().map(|(name, of)| (name.clone(), of.sum())));
-    }
-}
-
-fn repeated(out: &mut Sections<'_>, answer: &Answer, what: &str) {
-    let Some(repeated) = answer.repeated else { return };
-    for (name, count) in [("duplicate ids", repeated.ids), (what, repeated.texts)] {
-        if let Some(count) = count {
-            out.share(name, count, answer.all.records);
-        }
-    }
-}
-
-fn tokens<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a TokensStat) {
-    out.number("tokens", stat.tokens);
-    if let Some(Packed { rows, seq_length, used }) = answer.packed {
-        out.head("rows for trainers");
-        out.number("rows", rows);
-        if let Some(length) = seq_length {
-            out.number("positions of a row", length);
-            out.share("positions used", used, rows.saturating_mul(length));
-        }
-    }
-    out.head("sequences");
-    let all = answer.all.records;
-    out.share("no reasoning", stat.no_reasoning, all);
-    out.share("no final", stat.no_final, all);
-    if stat.masked > 0 {
-        out.share("nothing supervised", stat.nothing_supervised, all);
-    }
-    if stat.masked < all {
-        out.share("without masks", all - stat.masked, all);
-    }
-    if stat.without_messages > 0 {
-        out.share("messages not known", stat.without_messages, all);
-    }
-    if let Some(most) = answer.seq_length {
-        out.share(&format!("longer than {most}"), stat.longer, all);
-    }
-    repeated(out, answer, "repeated texts");
-    out.distribution("tokens of a sequence", &stat.lengths);
-    if stat.masked > 0 {
-        let spans = stat.spans.iter().map(|(id, count)| (span_name(*id), *count));
-        let loss = ("loss mask".to_string(), stat.supervised);
-        out.shares("positions by span", stat.tokens, spans.chain([loss]));
-    }
-    messages(out, &stat.messages, "tokens", stat.tokens);
-    if stat.outside > 0 {
-        out.share("(in no message)", stat.outside, stat.tokens);
-    }
-}
-
-fn span_name(id: u8) -> String {
-    match id {
-        1 => "1 reasoning".to_string(),
-        2 => "2 final".to_string(),
-        other => other.to_string(),
-    }
-}
-
-fn conversations<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a ConversationsStat) {
-    let all = answer.all.records;
-    out.number("characters", stat.lengths.sum());
-    out.head("conversations");
-    out.share("no reasoning", stat.no_reasoning, all);
-    out.share("no final", stat.no_final, all);
-    if stat.without_messages > 0 {
-        out.share("unreadable messages", stat.without_messages, all);
-    }
-    repeated(out, answer, "repeated texts");
-    out.distribution("characters of a conversation", &stat.lengths);
-    messages(out, &stat.messages, "characters", stat.lengths.sum());
-}
-
-fn games<'a>(out: &mut Sections<'a>, stat: &'a GamesStat) {
-    out.number("steps", stat.steps.sum());
-    if let Some(share) = stat.legality() {
-        out.fact("legal moves", format!("{:.2} %", share * 100.0));
-    }
-    out.distribution("steps of a game", &stat.steps);
-    out.distribution("scores", &stat.scores);
-    let tiles = stat.tiles.counts().map(|(tile, count)| (grouped(tile), count));
-    out.shares("games by largest tile", stat.tiles.count(), tiles);
-    let valuations = stat.valuations.iter().map(|(name, count)| (name.clone(), *count));
-    out.shares("steps by valuation", stat.steps.sum(), valuations);
-}
-
-fn puzzles<'a>(out: &mut Sections<'a>, answer: &Answer, stat: &'a PuzzlesStat) {
-    out.number("puzzles", stat.puzzles.count);
-    out.number("groups", stat.groups.count);
-    repeated(out, answer, "repeated examples");
-    let all = answer.all.records;
-    let of = |named: &BTreeMap<String, u64>| named.clone().into_iter();
-    out.shares("examples by domain", all, of(&stat.domains));
-    out.shares("examples by split", all, of(&stat.splits));
-    if stat.sets.len() > 1 {
-        out.shares("examples by set", all, of(&stat.sets));
-    }
-    out.distribution("given cells of an example", &stat.given);
-    // Tokens mean something where all examples are of one domain.
-    let domain = match stat.domains.keys().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        [only] => puzzle::domain(only),
-        _ => None,
-    };
-    let sides = [(Side::Inputs, "inputs", &stat.inputs), (Side::Labels, "labels", &stat.labels)];
-    for (side, of, counts) in sides {
-        let name = |token: i32| {
-            let meaning = domain.and_then(|domain| domain.meaning(side, token));
-            meaning.map_or(token.to_string(), |meaning| format!("{token} {meaning}"))
-        };
-        let cells = counts.values().sum();
-        let named = counts.iter().map(|(token, count)| (name(*token), *count));
-        out.shares(&format!("tokens of {of}"), cells, named);
-    }
-}
-
 fn groups<'a>(out: &mut Sections<'a>, column: &str, groups: &'a BTreeMap<String, Group>) {
-    let unit = groups.values().find_map(|group| group.numbers.lengths()).map_or("", |l| l.0);
-    let rows = groups.iter().map(|(name, group)| {
-        let lengths = group.numbers.lengths().map(|(_, of)| of);
-        NamedLengths { name, count: group.records, lengths }
+    let lengths = |group: &'a Group| group.numbers.numbers().map(|numbers| numbers.lengths());
+    let unit = groups.values().find_map(lengths).map_or("", |(unit, _)| unit);
+    let rows = groups.iter().map(|(name, group)| NamedLengths {
+        name,
+        count: group.records,
+        lengths: lengths(group).map(|(_, of)| of),
     });
     out.names((column, "records", unit), rows.collect());
 }

@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Messages, StatOptions, messages::Parts};
+use super::answer::Packed;
+use super::keys::key;
+use super::messages::Parts;
+use super::sections::share;
+use super::{Answer, Distribution, Measured, Messages, Numbers, Sections, StatOptions};
+use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::tokens::Tokens;
 
@@ -39,7 +44,7 @@ pub struct TokensStat {
 }
 
 impl TokensStat {
-    pub fn add(&mut self, rows: &Tokens<'_>, row: usize, options: &StatOptions) -> Result<()> {
+    fn add(&mut self, rows: &Tokens<'_>, row: usize, options: &StatOptions) -> Result<()> {
         let length = rows.tokens(row).len() as u64;
         self.tokens += length;
         self.lengths.add(length);
@@ -89,8 +94,27 @@ impl TokensStat {
     fn add_span(&mut self, id: u8, times: u64) {
         *self.spans.entry(id).or_default() += times;
     }
+}
 
-    pub fn merge(&mut self, other: TokensStat) -> Result<()> {
+impl Measured for Tokens<'_> {
+    type Numbers = TokensStat;
+
+    fn bytes(&self, row: usize) -> usize {
+        let masks = [self.loss_mask(row), self.span_id(row)];
+        4 * self.tokens(row).len() + masks.into_iter().flatten().map(<[u8]>::len).sum::<usize>()
+    }
+
+    fn count(&self, row: usize, numbers: &mut TokensStat, options: &StatOptions) -> Result<()> {
+        numbers.add(self, row, options)
+    }
+
+    fn text_key(&self, row: usize) -> Option<u128> {
+        Some(key(self.tokens(row)))
+    }
+}
+
+impl Numbers for TokensStat {
+    fn merge(&mut self, other: TokensStat) -> Result<()> {
         let TokensStat { lengths, spans, messages, .. } = &mut *self;
         lengths.merge(other.lengths);
         for (id, count) in other.spans {
@@ -109,6 +133,65 @@ impl TokensStat {
         self.longer = self.longer.saturating_add(other.longer);
         Ok(())
     }
+
+    fn messages(&self) -> Option<(&Messages, &'static str)> {
+        Some((&self.messages, "tokens"))
+    }
+
+    fn unsupervised(&self) -> Option<u64> {
+        (self.masked > 0).then_some(self.nothing_supervised)
+    }
+
+    fn lengths(&self) -> (&'static str, &Distribution) {
+        ("tokens", &self.lengths)
+    }
+
+    fn headline(&self, records: String) -> [(&'static str, String); 3] {
+        let trained = match self.masked {
+            0 => "no masks".to_string(),
+            _ => share(self.supervised, self.tokens),
+        };
+        [("sequences", records), ("tokens", grouped(self.tokens)), ("trained on", trained)]
+    }
+
+    fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer) {
+        out.number("tokens", self.tokens);
+        if let Some(Packed { rows, seq_length, used }) = answer.packed {
+            out.head("rows for trainers");
+            out.number("rows", rows);
+            if let Some(length) = seq_length {
+                out.number("positions of a row", length);
+                out.share("positions used", used, rows.saturating_mul(length));
+            }
+        }
+        out.head("sequences");
+        let all = answer.all.records;
+        out.share("no reasoning", self.no_reasoning, all);
+        out.share("no final", self.no_final, all);
+        if self.masked > 0 {
+            out.share("nothing supervised", self.nothing_supervised, all);
+        }
+        if self.masked < all {
+            out.share("without masks", all - self.masked, all);
+        }
+        if self.without_messages > 0 {
+            out.share("messages not known", self.without_messages, all);
+        }
+        if let Some(most) = answer.seq_length {
+            out.share(&format!("longer than {most}"), self.longer, all);
+        }
+        out.repeated(answer, "repeated texts");
+        out.distribution("tokens of a sequence", &self.lengths);
+        if self.masked > 0 {
+            let spans = self.spans.iter().map(|(id, count)| (span_name(*id), *count));
+            let loss = ("loss mask".to_string(), self.supervised);
+            out.shares("positions by span", self.tokens, spans.chain([loss]));
+        }
+        out.messages(&self.messages, "tokens", self.tokens);
+        if self.outside > 0 {
+            out.share("(in no message)", self.outside, self.tokens);
+        }
+    }
 }
 
 /// How often a value occurs.
@@ -116,4 +199,12 @@ fn occurrences(values: &[u8], wanted: u8) -> u64 {
     // A byte counts up to 255: so the compiler compares and adds many values at once.
     let of = |part: &[u8]| part.iter().map(|&value| u8::from(value == wanted)).sum::<u8>();
     values.chunks(255).map(|part| u64::from(of(part))).sum()
+}
+
+fn span_name(id: u8) -> String {
+    match id {
+        1 => "1 reasoning".to_string(),
+        2 => "2 final".to_string(),
+        other => other.to_string(),
+    }
 }

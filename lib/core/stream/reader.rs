@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::arrow_source::ArrowSource;
 use super::choose::Chooser;
+use super::conform::Conform;
 use super::ids::{IdFilter, all_found};
 use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
@@ -334,6 +335,11 @@ impl Reader {
         }
         let fields = self.schema.fields();
         record_type_with(|name| fields.iter().any(|f| f.name() == name || ndjson_name(f) == name))
+    }
+
+    /// The type of the records, if their columns are of it.
+    pub fn fitting_type(&self) -> Option<&'static RecordType> {
+        self.known_type().filter(|record| Conform::new(&self.schema, &record.schema()).is_ok())
     }
 
     /// How the first input stores its values, see [`RecordSource::encoding`].

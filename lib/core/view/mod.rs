@@ -25,17 +25,17 @@ pub mod page;
 mod puzzle;
 mod sequence;
 pub mod term;
+mod types;
 
+use arrow_array::RecordBatch;
 use serde::Serialize;
 
 use crate::batch::{Batch, Header};
 use crate::error::{Error, Result};
-use crate::game2048::Game;
 use crate::harmony::{Alignment, Spans};
 use crate::puzzle::picture::CellKind;
-use crate::record::tokens::Tokens;
-use crate::record::{RecordType, Rows};
-use crate::stream::{Conform, Reader};
+use crate::record::{DECODED, RecordType, Rows, each_rows};
+use crate::stream::Reader;
 
 pub use conversation::{
     Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
@@ -43,6 +43,7 @@ pub use conversation::{
 pub use fields::{ShownField, ShownFields};
 pub use fit::MaskFit;
 pub use game::{ShownBranch, ShownGame, ShownStep, tile};
+pub use page::Extra;
 pub use puzzle::ShownPuzzle;
 
 /// A record as it is shown.
@@ -58,6 +59,25 @@ impl Shown {
     /// Whether it says what of it is trained on.
     pub fn has_masks(&self) -> bool {
         matches!(self, Shown::Conversation(shown) if shown.has_masks())
+    }
+}
+
+/// Records that are shown: implemented by the views of record types.
+pub trait Seen {
+    /// The record of a row of a batch, of which this is the view.
+    fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown>;
+
+    /// Adds to what a page has beyond the numbers of ds-stat.
+    fn add_to(&self, _extra: &mut Extra) {}
+}
+
+/// Records of a type that has no view: their fields, or what the type is like.
+impl Seen for &RecordBatch {
+    fn show(&self, viewer: &Viewer, _: &Batch, row: usize) -> Result<Shown> {
+        Ok(match viewer.kind() == Some(DECODED.name) {
+            true => Shown::Conversation(messages::of_decoded(self, row)?),
+            false => Shown::Fields(ShownFields::of(self, row)?),
+        })
     }
 }
 
@@ -81,9 +101,7 @@ impl Viewer {
     /// Of such a reader, whose batches begin with the columns of the record type. `align` is what a flag
     /// says of its masks.
     pub fn new(reader: &Reader, align: Option<Alignment>) -> Result<Viewer> {
-        let record = reader
-            .known_type()
-            .filter(|record| Conform::new(reader.schema(), &record.schema()).is_ok());
+        let record = reader.fitting_type();
         let header = reader.header();
         let alignment = Alignment::of(header.text("alignment"), align).map_err(Error::usage)?;
         let spans = header.parameters.get("spans");
@@ -116,33 +134,9 @@ impl Viewer {
 
     /// A record of a batch.
     pub fn show(&self, batch: &Batch, row: usize) -> Result<Shown> {
-        let failed = |cause: String| Error::data(cause).at(batch.origin.place(row));
         let name = self.kind().unwrap_or_default();
-        Ok(match Rows::of(name, &batch.records)? {
-            Rows::Tokens(rows) => {
-                let place = batch.origin.remark(row).map(str::to_string);
-                let sequence = self.sequence(&rows, row);
-                Shown::Conversation(ShownConversation { place, ..sequence })
-            }
-            Rows::Conversation(rows) => {
-                let json = rows.messages_json(row).unwrap_or("null");
-                Shown::Conversation(messages::of_json(rows.id(row), json))
-            }
-            Rows::Game(rows) => {
-                let mut game = Game::default();
-                rows.read(row, &mut game).map_err(failed)?;
-                Shown::Game(Box::new(ShownGame::new(game)))
-            }
-            Rows::Puzzle(rows) => Shown::Puzzle(ShownPuzzle::of(&rows.get(row), self.padding)),
-            Rows::Other(records) if name == "decoded" => {
-                Shown::Conversation(messages::of_decoded(records, row)?)
-            }
-            Rows::Other(records) => Shown::Fields(ShownFields::of(records, row)?),
-        })
-    }
-
-    fn sequence(&self, rows: &Tokens<'_>, row: usize) -> ShownConversation {
-        sequence::of_tokens(rows, row, self.alignment, &self.spans)
+        let rows = Rows::of(name, &batch.records)?;
+        each_rows!(rows, rows => rows.show(self, batch, row))
     }
 }
 

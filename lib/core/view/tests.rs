@@ -1,10 +1,10 @@
 //! What is shown of sequences with masks of every kind, of decoded ones, and of games.
 
 use super::*;
-use crate::game2048::{Board, Direction, Step};
+use crate::game2048::{Board, Direction, Game, Step};
 use crate::harmony::{Policy, Rendered, Renderer, loss_mask};
 use crate::record::decoded::DecodedBuilder;
-use crate::record::tokens::{Identity, TokensBuilder};
+use crate::record::tokens::{Identity, Tokens, TokensBuilder};
 use crate::tokenizer::encoded;
 
 const MESSAGES: &str = r#"{"messages": [{"role": "user", "content": "How, é😀?"},

@@ -3,11 +3,15 @@
 use std::path::Path;
 
 use super::sequences::{self, SequenceChecker, SequenceRules};
-use crate::check::streams::tokens::SEGMENTS;
-use crate::check::{At, Check, Findings, Selection, Severity};
+use crate::check::{At, Check, Findings, Selection, Severity, checks};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
 use crate::record::tokens::Tokens;
+
+checks! {
+    pub(crate) SEGMENTS: Error Content "stream.tokens.segments",
+        "segments that are not the messages in the tokens: masks are made from segments";
+}
 
 /// Refuses sequences in which the checks would find an error.
 pub struct SequenceGate {

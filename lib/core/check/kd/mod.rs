@@ -15,7 +15,7 @@
 mod caches;
 mod contents;
 mod frames;
-mod gate;
+pub(super) mod gate;
 mod ids;
 mod manifest;
 mod root;

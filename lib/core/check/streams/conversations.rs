@@ -1,7 +1,8 @@
 //! Conversation records: what the renderer of the SYNTH pipeline would refuse.
 
-use super::{BatchCheck, RecordChecker};
-use crate::check::checks;
+use super::{BatchCheck, Checked, RecordChecker};
+use crate::batch::Header;
+use crate::check::{Check, checks};
 use crate::error::Result;
 use crate::harmony::{Policy, Rendered, Renderer};
 use crate::record::conversation::Conversations;
@@ -15,14 +16,24 @@ checks! {
         hint "try: harmony-tok --on-error skip --rejects FILE; or --policy chat, in both commands";
 }
 
-pub(super) struct ConversationChecker {
+impl Checked for Conversations<'_> {
+    fn checks() -> Vec<&'static Check> {
+        CHECKS.to_vec()
+    }
+
+    fn checker(_: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker> {
+        Box::new(ConversationChecker::new(policy))
+    }
+}
+
+struct ConversationChecker {
     renderer: Renderer,
     rendered: Rendered,
 }
 
 impl ConversationChecker {
     /// SYNTH's policy if no other is stated.
-    pub fn new(policy: Option<Policy>) -> ConversationChecker {
+    fn new(policy: Option<Policy>) -> ConversationChecker {
         let renderer = Renderer::new(policy.unwrap_or(Policy::SynthKdV1));
         ConversationChecker { renderer, rendered: Rendered::default() }
     }
@@ -30,7 +41,7 @@ impl ConversationChecker {
 
 impl RecordChecker for ConversationChecker {
     fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()> {
-        let conversations = Conversations::of(&batch.batch.records);
+        let conversations = Conversations::of(&batch.batch.records)?;
         let renders = batch.findings.wants(&REFUSED);
         for row in 0..conversations.len() {
             let id = conversations.id(row);

@@ -1,13 +1,21 @@
 //! Game records: the same rules as for the games of a pool.
 
-use super::{BatchCheck, RECORD, RecordChecker};
+use super::{BatchCheck, Checked, RECORD, RecordChecker};
+use crate::batch::Header;
 use crate::check::pool;
 use crate::error::Result;
 use crate::game2048::Game;
+use crate::harmony::Policy;
 use crate::record::game::Games;
 
+impl Checked for Games<'_> {
+    fn checker(_: &Header, _: Option<Policy>) -> Box<dyn RecordChecker> {
+        Box::new(GameChecker::default())
+    }
+}
+
 #[derive(Default)]
-pub(super) struct GameChecker {
+struct GameChecker {
     game: Game,
 }
 

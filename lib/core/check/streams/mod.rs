@@ -13,7 +13,7 @@ mod conversations;
 mod games;
 mod puzzles;
 mod shards;
-pub(super) mod tokens;
+mod tokens;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use crate::cli::{InputArgs, counted, grouped};
 use crate::error::{Error, Kind, Position, Result};
 use crate::files;
 use crate::harmony::Policy;
-use crate::record::RecordType;
+use crate::record::{RecordType, each_kind};
 use crate::stream::{Reader, Request};
 
 pub use shards::ParquetShardsFamily;
@@ -38,7 +38,7 @@ checks! {
         "the stream or file ends too early: the rest is lost, and nothing else reports it";
     FORM: Error Structure "stream.form",
         "it cannot be read as records: damaged, or not of the type that it states";
-    RECORD: Error Content "stream.record",
+    pub(crate) RECORD: Error Content "stream.record",
         "a line is not a record of its type: the next filters refuse it";
     TYPE: Warning Structure "stream.type",
         "the type of the records is not known: only their encoding is checked";
@@ -53,7 +53,10 @@ pub struct StreamFamily;
 
 impl Family for StreamFamily {
     fn checks(&self) -> Vec<&'static Check> {
-        [CHECKS, conversations::CHECKS, puzzles::CHECKS, tokens::CHECKS].concat()
+        let mut types: Vec<&TypeChecks> = TYPES.iter().collect();
+        types.sort_by_key(|known| known.name);
+        let of_types = types.into_iter().flat_map(|known| (known.checks)());
+        CHECKS.iter().copied().chain(of_types).collect()
     }
 
     fn knows(&self, path: &Path) -> Result<bool> {
@@ -166,7 +169,8 @@ fn records(
     let header = reader.header().clone();
     let policy = context.options.policy;
     let make_worker = || {
-        let mut checker = record.and_then(|record| record_checker(record, &header, policy));
+        let known = record.and_then(TypeChecks::of);
+        let mut checker = known.map(|known| (known.checker)(&header, policy));
         move |batch: Batch, findings: &mut Findings<'_>| {
             let mut check = BatchCheck { path, batch: &batch, findings, summary: <_>::default() };
             check.rejected();
@@ -224,8 +228,8 @@ fn header(
     }
     // Columns beyond those of the type are not checked.
     reader.select(record.schema());
-    if record.name == "tokens" {
-        tokens::header(path, reader.header(), findings);
+    if let Some(known) = TypeChecks::of(record) {
+        (known.header)(path, reader.header(), findings);
     }
     Some(record)
 }
@@ -245,28 +249,29 @@ fn unreadable(path: &Path, error: Error, findings: &mut Findings<'_>) -> Result<
 
 /// What is known of the records of a batch, besides findings.
 #[derive(Default)]
-struct BatchSummary {
+pub struct BatchSummary {
     /// A key for the id of each record that has one, with the record's place in its batch.
     ids: Vec<(u64, u128)>,
     /// Why conversations are refused.
-    refused: Vec<String>,
+    pub refused: Vec<String>,
 }
 
 /// A batch that is being checked, and its results.
-struct BatchCheck<'a, 's> {
+pub struct BatchCheck<'a, 's> {
     path: &'a Path,
-    batch: &'a Batch,
-    findings: &'a mut Findings<'s>,
-    summary: BatchSummary,
+    pub batch: &'a Batch,
+    pub findings: &'a mut Findings<'s>,
+    pub summary: BatchSummary,
 }
 
 impl<'a> BatchCheck<'a, '_> {
     /// The place of a row.
-    fn at(&self, row: usize) -> At<'a> {
+    pub fn at(&self, row: usize) -> At<'a> {
         At::file(self.path).position(self.batch.origin.place(row).position)
     }
 
-    fn id(&mut self, row: usize, id: &str) {
+    /// Notes the id of a row, to find those that are repeated.
+    pub fn id(&mut self, row: usize, id: &str) {
         let digest = Sha256::digest(id.as_bytes());
         let key = digest.iter().take(16).fold(0, |key, &byte| key << 8 | u128::from(byte));
         // Records count from 1.
@@ -282,24 +287,51 @@ impl<'a> BatchCheck<'a, '_> {
     }
 }
 
+/// Records that are checked: implemented by the views of record types.
+pub trait Checked {
+    /// What their checker reports.
+    fn checks() -> Vec<&'static Check> {
+        Vec::new()
+    }
+
+    /// Checks what a stream says of all its records.
+    fn header(_path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
+
+    /// A checker of their records; `policy` holds if the header has none.
+    fn checker(header: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker>;
+}
+
 /// Checks the records of one type; each thread has one.
-trait RecordChecker: Send {
+pub trait RecordChecker: Send {
     fn check(&mut self, batch: &mut BatchCheck<'_, '_>) -> Result<()>;
 }
 
-/// `None` if a type has no rules of its own.
-fn record_checker(
-    record: &RecordType,
-    header: &Header,
-    policy: Option<Policy>,
-) -> Option<Box<dyn RecordChecker>> {
-    Some(match record.name {
-        "conversation" => Box::new(conversations::ConversationChecker::new(policy)),
-        "game" => Box::new(games::GameChecker::default()),
-        "puzzle" => Box::new(puzzles::PuzzleChecker::new(header)),
-        "tokens" => Box::new(tokens::TokensChecker::new(header, policy)),
-        _ => return None,
-    })
+/// What is done with records of one type.
+struct TypeChecks {
+    name: &'static str,
+    checks: fn() -> Vec<&'static Check>,
+    header: fn(&Path, &Header, &mut Findings<'_>),
+    checker: fn(&Header, Option<Policy>) -> Box<dyn RecordChecker>,
+}
+
+macro_rules! type_checks {
+    ($($kind:ident $type:ident $module:ident $view:ident;)+) => {
+        /// The types that have rules of their own.
+        const TYPES: &[TypeChecks] = &[$(TypeChecks {
+            name: crate::record::$type.name,
+            checks: <crate::record::$module::$view<'_>>::checks,
+            header: <crate::record::$module::$view<'_>>::header,
+            checker: <crate::record::$module::$view<'_>>::checker,
+        }),+];
+    };
+}
+each_kind!(type_checks);
+
+impl TypeChecks {
+    /// `None` if a type has no rules of its own.
+    fn of(record: &RecordType) -> Option<&'static TypeChecks> {
+        TYPES.iter().find(|known| known.name == record.name)
+    }
 }
 
 #[cfg(test)]

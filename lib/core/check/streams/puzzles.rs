@@ -1,11 +1,12 @@
 //! Puzzle records: lengths, and the rules of their domain. Rules that only our builders keep are
 //! warnings if the stream does not say that they made it.
 
-use super::{BatchCheck, RecordChecker};
+use super::{BatchCheck, Checked, RecordChecker};
 use crate::batch::Header;
-use crate::check::checks;
 use crate::check::puzzle::DomainExample;
+use crate::check::{Check, checks};
 use crate::error::Result;
+use crate::harmony::Policy;
 use crate::puzzle::{self, Split};
 use crate::record::puzzle::Puzzles;
 
@@ -15,14 +16,24 @@ checks! {
     SPLIT: Error Content "stream.puzzle.split", "a split that is neither train nor test";
 }
 
-pub(super) struct PuzzleChecker {
+impl Checked for Puzzles<'_> {
+    fn checks() -> Vec<&'static Check> {
+        CHECKS.to_vec()
+    }
+
+    fn checker(header: &Header, _: Option<Policy>) -> Box<dyn RecordChecker> {
+        Box::new(PuzzleChecker::new(header))
+    }
+}
+
+struct PuzzleChecker {
     /// Whether one of our builders made the records.
     ours: bool,
     seq_len: Option<usize>,
 }
 
 impl PuzzleChecker {
-    pub fn new(header: &Header) -> PuzzleChecker {
+    fn new(header: &Header) -> PuzzleChecker {
         let ours = header.provenance.iter().any(|entry| entry["name"] == "puzzle-encode");
         let seq_len = header.parameters.get("seq_len").and_then(|len| len.as_u64());
         PuzzleChecker { ours, seq_len: seq_len.and_then(|len| usize::try_from(len).ok()) }

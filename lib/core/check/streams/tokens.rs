@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use super::{BatchCheck, RecordChecker};
+use super::{BatchCheck, Checked, RecordChecker};
 use crate::batch::Header;
+use crate::check::kd::gate::{self, SEGMENTS};
 use crate::check::kd::sequences::{SequenceChecker, SequenceRules};
-use crate::check::{Findings, checks};
+use crate::check::{Check, Findings, checks};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
 use crate::record::tokens::Tokens;
@@ -18,24 +19,31 @@ checks! {
     ALIGNMENT: Error Structure "stream.tokens.alignment",
         "masks that are aligned to their own token: a Megatron dataset needs them for the next one",
         hint "try: span-mask without --align token";
-    pub(in crate::check) SEGMENTS: Error Content "stream.tokens.segments",
-        "segments that are not the messages in the tokens: masks are made from segments";
 }
 
-/// What is wrong with the header itself.
-pub(super) fn header(path: &Path, header: &Header, findings: &mut Findings<'_>) {
-    if header.is_token_aligned() {
-        findings.add(&ALIGNMENT, path, "the header says that the masks are token-aligned");
+impl Checked for Tokens<'_> {
+    fn checks() -> Vec<&'static Check> {
+        [CHECKS, gate::CHECKS].concat()
+    }
+
+    fn header(path: &Path, header: &Header, findings: &mut Findings<'_>) {
+        if header.is_token_aligned() {
+            findings.add(&ALIGNMENT, path, "the header says that the masks are token-aligned");
+        }
+    }
+
+    fn checker(header: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker> {
+        Box::new(TokensChecker::new(header, policy))
     }
 }
 
-pub(super) struct TokensChecker {
+struct TokensChecker {
     sequences: SequenceChecker,
 }
 
 impl TokensChecker {
     /// `said` is the policy if the header has none.
-    pub fn new(header: &Header, said: Option<Policy>) -> TokensChecker {
+    fn new(header: &Header, said: Option<Policy>) -> TokensChecker {
         let policy = header.text("policy").and_then(Policy::from_name).or(said);
         let spans = header.parameters.get("spans");
         let spans = spans.map(Spans::from_json);

@@ -13,6 +13,7 @@ use crate::game2048::Game;
 /// Games: the values of the sidecar, and the steps.
 pub const GAME: RecordType = RecordType {
     name: "game",
+    singular: "game",
     plural: "games of 2048",
     version: 1,
     fields: GameFields::declared,
@@ -97,6 +98,11 @@ impl<'a> Games<'a> {
 
     pub fn is_empty(&self) -> bool {
         self.steps.array.is_empty()
+    }
+
+    /// Games have no ids.
+    pub fn id(&self, _row: usize) -> Option<&'a str> {
+        None
     }
 
     /// Where the game came from, for people.

@@ -9,10 +9,11 @@ use arrow_array::RecordBatch;
 use super::plots::{self, Point, Share};
 use crate::error::Result;
 use crate::puzzle;
-use crate::record::Rows;
 use crate::record::game::Games;
 use crate::record::puzzle::{Puzzle, Puzzles};
+use crate::record::{Rows, each_rows};
 use crate::stat::Distribution;
+use crate::view::Seen;
 
 /// Points of a line: at least half as many, if there are so many steps.
 const POINTS: usize = 128;
@@ -23,6 +24,7 @@ const SIZES: usize = 1024;
 /// The name of what has no name of its own any more.
 const OTHERS: &str = "(others)";
 
+/// What is gathered.
 #[derive(Debug, Default)]
 pub struct Extra {
     values: BTreeMap<String, ValuesBySteps>,
@@ -35,15 +37,12 @@ pub struct Extra {
 impl Extra {
     /// Adds the records of a batch, which follow those before.
     pub fn add(&mut self, record: &str, batch: &RecordBatch) -> Result<()> {
-        match Rows::of(record, batch)? {
-            Rows::Game(games) => self.add_values(&games),
-            Rows::Puzzle(puzzles) => self.add_puzzles(&puzzles),
-            _ => {}
-        }
+        each_rows!(Rows::of(record, batch)?, rows => rows.add_to(self));
         Ok(())
     }
 
-    fn add_values(&mut self, games: &Games<'_>) {
+    /// Adds the values of moves.
+    pub fn add_values(&mut self, games: &Games<'_>) {
         let steps = &games.steps.items;
         for step in games.steps.range(0..games.len()) {
             let Some(value) = value_of_move(games, step) else { continue };
@@ -53,7 +52,8 @@ impl Extra {
         }
     }
 
-    fn add_puzzles(&mut self, puzzles: &Puzzles<'_>) {
+    /// Adds sizes, and examples of a puzzle.
+    pub fn add_puzzles(&mut self, puzzles: &Puzzles<'_>) {
         for row in 0..puzzles.len() {
             let puzzle = puzzles.get(row);
             self.add_size(&puzzle);

@@ -35,6 +35,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 pub use args::PageArgs;
+pub use extra::Extra;
 pub use gather::{Gathered, PageOptions, gather};
 
 use self::escape::{cut, escaped, script_json};

@@ -8,7 +8,7 @@ use crate::dataset::size_on_disk;
 use crate::error::{Result, shown};
 use crate::format::token_rows::PACKED;
 use crate::harmony::Alignment;
-use crate::record::plural_of;
+use crate::record::{plural_of, record_type};
 use crate::stream::Reader;
 use crate::view::Viewer;
 
@@ -45,18 +45,12 @@ impl Head {
             (Some("puzzle"), Form::Dataset) => format!("puzzle set{}", domain.unwrap_or_default()),
             _ => plural.to_string(),
         };
-        let record = match viewer.kind() {
-            Some("tokens" | "decoded") => "sequence",
-            Some("conversation") => "conversation",
-            Some("game") => "game",
-            Some("puzzle") => "example",
-            _ => "record",
-        };
+        let record = viewer.kind().and_then(record_type);
         Ok(Head {
             inputs: inputs.to_vec(),
             what,
             records: reader.total(),
-            record,
+            record: record.map_or("record", |record| record.singular),
             bytes: size_on_disk(inputs)?,
             encoding: reader.encoding().to_string(),
             alignment: (viewer.kind() == Some("tokens")).then_some(viewer.alignment()),

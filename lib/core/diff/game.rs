@@ -1,0 +1,102 @@
+//! What is compared of games.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::{Compared, One, PARTS, hash, pair, shown_texts};
+use crate::error::{Error, Result};
+use crate::game2048::{Board, Direction, Game};
+use crate::record::game::Games;
+
+impl Compared for Games<'_> {
+    const NAMES: &'static [&'static str] = &["steps", "sidecar"];
+    /// The number of a run, and where it came from.
+    const APART: Option<&'static [&'static str]> = Some(&["run_id", "source", "session_json"]);
+
+    fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
+        let game = game(one)?;
+        Ok([hash_of_steps(&game), hash_of_sidecar(&game), 0])
+    }
+
+    fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
+        let (a, b) = (game(a)?, game(b)?);
+        Ok(match part {
+            "steps" => shown_steps(&a, &b),
+            _ => shown_texts(&sidecar(&a), &sidecar(&b)),
+        })
+    }
+}
+
+fn game(one: &One<'_, Games<'_>>) -> Result<Game> {
+    let mut game = Game::default();
+    one.rows.read(one.row, &mut game).map_err(Error::data)?;
+    Ok(game)
+}
+
+fn hash_of_steps(game: &Game) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    for index in 0..game.steps.len() {
+        let Some(step) = game.steps.get(index) else { break };
+        let evs = step.branch_evs.map(|value| value.map(f32::to_bits));
+        let numbers = (step.step_index, step.board_eval, step.move_dir, step.ev_legal, step.seed);
+        (step.board.cells(), numbers, step.max_rank, evs).hash(&mut hasher);
+        (step.valuation.map(f64::to_bits), game.valuation_name(index)).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Of what the game says besides its steps; not its number, and not where it came from.
+fn hash_of_sidecar(game: &Game) -> u64 {
+    let seconds = game.seconds.map(f64::to_bits);
+    let numbers = (game.seed, game.depth, game.score, game.max_tile, game.max_rank);
+    hash(&(numbers, game.num_moves, seconds, &game.meta))
+}
+
+fn sidecar(game: &Game) -> String {
+    let Game { seed, depth, score, max_tile, num_moves, meta, .. } = game;
+    format!(
+        "seed {seed:?}, depth {depth:?}, score {score:?}, tile {max_tile:?}, moves {num_moves:?}, {meta}"
+    )
+}
+
+fn shown_steps(a: &Game, b: &Game) -> Vec<String> {
+    let most = a.steps.len().max(b.steps.len());
+    let same = |step: usize| {
+        (
+            a.steps.get(step).map(|mut step| {
+                step.valuation_type = None;
+                step
+            }),
+            a.valuation_name(step),
+        ) == (
+            b.steps.get(step).map(|mut step| {
+                step.valuation_type = None;
+                step
+            }),
+            b.valuation_name(step),
+        )
+    };
+    let at = (0..most).find(|step| !same(*step)).unwrap_or(most);
+    let text = |game: &Game| match game.steps.get(at) {
+        None => "the end".to_string(),
+        Some(step) => {
+            let board = board_text(&step.board);
+            let name = game.valuation_name(at).unwrap_or("none");
+            let name_of = |place: u8| Direction::NAMES.get(usize::from(place)).copied();
+            let direction = step.move_dir.map_or("none", |dir| name_of(dir).unwrap_or("unknown"));
+            let value = step.valuation.map_or("unknown".to_string(), |value| value.to_string());
+            let is_legal = |place: &u8| step.ev_legal.is_some_and(|legal| legal >> place & 1 == 1);
+            let legal: Vec<&str> = (0..4).filter(is_legal).filter_map(name_of).collect();
+            let legal = if step.ev_legal.is_none() { "unknown".into() } else { legal.join(" ") };
+            format!("{board}  move {direction}, {name} {value}, legal: {legal}")
+        }
+    };
+    let mut lines = vec![format!("at step {at}, of {} and {}", a.steps.len(), b.steps.len())];
+    lines.extend(pair(&text(a), &text(b)));
+    lines
+}
+
+/// A board on one line: exponents, rows divided by a stroke.
+fn board_text(board: &Board) -> String {
+    let row = |row: &[u8]| row.iter().map(u8::to_string).collect::<Vec<_>>().join(" ");
+    board.cells().chunks(4).map(row).collect::<Vec<_>>().join(" | ")
+}

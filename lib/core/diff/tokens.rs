@@ -1,0 +1,80 @@
+//! What is compared of token sequences.
+
+use super::{Compared, One, PARTS, first_different, hash, in_a_line, pair};
+use crate::error::Result;
+use crate::record::tokens::Tokens;
+use crate::tokenizer::decode_into;
+
+impl Compared for Tokens<'_> {
+    const NAMES: &'static [&'static str] = &["tokens", "mask", "span"];
+
+    fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
+        let (rows, row) = (one.rows, one.row);
+        Ok([hash(rows.tokens(row)), hash(&rows.loss_mask(row)), hash(&rows.span_id(row))])
+    }
+
+    fn are_equal(a: &One<'_, Self>, b: &One<'_, Self>) -> Result<bool> {
+        Ok(a.rows.tokens(a.row) == b.rows.tokens(b.row)
+            && a.rows.loss_mask(a.row) == b.rows.loss_mask(b.row)
+            && a.rows.span_id(a.row) == b.rows.span_id(b.row))
+    }
+
+    fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
+        let (x, y, tokens) = (a.rows, b.rows, a.rows.tokens(a.row));
+        Ok(match part {
+            "tokens" => shown_tokens(tokens, y.tokens(b.row)),
+            "mask" => shown_values(x.loss_mask(a.row), y.loss_mask(b.row), tokens),
+            "span" => shown_values(x.span_id(a.row), y.span_id(b.row), tokens),
+            _ => Vec::new(),
+        })
+    }
+}
+
+/// Tokens around a place as text, the one there in double brackets.
+fn around(tokens: &[i32], at: usize) -> String {
+    const AROUND: usize = 8;
+    const BEFORE: usize = 24;
+    let text = |range: std::ops::Range<usize>| {
+        let mut bytes = Vec::new();
+        for token in tokens.get(range).unwrap_or_default() {
+            if decode_into(std::slice::from_ref(token), &mut bytes).is_err() {
+                bytes.extend_from_slice(format!("<{token}>").as_bytes());
+            }
+        }
+        in_a_line(&String::from_utf8_lossy(&bytes))
+    };
+    // What is in brackets must not be where the line is cut.
+    let before = |end: usize| {
+        let text = text(end.saturating_sub(AROUND)..end);
+        match text.char_indices().rev().nth(BEFORE - 1) {
+            Some((start, _)) if start > 0 => format!("…{}", &text[start..]),
+            _ => text,
+        }
+    };
+    if at >= tokens.len() {
+        return format!("{}[[the end]]", before(tokens.len()));
+    }
+    let end = tokens.len().min(at + 1 + AROUND);
+    let before = before(at);
+    format!("{before}[[{}]]{}", text(at..at + 1), text(at + 1..end))
+}
+
+fn shown_tokens(a: &[i32], b: &[i32]) -> Vec<String> {
+    let at = first_different(a, b);
+    let mut lines = vec![format!("at token {at}, of {} and {}", a.len(), b.len())];
+    lines.extend(pair(&around(a, at), &around(b, at)));
+    lines
+}
+
+fn shown_values(a: Option<&[u8]>, b: Option<&[u8]>, tokens: &[i32]) -> Vec<String> {
+    let (Some(a), Some(b)) = (a, b) else {
+        let has = |side: Option<&[u8]>| if side.is_some() { "there" } else { "not there" };
+        return pair(has(a), has(b));
+    };
+    let at = first_different(a, b);
+    let value = |side: &[u8]| side.get(at).map_or("the end".to_string(), u8::to_string);
+    let differing = a.iter().zip(b).filter(|(a, b)| a != b).count();
+    let mut lines = vec![format!("at position {at}, {differing} in all: {}", around(tokens, at))];
+    lines.extend(pair(&value(a), &value(b)));
+    lines
+}
