@@ -38,6 +38,7 @@
 //! | [`diff`] | whether two inputs hold the same records, and where not | `stream`, `check::repeats` |
 //! | [`stat`] | numbers of records, by type | `stream`, `check::repeats` |
 //! | [`view`] | what a record looks like to a person, and its forms | `stream`, domain modules |
+//! | `kinds` | a folder for each record type: how it is counted, shown, compared, checked | `check`, `diff`, `stat`, `view` |
 //! | [`runner`] | the loop of every filter | `batch`, `stream` |
 //!
 //! Nothing imports upward. The library never exits, and prints only in `cli`.
@@ -45,7 +46,7 @@
 //! | to add | write | and one line in |
 //! |---|---|---|
 //! | a filter | `src/bin/X.rs` | the table of filters in README.md |
-//! | a record type | `lib/core/record/X.rs` | `RECORD_TYPES` in `lib/core/record/mod.rs` |
+//! | a record type | `lib/core/record/X.rs`; what can be done with it in `lib/core/kinds/X/` | `record_types!` in `lib/core/record/mod.rs` |
 //! | a shape of chats | an entry of `SHAPES` in `lib/core/chat/shapes.rs` | |
 //! | a puzzle domain | `lib/core/puzzle/X/mod.rs` | `DOMAINS` in `lib/core/puzzle/mod.rs` |
 //! | a format on disk | `lib/core/format/X/`: its [`Format`](format::Format), reader and writer, `FORMAT.md` beside them; its checks in `lib/core/check/X/` | `FORMATS` in `lib/core/format/mod.rs`, `families` in `lib/core/dataset/mod.rs` |
@@ -68,6 +69,7 @@ pub mod files;
 pub mod format;
 pub mod game2048;
 pub mod harmony;
+mod kinds;
 pub mod ordered;
 pub mod packing;
 pub mod panics;

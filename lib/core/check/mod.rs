@@ -23,18 +23,23 @@ mod streams;
 
 use std::path::Path;
 
-use catalogue::checks;
+pub(crate) use catalogue::checks;
 pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
 use context::CheckedChunk;
 pub use context::{BytesRead, CheckContext, CheckOptions};
 pub use findings::{At, Finding, FindingGroup, Findings, Outcome};
+pub(crate) use kd::gate;
+pub(crate) use kd::sequences::{SequenceChecker, SequenceRules};
 pub use kd::{MegatronFamily, SequenceGate};
 pub use pool::PoolFamily;
+pub(crate) use pool::games::game as check_game;
+pub(crate) use puzzle::DomainExample;
 pub use puzzle::PuzzleSetFamily;
 pub use report::{Report, ReportFormat, ReportStyle};
 pub use rows::RowsFamily;
 pub use select::{CheckNames, Selection};
-pub use streams::{ParquetShardsFamily, StreamFamily};
+pub(crate) use streams::RECORD;
+pub use streams::{BatchCheck, Checked, ParquetShardsFamily, RecordChecker, StreamFamily};
 
 use crate::error::Result;
 

@@ -2,8 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `parts.rs` | records as they are compared: in parts |
-//! | `tokens.rs`, `conversation.rs`, `game.rs`, `puzzle.rs` | the parts of one record type, and what stands where they differ |
+//! | `parts.rs` | records as they are compared: in parts, which `lib/core/kinds` has of each type |
 //! | `side.rs` | one of the two inputs, record by record |
 //! | `waiting.rs` | records of one side whose partner has not come yet |
 //! | `moved.rs` | how many records have moved, of very many |
@@ -15,17 +14,13 @@
 //! `waiting::WINDOW` of them only their hashes, on disk), else within that window.
 
 mod compare;
-mod conversation;
-mod game;
 mod moved;
 mod parts;
-mod puzzle;
 mod report;
 mod side;
 #[cfg(test)]
 mod tests;
-mod tokens;
 mod waiting;
 
 pub use compare::{DiffOptions, Found, compare};
-pub use parts::{Compared, One, PARTS, first_different, hash, in_a_line, pair, shown_texts};
+pub(crate) use parts::{Compared, One, PARTS, first_different, hash, in_a_line, pair, shown_texts};

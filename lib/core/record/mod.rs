@@ -3,7 +3,8 @@
 //!
 //! A batch of records is an Arrow `RecordBatch` in the record type's schema; NDJSON and Arrow IPC
 //! are its codecs (`lib/core/stream`). A new record type is one file here, with its fields declared (see
-//! `declare`), and a line in [`RECORD_TYPES`]; a test then says what SPEC.md must say of it.
+//! `declare`), and a line in `record_types!`; a test then says what SPEC.md must say of it. With a view of
+//! its rows it is at parity with the others, and `lib/core/kinds` must have what can be done with it.
 
 pub mod chat;
 pub mod columns;

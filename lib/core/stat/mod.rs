@@ -1,10 +1,10 @@
 //! Numbers of records: what `ds-stat` says of a dataset or stream, in one pass and memory that does
-//! not grow with it. Each record type has its numbers in a file of its own:
+//! not grow with it. What is counted of each record type stands in `lib/core/kinds`.
 //!
 //! | file | what |
 //! |---|---|
-//! | `tokens.rs`, `conversations.rs`, `games.rs`, `puzzles.rs` | the numbers of one record type |
-//! | `messages.rs` | messages by role and channel, of the first two |
+//! | `kind.rs` | what is asked of a record type, and its numbers, whichever it is |
+//! | `messages.rs` | messages by role and channel, of sequences and conversations |
 //! | `distribution.rs` | how often each length (score, tile) occurs |
 //! | `plot.rs` | the same as bars on an axis |
 //! | `keys.rs` | ids and texts that occur more than once |
@@ -17,30 +17,30 @@
 //! encoding. Names (roles, channels, values of a column) are bounded in number.
 
 mod answer;
-mod conversations;
 mod distribution;
-mod games;
 mod keys;
 mod kind;
 mod messages;
 mod plot;
-mod puzzles;
 mod report;
 mod sections;
-mod tokens;
 mod written;
 
 use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
+pub(crate) use answer::Packed;
 pub use answer::{Answer, StatOptions, measure, measure_seen, merge};
 pub use distribution::Distribution;
+pub(crate) use keys::key;
 pub use kind::{Group, KindStat, Measured, Numbers};
 pub use messages::Messages;
+pub(crate) use messages::Parts;
 pub use plot::{Bar, Plot};
 pub use report::report;
 pub use sections::{Line, NamedLengths, QUANTILES, Section, Sections, quantiles};
+pub(crate) use sections::{plain, share};
 
 /// The most different names of one sort.
 const NAMES: usize = 4096;
@@ -48,7 +48,7 @@ const NAMES: usize = 4096;
 const TOKENS: usize = 1 << 18;
 
 /// Numbers by name.
-trait Names<T> {
+pub(crate) trait Names<T> {
     /// The number of a name; an error if there are too many of them.
     fn named(&mut self, what: &str, name: &str) -> Result<&mut T>;
 }
@@ -66,7 +66,7 @@ impl<T: Default> Names<T> for BTreeMap<String, T> {
 }
 
 /// Counts of tokens.
-trait Tally {
+pub(crate) trait Tally {
     fn tally(&mut self, token: i32, times: u64) -> Result<()>;
 }
 

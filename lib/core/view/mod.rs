@@ -20,12 +20,11 @@ mod conversation;
 mod fields;
 mod fit;
 mod game;
-mod messages;
+pub(crate) mod messages;
 pub mod page;
 mod puzzle;
-mod sequence;
+pub(crate) mod sequence;
 pub mod term;
-mod types;
 
 use arrow_array::RecordBatch;
 use serde::Serialize;
@@ -84,10 +83,10 @@ impl Seen for &RecordBatch {
 /// Makes records to be shown, of the batches of one reader.
 pub struct Viewer {
     record: Option<&'static RecordType>,
-    alignment: Alignment,
-    spans: Spans,
+    pub(crate) alignment: Alignment,
+    pub(crate) spans: Spans,
     /// What the set says of its padding and its ignored labels.
-    padding: [Option<(i32, CellKind)>; 2],
+    pub(crate) padding: [Option<(i32, CellKind)>; 2],
 }
 
 impl Viewer {

@@ -15,7 +15,7 @@
 mod caches;
 mod contents;
 mod frames;
-pub(super) mod gate;
+pub(crate) mod gate;
 mod ids;
 mod manifest;
 mod root;

@@ -56,7 +56,7 @@ checks! {
 
 /// What is known of how the sequences were made.
 #[derive(Debug, Clone)]
-pub(in crate::check) struct SequenceRules {
+pub(crate) struct SequenceRules {
     /// `None` if not stated: then SYNTH is assumed, and a violation is a warning.
     pub policy: Option<Policy>,
     /// Which channels are supervised, and as what; `None` where that is not known.
@@ -82,10 +82,10 @@ impl SequenceRules {
 }
 
 /// The loss mask and the span ids of a sequence.
-pub(in crate::check) type Masks<'a> = (&'a [u8], &'a [u8]);
+pub(crate) type Masks<'a> = (&'a [u8], &'a [u8]);
 
 /// Checks one sequence after another; each thread has one.
-pub(in crate::check) struct SequenceChecker {
+pub(crate) struct SequenceChecker {
     rules: SequenceRules,
     /// Those of the last sequence.
     segments: Segments,

@@ -47,7 +47,7 @@ pub(super) fn check(
 }
 
 /// Checks a game by itself: its steps, and what it says of them.
-pub(in crate::check) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
+pub(crate) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
     let run = game_steps(game, false, at, findings);
     let claims = RunClaims {
         seed: game.seed,

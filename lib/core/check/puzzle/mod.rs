@@ -56,7 +56,7 @@ static RULES: LazyLock<Vec<(&'static Rule, Check)>> = LazyLock::new(|| {
 });
 
 /// One example to be checked by the rules of its domain.
-pub(super) struct DomainExample<'a> {
+pub struct DomainExample<'a> {
     pub inputs: &'a [i32],
     pub labels: &'a [i32],
     pub split: Option<Split>,

@@ -1,19 +1,7 @@
 //! Records, in streams and files: NDJSON, Arrow, Parquet; and directories of Parquet shards with
-//! the manifest of SYNTH. Each record type has its rules in a file of its own:
-//!
-//! | file | records |
-//! |---|---|
-//! | `conversations.rs` | conversations: can they be rendered? |
-//! | `games.rs` | games: as those of a pool |
-//! | `puzzles.rs` | puzzles: the rules of their domain |
-//! | `tokens.rs` | tokens: as the sequences of a Megatron dataset, and their segments |
-//! | `shards.rs` | a directory of Parquet shards against its manifest |
+//! the manifest of SYNTH (`shards.rs`). What is asked of records of each type stands in `lib/core/kinds`.
 
-mod conversations;
-mod games;
-mod puzzles;
 mod shards;
-mod tokens;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::messages::Parts;
-use super::sections::plain;
-use super::{Answer, Distribution, Measured, Messages, Numbers, Sections, StatOptions};
 use crate::cli::grouped;
 use crate::error::Result;
 use crate::json::{self, Kind, Reader, Str};
 use crate::record::conversation::Conversations;
+use crate::stat::{
+    Answer, Distribution, Measured, Messages, Numbers, Parts, Sections, StatOptions, plain,
+};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ConversationsStat {

@@ -2,7 +2,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::{Compared, One, PARTS, hash, pair, shown_texts};
+use crate::diff::{Compared, One, PARTS, hash, pair, shown_texts};
 use crate::error::{Error, Result};
 use crate::game2048::{Board, Direction, Game};
 use crate::record::game::Games;

@@ -1,8 +1,7 @@
 //! Conversation records: what the renderer of the SYNTH pipeline would refuse.
 
-use super::{BatchCheck, Checked, RecordChecker};
 use crate::batch::Header;
-use crate::check::{Check, checks};
+use crate::check::{BatchCheck, Check, Checked, RecordChecker, checks};
 use crate::error::Result;
 use crate::harmony::{Policy, Rendered, Renderer};
 use crate::record::conversation::Conversations;

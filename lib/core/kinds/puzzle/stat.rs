@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::keys::key;
-use super::sections::plain;
-use super::{Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions, Tally};
 use crate::cli::grouped;
 use crate::error::Result;
 use crate::puzzle::{Side, domain};
 use crate::record::puzzle::{Puzzle, Puzzles};
+use crate::stat::{
+    Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions, Tally, key, plain,
+};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct PuzzlesStat {

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::sections::plain;
-use super::{Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions};
 use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::game::Games;
+use crate::stat::{Answer, Distribution, Measured, Names, Numbers, Sections, StatOptions, plain};
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GamesStat {

@@ -1,10 +1,8 @@
 //! Puzzle records: lengths, and the rules of their domain. Rules that only our builders keep are
 //! warnings if the stream does not say that they made it.
 
-use super::{BatchCheck, Checked, RecordChecker};
 use crate::batch::Header;
-use crate::check::puzzle::DomainExample;
-use crate::check::{Check, checks};
+use crate::check::{BatchCheck, Check, Checked, DomainExample, RecordChecker, checks};
 use crate::error::Result;
 use crate::harmony::Policy;
 use crate::puzzle::{self, Split};

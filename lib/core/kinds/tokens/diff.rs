@@ -1,6 +1,6 @@
 //! What is compared of token sequences.
 
-use super::{Compared, One, PARTS, first_different, hash, in_a_line, pair};
+use crate::diff::{Compared, One, PARTS, first_different, hash, in_a_line, pair};
 use crate::error::Result;
 use crate::record::tokens::Tokens;
 use crate::tokenizer::decode_into;

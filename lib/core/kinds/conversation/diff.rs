@@ -1,6 +1,6 @@
 //! What is compared of conversations.
 
-use super::{Compared, One, PARTS, hash, shown_texts};
+use crate::diff::{Compared, One, PARTS, hash, shown_texts};
 use crate::error::Result;
 use crate::record::conversation::Conversations;
 

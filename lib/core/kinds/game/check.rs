@@ -1,8 +1,7 @@
 //! Game records: the same rules as for the games of a pool.
 
-use super::{BatchCheck, Checked, RECORD, RecordChecker};
 use crate::batch::Header;
-use crate::check::pool;
+use crate::check::{BatchCheck, Checked, RECORD, RecordChecker, check_game};
 use crate::error::Result;
 use crate::game2048::Game;
 use crate::harmony::Policy;
@@ -25,7 +24,7 @@ impl RecordChecker for GameChecker {
         for row in 0..view.len() {
             let at = batch.at(row).id(view.source(row));
             match view.read(row, &mut self.game) {
-                Ok(()) => pool::games::game(&self.game, at, batch.findings),
+                Ok(()) => check_game(&self.game, at, batch.findings),
                 Err(reason) => batch.findings.add(&RECORD, at, reason),
             }
         }

@@ -1,6 +1,6 @@
 //! What is compared of puzzles.
 
-use super::{Compared, One, PARTS, first_different, hash, pair};
+use crate::diff::{Compared, One, PARTS, first_different, hash, pair};
 use crate::error::Result;
 use crate::record::puzzle::Puzzles;
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::{BatchCheck, Checked, RecordChecker};
 use crate::batch::Header;
-use crate::check::kd::gate::{self, SEGMENTS};
-use crate::check::kd::sequences::{SequenceChecker, SequenceRules};
-use crate::check::{Check, Findings, checks};
+use crate::check::gate::{self, SEGMENTS};
+use crate::check::{
+    BatchCheck, Check, Checked, Findings, RecordChecker, SequenceChecker, SequenceRules, checks,
+};
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
 use crate::record::tokens::Tokens;

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::Packed;
-use super::keys::key;
-use super::messages::Parts;
-use super::sections::share;
-use super::{Answer, Distribution, Measured, Messages, Numbers, Sections, StatOptions};
 use crate::cli::grouped;
 use crate::error::Result;
 use crate::record::tokens::Tokens;
+use crate::stat::{
+    Answer, Distribution, Measured, Messages, Numbers, Packed, Parts, Sections, StatOptions, key,
+    share,
+};
 
 /// Span ids that are counted many positions at once: none, reasoning, final.
 const FEW: usize = 3;

@@ -1,0 +1,6 @@
+//! Games: how they are counted, shown, compared and checked.
+
+mod check;
+mod diff;
+mod stat;
+mod view;

@@ -1,0 +1,20 @@
+//! How games are shown.
+
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::game2048::Game;
+use crate::record::game::Games;
+use crate::view::{Extra, Seen, Shown, ShownGame, Viewer};
+
+impl Seen for Games<'_> {
+    fn show(&self, _: &Viewer, batch: &Batch, row: usize) -> Result<Shown> {
+        let failed = |cause: String| Error::data(cause).at(batch.origin.place(row));
+        let mut game = Game::default();
+        self.read(row, &mut game).map_err(failed)?;
+        Ok(Shown::Game(Box::new(ShownGame::new(game))))
+    }
+
+    fn add_to(&self, extra: &mut Extra) {
+        extra.add_values(self);
+    }
+}
