@@ -13,6 +13,11 @@ pub fn metadata(path: &Path) -> Result<Option<Metadata>> {
     answer(path, fs::metadata(path))
 }
 
+/// The bytes of what a path names, through links; `None` if there is nothing.
+pub fn size(path: &Path) -> Result<Option<u64>> {
+    Ok(metadata(path)?.map(|metadata| metadata.len()))
+}
+
 /// What a path names, and a link is a link; `None` if there is nothing.
 pub fn link_metadata(path: &Path) -> Result<Option<Metadata>> {
     answer(path, fs::symlink_metadata(path))

@@ -15,6 +15,7 @@
 //! | [`json`] | a pull reader over JSON text, for the hot paths; JSON and `repr` as Python writes them | |
 //! | [`simd`] | all vector instructions, chosen in one way; plain code beside them | |
 //! | [`digest`] | SHA-256 of files, hexadecimal | |
+//! | [`file_entry`] | what a file is (path, bytes, SHA-256), and whether it still is that | `files`, `digest` |
 //! | [`tokenizer`] | o200k: vocabulary, pre-tokenizer, byte-pair encoder | |
 //! | [`game2048`] | boards, moves, evaluation, the rows of the three pools | |
 //! | [`record`] | the record types: each declared once | `game2048` |
@@ -65,6 +66,7 @@ pub mod diff;
 pub mod digest;
 pub mod error;
 pub mod failure;
+pub mod file_entry;
 pub mod files;
 pub mod format;
 pub mod game2048;

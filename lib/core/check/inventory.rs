@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use memchr::memmem;
 
 use super::{Check, CheckContext, CheckedChunk, Findings};
-use crate::digest::sha256_of;
 use crate::error::{Error, Kind, Result, shown};
+use crate::file_entry::{Difference, FileEntry};
 use crate::files;
-use crate::format::stated::StatedFile;
 use crate::publish::{is_temporary, manifest_of};
 
 /// The last part of a path as text.
@@ -70,29 +69,27 @@ pub(super) fn readable<T>(
 
 /// Compares files with what manifests say of them; each claim once, even if several make it.
 pub(super) fn compare<'c>(
-    claims: impl IntoIterator<Item = &'c StatedFile>,
+    claims: impl IntoIterator<Item = &'c FileEntry>,
     checks: &FileChecks,
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let mut hashed = Vec::new();
     for file in claims.into_iter().collect::<BTreeSet<_>>() {
-        match files::member(&file.path)?.map(|metadata| metadata.len()) {
-            None => findings.add(checks.missing, &file.path, "is not there"),
-            Some(found) if found != file.bytes => {
+        match file.size_difference()? {
+            None => hashed.extend(file.sha256.is_some().then_some(file)),
+            Some(Difference::Bytes(found)) => {
                 let message = format_args!("has {found} bytes, not {}", file.bytes);
                 findings.add(checks.bytes, &file.path, message);
             }
-            Some(_) => hashed.extend(file.sha256.is_some().then_some(file)),
+            Some(_) => findings.add(checks.missing, &file.path, "is not there"),
         }
     }
     if !findings.wants(checks.sha256) {
         return Ok(());
     }
-    let check = |file: &StatedFile, findings: &mut Findings<'_>| {
-        let hash = files::open_member(&file.path).and_then(sha256_of);
-        let (_, hash) = hash.map_err(|e| Error::io(shown(&file.path), &e))?;
-        if let Some(stated) = file.sha256.as_ref().filter(|stated| **stated != hash) {
+    let check = |file: &FileEntry, findings: &mut Findings<'_>| {
+        if let (Some(Difference::Sha256(hash)), Some(stated)) = (file.verify()?, &file.sha256) {
             let message = format_args!("has sha256 {hash}, not {stated}");
             findings.add(checks.sha256, &file.path, message);
         }

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use super::FORMATS;
-use super::stated::StatedFile;
 use crate::batch::DatasetReader;
 use crate::cli::Slice;
 use crate::error::{Error, Result};
+use crate::file_entry::FileEntry;
 use crate::files;
 
 /// A format of datasets on disk.
@@ -30,7 +30,7 @@ pub struct Format {
     /// How it is read as records.
     pub open: Open,
     /// The files of a dataset as its manifests state them; none where nothing is stated.
-    pub stated: fn(&Path) -> Result<Vec<StatedFile>>,
+    pub stated: fn(&Path) -> Result<Vec<FileEntry>>,
     /// Refuses a dataset without a file that its own manifests name. Readers go by the files that they find:
     /// without one of its shards, a dataset would be a smaller good one. Manifests of other programs, and
     /// what cannot be understood, name nothing here: what is wrong with them is for ds-check to say.

@@ -2,61 +2,35 @@
 //! name and size before anything is read, by their hashes while it is.
 
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use crate::digest::sha256_of;
 use crate::error::{Error, Result};
+use crate::file_entry::{Difference, FileEntry};
 use crate::files;
 
 /// The way on where a file is another.
 const WAY_ON: &str = "ds-check, for all that is wrong";
 
-/// What a manifest says of a file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StatedFile {
-    pub path: PathBuf,
-    pub bytes: u64,
-    /// In hexadecimal; some builders state none.
-    pub sha256: Option<String>,
-}
-
-impl StatedFile {
-    /// A file that a manifest names below `base`. A path that leads elsewhere is taken for one in the
-    /// dataset, which is not there: nothing outside of it is read.
-    pub fn below(base: &Path, named: &str, bytes: u64, sha256: Option<String>) -> StatedFile {
-        let is_inside = |part: &Component<'_>| matches!(part, Component::Normal(_));
-        let inside: PathBuf = Path::new(named).components().filter(is_inside).collect();
-        StatedFile { path: base.join(inside), bytes, sha256 }
-    }
-
-    /// How the size of the file differs, if it does.
-    fn difference(&self) -> Result<Option<String>> {
-        let found = files::member(&self.path)?.map(|metadata| metadata.len());
-        Ok(match found {
-            None => Some("is missing; its manifest names it".to_string()),
-            Some(found) if found != self.bytes => {
-                Some(format!("expected {} bytes of its manifest, got {found}", self.bytes))
-            }
-            Some(_) => None,
-        })
-    }
-}
-
 /// Refuses files that are not there, or of other sizes.
-pub fn refuse_other_sizes(stated: &[StatedFile]) -> Result<()> {
+pub fn refuse_other_sizes(stated: &[FileEntry]) -> Result<()> {
     for file in stated {
-        if let Some(cause) = file.difference()? {
-            return Err(Error::data(cause).at(file.path.as_path()).hint(WAY_ON));
-        }
+        let cause = match file.size_difference()? {
+            None => continue,
+            Some(Difference::Bytes(found)) => {
+                format!("expected {} bytes of its manifest, got {found}", file.bytes)
+            }
+            Some(_) => "is missing; its manifest names it".to_string(),
+        };
+        return Err(Error::data(cause).at(file.path.as_path()).hint(WAY_ON));
     }
     Ok(())
 }
 
 /// Refuses files that are not there, or are others, by their hashes.
-pub fn refuse_others(stated: &[StatedFile]) -> Result<()> {
+pub fn refuse_others(stated: &[FileEntry]) -> Result<()> {
     refuse_other_sizes(stated)?;
     compare(stated, &AtomicBool::new(false))
 }
@@ -64,16 +38,16 @@ pub fn refuse_others(stated: &[StatedFile]) -> Result<()> {
 /// Compares the hashes of files on a thread of its own, beside what reads them.
 #[derive(Debug, Default)]
 pub struct Comparison {
-    waiting: Vec<StatedFile>,
+    waiting: Vec<FileEntry>,
     running: Option<JoinHandle<Result<()>>>,
     /// What the end compares, as no thread could be started.
-    late: Vec<StatedFile>,
+    late: Vec<FileEntry>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Comparison {
     /// Of the files that have a hash; nothing is read before it begins.
-    pub fn of(mut stated: Vec<StatedFile>) -> Comparison {
+    pub fn of(mut stated: Vec<FileEntry>) -> Comparison {
         stated.retain(|file| file.sha256.is_some());
         let mut comparison = Comparison::default();
         comparison.waiting = stated;
@@ -109,8 +83,8 @@ impl Drop for Comparison {
     }
 }
 
-fn compare(stated: &[StatedFile], is_over: &AtomicBool) -> Result<()> {
-    for StatedFile { path, sha256, .. } in stated {
+fn compare(stated: &[FileEntry], is_over: &AtomicBool) -> Result<()> {
+    for FileEntry { path, sha256, .. } in stated {
         let file = files::open_member(path).and_then(|file| sha256_of(Until { file, is_over }));
         let (_, found) = file.map_err(|e| Error::io(path.as_path(), &e))?;
         if is_over.load(Ordering::Relaxed) {

@@ -69,7 +69,7 @@ impl PlanSource {
         };
         let shards = manifest["storage"]["shards"].as_array();
         let stated = shards.and_then(|shards| shards.iter().find(is_it)?["bytes"].as_u64());
-        let found = files::metadata(&root.join(&name))?.map(|metadata| metadata.len());
+        let found = files::size(&root.join(&name))?;
         Ok(found.is_some() && found == stated)
     }
 
@@ -82,8 +82,7 @@ impl PlanSource {
             return Ok(false);
         }
         for file in &manifest.files {
-            let found = files::metadata(&root.join(&file.path))?.map(|metadata| metadata.len());
-            if found != Some(file.bytes) {
+            if files::size(&root.join(&file.path))? != Some(file.bytes) {
                 return Ok(false);
             }
         }

@@ -9,8 +9,9 @@ use sha2::{Digest, Sha256};
 
 use crate::cli::Slice;
 use crate::dataset::{raw_files, shard_of};
-use crate::digest::{hex, sha256_of};
+use crate::digest::hex;
 use crate::error::{Error, Result, shown};
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::kd_root::manifest_in_root;
 use crate::format::parquet::{self, ParquetFile, read_error};
@@ -126,8 +127,7 @@ fn raw_shard(folder: &Path, shard: Slice) -> Result<Look> {
 
 /// A file whose rows only reading counts: known by its content, not by when it was written.
 fn uncounted(path: &Path) -> Result<Value> {
-    let bad = |e: std::io::Error| Error::io(path, &e);
-    let (bytes, sha256) = files::open_member(path).and_then(sha256_of).map_err(bad)?;
+    let FileEntry { bytes, sha256, .. } = FileEntry::of(path)?;
     let name = path.file_name().map(|name| shown(Path::new(name)));
     Ok(json!({"name": name, "bytes": bytes, "sha256": sha256}))
 }

@@ -30,8 +30,7 @@ impl PlanSource {
             return Ok(false);
         }
         let differs = |file: &puzzle_dir::PuzzleSetFile| -> Result<bool> {
-            let found = files::metadata(&set.join(&file.name))?.map(|metadata| metadata.len());
-            Ok(found != Some(file.bytes))
+            Ok(files::size(&set.join(&file.name))? != Some(file.bytes))
         };
         Ok(files::find(&manifest.files, differs)?.is_none())
     }

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Plan, Product, Task};
-use crate::digest::{sha256_hex, sha256_of};
+use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::{json_file, parquet};
 use crate::ordered::{Flow, ordered_map};
@@ -67,18 +68,9 @@ pub(super) struct Receipt {
     rows: Option<u64>,
     /// Of the part's manifest (of the footer, if that is one of Parquet), in hexadecimal.
     manifest_sha256: String,
-    /// Relative to the part.
-    files: Vec<ReceiptFile>,
+    /// Relative to the part; with a hash, if no manifest has it.
+    files: Vec<FileEntry>,
     host: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct ReceiptFile {
-    path: String,
-    bytes: u64,
-    /// In hexadecimal, if no manifest has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sha256: Option<String>,
 }
 
 /// `failed.json`: how the last run ended.
@@ -158,9 +150,10 @@ impl Task<'_> {
     /// Why the part is not the one of its receipt.
     fn part_differs(&self, receipt: &Receipt, root: &Path) -> Result<Option<String>> {
         let part = self.part(root);
-        for ReceiptFile { path, bytes, .. } in &receipt.files {
-            let found = files::metadata(&part.join(path))?.map(|metadata| metadata.len());
+        for FileEntry { path, bytes, .. } in &receipt.files {
+            let found = files::size(&part.join(path))?;
             if found != Some(*bytes) {
+                let path = path.to_string_lossy();
                 let cause = match found {
                     Some(found) => format!("{path} has {found} bytes, not {bytes}"),
                     None => format!("{path} is gone"),
@@ -176,13 +169,11 @@ impl Task<'_> {
     /// Fails if a file is not the one of the receipt, where that has a hash of it.
     pub(super) fn check_content(&self, root: &Path) -> Result<()> {
         let receipt: Receipt = json_file::read_all(&self.directory(root).join(RECEIPT))?;
-        for ReceiptFile { path, sha256, .. } in &receipt.files {
-            let path = self.part(root).join(path);
-            if let Some(sha256) = sha256
-                && whole_digest(&path)? != *sha256
-            {
+        for file in &receipt.files {
+            let file = FileEntry { path: self.part(root).join(&file.path), ..file.clone() };
+            if file.verify()?.is_some() {
                 let cause = "is not the one of its receipt (sha256)";
-                return Err(Error::data(cause).at(path.as_path()));
+                return Err(Error::data(cause).at(file.path.as_path()));
             }
         }
         Ok(())
@@ -266,26 +257,22 @@ fn digest(manifest: &Path) -> Result<String> {
     let is_parquet = manifest.extension().is_some_and(|ending| ending == "parquet");
     match is_parquet.then(|| parquet::describe(manifest)).transpose()?.flatten() {
         Some(described) => Ok(described["footer_sha256"].as_str().unwrap_or_default().to_string()),
-        None => whole_digest(manifest),
+        None => Ok(FileEntry::of(manifest)?.sha256.unwrap_or_default()),
     }
-}
-
-fn whole_digest(path: &Path) -> Result<String> {
-    let content = files::open_member(path).and_then(sha256_of);
-    content.map(|(_, sha256)| sha256).map_err(|e| Error::io(path, &e))
 }
 
 /// The files of a part. Temporary files of another copy of the task may vanish meanwhile.
-fn listed(part: &Path, product: Product) -> Result<Vec<ReceiptFile>> {
+fn listed(part: &Path, product: Product) -> Result<Vec<FileEntry>> {
     let mut listed = Vec::new();
     for path in walk::files(part, |name| !name.as_encoded_bytes().starts_with(b".")) {
         let path = path?;
-        let bytes = files::metadata(&path)?.map_or(0, |metadata| metadata.len());
+        let bytes = files::size(&path)?.unwrap_or(0);
         let relative = shown(path.strip_prefix(part).unwrap_or(&path));
         let has_manifest = product != Product::Conversations;
-        let sha256 = (!has_manifest).then(|| whole_digest(&path)).transpose()?;
-        listed.push(ReceiptFile { path: relative, bytes, sha256 });
+        let hashed = (!has_manifest).then(|| FileEntry::of(&path)).transpose()?;
+        let sha256 = hashed.and_then(|hashed| hashed.sha256);
+        listed.push(FileEntry { path: relative.into(), bytes, sha256 });
     }
-    listed.sort_by(|a, b| a.path.cmp(&b.path));
+    listed.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
     Ok(listed)
 }

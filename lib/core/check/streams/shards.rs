@@ -10,9 +10,9 @@ use super::{StreamSummary, records};
 use crate::check::inventory;
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::error::{Error, Kind, Result};
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, files_in, read_error};
-use crate::format::stated::StatedFile;
 
 checks! {
     MANIFEST: Error Structure "shards.manifest.missing",
@@ -127,7 +127,7 @@ fn manifest(
         }
         if shard.compare(&file, findings)? {
             let (bytes, sha256) = (shard.stated.bytes, shard.sha256.clone());
-            same_size.push(StatedFile { path: file, bytes, sha256 });
+            same_size.push(FileEntry { path: file, bytes, sha256 });
         }
     }
     let checks = inventory::FileChecks { missing: &FILE, bytes: &COUNTS, sha256: &SHA256 };

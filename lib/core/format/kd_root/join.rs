@@ -10,9 +10,8 @@ use serde_json::Value;
 use super::merge::{MergeInput, join, joined_source};
 use super::part::first_difference;
 use super::{KdPart, KdTarget, SPLITS, ids_in_root, manifest_in_root, publish_part};
-use crate::digest::sha256_of;
 use crate::error::{Error, Result};
-use crate::files::open_member;
+use crate::file_entry::FileEntry;
 use crate::format::RecordCounts;
 use crate::format::unchanged::Unchanged;
 use crate::provenance::{BuildRun, InputManifest, Made};
@@ -103,12 +102,8 @@ impl ShardJoin<'_> {
             }
             for (key, path) in &split.files.paths {
                 let from = root.join(path);
-                let is_same = || -> Result<bool> {
-                    let content = open_member(&from).and_then(sha256_of);
-                    let (_, sha256) = content.map_err(|e| Error::io(from.as_path(), &e))?;
-                    Ok(split.files.sha256.get(key) == Some(&sha256))
-                };
-                if self.verify && !is_same()? {
+                let stated = split.files.sha256.get(key);
+                if self.verify && FileEntry::of(&from)?.sha256.as_ref() != stated {
                     let cause = "is not the one of its manifest (sha256)";
                     return Err(Error::data(cause).at(from.as_path()));
                 }

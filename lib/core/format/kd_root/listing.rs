@@ -11,10 +11,11 @@ use super::manifest::find_parts;
 use super::part::{KdFiles, KdPart, KdSplit, find_manifest};
 use super::{ALL, KdRootManifest, MANIFEST, ROOT_SCHEMA, SPLITS};
 use crate::error::{Error, Result};
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
 use crate::format::mmidx::PrefixLayout;
-use crate::format::stated::{StatedFile, refuse_other_sizes};
+use crate::format::stated::refuse_other_sizes;
 
 /// The cause where a dataset lies in a root, but in none of its splits.
 pub const STRAY: &str = "is in the root, but in none of its splits";
@@ -101,7 +102,7 @@ impl KdListing {
     }
 
     /// The files as the manifests state them.
-    pub fn stated(&self) -> Result<Vec<StatedFile>> {
+    pub fn stated(&self) -> Result<Vec<FileEntry>> {
         let (stated, _) = self.all_stated()?;
         Ok(files_of(&stated))
     }
@@ -171,7 +172,7 @@ impl KdListing {
     }
 }
 
-fn files_of(stated: &[Stated]) -> Vec<StatedFile> {
+fn files_of(stated: &[Stated]) -> Vec<FileEntry> {
     stated.iter().flat_map(|Stated { files, base, .. }| files.stated(base)).collect()
 }
 

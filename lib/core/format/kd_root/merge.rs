@@ -12,8 +12,8 @@ use super::part::{
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::batch::{Counts, Dropped};
 use crate::cli::Slice;
-use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::hashed_file::FinishedFile;
 use crate::format::mmidx::{
@@ -84,9 +84,8 @@ impl MergeInput {
                 return Err(Error::data(cause).at(self.prefix.as_path()));
             }
         };
-        let content = files::open_member(&path).and_then(sha256_of);
-        let (_, sha256) = content.map_err(|e| Error::io(shown(&path), &e))?;
-        if named.is_some_and(|named| *named != sha256) {
+        let found = FileEntry::of(&path)?;
+        if named.is_some_and(|named| found.sha256.as_ref() != Some(named)) {
             return Err(Error::data("is not the one of its manifest (sha256)").at(path.as_path()));
         }
         IdsFile::open(&path).map(Some)

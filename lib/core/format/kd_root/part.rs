@@ -12,9 +12,9 @@ use crate::batch::{Counts, Dropped};
 use crate::cli::{counted, grouped};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Kind, Result};
+use crate::file_entry::{Difference, FileEntry};
 use crate::files;
 use crate::format::mmidx::{PrefixLayout, with_suffix};
-use crate::format::stated::StatedFile;
 use crate::format::{RecordCounts, json_file};
 use crate::json::PythonFormatter;
 use crate::provenance::{BuildRun, InputManifest, Made};
@@ -233,16 +233,16 @@ pub struct KdFiles {
 
 impl KdFiles {
     /// As files below the directory that the manifest describes.
-    pub fn stated(&self, base: &Path) -> Vec<StatedFile> {
+    pub fn stated(&self, base: &Path) -> Vec<FileEntry> {
         let of = |(key, path): (&String, &String)| {
             let bytes = self.bytes.get(key).copied().unwrap_or(0);
-            StatedFile::below(base, path, bytes, self.sha256.get(key).cloned())
+            FileEntry::below(base, path, bytes, self.sha256.get(key).cloned())
         };
         self.paths.iter().map(of).collect()
     }
 
     /// As files in a directory, whatever directories the manifest has before their names.
-    pub fn stated_by_name(&self, directory: &Path) -> Vec<StatedFile> {
+    pub fn stated_by_name(&self, directory: &Path) -> Vec<FileEntry> {
         let mut all = self.stated(directory);
         for file in &mut all {
             file.path = directory.join(file.path.file_name().unwrap_or_default());
@@ -257,12 +257,13 @@ impl KdFiles {
             let Some(file) = files::below(root, Path::new(path)) else {
                 return Ok(Some(format!("{path} is not below the root")));
             };
-            match files::member(&file)?.map(|metadata| metadata.len()) {
-                Some(found) if found == expected => {}
-                Some(found) => {
+            let entry = FileEntry { path: file, bytes: expected, sha256: None };
+            match entry.size_difference()? {
+                None => {}
+                Some(Difference::Bytes(found)) => {
                     return Ok(Some(format!("{path} has {found} bytes, not {expected}")));
                 }
-                None => return Ok(Some(format!("{path} is missing"))),
+                Some(_) => return Ok(Some(format!("{path} is missing"))),
             }
         }
         Ok(None)

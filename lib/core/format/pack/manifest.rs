@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::cli::counted;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
+use crate::file_entry::FileEntry;
 use crate::format::hashed_file::FinishedFile;
 use crate::format::raw_games::Legality;
-use crate::format::stated::StatedFile;
 use crate::format::{RecordCounts, json_file};
 use crate::provenance::Made;
 use crate::publish::PendingFile;
@@ -94,15 +94,15 @@ impl PackManifest {
     }
 
     /// Its files, in a directory.
-    pub fn stated(&self, directory: &Path) -> Vec<StatedFile> {
+    pub fn stated(&self, directory: &Path) -> Vec<FileEntry> {
         let of = |file: &PackFile| {
-            StatedFile::below(directory, &file.path, file.bytes, Some(file.sha256.clone()))
+            FileEntry::below(directory, &file.path, file.bytes, Some(file.sha256.clone()))
         };
         self.files.iter().map(of).collect()
     }
 
     /// The files of a pool as its manifest states them; none without a manifest of ours.
-    pub fn stated_in(directory: &Path) -> Result<Vec<StatedFile>> {
+    pub fn stated_in(directory: &Path) -> Result<Vec<FileEntry>> {
         let is_ours = |manifest: &Value| manifest["schema_version"] == SCHEMA;
         let path = directory.join(MANIFEST);
         match json_file::if_there(&path, json_file::read::<Value>)?.filter(is_ours) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
-use crate::format::stated::StatedFile;
+use crate::file_entry::FileEntry;
 use crate::format::{RecordCounts, json_file};
 use crate::provenance::{BuildRun, Made};
 use crate::publish::PendingFile;
@@ -80,9 +80,9 @@ impl PuzzleSetManifest {
     }
 
     /// Its files, below a root.
-    pub fn stated(&self, root: &Path) -> Vec<StatedFile> {
+    pub fn stated(&self, root: &Path) -> Vec<FileEntry> {
         let of = |file: &PuzzleSetFile| {
-            StatedFile::below(root, &file.name, file.bytes, Some(file.sha256.clone()))
+            FileEntry::below(root, &file.name, file.bytes, Some(file.sha256.clone()))
         };
         self.files.iter().map(of).collect()
     }

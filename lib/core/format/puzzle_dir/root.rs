@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 use super::{BUILD, DATASET, IDENTIFIERS, PuzzleSetManifest, SPLITS, SetArray, SplitMetadata};
 use crate::batch::Dropped;
 use crate::error::{Error, Result, shown};
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::npy::Integers;
-use crate::format::stated::StatedFile;
 use crate::format::{RecordCounts, json_file};
 use crate::puzzle::Split;
 
@@ -78,7 +78,7 @@ impl PuzzleRoot {
     }
 
     /// The files of the splits as `build.json` states them; none without one of ours.
-    pub fn stated(&self) -> Result<Vec<StatedFile>> {
+    pub fn stated(&self) -> Result<Vec<FileEntry>> {
         let is_ours = |build: &Map<String, Value>| {
             build.get("files").and_then(Value::as_array).is_some_and(|files| !files.is_empty())
         };

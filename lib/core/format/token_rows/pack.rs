@@ -14,7 +14,8 @@ use super::store::{PrefixStore, Sequences, Window, no_end};
 use crate::batch::{Batch, Counts, Dropped, Finished, Header, Sink, Skipped};
 use crate::cli::{Progress, Rejected, Rejection, Rejects, Slice, grouped};
 use crate::error::{Error, Result};
-use crate::format::stated::{Comparison, StatedFile};
+use crate::file_entry::FileEntry;
+use crate::format::stated::Comparison;
 use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, json_file, kd_root};
 use crate::ordered::Flow;
@@ -249,7 +250,7 @@ pub fn pack_datasets(
     let with_ids = settings.extras.contains(&Extra::Id) && target.rows.is_some();
     let store = unchanged.confirm(PrefixStore::open(paths, with_ids))?;
     let range = slice.map_or(0..store.sequences(), |slice| slice.of(store.sequences()));
-    let stated: Result<Vec<Vec<StatedFile>>> =
+    let stated: Result<Vec<Vec<FileEntry>>> =
         paths.iter().map(|path| (kd_root::FORMAT.stated)(path)).collect();
     let is_whole = range.end - range.start == store.sequences();
     let is_read = is_whole && target.rows.is_some();

@@ -10,8 +10,8 @@ use crate::batch::manifest_sha256;
 use crate::check::inventory;
 use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Result, shown};
+use crate::file_entry::FileEntry;
 use crate::format::kd_root::{ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSplit, agree};
-use crate::format::stated::StatedFile;
 use crate::format::{RecordCounts, checked_sum};
 use crate::harmony::Policy;
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
@@ -377,7 +377,7 @@ fn spans_differ(told: &BTreeMap<String, u64>, spans: &[u64; 256]) -> Vec<String>
         .collect()
 }
 
-fn same_files(a: &[StatedFile], b: &[StatedFile]) -> bool {
-    let sorted = |files: &[StatedFile]| files.iter().cloned().collect::<BTreeSet<_>>();
+fn same_files(a: &[FileEntry], b: &[FileEntry]) -> bool {
+    let sorted = |files: &[FileEntry]| files.iter().cloned().collect::<BTreeSet<_>>();
     sorted(a) == sorted(b)
 }

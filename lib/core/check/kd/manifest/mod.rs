@@ -10,10 +10,10 @@ use super::sequences::SequenceRules;
 use crate::check::inventory;
 use crate::check::{Findings, checks};
 use crate::error::{Result, shown};
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{ALL, KdListing, KdPart, KdRootManifest, MANIFEST};
-use crate::format::stated::StatedFile;
 use crate::harmony::{Alignment, Policy, Spans};
 use compare::PARTS;
 
@@ -36,7 +36,7 @@ struct Claim {
     dtype: Option<String>,
     /// By span id; a root's manifest has them for whole splits only.
     supervised: Option<BTreeMap<String, u64>>,
-    files: Vec<StatedFile>,
+    files: Vec<FileEntry>,
 }
 
 /// The manifests of a dataset.
