@@ -4,15 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::cast::AsArray;
-use arrow_array::{
-    Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
-};
-use arrow_buffer::OffsetBuffer;
-use arrow_cast::cast::{CastOptions, cast, cast_with_options};
-use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow_cast::cast::cast;
+use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 
 use super::ndjson_writer::json_texts;
+use super::typed_cast::{cast_items, cast_members, plain_cast};
 use crate::record::{JsonForm, is_json_text, ndjson_name};
 
 /// How the columns of one input become the record type's columns; made once per schema.
@@ -177,39 +174,17 @@ fn convert(from: &Field, column: &ArrayRef, field: &Field) -> Result<ArrayRef, S
     Ok(cast)
 }
 
-/// A column as one of another type. The members of structs are found by their names; the crate's
-/// own cast takes them by their places, where not all names are there.
-fn converted(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, ArrowError> {
+/// A column as one of another type.
+fn converted(column: &ArrayRef, target: &DataType) -> Result<ArrayRef, String> {
     use DataType::*;
     match (column.data_type(), target) {
         (source, target) if source == target => Ok(column.clone()),
-        (Struct(source), Struct(fields)) => {
-            let structs = column.as_struct();
-            let member = |field: &FieldRef| match source.find(field.name()) {
-                Some((index, _)) => converted(structs.column(index), field.data_type()),
-                None => Ok(new_null_array(field.data_type(), column.len())),
-            };
-            let columns = fields.iter().map(member).collect::<Result<_, _>>()?;
-            Ok(Arc::new(StructArray::try_new(fields.clone(), columns, column.nulls().cloned())?))
-        }
-        (List(_), List(item)) => {
-            // Of a slice only the items of its rows.
-            let list = column.as_list::<i32>();
-            let ends = list.offsets();
-            let (start, end) = (ends.first(), ends.last());
-            let items = (end - start) as usize;
-            let items = list.values().slice(start as usize, items);
-            let items = converted(&items, item.data_type())?;
-            let ends = OffsetBuffer::new(ends.iter().map(|end| end - start).collect());
-            Ok(Arc::new(ListArray::try_new(item.clone(), ends, items, list.nulls().cloned())?))
-        }
+        (Struct(_), Struct(fields)) => cast_members(column, fields, converted),
+        (List(_), List(item)) => cast_items(column, item, converted),
         (LargeList(own) | FixedSizeList(own, _) | ListView(own), List(_)) => {
-            converted(&cast(column, &List(own.clone()))?, target)
+            converted(&plain_cast(column, &List(own.clone()))?, target)
         }
-        _ => {
-            let options = CastOptions { safe: false, ..CastOptions::default() };
-            cast_with_options(column, target, &options)
-        }
+        _ => plain_cast(column, target),
     }
 }
 

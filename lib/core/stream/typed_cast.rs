@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast::{CastOptions, cast_with_options};
-use arrow_schema::{DataType, FieldRef};
+use arrow_schema::{DataType, FieldRef, Fields};
 
 use crate::json::python_repr;
 
@@ -53,26 +53,12 @@ pub(super) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
         (RunEndEncoded(_, values), to) if values.data_type() != to => {
             cast_column(&plain_cast(column, values.data_type())?, to)
         }
-        (Struct(_), Struct(fields)) => {
-            let structs = column.as_struct();
-            let member = |field: &FieldRef| match structs.column_by_name(field.name()) {
-                Some(member) => cast_column(member, field.data_type()),
-                None => Ok(new_null_array(field.data_type(), column.len())),
-            };
-            let columns = fields.iter().map(member).collect::<Result<_, _>>()?;
-            let cast = StructArray::try_new_with_length(
-                fields.clone(),
-                columns,
-                column.nulls().cloned(),
-                column.len(),
-            );
-            Ok(Arc::new(cast.map_err(|error| error.to_string())?))
-        }
-        (List(_), List(item)) => cast_list(column, item),
+        (Struct(_), Struct(fields)) => cast_members(column, fields, cast_column),
+        (List(_), List(item)) => cast_items(column, item, cast_column),
         (
             LargeList(own) | ListView(own) | LargeListView(own) | FixedSizeList(own, _),
             List(item),
-        ) => cast_list(&plain_cast(column, &List(own.clone()))?, item),
+        ) => cast_items(&plain_cast(column, &List(own.clone()))?, item, cast_column),
         (Float16 | Float32, Float64) => plain_cast(column, to),
         (Float32, Utf8View) => texts_of::<Float32Type>(column, |value| format!("{value:e}")),
         (Float16, Utf8View) => cast_column(&plain_cast(column, &Float32)?, to),
@@ -86,19 +72,45 @@ pub(super) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
     }
 }
 
+/// A cast of a column: how that of its members or items is made.
+type Cast = fn(&ArrayRef, &DataType) -> Result<ArrayRef, String>;
+
 /// The crate's cast, where it loses nothing.
-fn plain_cast(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
+pub(super) fn plain_cast(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
     cast_with_options(column, to, &options).map_err(|error| error.to_string())
 }
 
-fn cast_list(column: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, String> {
+/// Structs whose members are cast, each found by its name: the crate's own cast takes them by their places,
+/// where not all names are there.
+pub(super) fn cast_members(
+    column: &ArrayRef,
+    fields: &Fields,
+    cast: Cast,
+) -> Result<ArrayRef, String> {
+    let structs = column.as_struct();
+    let member = |field: &FieldRef| match structs.column_by_name(field.name()) {
+        Some(member) => cast(member, field.data_type()),
+        None => Ok(new_null_array(field.data_type(), column.len())),
+    };
+    let columns = fields.iter().map(member).collect::<Result<_, _>>()?;
+    let (nulls, rows) = (column.nulls().cloned(), column.len());
+    let cast = StructArray::try_new_with_length(fields.clone(), columns, nulls, rows);
+    Ok(Arc::new(cast.map_err(|error| error.to_string())?))
+}
+
+/// Lists whose items are cast.
+pub(super) fn cast_items(
+    column: &ArrayRef,
+    item: &FieldRef,
+    cast: Cast,
+) -> Result<ArrayRef, String> {
     // Of a slice only the items of its rows.
     let list = column.as_list::<i32>();
     let ends = list.offsets();
     let (start, end) = (ends.first(), ends.last());
     let items = list.values().slice(start as usize, (end - start) as usize);
-    let items = cast_column(&items, item.data_type())?;
+    let items = cast(&items, item.data_type())?;
     let ends = OffsetBuffer::new(ends.iter().map(|end| end - start).collect());
     let cast = ListArray::try_new(item.clone(), ends, items, list.nulls().cloned());
     Ok(Arc::new(cast.map_err(|error| error.to_string())?))
