@@ -63,10 +63,7 @@ fn written(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len() + 16);
     for character in text.chars() {
-        match stays(character) {
-            true => out.push(character),
-            false => visible(character).push_to(&mut out),
-        }
+        if stays(character) { out.push(character) } else { visible(character).push_to(&mut out) }
     }
     Cow::Owned(out)
 }

@@ -88,15 +88,17 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
         schema = grid_schema();
         header.record = None;
     }
-    match args.output.no_provenance {
-        true => header.provenance.clear(),
-        false => header.provenance.push(tool.entry()),
+    if args.output.no_provenance {
+        header.provenance.clear()
+    } else {
+        header.provenance.push(tool.entry())
     }
     let output = args.output.open(&schema, &header, tool)?;
     let runner = Runner::new(tool, &args.common, "records");
-    match args.grid {
-        true => runner.run(reader, drawn, output),
-        false => runner.run(reader, || check_json_members, output),
+    if args.grid {
+        runner.run(reader, drawn, output)
+    } else {
+        runner.run(reader, || check_json_members, output)
     }
 }
 

@@ -85,10 +85,7 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
             ReportFormat::Json => format!("{}\n", found.json(&names)),
         })?;
     }
-    match found.is_same() {
-        true => Ok(()),
-        false => Err(Error::data("the two differ")),
-    }
+    if found.is_same() { Ok(()) } else { Err(Error::data("the two differ")) }
 }
 
 fn open(path: &Path) -> Result<Reader> {

@@ -86,16 +86,16 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
         repeats: !args.no_repeats,
         part: args.part,
     };
-    let mut answer = match args.merge {
-        true => stat::merge(&args.input.files, &options)?,
-        false => measure(args, tool, &options)?,
+    let mut answer = if args.merge {
+        stat::merge(&args.input.files, &options)?
+    } else {
+        measure(args, tool, &options)?
     };
-    match args.part || args.format == ReportFormat::Json {
-        true => answer.write_json(cli::print),
-        false => {
-            let (columns, _) = cli::screen_size();
-            cli::print(&stat::report(&answer, args.by.as_deref(), columns))
-        }
+    if args.part || args.format == ReportFormat::Json {
+        answer.write_json(cli::print)
+    } else {
+        let (columns, _) = cli::screen_size();
+        cli::print(&stat::report(&answer, args.by.as_deref(), columns))
     }
 }
 

@@ -98,9 +98,10 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
     let summary = Head::of(&reader, &viewer, &args.input.files)?;
     let numbers = args.select.numbers(reader.total())?;
     let reader = reader.choose(&args.select)?;
-    match args.film {
-        true => play(args, reader, &viewer),
-        false => print(args, reader, &viewer, summary, numbers),
+    if args.film {
+        play(args, reader, &viewer)
+    } else {
+        print(args, reader, &viewer, summary, numbers)
     }
 }
 

@@ -116,9 +116,10 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
     let ids = conversation::id_fields(args.id_field.as_deref());
     let schema = conversation::schema(&ids);
     let wanted = Wanted { schema, ..Wanted::records(&CONVERSATION) };
-    let reader = match args.source.is_of_files() {
-        true => args.source.open(wanted)?,
-        false => dataset::open(&args.source.input, wanted)?.limited(args.source.limit()),
+    let reader = if args.source.is_of_files() {
+        args.source.open(wanted)?
+    } else {
+        dataset::open(&args.source.input, wanted)?.limited(args.source.limit())
     };
     let reader = reader.feeding(args.jobs.jobs);
     let stated = reader.header().text(conversation::POLICY).and_then(Policy::from_name);

@@ -89,9 +89,10 @@ impl FromArgMatches for DomainArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<DomainArgs, ArgsError> {
         let found = matches.subcommand().and_then(|(name, own)| Some((puzzle::domain(name)?, own)));
         let (domain, own) = found.ok_or_else(|| ArgsError::new(ErrorKind::MissingSubcommand))?;
-        let on_error = match domain.reads_inputs() {
-            true => OnErrorArgs::from_arg_matches(own)?,
-            false => OnErrorArgs::default(),
+        let on_error = if domain.reads_inputs() {
+            OnErrorArgs::from_arg_matches(own)?
+        } else {
+            OnErrorArgs::default()
         };
         let run = RunArgs::from_arg_matches(own)?;
         Ok(DomainArgs { domain, own: own.clone(), on_error, run })
@@ -136,10 +137,8 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         rejects.take(vec![Rejection { place, id: None, reason: cause, input }])
     };
     let opened = Arc::new(Mutex::new(Vec::new()));
-    let opener = match on_error.rejects.is_some() {
-        true => noting(opened.clone()),
-        false => Arc::new(open_bytes),
-    };
+    let opener =
+        if on_error.rejects.is_some() { noting(opened.clone()) } else { Arc::new(open_bytes) };
     let mut build = BuildContext {
         seed: run.seed,
         jobs: run.jobs.jobs.get(),

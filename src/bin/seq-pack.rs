@@ -124,9 +124,10 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     settings.check(&target)?;
     apart(&args, &target)?;
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
-    match are_triples(&args.input.files)? {
-        true => from_triples(&args, (&settings, &target), &reader, tool),
-        false => from_records(&args, (&settings, &target), reader, tool),
+    if are_triples(&args.input.files)? {
+        from_triples(&args, (&settings, &target), &reader, tool)
+    } else {
+        from_records(&args, (&settings, &target), reader, tool)
     }
 }
 

@@ -38,9 +38,10 @@ impl Dropped {
     /// dropped before. Of what came through a pipe, and of what only a filter makes (tokens, games,
     /// puzzles), it is not known.
     pub fn without_header(record: Option<&RecordType>, is_piped: bool) -> Dropped {
-        match is_piped || record.is_some_and(|record| record.is_derived) {
-            true => Dropped::UNKNOWN,
-            false => Dropped::default(),
+        if is_piped || record.is_some_and(|record| record.is_derived) {
+            Dropped::UNKNOWN
+        } else {
+            Dropped::default()
         }
     }
 

@@ -63,9 +63,10 @@ impl Header {
             None => Ok(default),
         };
         let version = number(VERSION, 1)?;
-        let rejected = match metadata.get(REJECTED).is_some_and(|text| text == UNKNOWN) {
-            true => None,
-            false => Some(number(REJECTED, 0)?),
+        let rejected = if metadata.get(REJECTED).is_some_and(|text| text == UNKNOWN) {
+            None
+        } else {
+            Some(number(REJECTED, 0)?)
         };
         let parameters = match parse(PARAMETERS)? {
             Some(Value::Object(parameters)) => parameters,
@@ -157,10 +158,11 @@ impl Header {
 
     /// Refuses masks that are about their own token: what is written from them would be shifted.
     pub fn refuse_token_aligned(&self) -> Result<()> {
-        match self.is_token_aligned() {
-            true => Err(Error::usage("the masks are token-aligned (span-mask --align token)")
-                .hint("span-mask --align label")),
-            false => Ok(()),
+        if self.is_token_aligned() {
+            Err(Error::usage("the masks are token-aligned (span-mask --align token)")
+                .hint("span-mask --align label"))
+        } else {
+            Ok(())
         }
     }
 

@@ -162,12 +162,11 @@ impl Batch {
         if rows.len() == self.len() {
             return Ok(());
         }
-        self.records = match last - first == rows.len() {
-            true => self.records.slice(first, rows.len()),
-            false => {
-                let rows: UInt64Array = rows.iter().map(|&row| row as u64).collect();
-                take_record_batch(&self.records, &rows)?
-            }
+        self.records = if last - first == rows.len() {
+            self.records.slice(first, rows.len())
+        } else {
+            let rows: UInt64Array = rows.iter().map(|&row| row as u64).collect();
+            take_record_batch(&self.records, &rows)?
         };
         self.origin = self.origin.of_rows(rows);
         Ok(())

@@ -363,9 +363,10 @@ impl Draft<'_> {
         }
         self.thinking = self.thinking.filter(|text| !text.is_empty());
         let texts = [self.text(), self.thinking.as_deref()];
-        match texts.iter().flatten().any(|text| has_channel_tags(text)) {
-            true => Err(TAGS.to_string()),
-            false => Ok(self),
+        if texts.iter().flatten().any(|text| has_channel_tags(text)) {
+            Err(TAGS.to_string())
+        } else {
+            Ok(self)
         }
     }
 }

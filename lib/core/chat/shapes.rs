@@ -42,10 +42,7 @@ const SHAPES: [Shape; 6] = [
             let is_openai = |turn: &Json| turn.get(SHAREGPT.role).is_none();
             let is_openai =
                 turns.and_then(Json::list).and_then(<[_]>::first).is_some_and(is_openai);
-            let keys = match is_openai {
-                true => Keys { is_sharegpt: true, ..OPENAI },
-                false => SHAREGPT,
-            };
+            let keys = if is_openai { Keys { is_sharegpt: true, ..OPENAI } } else { SHAREGPT };
             let drafts = list(turns, 0, keys, left_out)?;
             with_system(record, drafts, left_out)
         },
@@ -120,12 +117,11 @@ fn with_system<'r>(
 ) -> Result<Messages<'r>, String> {
     const COLUMN: &str = "system";
     let is_system = |draft: &Draft| matches!(draft.role, Role::System | Role::Developer);
-    match drafts.first().is_some_and(is_system) {
-        true => {
-            left_out.count(COLUMN, record.get(COLUMN).is_some_and(Json::is_true));
-            Ok(Messages { drafts, completion: None })
-        }
-        false => after(record, COLUMN, drafts),
+    if drafts.first().is_some_and(is_system) {
+        left_out.count(COLUMN, record.get(COLUMN).is_some_and(Json::is_true));
+        Ok(Messages { drafts, completion: None })
+    } else {
+        after(record, COLUMN, drafts)
     }
 }
 

@@ -142,9 +142,10 @@ fn array(spec: &Json<'_>) -> Result<String, String> {
         Some("number" | "integer") => "number[]".to_string(),
         _ => {
             let inner = type_of(items)?;
-            match inner == "object | object" || inner.chars().count() > LONGEST_ITEM {
-                true => "any[]".to_string(),
-                false => inner + "[]",
+            if inner == "object | object" || inner.chars().count() > LONGEST_ITEM {
+                "any[]".to_string()
+            } else {
+                inner + "[]"
             }
         }
     })

@@ -51,9 +51,10 @@ impl BytesRead {
     /// Counts bytes, and returns how many of them are new: most are read twice.
     fn add(&mut self, bytes: u64, is_hashed: bool) -> u64 {
         let before = self.values.max(self.hashed);
-        match is_hashed {
-            true => self.hashed += bytes,
-            false => self.values += bytes,
+        if is_hashed {
+            self.hashed += bytes
+        } else {
+            self.values += bytes
         }
         self.values.max(self.hashed) - before
     }

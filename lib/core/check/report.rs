@@ -144,9 +144,8 @@ fn lines(outcome: &Outcome) -> String {
 }
 
 fn text(outcome: &Outcome, colour: bool) -> String {
-    let paint = |code: &str, text: &str| match colour {
-        true => format!("\x1b[{code}m{text}\x1b[0m"),
-        false => text.to_string(),
+    let paint = |code: &str, text: &str| {
+        if colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
     };
     let sum = |severity| -> u64 {
         let groups = outcome.groups.iter().filter(|group| group.severity == severity);

@@ -57,9 +57,10 @@ impl Selection {
             }
         }
         let selection = Selection { catalogue, only, skip, structure };
-        match selection.wants_any(&selection.catalogue) {
-            true => Ok(selection),
-            false => Err(Error::usage("no check is left to be made")),
+        if selection.wants_any(&selection.catalogue) {
+            Ok(selection)
+        } else {
+            Err(Error::usage("no check is left to be made"))
         }
     }
 

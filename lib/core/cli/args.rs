@@ -14,9 +14,12 @@ use super::tool::{Tool, WithoutEffect};
 
 /// A path of what cannot go to stdout: `-` is refused.
 pub fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().try_map(|path| match path.as_os_str() == "-" {
-        true => Err("this cannot go to stdout; try: a name (`./-` for a file called so)"),
-        false => Ok(path),
+    PathBufValueParser::new().try_map(|path| {
+        if path.as_os_str() == "-" {
+            Err("this cannot go to stdout; try: a name (`./-` for a file called so)")
+        } else {
+            Ok(path)
+        }
     })
 }
 

@@ -79,10 +79,8 @@ pub fn main<A: Parser>(
 /// Prints a usage error in the form of every other: the tool first.
 fn tell_usage(tool: &str, error: &clap::Error) {
     let text = error.render();
-    let text = match std::io::stderr().is_terminal() {
-        true => text.ansi().to_string(),
-        false => text.to_string(),
-    };
+    let text =
+        if std::io::stderr().is_terminal() { text.ansi().to_string() } else { text.to_string() };
     let rest = text.split_once("error:").map_or(text.as_str(), |(_, rest)| rest);
     let rest = rest.strip_prefix("\x1b[0m").unwrap_or(rest).trim_end();
     let _ = std::io::stderr().write_all(format!("{tool}:{rest}\n").as_bytes());
@@ -93,10 +91,7 @@ fn tell_usage(tool: &str, error: &clap::Error) {
 fn in_plain_words<A: Parser>(error: clap::Error, arguments: &[OsString]) -> clap::Error {
     let plain = |argument: &OsString| visible::line(&argument.to_string_lossy()).into_owned();
     let plain: Vec<OsString> = arguments.iter().map(|argument| plain(argument).into()).collect();
-    match plain == *arguments {
-        true => error,
-        false => parse::<A>(&plain).err().unwrap_or(error),
-    }
+    if plain == *arguments { error } else { parse::<A>(&plain).err().unwrap_or(error) }
 }
 
 /// Prints the one line of a failure, unless the filter before has printed it.
@@ -144,9 +139,8 @@ fn parse<A: Parser>(arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
 /// error says what is wrong with it.
 pub fn as_used(command: Command) -> Command {
     let takes = |argument: &Arg| argument.get_action().takes_values() && !argument.is_positional();
-    let command = command.mut_args(|argument| match takes(&argument) {
-        true => argument.allow_negative_numbers(true),
-        false => argument,
+    let command = command.mut_args(|argument| {
+        if takes(&argument) { argument.allow_negative_numbers(true) } else { argument }
     });
     command.max_term_width(80).mut_subcommands(as_used)
 }

@@ -66,11 +66,12 @@ pub(super) fn check(path: &Path) -> Result<()> {
     read.map_err(|e| Error::io(shown(path), &e))?;
     let (begin, inside) = SIGNS;
     let is_rejects = head.starts_with(begin) && memchr::memmem::find(&head, inside).is_some();
-    match head.is_empty() || is_rejects {
-        true => Ok(()),
-        false => Err(Error::usage("holds no rejects, and is not replaced")
+    if head.is_empty() || is_rejects {
+        Ok(())
+    } else {
+        Err(Error::usage("holds no rejects, and is not replaced")
             .at(shown(path))
-            .hint("--rejects with another name")),
+            .hint("--rejects with another name"))
     }
 }
 

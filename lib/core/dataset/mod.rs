@@ -85,10 +85,7 @@ pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
             }
         }
     }
-    match found.is_empty() {
-        true => Ok(vec![path.to_path_buf()]),
-        false => Ok(found),
-    }
+    if found.is_empty() { Ok(vec![path.to_path_buf()]) } else { Ok(found) }
 }
 
 /// Opens what the arguments name: datasets of one format, or files and streams.
@@ -129,14 +126,13 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             let unchanged = Unchanged::of(&args.files)?;
             let mut all = Vec::new();
             for path in &args.files {
-                match is_of(path, format)? {
-                    true => {
-                        if !args.is_compared {
-                            unchanged.confirm(compare_folder(path))?;
-                        }
-                        all.extend(files_of(path)?);
+                if is_of(path, format)? {
+                    if !args.is_compared {
+                        unchanged.confirm(compare_folder(path))?;
                     }
-                    false => all.push(path.clone()),
+                    all.extend(files_of(path)?);
+                } else {
+                    all.push(path.clone())
                 }
             }
             args.files = all;

@@ -27,9 +27,10 @@ const PACKED: [&str; 3] = ["", ".gz", ".zst"];
 pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
-        match path.as_os_str() != "-" && files::is_directory(path)? {
-            true => all.extend(files_below(path)?),
-            false => all.push(path.clone()),
+        if path.as_os_str() != "-" && files::is_directory(path)? {
+            all.extend(files_below(path)?)
+        } else {
+            all.push(path.clone())
         }
     }
     all.iter().filter(|path| path.as_os_str() != "-").try_for_each(|path| refuse_endless(path))?;

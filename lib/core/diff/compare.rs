@@ -377,10 +377,7 @@ fn partners_in(repeats: Repeats, mut each: impl FnMut([u64; 2]) -> Result<()>) -
         });
         let mut pairs = a.zip(b);
         partners += pairs.clone().count() as u64;
-        match earlier.is_empty() {
-            true => pairs.try_for_each(|(a, b)| each([a, b])),
-            false => Ok(()),
-        }
+        if earlier.is_empty() { pairs.try_for_each(|(a, b)| each([a, b])) } else { Ok(()) }
     })?;
     Ok(partners)
 }

@@ -60,9 +60,10 @@ impl Found {
     }
 
     fn how(&self) -> &'static str {
-        match self.by_id {
-            true => "differences, records by their ids:",
-            false => "differences, records by what they hold:",
+        if self.by_id {
+            "differences, records by their ids:"
+        } else {
+            "differences, records by what they hold:"
         }
     }
 

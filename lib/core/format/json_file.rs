@@ -42,10 +42,7 @@ fn read_with<T>(path: &Path, parse: fn(&[u8]) -> serde_json::Result<T>) -> Resul
 
 /// What `read` makes of a file, or `None` if there is no file.
 pub fn if_there<T>(path: &Path, read: fn(&Path) -> Result<T>) -> Result<Option<T>> {
-    match files::is_member(path)? {
-        true => read(path).map(Some),
-        false => Ok(None),
-    }
+    if files::is_member(path)? { read(path).map(Some) } else { Ok(None) }
 }
 
 /// The value as indented JSON with a newline at the end, in a file that is not published yet.

@@ -106,9 +106,6 @@ struct Until<'a, R> {
 
 impl<R: Read> Read for Until<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.is_over.load(Ordering::Relaxed) {
-            true => Ok(0),
-            false => self.file.read(buffer),
-        }
+        if self.is_over.load(Ordering::Relaxed) { Ok(0) } else { self.file.read(buffer) }
     }
 }

@@ -54,15 +54,14 @@ impl Unchanged {
     pub fn of(paths: &[PathBuf]) -> Result<Unchanged> {
         let mut noted = Unchanged::default();
         for path in paths.iter().filter(|path| path.as_os_str() != "-") {
-            match files::is_directory(path)? {
-                true => noted.directory(path)?,
-                false => {
-                    // What is named alone may be a pipe.
-                    if let Some(found) = files::metadata(path)?.filter(Metadata::is_file) {
-                        noted.members.push(Noted::new(path.clone(), &found));
-                    }
-                    noted.prefix(path)?;
+            if files::is_directory(path)? {
+                noted.directory(path)?
+            } else {
+                // What is named alone may be a pipe.
+                if let Some(found) = files::metadata(path)?.filter(Metadata::is_file) {
+                    noted.members.push(Noted::new(path.clone(), &found));
                 }
+                noted.prefix(path)?;
             }
         }
         Ok(noted)

@@ -80,9 +80,10 @@ impl StepRows {
                 return Ok(false);
             }
             copied.clear();
-            match self.is_packed {
-                false => copied.extend_from_slice(block),
-                true => add_padding(block, &mut copied),
+            if self.is_packed {
+                add_padding(block, &mut copied)
+            } else {
+                copied.extend_from_slice(block)
             }
             let rows = copied.as_chunks_mut::<ALIGNED_ROW>().0;
             if !settle(rows, self.run_id, &mut last_step) {

@@ -61,10 +61,7 @@ impl IgnoredFields {
 
     /// Whether a column beside the messages, with this JSON text, may be left out.
     pub fn beside_messages(&self, name: &str, value: &str) -> Result<(), RenderError> {
-        match self.refuses(name, value) {
-            true => Err(refused(name)),
-            false => Ok(()),
-        }
+        if self.refuses(name, value) { Err(refused(name)) } else { Ok(()) }
     }
 
     fn look(&self, reader: &mut Reader, key: &Str, known: &[&str]) -> Result<(), Refused> {
@@ -73,10 +70,7 @@ impl IgnoredFields {
         let Some(name) = known.iter().find(|known| **known == name) else {
             return Ok(reader.skip()?);
         };
-        match self.refuses(name, reader.raw()?) {
-            true => Err(Refused::Field(refused(name))),
-            false => Ok(()),
-        }
+        if self.refuses(name, reader.raw()?) { Err(Refused::Field(refused(name))) } else { Ok(()) }
     }
 
     /// Counts what is left out.

@@ -109,8 +109,9 @@ impl From<PlanArgs> for PlanRequest {
 fn source(text: &str) -> Result<(String, PathBuf), String> {
     let (name, path) = text.split_once('=').ok_or("expected NAME=PATH")?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    match !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
-        true => Ok((name.to_string(), PathBuf::from(path))),
-        false => Err(format!("{name:?} is not a plain name")),
+    if !name.is_empty() && !name.starts_with('.') && name.chars().all(is_plain) {
+        Ok((name.to_string(), PathBuf::from(path)))
+    } else {
+        Err(format!("{name:?} is not a plain name"))
     }
 }

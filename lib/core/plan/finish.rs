@@ -102,10 +102,8 @@ impl Finish {
                 sources.push(source);
             }
         }
-        let needed: Vec<&PlanSource> = match self.here {
-            true => sources.clone(),
-            false => plan.sources.iter().collect(),
-        };
+        let needed: Vec<&PlanSource> =
+            if self.here { sources.clone() } else { plan.sources.iter().collect() };
         let parts = parts_of(plan, root, &needed, (self.list.as_deref(), self.jobs))?;
         if let Some(path) = &self.rejects {
             cli::join_rejects(&rejects(plan, root)?, path)?;
@@ -217,11 +215,12 @@ impl Plan {
         let paths: Vec<PathBuf> =
             self.sources.iter().map(|source| self.directory.join(&source.path)).collect();
         let now = input_manifest(&paths, false)?;
-        match now["sha256"] == planned.sha256.as_str() {
-            true => Ok(()),
-            false => Err(Error::data("has changed since the plan was made")
+        if now["sha256"] == planned.sha256.as_str() {
+            Ok(())
+        } else {
+            Err(Error::data("has changed since the plan was made")
                 .at(self.directory.join(&planned.path).as_path())
-                .hint("plan again, which keeps what is done")),
+                .hint("plan again, which keeps what is done"))
         }
     }
 }

@@ -17,9 +17,10 @@ pub fn line(program: &Path, task: &Task<'_>) -> String {
 /// A word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+:@%,=".contains(&byte);
-    match !word.is_empty() && word.bytes().all(plain) {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }
 

@@ -162,12 +162,11 @@ impl std::fmt::Display for Sizing {
 fn absolute(path: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(path).map_err(|e| Error::io(path, &e))?;
     // A task list has a line for each task, which every engine takes for one command.
-    match absolute.as_os_str().as_encoded_bytes().contains(&b'\n') {
-        true => {
-            let cause = "a path with a line feed in it cannot stand in a line of a task list";
-            Err(Error::usage(cause).at(path).hint("another name"))
-        }
-        false => Ok(absolute),
+    if absolute.as_os_str().as_encoded_bytes().contains(&b'\n') {
+        let cause = "a path with a line feed in it cannot stand in a line of a task list";
+        Err(Error::usage(cause).at(path).hint("another name"))
+    } else {
+        Ok(absolute)
     }
 }
 

@@ -158,9 +158,10 @@ fn puzzles(name: &str, paths: &[PathBuf]) -> Result<Look> {
     }
     let (mut hash, mut count, mut bytes) = (Sha256::new(), 0u64, 0u64);
     for path in paths {
-        let all = match files::is_directory(path)? {
-            true => walk::files(path, |_| true).collect::<Result<Vec<_>, _>>()?,
-            false => vec![path.clone()],
+        let all = if files::is_directory(path)? {
+            walk::files(path, |_| true).collect::<Result<Vec<_>, _>>()?
+        } else {
+            vec![path.clone()]
         };
         let mut all: Vec<(&Path, &PathBuf)> =
             all.iter().map(|file| (file.strip_prefix(path).unwrap_or(file), file)).collect();

@@ -113,9 +113,10 @@ impl Task<'_> {
             json_file::if_there(&directory.join(RECEIPT), json_file::read_all)?;
         let differs = receipt.map(|receipt| self.differs(&receipt, root)).transpose()?;
         if let Some(None) = differs {
-            return Ok(match is_changed {
-                true => State::Stale("its input has changed since the plan".to_string()),
-                false => State::Done,
+            return Ok(if is_changed {
+                State::Stale("its input has changed since the plan".to_string())
+            } else {
+                State::Done
             });
         }
         if self.is_running(root)? {

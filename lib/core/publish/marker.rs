@@ -29,11 +29,12 @@ pub fn half_published(manifest: &Path) -> Result<bool> {
 
 /// Refuses to read a dataset that is half published, or is being published.
 pub fn refuse_half_published(manifest: &Path) -> Result<()> {
-    match half_published(manifest)? {
-        true => Err(Error::unavailable("is being published, or was left half published")
+    if half_published(manifest)? {
+        Err(Error::unavailable("is being published, or was left half published")
             .at(manifest)
-            .hint("again, or the run that writes it")),
-        false => Ok(()),
+            .hint("again, or the run that writes it"))
+    } else {
+        Ok(())
     }
 }
 

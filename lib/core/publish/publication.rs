@@ -90,10 +90,7 @@ pub(super) fn change(
     }
     if let Some(path) = conflict(target, &standing, overwrite)? {
         // Of two copies of one run the later one has nothing to do.
-        return match is_same(files, &standing.files)? {
-            true => Ok(Vec::new()),
-            false => Err(exists(&path)),
-        };
+        return if is_same(files, &standing.files)? { Ok(Vec::new()) } else { Err(exists(&path)) };
     }
     let gone: Vec<PathBuf> =
         standing.files.iter().filter(|path| !new.contains(*path)).cloned().collect();

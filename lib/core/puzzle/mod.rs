@@ -330,9 +330,12 @@ mod tests {
                 let mut side = || -> Vec<i32> {
                     let length = lengths[random.index(lengths.len())];
                     let wild = [0, 1, 100][round % 3];
-                    let mut token = || match random.below(100) < wild {
-                        true => odd[random.index(odd.len())],
-                        false => random.below(u64::from(domain.constants().vocab_size)) as i32,
+                    let mut token = || {
+                        if random.below(100) < wild {
+                            odd[random.index(odd.len())]
+                        } else {
+                            random.below(u64::from(domain.constants().vocab_size)) as i32
+                        }
                     };
                     (0..length).map(|_| token()).collect()
                 };

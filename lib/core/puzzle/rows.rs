@@ -366,9 +366,10 @@ impl Scan<'_> {
             notes.push(format!("--subsample {wanted} takes all {count}"));
         }
         if count == 0 {
-            let cause = match notes.is_empty() {
-                true => "has no rows".to_string(),
-                false => format!("no puzzle is left: {}", notes.join("; ")),
+            let cause = if notes.is_empty() {
+                "has no rows".to_string()
+            } else {
+                format!("no puzzle is left: {}", notes.join("; "))
             };
             return Err(Error::data(self.path.display(), cause));
         }

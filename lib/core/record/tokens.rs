@@ -328,14 +328,13 @@ impl TokensBuilder {
             std::mem::replace(self, TokensBuilder { masked, ..TokensBuilder::default() });
         columns.tokens.items = tokens.into();
         let batch = RecordBatch::try_new(Arc::new(unmasked_schema()), columns.columns()?)?;
-        match masked {
-            true => {
-                let mut known = vec![true; rows];
-                unknown_spans.iter().for_each(|&row| known[row] = false);
-                let known = (!unknown_spans.is_empty()).then(|| NullBuffer::from(known));
-                with_known_masks(&batch, loss_mask, span_id, known)
-            }
-            false => Ok(batch),
+        if masked {
+            let mut known = vec![true; rows];
+            unknown_spans.iter().for_each(|&row| known[row] = false);
+            let known = (!unknown_spans.is_empty()).then(|| NullBuffer::from(known));
+            with_known_masks(&batch, loss_mask, span_id, known)
+        } else {
+            Ok(batch)
         }
     }
 }

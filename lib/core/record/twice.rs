@@ -13,9 +13,12 @@ pub fn column_twice(fields: &Fields) -> Option<String> {
 /// The first name that two have, with the names of what it is in.
 fn name_twice(fields: &Fields) -> Option<String> {
     let mut seen = HashSet::new();
-    fields.iter().find_map(|field| match seen.insert(field.name()) {
-        true => Some(format!("{}.{}", field.name(), name_twice(members(field.data_type())?)?)),
-        false => Some(field.name().clone()),
+    fields.iter().find_map(|field| {
+        if seen.insert(field.name()) {
+            Some(format!("{}.{}", field.name(), name_twice(members(field.data_type())?)?))
+        } else {
+            Some(field.name().clone())
+        }
     })
 }
 

@@ -101,9 +101,10 @@ impl Masking {
         let masked = kept.iter().filter(|kept| **kept).count() as u64;
         self.sequences.fetch_add(masked, Ordering::Relaxed);
         self.unsupervised.fetch_add(unsupervised, Ordering::Relaxed);
-        let kept_records = match kept.contains(&false) {
-            true => filter_record_batch(&records, &BooleanArray::from(kept))?,
-            false => records,
+        let kept_records = if kept.contains(&false) {
+            filter_record_batch(&records, &BooleanArray::from(kept))?
+        } else {
+            records
         };
         batch.records = with_masks(&kept_records, loss_mask(&span_id), span_id)?;
         Ok(batch)

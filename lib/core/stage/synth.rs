@@ -228,9 +228,10 @@ impl SynthHarmony {
                 values.write_str(&mut column.bytes, row)?;
             }
         }
-        match columns.iter().any(|column| i32::try_from(column.bytes.len()).is_err()) {
-            true => Err("longer than 2^31 - 1 bytes as JSON".to_string()),
-            false => Ok(()),
+        if columns.iter().any(|column| i32::try_from(column.bytes.len()).is_err()) {
+            Err("longer than 2^31 - 1 bytes as JSON".to_string())
+        } else {
+            Ok(())
         }
     }
 

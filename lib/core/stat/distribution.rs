@@ -71,15 +71,14 @@ impl Distribution {
 
     fn insert(&mut self, number: u64, times: u64) {
         let number = if self.is_coarse { coarse(number) } else { number };
-        let count = match number < TABLE {
-            true => {
-                let place = number as usize;
-                if place >= self.table.len() {
-                    self.table.resize(place + 1, 0);
-                }
-                &mut self.table[place]
+        let count = if number < TABLE {
+            let place = number as usize;
+            if place >= self.table.len() {
+                self.table.resize(place + 1, 0);
             }
-            false => self.counts.entry(number).or_default(),
+            &mut self.table[place]
+        } else {
+            self.counts.entry(number).or_default()
         };
         self.different += usize::from(*count == 0);
         *count = count.saturating_add(times);
@@ -166,9 +165,10 @@ impl Distribution {
             }
         };
         // From the nearer of the two, as NumPy does.
-        Some(match part < 50.0 {
-            true => low + (high - low) * (part / 100.0),
-            false => high - (high - low) * ((100.0 - part) / 100.0),
+        Some(if part < 50.0 {
+            low + (high - low) * (part / 100.0)
+        } else {
+            high - (high - low) * ((100.0 - part) / 100.0)
         })
     }
 

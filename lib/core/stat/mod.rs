@@ -74,9 +74,10 @@ impl Tally for BTreeMap<i32, u64> {
     fn tally(&mut self, token: i32, times: u64) -> Result<()> {
         let count = self.entry(token).or_default();
         *count = count.saturating_add(times);
-        match self.len() > TOKENS {
-            true => Err(Error::data(format!("more than {TOKENS} different tokens"))),
-            false => Ok(()),
+        if self.len() > TOKENS {
+            Err(Error::data(format!("more than {TOKENS} different tokens")))
+        } else {
+            Ok(())
         }
     }
 }

@@ -87,9 +87,10 @@ impl Lines {
         let bars = of.histogram(BARS);
         let most = bars.iter().map(|bar| bar.2).max().unwrap_or(0);
         for (first, last, count) in bars {
-            let range = match first == last {
-                true => grouped(first),
-                false => format!("{} – {}", grouped(first), grouped(last)),
+            let range = if first == last {
+                grouped(first)
+            } else {
+                format!("{} – {}", grouped(first), grouped(last))
             };
             self.bar_line(&format!("  {range:>25} {:>13}", grouped(count)), count, most);
         }
@@ -136,9 +137,10 @@ fn bar(value: u64, most: u64, columns: usize) -> String {
 /// A name of the data in so many columns, control characters as their escapes.
 fn cut(name: &str, most: usize) -> String {
     let plain: String = name.chars().flat_map(shown_character).collect();
-    match plain.chars().count() > most {
-        true => plain.chars().take(most - 1).chain(['…']).collect(),
-        false => plain,
+    if plain.chars().count() > most {
+        plain.chars().take(most - 1).chain(['…']).collect()
+    } else {
+        plain
     }
 }
 

@@ -137,9 +137,10 @@ impl RecordSource for ArrowSource {
                 None => return Ok(None),
                 Some(Frame::Schema(found)) => {
                     let header = Header::of(&found).map_err(|e| e.at(&self.name))?;
-                    let dropped = match Header::is_in(&found) {
-                        true => header.dropped.clone(),
-                        false => Dropped::without_header(header.record_type(&found), self.is_piped),
+                    let dropped = if Header::is_in(&found) {
+                        header.dropped.clone()
+                    } else {
+                        Dropped::without_header(header.record_type(&found), self.is_piped)
                     };
                     self.dropped = self.dropped.and(&dropped);
                     if let Some(wanted) = wanted {

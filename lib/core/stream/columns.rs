@@ -64,15 +64,14 @@ impl Unknown {
             Unknown::Among(names) => names.iter().any(|name| key.eq_str(name)),
             Unknown::Refused => true,
         };
-        match is_refused {
-            true => {
-                let name = key.raw();
-                problem(format!(
-                    "the first lines (10 MiB), which say what there is, have no {name}; try: a line \
+        if is_refused {
+            let name = key.raw();
+            problem(format!(
+                "the first lines (10 MiB), which say what there is, have no {name}; try: a line \
                      with {name} in front of the others"
-                ))
-            }
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 }
@@ -253,9 +252,10 @@ fn column_of(field: &Field, is_exact: bool) -> Result<Box<dyn JsonColumn>, Arrow
         }),
         DataType::Struct(fields) => Box::new(StructColumn {
             fields: fields.clone(),
-            columns: match is_exact {
-                true => Members::exact(fields, Unknown::Refused)?,
-                false => Members::of(fields)?,
+            columns: if is_exact {
+                Members::exact(fields, Unknown::Refused)?
+            } else {
+                Members::of(fields)?
             },
             known: NullableColumn::default(),
         }),

@@ -129,10 +129,7 @@ fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
 
 fn way_on(way: Way, name: &str, unpack: Option<&str>) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=,@%:".contains(c);
-    let file = match name != STDIN && name.chars().all(is_plain) {
-        true => name,
-        false => "FILE",
-    };
+    let file = if name != STDIN && name.chars().all(is_plain) { name } else { "FILE" };
     match (way, unpack) {
         (Way::Through(command), None) => format!("{command} {file} | ..."),
         (Way::Through(command), Some(unpack)) => format!("{unpack} {file} | {command} | ..."),

@@ -82,9 +82,10 @@ impl ParquetSource {
             let index = places.find(field)?;
             Some(self.file.schema().field(index).name().clone())
         };
-        let columns: Vec<String> = match JsonForm::is_of_records(named) {
-            true => self.file.schema().fields().iter().map(|field| field.name().clone()).collect(),
-            false => named.fields().iter().filter_map(there).collect(),
+        let columns: Vec<String> = if JsonForm::is_of_records(named) {
+            self.file.schema().fields().iter().map(|field| field.name().clone()).collect()
+        } else {
+            named.fields().iter().filter_map(there).collect()
         };
         if columns.is_empty() {
             let names: Vec<&str> = named.fields().iter().map(|f| f.name().as_str()).collect();
@@ -176,9 +177,10 @@ impl RecordSource for ParquetSource {
     /// A file with our header begins the count, as a dataset does.
     fn dropped(&self) -> Dropped {
         let schema = self.file.schema();
-        match Header::is_in(schema) {
-            true => Dropped::default(),
-            false => Dropped::without_header(Header::default().record_type(schema), false),
+        if Header::is_in(schema) {
+            Dropped::default()
+        } else {
+            Dropped::without_header(Header::default().record_type(schema), false)
         }
     }
 

@@ -104,15 +104,17 @@ impl Reader {
         first: Option<&Path>,
         request: impl Into<Request>,
     ) -> Result<Reader> {
-        let files = match args.files.is_empty() && first.is_none() {
-            true => vec![PathBuf::from("-")],
-            false => args.files.clone(),
+        let files = if args.files.is_empty() && first.is_none() {
+            vec![PathBuf::from("-")]
+        } else {
+            args.files.clone()
         };
         let unchanged = Unchanged::of(&files)?;
         let sources = describe_parquet_files(&files)?;
-        let mut total = match sources.len() == files.len() {
-            true => checked_sum(sources.iter().filter_map(|source| source["rows"].as_u64())),
-            false => None,
+        let mut total = if sources.len() == files.len() {
+            checked_sum(sources.iter().filter_map(|source| source["rows"].as_u64()))
+        } else {
+            None
         };
         let waiting = match args.slice {
             Some(slice) => cut_inputs(&files, (slice, args.allow_empty), &mut total)?,

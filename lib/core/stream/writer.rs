@@ -131,15 +131,14 @@ impl<W: Write> Writer<W> {
             Form::Ndjson(lines) => lines.finish().map_err(|e| Error::write(name, &e))?,
             Form::Arrow(writer) => {
                 let out = writer.into_inner().map_err(|e| arrow_error(name, e))?;
-                let out = match counts.dropped().is_nothing() {
-                    true => out,
-                    false => {
-                        let header = Header::of(&self.schema)?.with_counts(counts);
-                        let schema = header.put_into(&self.schema);
-                        let empty = StreamWriter::try_new(out, &schema);
-                        let empty = empty.map_err(|e| arrow_error(name, e))?;
-                        empty.into_inner().map_err(|e| arrow_error(name, e))?
-                    }
+                let out = if counts.dropped().is_nothing() {
+                    out
+                } else {
+                    let header = Header::of(&self.schema)?.with_counts(counts);
+                    let schema = header.put_into(&self.schema);
+                    let empty = StreamWriter::try_new(out, &schema);
+                    let empty = empty.map_err(|e| arrow_error(name, e))?;
+                    empty.into_inner().map_err(|e| arrow_error(name, e))?
                 };
                 out.into_inner().map_err(|e| Error::write(name, e.error()))?
             }

@@ -124,10 +124,7 @@ fn open(
         let (found, wanted) = (index.dtype.name(), dtype.name());
         findings.add(&TRIPLE_DTYPE, &idx, format_args!("holds {found}, not {wanted}"));
     }
-    match there.1 {
-        true => Ok(Some((MmidxDataset::open(prefix)?, fits))),
-        false => Ok(None),
-    }
+    if there.1 { Ok(Some((MmidxDataset::open(prefix)?, fits))) } else { Ok(None) }
 }
 
 /// Checks the index of one dataset, alone and against its `.bin`.

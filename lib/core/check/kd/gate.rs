@@ -50,9 +50,10 @@ impl SequenceGate {
             return refused(&finding.message, check);
         }
         let are_its = |stated| self.checker.are_its_segments(stated);
-        match view.segments(row).is_none_or(are_its) {
-            true => Ok(()),
-            false => refused("its segments are not its messages", &SEGMENTS),
+        if view.segments(row).is_none_or(are_its) {
+            Ok(())
+        } else {
+            refused("its segments are not its messages", &SEGMENTS)
         }
     }
 }

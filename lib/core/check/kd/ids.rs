@@ -126,9 +126,10 @@ impl IdChecker {
         self.repeats.unwrap_or_default().candidates(|earlier, places| {
             let Some((first, others)) = first_and_others(earlier, places) else { return Ok(()) };
             for place in others {
-                let name = match first.set == place.set {
-                    true => String::new(),
-                    false => format!("{}, ", files[first.set].display()),
+                let name = if first.set == place.set {
+                    String::new()
+                } else {
+                    format!("{}, ", files[first.set].display())
                 };
                 let at = At::file(&files[place.set]).record("row", place.number);
                 findings.add(

@@ -86,17 +86,16 @@ fn game_steps(
         }
         .slid();
         let before = run.as_ref().map(|run| &run.last);
-        let step = match loses_large_tiles && !is_lost && steps::is_past_32768(before, &step) {
-            true => {
-                is_lost = true;
-                let message = format_args!(
-                    "from step {} on: its boards have no tile over 32768",
-                    known.step_index
-                );
-                findings.add(&LOST, at, message);
-                Step { exact: false, ..step }
-            }
-            false => step,
+        let step = if loses_large_tiles && !is_lost && steps::is_past_32768(before, &step) {
+            is_lost = true;
+            let message = format_args!(
+                "from step {} on: its boards have no tile over 32768",
+                known.step_index
+            );
+            findings.add(&LOST, at, message);
+            Step { exact: false, ..step }
+        } else {
+            step
         };
         let label = StepLabel::Step(known.step_index);
         rules.step(at, label, &step, findings);

@@ -131,9 +131,10 @@ impl Repeats {
                 let (mut earlier_same, mut earlier_different) = (0, 0);
                 for (index, &other) in left.iter().enumerate() {
                     let is_same = index == 0 || read(other)? == record;
-                    let (list, count) = match is_same {
-                        true => (&mut same, &mut earlier_same),
-                        false => (&mut different, &mut earlier_different),
+                    let (list, count) = if is_same {
+                        (&mut same, &mut earlier_same)
+                    } else {
+                        (&mut different, &mut earlier_different)
                     };
                     list.push(other);
                     *count += usize::from(index < earlier);

@@ -124,9 +124,10 @@ impl StreamSummary {
             let Some((first, others)) = first_and_others(earlier, places) else { return Ok(()) };
             let input = |place: &RecordPlace| &inputs[place.set];
             for place in others {
-                let name = match input(first) == input(place) {
-                    true => String::new(),
-                    false => format!("{}, ", name_of(input(first))),
+                let name = if input(first) == input(place) {
+                    String::new()
+                } else {
+                    format!("{}, ", name_of(input(first)))
                 };
                 let at = At::file(input(place)).record("record", place.number);
                 let message = format_args!("has the id of {name}record {}", first.number);

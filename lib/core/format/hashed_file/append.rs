@@ -41,9 +41,10 @@ impl HashedFile {
                 })?,
             }
             look(block);
-            let copied = match is_hole {
-                true => self.file.extend(length).map(|()| block.len()),
-                false => self.file.copy_from(from, at, block.len()),
+            let copied = if is_hole {
+                self.file.extend(length).map(|()| block.len())
+            } else {
+                self.file.copy_from(from, at, block.len())
             };
             let rest = copied.map(|copied| &block[copied..]);
             rest.and_then(|rest| self.file.write_all(rest)).map_err(failed)?;

@@ -151,10 +151,7 @@ impl Direct {
     }
 
     fn stop(&mut self) -> io::Result<()> {
-        match std::mem::take(&mut self.is_direct) {
-            true => set_direct(&self.file, false),
-            false => Ok(()),
-        }
+        if std::mem::take(&mut self.is_direct) { set_direct(&self.file, false) } else { Ok(()) }
     }
 
     /// Goes on after an error that is none: an interruption; what is not aligned, as at the end of a

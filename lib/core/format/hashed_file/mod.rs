@@ -245,9 +245,10 @@ fn hash_of(file: File) -> io::Result<Sha256> {
     let hasher = Hasher::start(true)?;
     let mut reader = BlockReader::new(file);
     for number in 0.. {
-        let mut block = match number < BLOCKS {
-            true => Block::large()?,
-            false => hasher.empty.recv().map_err(|_| ended())?,
+        let mut block = if number < BLOCKS {
+            Block::large()?
+        } else {
+            hasher.empty.recv().map_err(|_| ended())?
         };
         if !reader.read(&mut block)? {
             break;
@@ -272,9 +273,10 @@ mod tests {
     fn written(name: &str, length: usize, is_hashed: bool) -> (HashedFile, Vec<u8>) {
         let directory = std::env::temp_dir().join("gristmill-hashed-file");
         let path = directory.join(format!("{name}-{length}-{}", std::process::id()));
-        let mut file = match is_hashed {
-            true => HashedFile::create(&path).unwrap(),
-            false => HashedFile::create_unhashed(&path).unwrap(),
+        let mut file = if is_hashed {
+            HashedFile::create(&path).unwrap()
+        } else {
+            HashedFile::create_unhashed(&path).unwrap()
         };
         let bytes: Vec<u8> = (0..length).map(|i| (i ^ i >> 9) as u8).collect();
         for part in bytes.chunks(300_007) {

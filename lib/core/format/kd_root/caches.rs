@@ -30,11 +30,10 @@ pub fn caches_of(prefix: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in folders(prefix) {
         for path in files::paths_if_there(&folder)? {
-            match files::is_directory(&path)? {
-                true => {
-                    found.extend(files::paths_in(&path)?.into_iter().filter(|path| is_cache(path)))
-                }
-                false => found.extend(Some(path).filter(|path| is_cache(path))),
+            if files::is_directory(&path)? {
+                found.extend(files::paths_in(&path)?.into_iter().filter(|path| is_cache(path)))
+            } else {
+                found.extend(Some(path).filter(|path| is_cache(path)))
             }
         }
     }

@@ -93,9 +93,10 @@ impl IdsWriter {
     pub fn push(&mut self, identity: Identity<'_>, tokens: i32) -> Result<()> {
         self.waiting.push(identity, tokens);
         let text = self.waiting.id.bytes.len() + self.waiting.input.bytes.len();
-        match self.waiting.rows() >= CHUNK_ROWS || text >= CHUNK_BYTES {
-            true => self.encode(),
-            false => Ok(()),
+        if self.waiting.rows() >= CHUNK_ROWS || text >= CHUNK_BYTES {
+            self.encode()
+        } else {
+            Ok(())
         }
     }
 

@@ -183,9 +183,10 @@ fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
         return Ok(None);
     }
     let value: Value = json_file::read(&path)?;
-    match value.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA) {
-        true => json_file::read(&path).map(Some),
-        false => Ok(None),
+    if value.get("schema_version").is_some_and(|schema| schema == ROOT_SCHEMA) {
+        json_file::read(&path).map(Some)
+    } else {
+        Ok(None)
     }
 }
 

@@ -291,12 +291,13 @@ impl KdPart {
 
     /// Why the files that it names are not all its own: another part has the same.
     pub fn foreign_file(&self) -> Option<String> {
-        let is_own = |key: &str, file: &str| match key == super::IDS {
-            true => {
+        let is_own = |key: &str, file: &str| {
+            if key == super::IDS {
                 file == format!("{}.parquet", self.name)
                     || file == format!("{}_ids.parquet", self.name)
+            } else {
+                file.strip_prefix(&*self.name).is_some_and(is_member)
             }
-            false => file.strip_prefix(&*self.name).is_some_and(is_member),
         };
         let paths = self.splits.values().flat_map(|split| &split.files.paths);
         let foreign = paths.into_iter().find(|(key, path)| {
@@ -351,10 +352,7 @@ impl KdPart {
             _ => true,
         };
         let written = rows(split);
-        let dropped = match has_others {
-            true => self.records.counts().dropped(),
-            false => Dropped::default(),
-        };
+        let dropped = if has_others { self.records.counts().dropped() } else { Dropped::default() };
         RecordCounts::written(written, Counts::new(written, dropped))
     }
 

@@ -223,11 +223,10 @@ impl PartSink {
     fn unsupervised(&self) -> Result<Vec<String>> {
         let (without, all) = (self.sequences.unsupervised(), self.written);
         let Some(cause) = unsupervised(without, all) else { return Ok(Vec::new()) };
-        match without == all && !self.allow_unsupervised {
-            true => {
-                Err(Error::data(cause).hint("span-mask --span CHANNEL=ID, or --allow-unsupervised"))
-            }
-            false => Ok(vec![cause]),
+        if without == all && !self.allow_unsupervised {
+            Err(Error::data(cause).hint("span-mask --span CHANNEL=ID, or --allow-unsupervised"))
+        } else {
+            Ok(vec![cause])
         }
     }
 }

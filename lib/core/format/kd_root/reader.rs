@@ -65,9 +65,10 @@ impl KdReader {
         let mut prefixes = Vec::new();
         for path in paths {
             let Some(listing) = KdListing::of(path)? else {
-                let cause = match files::is_directory(path)? {
-                    true => "no triples are there (*_tokens.idx)",
-                    false => "no dataset is there",
+                let cause = if files::is_directory(path)? {
+                    "no triples are there (*_tokens.idx)"
+                } else {
+                    "no dataset is there"
                 };
                 return Err(Error::usage(cause).at(path.as_path()).hint("a prefix"));
             };
@@ -331,9 +332,12 @@ impl OpenPrefix {
             segments.clear();
             let known = segments_of(&builder.tokens[begin..], &mut segments).is_ok();
             add_segments(builder, begin, &segments, self.weighted.as_ref());
-            let mut finish = |identity: Identity<'_>| match known {
-                true => builder.finish_record(identity),
-                false => builder.finish_record_without_segments(identity),
+            let mut finish = |identity: Identity<'_>| {
+                if known {
+                    builder.finish_record(identity)
+                } else {
+                    builder.finish_record_without_segments(identity)
+                }
             };
             match &mut self.id_rows {
                 Some(rows) => rows.next_of(length, finish)??,

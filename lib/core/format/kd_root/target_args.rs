@@ -75,9 +75,10 @@ impl KdTargetArgs {
     }
 
     pub fn layout(&self) -> (PrefixLayout, MmidxDtype) {
-        match self.tokens_only {
-            false => (PrefixLayout::Triple, MmidxDtype::Int32),
-            true => (PrefixLayout::Single, self.dtype),
+        if self.tokens_only {
+            (PrefixLayout::Single, self.dtype)
+        } else {
+            (PrefixLayout::Triple, MmidxDtype::Int32)
         }
     }
 }

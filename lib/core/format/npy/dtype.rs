@@ -31,9 +31,12 @@ impl Scalar {
     /// The bits of a number of 1, 2, 4 or 8 bytes, sign-extended if it is signed; 0 of others.
     #[inline]
     pub fn bits(&self, bytes: &[u8]) -> u64 {
-        let ordered = |bytes: [u8; 8], size: usize| match self.is_big_endian {
-            true => u64::from_be_bytes(bytes) >> (64 - 8 * size),
-            false => u64::from_le_bytes(bytes),
+        let ordered = |bytes: [u8; 8], size: usize| {
+            if self.is_big_endian {
+                u64::from_be_bytes(bytes) >> (64 - 8 * size)
+            } else {
+                u64::from_le_bytes(bytes)
+            }
         };
         let value = match *bytes {
             [a] => u64::from(a),
@@ -107,9 +110,10 @@ pub(super) fn check_fields(dtype: &DType) -> Result<(), Error> {
         }
         check_fields(&field.dtype)?;
     }
-    match names.is_empty() {
-        true => Err(Error::Header("a structure without fields".to_string())),
-        false => Ok(()),
+    if names.is_empty() {
+        Err(Error::Header("a structure without fields".to_string()))
+    } else {
+        Ok(())
     }
 }
 

@@ -250,9 +250,10 @@ impl PackWriter {
             shards.write(rows)
         };
         let run_id = macroxue::row_run_id(self.runs)?;
-        match rows.copy(run_id, |name| maker.number(name), write)? {
-            true => self.describe(game, rows.len() as u64),
-            false => Err(Error::misstated_run(game.run_id)),
+        if rows.copy(run_id, |name| maker.number(name), write)? {
+            self.describe(game, rows.len() as u64)
+        } else {
+            Err(Error::misstated_run(game.run_id))
         }
     }
 

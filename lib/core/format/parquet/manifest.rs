@@ -57,18 +57,16 @@ pub fn compare_inputs(paths: &[impl AsRef<Path>]) -> Result<()> {
     let mut last: Option<(PathBuf, Vec<StatedShard>)> = None;
     for path in paths.iter().map(AsRef::as_ref).filter(|path| path.as_os_str() != "-") {
         let is_directory = files::is_directory(path)?;
-        let directory = match is_directory {
-            true => path,
-            false => path.parent().unwrap_or(Path::new("")),
-        };
+        let directory = if is_directory { path } else { path.parent().unwrap_or(Path::new("")) };
         let shards = match last.take().filter(|(of, _)| of == directory) {
             Some((_, shards)) => shards,
             None => stated(directory)?,
         };
         let named = |shard: &&StatedShard| is_directory || shard.name() == path.file_name();
-        let others = match is_directory && !shards.is_empty() {
-            true => unnamed(directory, &shards)?,
-            false => Vec::new(),
+        let others = if is_directory && !shards.is_empty() {
+            unnamed(directory, &shards)?
+        } else {
+            Vec::new()
         };
         compare(directory, shards.iter().filter(named), others)?;
         last = Some((directory.to_path_buf(), shards));

@@ -45,9 +45,10 @@ pub(super) fn check_counts(
 
 /// A file begins as it ends.
 pub(super) fn check_begin(file: &Readable) -> Result<(), ParquetError> {
-    match file.get_bytes(0, MAGIC.len())? == MAGIC[..] {
-        true => Ok(()),
-        false => Err(ParquetError::General("the file does not begin with PAR1".to_string())),
+    if file.get_bytes(0, MAGIC.len())? == MAGIC[..] {
+        Ok(())
+    } else {
+        Err(ParquetError::General("the file does not begin with PAR1".to_string()))
     }
 }
 

@@ -291,9 +291,10 @@ impl Pool {
     fn rows_of(&mut self, position: usize, game: &Game) -> Option<StepRows> {
         let run = self.runs[position];
         let (layout, range, _) = (self.layout?, run.range()?, game.seed?);
-        self.given = match self.given.is_empty() {
-            true => range.clone(),
-            false => self.given.start.min(range.start)..self.given.end.max(range.end),
+        self.given = if self.given.is_empty() {
+            range.clone()
+        } else {
+            self.given.start.min(range.start)..self.given.end.max(range.end)
         };
         Some(StepRows {
             run_id: run.id.try_into().ok()?,

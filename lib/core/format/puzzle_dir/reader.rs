@@ -145,9 +145,10 @@ impl DatasetReader for PuzzleReader {
         for part in self.parts.iter_mut().take(self.current + 1) {
             part.release();
         }
-        match self.builder.is_empty() {
-            true => Ok(None),
-            false => Ok(Some(Batch::of_records(self.builder.finish()?, origin))),
+        if self.builder.is_empty() {
+            Ok(None)
+        } else {
+            Ok(Some(Batch::of_records(self.builder.finish()?, origin)))
         }
     }
 
@@ -380,12 +381,11 @@ impl OpenSet {
             self.identifiers.name(number).unwrap_or_default()
         };
         let own = identifier(self.puzzle);
-        let (group, puzzle) = match self.named {
-            true => {
-                let first = self.arrays.group_indices.get(self.group, 0).unwrap_or(0);
-                (identifier(first.try_into().unwrap_or(0)), own.clone())
-            }
-            false => (self.group.to_string(), self.puzzle.to_string()),
+        let (group, puzzle) = if self.named {
+            let first = self.arrays.group_indices.get(self.group, 0).unwrap_or(0);
+            (identifier(first.try_into().unwrap_or(0)), own.clone())
+        } else {
+            (self.group.to_string(), self.puzzle.to_string())
         };
         builder.push(&Puzzle {
             domain: self.domain.as_deref(),
@@ -495,8 +495,9 @@ fn check_indices(indices: &Integers, count: u64, total: u64, what: &str) -> Resu
         }
         before = index;
     }
-    match u64::try_from(before) == Ok(total) {
-        true => Ok(()),
-        false => Err(format!("the last entry is {before}, of {total} {what}")),
+    if u64::try_from(before) == Ok(total) {
+        Ok(())
+    } else {
+        Err(format!("the last entry is {before}, of {total} {what}"))
     }
 }

@@ -109,9 +109,10 @@ impl ConversationPart {
             conversion.and_then(|conversion| conversion.get_mut("limits")?.get_mut("slice"));
         let slice = slice.map(Value::take);
         let own = slice.as_ref().and_then(Value::as_str);
-        match slice.is_some() && own == self.slice.as_deref() {
-            true => Ok(header),
-            false => Err(Error::data("is another slice").at(self.path.as_path())),
+        if slice.is_some() && own == self.slice.as_deref() {
+            Ok(header)
+        } else {
+            Err(Error::data("is another slice").at(self.path.as_path()))
         }
     }
 }

@@ -344,11 +344,10 @@ fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
             }
         }
     }
-    match found.len() as u64 == count {
-        true => Ok(count),
-        false => {
-            Err(Error::data(format!("there are shards that are none of the {count}")).at(folder))
-        }
+    if found.len() as u64 == count {
+        Ok(count)
+    } else {
+        Err(Error::data(format!("there are shards that are none of the {count}")).at(folder))
     }
 }
 
@@ -361,12 +360,11 @@ pub fn is_finished(path: &Path, header: &Header) -> Result<bool> {
     let file = open_member(path).map_err(|error| Error::io(path, &error))?;
     let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
     let made = Header::of(file.schema()).map_err(|error| error.at(path))?;
-    match made.parameters.get(CONVERSION) == header.parameters.get(CONVERSION) {
-        true => Ok(true),
-        false => {
-            let cause = "was made with other settings or of other inputs";
-            Err(Error::usage(cause).at(path).hint("--overwrite"))
-        }
+    if made.parameters.get(CONVERSION) == header.parameters.get(CONVERSION) {
+        Ok(true)
+    } else {
+        let cause = "was made with other settings or of other inputs";
+        Err(Error::usage(cause).at(path).hint("--overwrite"))
     }
 }
 

@@ -168,9 +168,10 @@ fn characters(reader: &mut Reader<'_>) -> Result<u64, json::Error> {
             Ok::<_, json::Error>(())
         })?,
         Kind::Object => reader.object(|reader, key| {
-            match key.eq_str("type") {
-                true => reader.skip()?,
-                false => count += characters(reader)?,
+            if key.eq_str("type") {
+                reader.skip()?
+            } else {
+                count += characters(reader)?
             }
             Ok::<_, json::Error>(())
         })?,

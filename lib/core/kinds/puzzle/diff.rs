@@ -66,9 +66,10 @@ fn shown_cells(a: &[i32], b: &[i32]) -> Vec<String> {
     let differing = a.iter().zip(b).filter(|(a, b)| a != b).count();
     let value = |side: &[i32]| side.get(at).map_or("the end".to_string(), i32::to_string);
     let side = a.len().isqrt();
-    let place = match side * side == a.len() && side > 0 {
-        true => format!(" (row {}, column {})", at / side, at % side),
-        false => String::new(),
+    let place = if side * side == a.len() && side > 0 {
+        format!(" (row {}, column {})", at / side, at % side)
+    } else {
+        String::new()
     };
     let mut lines = vec![format!("at cell {at}{place}, {differing} in all")];
     lines.extend(pair(&value(a), &value(b)));

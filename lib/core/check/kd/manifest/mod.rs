@@ -107,9 +107,10 @@ impl Manifests {
                     tokens: shard.tokens,
                     dtype: None,
                     supervised: None,
-                    files: match root.is_published() {
-                        true => shard.files.stated_by_name(&base.join(name)),
-                        false => shard.files.stated(base),
+                    files: if root.is_published() {
+                        shard.files.stated_by_name(&base.join(name))
+                    } else {
+                        shard.files.stated(base)
                     },
                 });
             }
