@@ -179,7 +179,7 @@ impl Error {
         Error::reading(error).at(place)
     }
 
-    /// The same, if the place is added later.
+    /// An I/O error while reading, whose place is added later; see [`Error::io`].
     pub fn reading(error: &io::Error) -> Error {
         Error::new(Kind::of_reading(error), os_cause(error))
     }
@@ -189,7 +189,7 @@ impl Error {
         Error::writing(error).at(place)
     }
 
-    /// The same before its place is known.
+    /// An I/O error while writing, whose place is added later; see [`Error::write`].
     pub fn writing(error: &io::Error) -> Error {
         let kind = match error.kind() {
             // The directory of an output cannot be made because a file has its name.
@@ -202,7 +202,7 @@ impl Error {
         Error::new(kind, os_cause(error))
     }
 
-    /// The same error with its place. If it has a place already, the new one is the place of the
+    /// This error with its place. If it has a place already, the new one is the place of the
     /// whole that contains the old one.
     pub fn at(mut self, place: impl Into<Place>) -> Error {
         let outer = place.into();
@@ -215,25 +215,25 @@ impl Error {
         self
     }
 
-    /// The same error without its place and id, for callers that show these themselves.
+    /// This error without its place and id, for callers that show these themselves.
     pub fn without_place(mut self) -> Error {
         (self.0.place, self.0.id) = (None, None);
         self
     }
 
-    /// The same error, for the record with this id.
+    /// This error, for the record with this id.
     pub fn id(mut self, id: Option<&str>) -> Error {
         self.0.id = id.map(str::to_string);
         self
     }
 
-    /// The same error with what the user may try: printed after `try: `.
+    /// This error with what the user may try: printed after `try: `.
     pub fn hint(mut self, hint: impl fmt::Display) -> Error {
         self.0.hint = Some(hint.to_string());
         self
     }
 
-    /// The same error, for an input that ends too early.
+    /// This error, for an input that ends too early.
     pub fn truncation(mut self) -> Error {
         self.0.is_truncation = true;
         self

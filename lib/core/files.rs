@@ -172,7 +172,7 @@ pub fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
     list(directory).map_err(|error| Error::io(directory, &error))
 }
 
-/// The same; nothing if there is no such directory.
+/// What is in a directory, by name; nothing if there is no such directory.
 pub fn paths_if_there(directory: &Path) -> Result<Vec<PathBuf>> {
     match list(directory) {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

@@ -39,7 +39,7 @@ where
     ordered_flat_map(jobs, source, make_worker, sink)
 }
 
-/// The same for workers that make any number of results of one item, each handed on as it is made:
+/// [`ordered_map`] for workers that make any number of results of one item, each handed on as it is made:
 /// memory is that of a few results, however many an item has. A worker stops when the
 /// answer is `Flow::Stop`.
 pub fn ordered_flat_map<Item, Out, Worker, E>(
@@ -58,8 +58,8 @@ where
     ordered_flat_map_of(jobs, waiting, source, make_worker, sink)
 }
 
-/// The same with no more than so many items `waiting` behind the one whose results are handed on: where
-/// the results of an item are large.
+/// [`ordered_flat_map`] with no more than so many items `waiting` behind the one whose results are handed
+/// on: where the results of an item are large.
 pub fn ordered_flat_map_of<Item, Out, Worker, E>(
     jobs: NonZeroUsize,
     waiting: usize,

@@ -133,7 +133,7 @@ impl Header {
         }
     }
 
-    /// The same at the end, when it is known what became of the records.
+    /// This header at the end, when it is known what became of the records.
     pub fn with_counts(self, counts: &Counts) -> Header {
         Header { dropped: counts.dropped(), ..self }
     }

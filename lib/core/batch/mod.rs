@@ -105,7 +105,7 @@ impl Batch {
         self.rejected.push(Rejection { place, id, reason, input });
     }
 
-    /// The same; `to_json` makes the JSON of a row of these records.
+    /// Refuses one of the records; `to_json` makes the JSON of its row.
     pub fn reject_row(
         &mut self,
         (records, row): (&RecordBatch, usize),
@@ -209,7 +209,7 @@ impl Origin {
         Origin { runs: vec![(0, Place { source, position })], ..Origin::default() }
     }
 
-    /// The same with a remark for each row.
+    /// These places with a remark for each row.
     pub fn with_remarks(self, remarks: Vec<String>) -> Origin {
         Origin { remarks, ..self }
     }

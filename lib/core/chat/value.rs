@@ -49,7 +49,7 @@ impl<'a> Json<'a> {
         self.member(key).filter(|value| **value != Json::Null)
     }
 
-    /// The same, with null where it is null.
+    /// The value of a key, if this is an object that has it, also if that is null.
     pub fn member(&self, key: &str) -> Option<&Json<'a>> {
         self.entries().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }

@@ -80,7 +80,7 @@ impl fmt::Debug for Rejected {
 }
 
 impl Rejection {
-    /// The same as an error, which names the place, the id and the reason.
+    /// The rejection as an error, which names the place, the id and the reason.
     pub fn to_error(&self) -> Error {
         Error::data(&self.reason).at(&self.place).id(self.id.as_deref())
     }
@@ -117,7 +117,7 @@ impl Rejects {
         Rejects::open_for_any(args)
     }
 
-    /// The same, for a run that keeps more there than bad records: see [`Rejects::keep`].
+    /// Opens the rejects of a run that keeps more there than bad records: see [`Rejects::keep`].
     pub fn open_for_any(args: &OnErrorArgs) -> Result<Rejects> {
         let file = match &args.rejects {
             Some(path) => {

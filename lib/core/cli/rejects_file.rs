@@ -29,7 +29,7 @@ const SIGNS: (&[u8], &[u8]) = (b"{\"source\":\"", b"\"reason\":\"");
 const HEAD: u64 = 1 << 16;
 
 impl OnErrorArgs {
-    /// The same, if the file of rejects is none of the inputs.
+    /// These arguments, if the file of rejects is none of the inputs; else an error.
     pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<&OnErrorArgs> {
         let Some(path) = &self.rejects else { return Ok(self) };
         let Some(found) = files::metadata(path)? else { return Ok(self) };

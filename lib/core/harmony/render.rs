@@ -60,7 +60,7 @@ impl Renderer {
         Renderer::ignoring(policy, Arc::default())
     }
 
-    /// The same, which leaves out fields with a meaning where a message has them.
+    /// A renderer that leaves out these fields with a meaning where a message has them.
     pub fn ignoring(policy: Policy, ignored: Arc<IgnoredFields>) -> Self {
         Renderer {
             policy,

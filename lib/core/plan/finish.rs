@@ -150,7 +150,7 @@ impl Joining<'_> {
         Ok(manifest)
     }
 
-    /// The same of conversations.
+    /// Joins the parts of conversations.
     fn conversations(&self) -> Result<SynthManifest> {
         let Joining { plan, root, .. } = self;
         self.each(|source| source.join_conversations(plan, root, !self.options.here))?;
@@ -163,7 +163,7 @@ impl Joining<'_> {
         Ok(manifest)
     }
 
-    /// The same of a pack.
+    /// Joins the parts of a pack.
     fn pack(&self, parts: &[PathBuf]) -> Result<PackManifest> {
         match self.sources.first() {
             Some(source) => {

@@ -128,7 +128,7 @@ impl Plan {
         })
     }
 
-    /// The same; `None` if it has none.
+    /// The plan of a root; `None` if it has none.
     pub fn find(root: &Path) -> Result<Option<Plan>> {
         let path = plan_path(root);
         let plan: Option<Plan> = json_file::if_there(&path, json_file::read)?;

@@ -83,7 +83,7 @@ pub fn record_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordTyp
     RECORD_TYPES.iter().find(|record| record.is_known_by(&has)).copied()
 }
 
-/// The same, or raw rows, for an error that names what was read.
+/// The record type that is recognised by these fields, or raw rows, for an error that names what was read.
 pub fn named_type_with(has: impl Fn(&str) -> bool) -> Option<&'static RecordType> {
     // Of raw rows any field may be missing, and any of them alone may be of something else.
     let of_raw = || RAW_SYNTH.known_by.iter().flat_map(|names| names.iter()).all(|name| has(name));

@@ -221,7 +221,7 @@ pub fn with_masks(
     with_known_masks(batch, loss_mask, span_id, None)
 }
 
-/// The same; of rows where `known` is not valid `span_id` is null.
+/// Records with masks; of rows where `known` is not valid `span_id` is null.
 fn with_known_masks(
     batch: &RecordBatch,
     loss_mask: Vec<u8>,

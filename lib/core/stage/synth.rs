@@ -108,7 +108,7 @@ impl SynthSettings {
         SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
     }
 
-    /// The same, with the raw row's place if that is wanted.
+    /// The schema of the conversations, with the raw row's place if that is wanted.
     pub fn schema_with(&self, places: bool) -> SchemaRef {
         match places {
             true => SchemaRef::new(Schema::new(

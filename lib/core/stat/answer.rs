@@ -245,7 +245,8 @@ pub fn measure(
     measure_seen(reader, options, jobs, progress, |_| Ok(()))
 }
 
-/// The same; `see` is given each batch in its order, before it is measured.
+/// Measures all records of a reader on some threads; `see` is given each batch in its order, before it is
+/// measured.
 pub fn measure_seen(
     mut reader: Reader,
     options: &StatOptions,

@@ -34,7 +34,7 @@ impl Conversion {
         runs(self, batch)
     }
 
-    /// The same of a batch all of whose text is text.
+    /// The rows of a batch all of whose text is text, in pieces: a value that does not fit refuses its row.
     pub fn text_runs(&self, batch: &RecordBatch) -> Result<Vec<Run>, String> {
         match self {
             Conversion::Records(conform) => record_runs(conform, batch),

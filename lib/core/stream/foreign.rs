@@ -91,7 +91,7 @@ pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<
     Some(error.at(name).hint(way_on(form.way, name, unpack)))
 }
 
-/// The same of files that are read as text of another kind than records.
+/// The error of a file that is read as text of another kind than records, if it begins as none of these.
 pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
     let mut forms = FORMATS.iter().chain(&ENCODINGS);
     let form = forms.find(|form| first.starts_with(form.magic))?;

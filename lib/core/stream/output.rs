@@ -120,7 +120,7 @@ impl FileOutputArgs {
         self.open_grouped(schema, header, tool, None)
     }
 
-    /// The same; a Parquet file has row groups of so many rows.
+    /// Opens the output; a Parquet file has row groups of so many rows.
     pub fn open_grouped(
         &self,
         schema: &Schema,

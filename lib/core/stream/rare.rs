@@ -63,7 +63,7 @@ fn has_train(field: &Field) -> bool {
     }
 }
 
-/// The same of lines, by the first of them.
+/// Says in the header of lines of NDJSON that messages have weights, if the first of them show it.
 pub fn announce_in_lines(header: &mut Header, lines: &[u8]) {
     if memchr::memmem::find(lines, b"\"train\"").is_some() {
         header.set(WEIGHTS, true);

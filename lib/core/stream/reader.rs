@@ -86,7 +86,7 @@ pub struct Reader {
     comparison: Comparison,
     /// Which records are handed out, if they are chosen by their ids.
     ids: Option<IdFilter>,
-    /// The same, if they are chosen as they come.
+    /// Which records are handed out, if they are chosen as they come.
     chooser: Option<Chooser>,
 }
 
@@ -97,8 +97,8 @@ impl Reader {
         Reader::open_typed(args, None, request)
     }
 
-    /// The same; the header and the types of columns are those of the file `first`, if one is named, of
-    /// which nothing else is read.
+    /// Opens files and streams; the header and the types of columns are those of the file `first`, if one is
+    /// named, of which nothing else is read.
     pub fn open_typed(
         args: &InputArgs,
         first: Option<&Path>,
@@ -205,25 +205,25 @@ impl Reader {
         self.record
     }
 
-    /// The same with notes for people: what is on disk and not in the records.
+    /// This reader with notes for people: what is on disk and not in the records.
     pub fn with_notes(mut self, notes: Vec<String>) -> Reader {
         self.notes = notes;
         self
     }
 
-    /// The same, whose files must be at the end what they were.
+    /// This reader, whose files must be at the end what they were.
     pub fn with_unchanged(mut self, unchanged: Unchanged) -> Reader {
         self.unchanged = unchanged;
         self
     }
 
-    /// The same, whose files are compared while all of them is read.
+    /// This reader, whose files are compared while all of them is read.
     pub fn comparing(mut self, comparison: Comparison) -> Reader {
         self.comparison = comparison;
         self
     }
 
-    /// The same for who looks at what is there, be it damaged: hashes are not compared.
+    /// This reader for who looks at what is there, be it damaged: hashes are not compared.
     pub fn uncompared(self) -> Reader {
         self.comparing(Comparison::default())
     }

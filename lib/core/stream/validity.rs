@@ -59,7 +59,8 @@ pub fn runs(conversion: &Conversion, batch: &RecordBatch) -> Result<Vec<Run>, St
     Ok(runs)
 }
 
-/// The same of a batch all of whose text is text, in the schema of a record type.
+/// The rows of a batch all of whose text is text, in the schema of a record type; those that do not fit are
+/// refused.
 pub(super) fn record_runs(conform: &Conform, batch: &RecordBatch) -> Result<Vec<Run>, String> {
     let applied = conform.apply(batch);
     if let Ok(records) = &applied

@@ -65,7 +65,7 @@ impl Repeats {
         self.insert(hash, (set as u64) << NUMBER_BITS | number).map_err(|e| failed(&e))
     }
 
-    /// The same for records that follow one another.
+    /// Adds the hashes of records that follow one another.
     pub fn extend(&mut self, hashes: &[u128], set: usize, first: u64) -> Result<()> {
         (first..).zip(hashes).try_for_each(|(number, hash)| self.add(*hash, set, number))
     }
@@ -116,7 +116,7 @@ impl Repeats {
         Ok(())
     }
 
-    /// The same of equal records: `read` gives what is compared.
+    /// Hands on records that are equal, not only their hashes: `read` gives what is compared.
     pub fn equal<R: PartialEq>(
         self,
         mut read: impl FnMut(RecordPlace) -> Result<R>,

@@ -85,8 +85,8 @@ impl HashedFile {
         Ok(FinishedFile { sha256: hex(&hash.finalize()), bytes: self.bytes, file: self.file })
     }
 
-    /// The same for a file that begins with other bytes than those that were written: it is read
-    /// once more.
+    /// Completes a file that begins with other bytes than those that were written: it is read once more.
+    /// Nothing is published.
     pub fn finish_beginning_with(mut self, beginning: &[u8]) -> Result<FinishedFile> {
         let path = shown(self.file.path());
         let mut hash = || -> io::Result<Sha256> {

@@ -155,7 +155,7 @@ impl IdsFile {
         self.file.rows()
     }
 
-    /// The same, if it has this number of sequences.
+    /// The file, if it has this number of sequences; else it is bad data.
     pub fn of_sequences(self, sequences: u64) -> Result<IdsFile> {
         match self.rows() {
             rows if rows == sequences => Ok(self),
@@ -272,7 +272,7 @@ impl IdRows {
         Ok(each(columns.identity(row), columns.tokens.get(row).unwrap_or(-1)))
     }
 
-    /// The same of a sequence of `length` tokens; another number of tokens is bad data.
+    /// Hands on the next identity, of a sequence of `length` tokens; another number of tokens is bad data.
     pub fn next_of<R>(&mut self, length: i32, each: impl FnOnce(Identity<'_>) -> R) -> Result<R> {
         let number = self.number();
         let (tokens, answer) = self.next(|identity, tokens| (tokens, each(identity)))?;

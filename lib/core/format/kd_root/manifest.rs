@@ -369,7 +369,7 @@ pub(super) fn union<'a, T: Clone + Eq + Hash + 'a>(
     lists.flatten().filter(|value| seen.insert(*value)).cloned().collect()
 }
 
-/// The same of what may be unknown, and then is unknown of all.
+/// The values of all lists, each once ([`union`]); not known if one of the lists is not.
 pub(super) fn union_of_known<'a, T: Clone + Eq + Hash + 'a>(
     lists: impl Iterator<Item = &'a Option<Vec<T>>>,
 ) -> Option<Vec<T>> {

@@ -102,7 +102,7 @@ impl DatabaseError {
         DatabaseError { path: path.to_owned(), cause }
     }
 
-    /// The same, if it is of the data; an error if the database cannot be read now.
+    /// This error, if it is about the data; else, if the database only cannot be read now, the error to end with.
     pub fn or_unavailable(self) -> Result<DatabaseError, Error> {
         match &self.cause {
             DatabaseCause::Io(_) => Err(self.into()),

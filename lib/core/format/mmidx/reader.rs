@@ -104,14 +104,14 @@ impl MmidxIndex {
         block(&self.file, HEADER_BYTES + 4 * first, count, out, i32::from_le_bytes)
     }
 
-    /// The same of byte offsets.
+    /// Up to `count` byte offsets from the sequence `first` on, in place of what `out` holds.
     pub fn read_offsets(&self, first: u64, count: usize, out: &mut Vec<i64>) -> io::Result<()> {
         let start = HEADER_BYTES + 4 * self.sequences + 8 * first;
         let count = (count as u64).min(self.sequences.saturating_sub(first));
         block(&self.file, start, count, out, i64::from_le_bytes)
     }
 
-    /// The same of document indices.
+    /// Up to `count` document indices from number `first` on, in place of what `out` holds.
     pub fn read_documents(&self, first: u64, count: usize, out: &mut Vec<i64>) -> io::Result<()> {
         let start = HEADER_BYTES + 12 * self.sequences + 8 * first;
         let count = (count as u64).min(self.document_indices.saturating_sub(first));

@@ -38,7 +38,7 @@ impl Mapped {
         Ok(mapped)
     }
 
-    /// The same, in C or Fortran order: there a "row" is not a row of the array.
+    /// Maps a file as [`Mapped::open`] does, in C or Fortran order: there a "row" is not a row of the array.
     pub(super) fn open_in_any_order(file: &File) -> Result<Self, Error> {
         let mut start = file;
         start.rewind()?;
@@ -91,7 +91,7 @@ impl Mapped {
         self.map.get(self.place(rows.start)..self.place(rows.end)).unwrap_or_default()
     }
 
-    /// The same bytes, which keep the file mapped.
+    /// The bytes of some rows, none past the end; they keep the file mapped.
     pub fn share(&self, rows: Range<u64>) -> Bytes {
         Bytes::from_owner(Shared(self.map.clone())).slice_ref(self.part(rows))
     }

@@ -197,7 +197,7 @@ fn unsigned(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// The same of one with a sign, which is its lowest bit.
+/// A number of variable length with a sign, which is its lowest bit.
 fn signed(bytes: &mut &[u8]) -> Option<i64> {
     let number = unsigned(bytes)?;
     Some((number >> 1) as i64 ^ -((number & 1) as i64))

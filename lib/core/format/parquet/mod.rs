@@ -178,8 +178,8 @@ impl ParquetFile {
         self.read_on(NonZeroUsize::MIN, runs, columns, text)
     }
 
-    /// The same, with row groups decoded on so many threads, where they are not large. The batches are
-    /// the same; after an error the rows before it may be missing.
+    /// Reads as [`ParquetFile::read`], with row groups decoded on so many threads, where they are not large.
+    /// The batches are the same; after an error the rows before it may be missing.
     pub fn read_on(
         &self,
         threads: NonZeroUsize,
@@ -281,7 +281,7 @@ pub enum Text {
     /// As views into the decoded pages (a text that many rows share is in memory once), of bytes
     /// that may be no text.
     Bytes,
-    /// The same of columns whose texts are short, as ids are: many are decoded at once.
+    /// As views, of columns whose texts are short, as ids are: many are decoded at once.
     Short,
 }
 

@@ -81,7 +81,7 @@ impl Rows {
         self.overlaps(range).map(|(shard, rows)| shard.mapped.part(rows))
     }
 
-    /// The same bytes, which keep their files mapped.
+    /// The bytes of the rows of a range, shard by shard; they keep their files mapped.
     pub fn shared(&self, range: Range<u64>) -> Vec<Bytes> {
         self.overlaps(range).map(|(shard, rows)| shard.mapped.share(rows)).collect()
     }

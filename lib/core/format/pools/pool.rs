@@ -61,7 +61,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// The same, but the rows are not counted where `metadata.db` states as many as there are: then
+    /// Opens a pool whose rows are not counted where `metadata.db` states as many as there are: then
     /// single games can be read without a look at the others.
     pub fn open_stated(directory: &Path) -> Result<Pool> {
         let files = row_files(directory)?;

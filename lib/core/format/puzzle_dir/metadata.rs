@@ -63,7 +63,7 @@ impl SetConstants {
         puzzle::guess(seq_len, vocab_size).filter(|domain| self.are_of(&domain.constants()))
     }
 
-    /// The same for examples of another length.
+    /// These constants for examples of another length.
     pub fn with_seq_len(&self, seq_len: i64) -> SetConstants {
         SetConstants { seq_len, ..self.clone() }
     }

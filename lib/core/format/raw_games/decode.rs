@@ -33,7 +33,7 @@ impl Decoder {
         Decoder { legality, longest_line, inflater: Inflater::new(), buffer: Vec::new() }
     }
 
-    /// The same that refuses lines of more than so many bytes.
+    /// This decoder, which refuses lines of more than so many bytes.
     pub fn with_longest_line(self, bytes: u64) -> Decoder {
         Decoder { longest_line: usize::try_from(bytes).unwrap_or(usize::MAX), ..self }
     }

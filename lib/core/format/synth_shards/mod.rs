@@ -117,7 +117,7 @@ pub struct Recorded {
     pub split: Option<String>,
 }
 
-/// The same of a folder of conversations; the shards do not have it.
+/// Where the raw rows of a folder of conversations come from; the shards do not have it.
 #[derive(Debug)]
 pub struct SynthSource {
     pub dataset: String,

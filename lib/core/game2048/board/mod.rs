@@ -155,7 +155,7 @@ impl Board {
         self.follows_slide(before, &before.slide(direction))
     }
 
-    /// The same if the slide of `before` is known.
+    /// [`Board::follows`], if the slide of `before` is known.
     #[inline]
     pub fn follows_slide(&self, before: &Board, slide: &Slide) -> bool {
         let slid = u128::from_le_bytes(slide.cells);
