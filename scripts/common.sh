@@ -206,7 +206,7 @@ rows_option() {
     case $1 in
     --rows)
         [[ $2 == rows || $2 == trl || $2 == megatron-bridge ]] || die "--rows $2: expected rows, trl or megatron-bridge"
-        rows+=("$2")
+        [[ " ${rows[*]} " == *" $2 "* ]] || rows+=("$2")
         ;;
     *) row_options+=("$1" "$2") ;;
     esac
@@ -215,18 +215,24 @@ rows_option() {
 # check_rows: that seq-pack takes these options; it would say so at the end.
 check_rows() {
     ((${#rows[@]})) || { ((${#row_options[@]} == 0)) || die "${row_options[0]} is for --rows"; }
-    local form
+    local form code told
     for form in "${rows[@]}"; do
         [[ $form == rows || " ${row_options[*]} " == *" --seq-length "* ]] || die "--rows $form needs --seq-length N"
+        # Of an input without a byte, into a folder that cannot be: only what is wrong with the options ends with 2.
+        code=0
+        told=$(seq-pack /dev/null -o /dev/null/rows.parquet --form "$form" "${row_options[@]}" 2>&1) || code=$?
+        told=${told#seq-pack: }
+        ((code != 2)) || die "--rows $form: ${told%%$'\n'*}"
     done
 }
 
 # make_rows ROOT: ROOT/rows/SPLIT.FORM.parquet, of each split and form.
 make_rows() {
-    local form split made=()
+    local form split made=() indices
     for form in "${rows[@]}"; do
         for split in train valid; do
-            compgen -G "$1/$split/*_tokens.idx" >/dev/null || continue
+            indices=("$1/$split"/*_tokens.idx)
+            [[ -e ${indices[0]} ]] || continue
             made+=("$1/rows/$split.$form.parquet")
             run seq-pack "$1/$split" -o "${made[-1]}" --form "$form" "${row_options[@]}" --overwrite \
                 --jobs "${jobs:-$(nproc)}" --progress "$progress" ${quiet:+"$quiet"} ||
@@ -270,7 +276,6 @@ finish_arguments() {
     done
     ((${#tasks[@]} == 1 || ${#tasks[@]} == 2)) || die "ROOT and the task list are wanted; see --help"
     root=${tasks[0]} tasks=("${tasks[@]:1}")
-    check_rows
     [[ -z $delete || $check == "$is_checked" ]] || die "--delete-parts and --no-check exclude each other"
 }
 
@@ -278,10 +283,12 @@ finish_arguments() {
 finish_plan() {
     finish_arguments "$@"
     need_filters ds-plan ${check:+ds-check} ${rows:+seq-pack}
-    # Done before, and the parts deleted: a scheduler may call this again.
+    check_rows
+    # Done before, and the parts deleted: a scheduler may call this again, or rows are wanted later.
     if [[ ! -e $root/tasks ]]; then
-        ds-plan status "$root" >/dev/null && return
-        exit
+        ds-plan status "$root" >/dev/null || exit
+        make_rows "$root"
+        return
     fi
     local input
     input=$(ds-plan input "$root") || exit

@@ -138,7 +138,6 @@ done
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} root=${positional[1]} out=${positional[1]}
 check_on_error
-check_rows
 [[ $mode != plan || ${#rows[@]} == 0 ]] || die "plan --rows: rows are made of the whole; try: finish --rows"
 # A task says what it is; else shards of synth_harmony have their manifest, and all else is files.
 if [[ $mode != slice && -z $raw ]]; then
@@ -160,6 +159,7 @@ if ((${#vain[@]})); then
     die "${vain[0]} is for ${readers[0]}${readers[1]+ and ${readers[1]}}"
 fi
 need_filters ${reader:+"$reader"} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check} ${rows:+seq-pack}
+check_rows
 
 # make_part: a task of a plan, which is a shard or a slice of one, into a root of its own.
 make_part() {
@@ -230,5 +230,10 @@ may_build "$root"
 # A shard that the manifest names and that is not there would be missed by nobody.
 [[ -n $no_input_check || -n $raw ]] || run ds-manifest --check-input "$input" || exit
 check_options
+# Rows of what was there before are rows of nothing.
+if [[ $mode == build && -n $overwrite ]]; then
+    rm -f -- "$root"/rows/{train,valid}.{rows,trl,megatron-bridge}.parquet
+    rmdir -- "$root/rows" 2>/dev/null || true
+fi
 make_all "$root" "${make[@]}" -- "$self" "${options[@]}"
 make_rows "$root"

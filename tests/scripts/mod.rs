@@ -10,5 +10,6 @@ mod plan_here;
 mod python;
 mod readme;
 mod synth_kd;
+mod synth_kd_rows;
 mod synth_kd_script;
 mod synth_raw_script;
