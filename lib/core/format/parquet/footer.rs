@@ -1,6 +1,9 @@
-//! The footer, looked at before the crate reads it: Thrift's compact protocol, in which a list states how
-//! many elements it has. The crate passes over a list of booleans in a loop of as many turns as the list
-//! states, without a byte for any of them: 3 KB of them take minutes. (Page headers are the crate's alone.)
+//! The footer and the headers of pages, looked at before the crate reads them: Thrift's compact protocol, in
+//! which a list states how many elements it has, and a field of which type it is. The crate passes over a list
+//! of booleans in a loop of as many turns as the list states, without a byte for any of them: 3 KB of them take
+//! minutes. And it takes the fields that it knows for what they should be, whatever type they state.
+
+use super::shapes::{FOOTER, Kind, PAGE_BYTES, PAGE_HEADER, Shape};
 
 /// How deep a footer may be nested; that of a sound file is eight deep.
 const MOST_DEPTH: u32 = 64;
@@ -9,11 +12,42 @@ const MOST_DEPTH: u32 = 64;
 const DAMAGED: &str = "the footer is damaged";
 /// No structure of the footer has such a list.
 const BOOLEANS: &str = "the footer is damaged: a list of booleans";
+const OTHER_TYPE: &str = "the footer is damaged: a field is of another type";
+const DAMAGED_PAGE: &str = "the header of a page is damaged";
+
+/// Why bytes are no struct.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// They end before it does.
+    Ends,
+    Damaged,
+    Booleans,
+    OtherType,
+}
 
 /// Whether the bytes are one struct of the compact protocol whose lists can be in them, and hold no
-/// booleans. What follows the struct is not looked at.
+/// booleans, and whose fields are of their types. What follows the struct is not looked at.
 pub(super) fn check(footer: &[u8]) -> Result<(), &'static str> {
-    Walk { rest: footer }.structure(MOST_DEPTH)
+    Walk { rest: footer }.structure(Some(&FOOTER), MOST_DEPTH).map_err(|fault| match fault {
+        Fault::Ends | Fault::Damaged => DAMAGED,
+        Fault::Booleans => BOOLEANS,
+        Fault::OtherType => OTHER_TYPE,
+    })
+}
+
+/// The bytes of the page header that these begin with, and of the page behind it; `None` if they end before
+/// the header does.
+pub(super) fn page(bytes: &[u8]) -> Result<Option<(u64, u64)>, &'static str> {
+    let mut walk = Walk { rest: bytes };
+    match walk.structure(Some(&PAGE_HEADER), MOST_DEPTH) {
+        Ok(()) => {}
+        Err(Fault::Ends) => return Ok(None),
+        Err(_) => return Err(DAMAGED_PAGE),
+    }
+    let header = bytes.len() - walk.rest.len();
+    let size = Walk { rest: bytes }.number(PAGE_BYTES).map_err(|_| DAMAGED_PAGE)?;
+    let size = u64::try_from(size).map_err(|_| DAMAGED_PAGE)?;
+    Ok(Some((header as u64, size)))
 }
 
 struct Walk<'a> {
@@ -21,20 +55,20 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn byte(&mut self) -> Result<u8, &'static str> {
-        let (byte, rest) = self.rest.split_first().ok_or(DAMAGED)?;
+    fn byte(&mut self) -> Result<u8, Fault> {
+        let (byte, rest) = self.rest.split_first().ok_or(Fault::Ends)?;
         self.rest = rest;
         Ok(*byte)
     }
 
-    fn skip(&mut self, bytes: u64) -> Result<(), &'static str> {
-        let bytes = usize::try_from(bytes).map_err(|_| DAMAGED)?;
-        self.rest = self.rest.get(bytes..).ok_or(DAMAGED)?;
+    fn skip(&mut self, bytes: u64) -> Result<(), Fault> {
+        let bytes = usize::try_from(bytes).map_err(|_| Fault::Damaged)?;
+        self.rest = self.rest.get(bytes..).ok_or(Fault::Ends)?;
         Ok(())
     }
 
     /// A variable-length integer: seven bits in each byte, the lowest first.
-    fn varint(&mut self) -> Result<u64, &'static str> {
+    fn varint(&mut self) -> Result<u64, Fault> {
         let mut value = 0;
         for shift in (0..70).step_by(7) {
             let byte = self.byte()?;
@@ -43,33 +77,63 @@ impl Walk<'_> {
                 return Ok(value);
             }
         }
-        Err(DAMAGED)
+        Err(Fault::Damaged)
     }
 
-    fn structure(&mut self, depth: u32) -> Result<(), &'static str> {
-        let depth = depth.checked_sub(1).ok_or(DAMAGED)?;
-        loop {
-            let header = self.byte()?;
-            match header & 15 {
-                0 => return Ok(()),
-                // The value of a boolean field is its type.
-                1 | 2 => self.field_id(header)?,
-                kind => {
-                    self.field_id(header)?;
-                    self.value(kind, depth)?;
-                }
+    /// The same of a number that may be below 0.
+    fn zigzag(&mut self) -> Result<i64, Fault> {
+        let value = self.varint()?;
+        Ok((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    /// The type and the number of the next field; `None` at the end of a struct.
+    fn field(&mut self, before: i16) -> Result<Option<(u8, i16)>, Fault> {
+        let header = self.byte()?;
+        let id = match (header & 15, header >> 4) {
+            (0, 0) => return Ok(None),
+            (0, _) => return Err(Fault::Damaged),
+            (_, 0) => i16::try_from(self.zigzag()?).ok(),
+            (_, difference) => before.checked_add(difference.into()),
+        };
+        Ok(Some((header & 15, id.ok_or(Fault::Damaged)?)))
+    }
+
+    /// A struct, of a shape that is known or of any.
+    fn structure(&mut self, shape: Option<&Shape>, depth: u32) -> Result<(), Fault> {
+        let depth = depth.checked_sub(1).ok_or(Fault::Damaged)?;
+        let mut last = 0;
+        while let Some((code, id)) = self.field(last)? {
+            last = id;
+            let kind = shape.and_then(|shape| shape.field(id));
+            if kind.is_some_and(|kind| !kind.is(code)) {
+                return Err(Fault::OtherType);
+            }
+            // The value of a boolean field is its type.
+            if !matches!(code, 1 | 2) {
+                self.value(code, kind, depth)?;
             }
         }
+        Ok(())
     }
 
-    /// The number of a field, where it is not in the header as a difference.
-    fn field_id(&mut self, header: u8) -> Result<(), &'static str> {
-        if header >> 4 == 0 { self.varint().map(|_| ()) } else { Ok(()) }
+    /// The number in a field of a struct that is sound.
+    fn number(&mut self, wanted: i16) -> Result<i64, Fault> {
+        let mut last = 0;
+        while let Some((code, id)) = self.field(last)? {
+            last = id;
+            if id == wanted {
+                return self.zigzag();
+            }
+            if !matches!(code, 1 | 2) {
+                self.value(code, None, MOST_DEPTH)?;
+            }
+        }
+        Err(Fault::Damaged)
     }
 
-    fn value(&mut self, kind: u8, depth: u32) -> Result<(), &'static str> {
-        match kind {
-            1 | 2 => Err(BOOLEANS),
+    fn value(&mut self, code: u8, kind: Option<&Kind>, depth: u32) -> Result<(), Fault> {
+        match code {
+            1 | 2 => Err(Fault::Booleans),
             3 => self.skip(1),
             4..=6 => self.varint().map(|_| ()),
             7 => self.skip(8),
@@ -83,29 +147,41 @@ impl Walk<'_> {
                     15 => self.varint()?,
                     count => u64::from(count),
                 };
-                self.elements(count, &[header & 15], depth)
+                let item = if let Some(Kind::List(item)) = kind { Some(*item) } else { None };
+                if count > 0 && item.is_some_and(|item| !item.is(header & 15)) {
+                    return Err(Fault::OtherType);
+                }
+                self.elements(count, &[(header & 15, item)], depth)
             }
             11 => match self.varint()? {
                 0 => Ok(()),
                 count => {
-                    let kinds = self.byte()?;
-                    self.elements(count, &[kinds >> 4, kinds & 15], depth)
+                    let codes = self.byte()?;
+                    self.elements(count, &[(codes >> 4, None), (codes & 15, None)], depth)
                 }
             },
-            12 => self.structure(depth),
+            12 => {
+                let shape = if let Some(Kind::Struct(shape)) = kind { Some(*shape) } else { None };
+                self.structure(shape, depth)
+            }
             13 => self.skip(16),
-            _ => Err(DAMAGED),
+            _ => Err(Fault::Damaged),
         }
     }
 
-    fn elements(&mut self, count: u64, kinds: &[u8], depth: u32) -> Result<(), &'static str> {
-        let depth = depth.checked_sub(1).ok_or(DAMAGED)?;
+    fn elements(
+        &mut self,
+        count: u64,
+        of: &[(u8, Option<&Kind>)],
+        depth: u32,
+    ) -> Result<(), Fault> {
+        let depth = depth.checked_sub(1).ok_or(Fault::Damaged)?;
         if count > self.rest.len() as u64 {
-            return Err(DAMAGED);
+            return Err(Fault::Ends);
         }
         for _ in 0..count {
-            for kind in kinds {
-                self.value(*kind, depth)?;
+            for (code, kind) in of {
+                self.value(*code, *kind, depth)?;
             }
         }
         Ok(())
@@ -118,18 +194,18 @@ mod tests {
 
     #[test]
     fn lists_fit_into_their_bytes() {
-        // Field 1, a list; then the end of the struct.
-        let list = |list: &[u8]| [&[0x19], list, &[0]].concat();
+        // Field 15, which the format does not have: a list; then the end of the struct.
+        let list = |list: &[u8]| [&[0xf9], list, &[0]].concat();
         for sound in [
             vec![0],
             list(&[0x00]),
             list(&[0x25, 2, 4]),
             list(&[0xf3, 2, 7, 7]),
             list(&[0x1c, 0x15, 2, 0]),
-            vec![0x11, 0x12, 0],
-            vec![0x18, 2, b'a', b'b', 0],
-            vec![0x1b, 0, 0],
-            vec![0x1b, 1, 0x85, 1, b'k', 2, 0],
+            vec![0xf1, 0xf2, 0],
+            vec![0xf8, 2, b'a', b'b', 0],
+            vec![0xfb, 0, 0],
+            vec![0xfb, 1, 0x85, 1, b'k', 2, 0],
         ] {
             assert_eq!(check(&sound), Ok(()), "{sound:x?}");
         }
@@ -140,13 +216,52 @@ mod tests {
             vec![],
             list(&[0xfc, 0xff, 0xff, 0xff, 0xff, 0x07]),
             list(&[0x28, 0]),
-            vec![0x18, 9, b'a', 0],
-            vec![0x1f, 0],
-            vec![0x15, 0xff],
-            [0x1c; 100].to_vec(),
+            vec![0xf8, 9, b'a', 0],
+            vec![0xff, 0],
+            vec![0xf5, 0xff],
+            [0xfc; 100].to_vec(),
             list(&[0x19; 100]),
+            // The end of a struct, with a number.
+            vec![0x10],
         ] {
             assert_eq!(check(&damaged), Err(DAMAGED), "{damaged:x?}");
         }
+    }
+    #[test]
+    fn fields_are_of_their_types() {
+        // A version; a schema of one name; 5 rows; a pair of texts.
+        let sound =
+            [0x15, 4, 0x19, 0x1c, 0x48, 1, b's', 0, 0x16, 10, 0x29, 0x1c, 0x18, 1, b'k', 0, 0];
+        assert_eq!(check(&sound), Ok(()));
+        // A number of other width, where the crate reads the same; text for a list; numbers for structs.
+        for (at, byte) in
+            [(0, 0x16), (2, 0x18), (3, 0x15), (4, 0x45), (8, 0x14), (10, 0x26), (12, 0x19)]
+        {
+            let mut other = sound;
+            other[at] = byte;
+            assert_eq!(check(&other), Err(OTHER_TYPE), "{at}");
+        }
+    }
+
+    #[test]
+    fn headers_of_pages() {
+        // A data page of 9 bytes: kind, two sizes, and 3 values in plain encoding.
+        let sound = [0x15, 0, 0x15, 18, 0x15, 18, 0x2c, 0x15, 6, 0x15, 0, 0x15, 6, 0x15, 6, 0, 0];
+        assert_eq!(page(&sound), Ok(Some((17, 9))));
+        assert_eq!(page(&[&sound[..], &[1; 9]].concat()), Ok(Some((17, 9))));
+        for end in 0..sound.len() {
+            assert_eq!(page(&sound[..end]), Ok(None), "{end}");
+        }
+        for at in [0, 2, 4, 6, 7, 9, 11, 13] {
+            for code in (1..16).filter(|code| *code != sound[at] & 15) {
+                let mut other = sound;
+                other[at] = sound[at] & 0xf0 | code;
+                assert_eq!(page(&other), Err(DAMAGED_PAGE), "{at}: {code}");
+            }
+        }
+        // A size below 0.
+        let mut other = sound;
+        other[5] = 17;
+        assert_eq!(page(&other), Err(DAMAGED_PAGE));
     }
 }

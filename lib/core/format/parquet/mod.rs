@@ -9,6 +9,7 @@ mod manifest;
 mod pages;
 mod readable;
 mod rows;
+mod shapes;
 mod sink;
 mod sought;
 
@@ -120,14 +121,17 @@ impl ParquetFile {
         Ok(ParquetFile { file, metadata })
     }
 
-    /// Checks what reading the rows does not: that the file begins as Parquet does, and that the pages
-    /// have as many values as the footer states.
+    /// Checks what reading the rows does not: that the file begins as Parquet does, that the headers of pages
+    /// are sound, and that the pages have as many values as the footer states.
     pub fn check_pages(&self) -> Result<(), ParquetError> {
         let groups = self.metadata.metadata().row_groups().iter();
         let mut chunks = groups.flat_map(|group| group.columns().iter().map(move |c| (group, c)));
         let check = || {
             pages::check_begin(&self.file)?;
-            chunks.try_for_each(|(group, chunk)| pages::check_counts(&self.file, group, chunk))
+            chunks.try_for_each(|(group, chunk)| {
+                pages::check_headers(&self.file, chunk)?;
+                pages::check_counts(&self.file, group, chunk)
+            })
         };
         caught(check).map_err(ParquetError::General)?
     }

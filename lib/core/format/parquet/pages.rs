@@ -1,5 +1,5 @@
-//! What a file says of its pages twice. A decoder stops at the values that its rows need, so that it does
-//! not see a page that states others.
+//! What a file says of its pages, some of it twice. A decoder stops at the values that its rows need, so that
+//! it does not see a page that states others; and it does not look at the types that a header states.
 
 use std::sync::Arc;
 
@@ -9,7 +9,38 @@ use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
 use parquet::file::serialized_reader::SerializedPageReader;
 
+use super::footer;
 use super::readable::{MAGIC, Readable};
+
+/// Bytes that are read for the header of a page; of those that are longer, with bounds of texts, twice as many
+/// again and again.
+const HEADER_BYTES: u64 = 256;
+
+/// The pages of a column chunk have headers whose fields are of their types, and fill the chunk.
+pub(super) fn check_headers(
+    file: &Readable,
+    chunk: &ColumnChunkMetaData,
+) -> Result<(), ParquetError> {
+    let (mut at, bytes) = chunk.byte_range();
+    let end = at.saturating_add(bytes);
+    let bad = |cause: &str| ParquetError::General(format!("{}: {cause}", chunk.column_path()));
+    while at < end {
+        let mut bytes = HEADER_BYTES;
+        let (header, page) = loop {
+            let read = file.get_bytes(at, bytes.min(end - at) as usize)?;
+            match footer::page(&read).map_err(bad)? {
+                Some(found) => break found,
+                None if bytes < end - at => bytes *= 2,
+                None => return Err(bad("the header of a page is cut")),
+            }
+        };
+        at = at.saturating_add(header).saturating_add(page);
+    }
+    match at == end {
+        true => Ok(()),
+        false => Err(bad("a page is longer than its column chunk")),
+    }
+}
 
 /// The pages of a column chunk have as many values, and as far as they say so rows, as the footer states.
 /// Only their headers are read.
