@@ -1,5 +1,6 @@
 //! seq-pack: masked sequences in, rows for trainers out, or an index of rows.
 
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -72,6 +73,13 @@ pub struct Args {
     /// The renderings of others have none.
     #[arg(long)]
     keep_eod: bool,
+
+    /// Pad each sequence to a multiple of M positions, as Megatron-Bridge's pad_seq_to_mult
+    ///
+    /// For context parallelism (2 CP) and sequence parallelism (a common multiple with CP TP): with <|return|>,
+    /// masks 0. Rows are filled with padded lengths.
+    #[arg(long, value_name = "M", default_value = "1")]
+    pad_seq_to_mult: NonZeroU32,
 
     /// More columns: id, span_id, sequence (and start and left of each piece)
     #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
@@ -177,10 +185,11 @@ impl Args {
             Form::Rows => Algorithm::None,
             Form::Trl | Form::MegatronBridge => Algorithm::Bfd,
         });
-        let (seq_length, overflow) = (self.seq_length, self.overflow);
+        let (seq_length, overflow, counted) = (self.seq_length, self.overflow, form.counted());
+        let multiple = self.pad_seq_to_mult;
         RowsSettings {
             form,
-            packing: Packing { seq_length, algorithm, overflow, counted: form.counted() },
+            packing: Packing { seq_length, algorithm, overflow, counted, multiple },
             keep_eod: self.keep_eod,
             extras: self.columns.clone(),
             compression: self.compression,

@@ -32,7 +32,7 @@ pub const ROWS: usize = 40;
 /// | `c.ndjson`, `c.arrows`, `c.parquet` | conversations |
 /// | `pack/`, `v1/`, `g.ndjson`, `g.arrows` | games |
 /// | `domino/`, `sudoku/`, `maze/`, `arc/`, `z.ndjson`, `z.arrows` | puzzles |
-/// | `rows/` | `kd/p` as rows for TRL and Megatron-Bridge, and as an index |
+/// | `rows/` | `kd/p` as rows of each form, padded and not, and as an index |
 /// | `t.ndjson`, `t.arrows`, `m.ndjson`, `m.arrows` | their tokens, without and with masks |
 pub struct Good(TempDir);
 
@@ -57,6 +57,8 @@ impl Good {
              for form in trl bridge; do
                  seq-pack kd/p -o rows/$form.parquet --form ${{form/bridge/megatron-bridge}} \
                      -n 400 --columns sequence -q; done
+             seq-pack kd/p -o rows/padded.parquet --form megatron-bridge -n 400 --pad-seq-to-mult 16 -q
+             seq-pack kd/p -o rows/plain.parquet --columns id,span_id -q
              seq-pack kd/p --index rows/index.parquet -n 400 -q",
             dir.path().display()
         ))

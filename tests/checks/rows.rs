@@ -19,6 +19,7 @@ use crate::common::TempDir;
 const KEY: &str = "gristmill.rows";
 const TRL: &str = "rows/trl.parquet";
 const BRIDGE: &str = "rows/bridge.parquet";
+const PADDED: &str = "rows/padded.parquet";
 const INDEX: &str = "rows/index.parquet";
 
 /// Reads a file whole: its rows in one batch, and its manifest.
@@ -95,6 +96,11 @@ fn trained(labels: &[i64]) -> usize {
     labels.iter().position(|&label| label != -100).unwrap()
 }
 
+/// A token of padding: the second of two <|return|> (200002).
+fn padded(tokens: &[i64]) -> usize {
+    tokens.windows(2).position(|pair| pair == [200_002; 2]).unwrap() + 1
+}
+
 pub const ROWS: &[Defect] = &[
     defect("rows.form", |dir| {
         change_manifest(dir, TRL, |made| made["schema_version"] = "v9".into())
@@ -131,6 +137,35 @@ pub const ROWS: &[Defect] = &[
         change(dir, TRL, "labels", |labels, tokens| labels[0] = tokens[0].into())
     })
     .also(&["rows.counts", "rows.hash"]),
+    defect("rows.padding", |dir| {
+        change(dir, PADDED, "input_ids", |tokens, _| {
+            let at = padded(tokens);
+            tokens[at] = 199_998;
+        })
+    }),
+    defect("rows.padding", |dir| {
+        change(dir, PADDED, "loss_mask", |mask, tokens| {
+            let tokens: Vec<i64> = tokens.iter().map(|&token| token.into()).collect();
+            mask[padded(&tokens)] = 1;
+        })
+    }),
+    defect("rows.padding", |dir| {
+        change_manifest(dir, PADDED, |made| made["padding"]["token"] = 199_999.into())
+    }),
+    defect("rows.padding", |dir| {
+        change_manifest(dir, PADDED, |made| made["padding"]["multiple"] = 8.into())
+    })
+    .also(&["rows.counts"]),
+    defect("rows.counts", |dir| {
+        change_manifest(dir, PADDED, |made| made["padding"]["tokens"] = 1.into())
+    }),
+    defect("rows.pieces", |dir| change(dir, PADDED, "length", |lengths, _| lengths[0] = 0))
+        .also(&["rows.counts", "rows.hash"]),
+    defect("rows.form", |dir| {
+        change_manifest(dir, BRIDGE, |made| {
+            made["padding"] = serde_json::json!({"multiple": 16, "token": 200_002, "tokens": 0});
+        })
+    }),
     defect("rows.token", |dir| change(dir, TRL, "input_ids", |tokens, _| tokens[1] = 300_000))
         .also(&["rows.hash"]),
     defect("rows.token", |dir| change(dir, TRL, "input_ids", |tokens, _| tokens[1] = 199_999))

@@ -4,6 +4,7 @@ trl and datasets. Nothing here is of gristmill.
   triple DATA SET PREFIX            a triple of sequences with the lengths of a set (no end of document)
   trl DATA CASE PREFIX ROWS        the rows are those of the case, order included; labels are ours, shifted
   bridge DATA CASE PREFIX ROWS METADATA   bins of the case (ffd), or a share at least theirs (bfd)
+  bridge-padded PREFIX ROWS METADATA N M   rows padded to multiples of M are those of its rules (packing/offline.py)
   bridge-reader ROWS N              what Megatron-Bridge asks of a row (packing/parquet.py, validate_row)
   sequences PREFIX ROWS FORM        tokens, masks and spans of each piece are those of its sequence
   pack-dataset ROWS N STRATEGY      trl's own pack_dataset of unpacked rows gives these packed rows
@@ -18,6 +19,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 EOD = 199999
+#: The eos_id of gpt-oss, which Megatron-Bridge pads with.
+RETURN = 200002
 
 
 def triple(data, name, prefix):
@@ -105,6 +108,61 @@ def bridge(data, name, prefix, path, metadata):
         assert ours == [wanted["metadata"]], (ours, wanted["metadata"])
     used = sum(length - 1 for of in bins for length in of) / (size * len(bins))
     print(json.dumps({"rows": len(bins), "used": used, "theirs": wanted["efficiency"]}))
+
+
+def bridge_padded(prefix, path, metadata, size, multiple):
+    """`_pre_pad_data_point`, `create_hist`, first fit decreasing, `fill_packing_strategy`; and what the collator of
+    `packing/gpt_sft.py` takes for the logical length of each."""
+    size, multiple = int(size), int(multiple)
+    cap = size // multiple * multiple
+    padded = []
+    for tokens, mask, span in read_triple(prefix):
+        if len(tokens) == 0:
+            continue
+        stored = min(cap, -(-(len(tokens) - 1) // multiple) * multiple) + 1
+        more = max(stored - len(tokens), 0)
+        own = [*tokens[:stored].tolist(), *[RETURN] * more]
+        # Rolled by one, as a mask of the next token is: the last one is 0.
+        rolled = [*mask[: stored - 1].tolist(), *[0] * more][: stored - 1] + [0]
+        padded.append((own, rolled, min(len(tokens), stored)))
+    bins = []
+    for weight in sorted((len(own) - 1 for own, _, _ in padded), reverse=True):
+        place = next((bin for bin in bins if sum(bin) + weight <= size), None)
+        bins.append([weight]) if place is None else place.append(weight)
+    table = pq.read_table(path)
+    rows, found, used = table.to_pylist(), [], []
+    for row in rows:
+        starts = row["seq_start_id"] + [len(row["input_ids"])]
+        used.append([b - a - 1 for a, b in zip(starts, starts[1:])])
+        assert all(weight % multiple == 0 for weight in used[-1])
+        assert len(row["length"]) == len(row["seq_start_id"])
+        for a, b, length in zip(starts, starts[1:], row["length"]):
+            tokens, mask = row["input_ids"][a:b], row["loss_mask"][a:b]
+            assert not any(row["span_id"][a + length : b])
+            found.append((tokens, mask, length))
+            inputs = np.array(tokens[:-1])
+            logical = np.flatnonzero(inputs != RETURN)
+            logical = logical[-1] + 1 if len(logical) else 0
+            # No position that is trained on is taken for padding.
+            assert not any(mask[logical:])
+    assert sorted(found) == sorted(padded)
+    assert sorted(sorted(of) for of in used) == sorted(sorted(of) for of in bins)
+    all_lengths, sums = [weight for of in bins for weight in of], [sum(of) for of in bins]
+    assert json.load(open(metadata)) == [
+        {
+            "dataset_max_seqlen": max(all_lengths),
+            "max_samples_per_bin": max(map(len, used)),
+            "packing_factor": round(len(all_lengths) / len(bins), 2),
+            "packing_efficiency": round(sum(sums) / len(sums) / size * 100, 2),
+            "pack_size": size,
+            "min_packed_seqlen": min(sums),
+        }
+    ]
+    told = json.loads(pq.read_metadata(path).metadata[b"gristmill.rows"])
+    padding = sum(len(own) - length for own, _, length in padded)
+    assert told["padding"] == {"multiple": multiple, "token": RETURN, "tokens": padding}
+    assert told["tokens"]["in_rows"] == sum(length for _, _, length in padded)
+    print(len(rows))
 
 
 def bridge_reader(path, size):

@@ -7,23 +7,24 @@ use super::room::{FirstRoom, Rooms};
 /// the number of bins. No weight is more than the capacity.
 pub(super) type Fit = fn(&mut dyn ExactSizeIterator<Item = u32>, u32) -> (Vec<u32>, usize);
 
-/// The places of pieces, longest first; those of one length in their order.
-pub(super) fn longest_first(pieces: &[Piece], most: u32) -> Vec<u32> {
+/// The pieces, longest first; those of one length in their order. (What follows then goes through them in
+/// line: to look up each by its place is a miss of the cache for each.)
+pub(super) fn longest_first(pieces: Vec<Piece>, most: u32) -> Vec<Piece> {
     let longest = pieces.iter().map(|piece| piece.length).max().unwrap_or(0).min(most);
     // Where the pieces of each length go.
-    let mut next = vec![0u32; longest as usize + 1];
+    let mut next = vec![0usize; longest as usize + 1];
     pieces.iter().for_each(|piece| next[piece.length as usize] += 1);
     let mut sum = 0;
     for count in next.iter_mut().rev() {
         sum += std::mem::replace(count, sum);
     }
-    let mut order = vec![0; pieces.len()];
-    for (at, piece) in (0..).zip(pieces) {
+    let mut sorted = vec![Piece::NONE; pieces.len()];
+    for piece in pieces {
         let next = &mut next[piece.length as usize];
-        order[*next as usize] = at;
+        sorted[*next] = piece;
         *next += 1;
     }
-    order
+    sorted
 }
 
 /// Each into the bin with the least room that takes it.

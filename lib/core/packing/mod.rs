@@ -11,6 +11,8 @@ mod room;
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZeroU32;
+
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +62,8 @@ pub struct Packing {
     pub algorithm: Algorithm,
     pub overflow: Overflow,
     pub counted: Counted,
+    /// Each piece is padded until it takes a multiple of so many positions; 1: none is.
+    pub multiple: NonZeroU32,
 }
 
 /// Consecutive tokens of one sequence in a row.
@@ -71,6 +75,11 @@ pub struct Piece {
     pub start: u32,
     /// In tokens, at least 1.
     pub length: u32,
+}
+
+impl Piece {
+    /// What a place has before its piece comes.
+    const NONE: Piece = Piece { sequence: 0, start: 0, length: 0 };
 }
 
 /// The rows, each of one piece or more.
@@ -165,8 +174,8 @@ impl Packing {
     pub fn most_tokens(&self) -> u32 {
         match (self.seq_length, self.counted) {
             (None, _) => u32::MAX,
-            (Some(length), Counted::Tokens) => length,
-            (Some(length), Counted::Inputs) => length.saturating_add(1),
+            (Some(length), Counted::Tokens) => length - length % self.multiple,
+            (Some(length), Counted::Inputs) => (length - length % self.multiple).saturating_add(1),
         }
     }
 
@@ -175,8 +184,22 @@ impl Packing {
         self.seq_length.filter(|_| self.algorithm != Algorithm::None)
     }
 
-    /// What a piece of so many tokens takes of a row.
+    /// What a piece of so many tokens takes of a row, with its padding.
     pub fn weight(&self, tokens: u32) -> u32 {
+        let own = self.positions(tokens);
+        match self.multiple.get() {
+            1 => own,
+            multiple => own.checked_next_multiple_of(multiple).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// The tokens of padding behind a piece of so many tokens.
+    pub fn padding(&self, tokens: u32) -> u32 {
+        self.weight(tokens) - self.positions(tokens)
+    }
+
+    /// The positions of so many tokens without padding.
+    fn positions(&self, tokens: u32) -> u32 {
         match self.counted {
             Counted::Tokens => tokens,
             Counted::Inputs => tokens.saturating_sub(1),
@@ -240,8 +263,8 @@ impl Packing {
     /// Puts pieces into rows: in the order in which rows were opened, and in each in the order of
     /// placing.
     fn fitted(&self, pieces: Vec<Piece>, capacity: u32, fit: fit::Fit) -> Rows {
-        let order = fit::longest_first(&pieces, self.most_tokens());
-        let mut weights = order.iter().map(|&at| self.weight(pieces[at as usize].length));
+        let pieces = fit::longest_first(pieces, self.most_tokens());
+        let mut weights = pieces.iter().map(|piece| self.weight(piece.length));
         let (row_of, rows) = fit(&mut weights, capacity);
         let mut ends = vec![0u64; rows];
         row_of.iter().for_each(|&row| ends[row as usize] += 1);
@@ -250,10 +273,10 @@ impl Packing {
             // The start of each row, which filling it moves to its end.
             sum += std::mem::replace(end, sum);
         }
-        let mut placed = vec![Piece { sequence: 0, start: 0, length: 0 }; pieces.len()];
-        for (&at, &row) in order.iter().zip(&row_of) {
+        let mut placed = vec![Piece::NONE; pieces.len()];
+        for (piece, row) in pieces.into_iter().zip(row_of) {
             let next = &mut ends[row as usize];
-            placed[*next as usize] = pieces[at as usize];
+            placed[*next as usize] = piece;
             *next += 1;
         }
         Rows { pieces: placed, ends }

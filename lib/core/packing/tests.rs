@@ -4,7 +4,8 @@ use super::*;
 type Row = Vec<(u64, u32, u32)>;
 
 fn packing(algorithm: Algorithm, overflow: Overflow, length: u32) -> Packing {
-    Packing { seq_length: Some(length), algorithm, overflow, counted: Counted::Tokens }
+    let (seq_length, counted, multiple) = (Some(length), Counted::Tokens, NonZeroU32::MIN);
+    Packing { seq_length, algorithm, overflow, counted, multiple }
 }
 
 /// Rows as lists of (sequence, start, length).
@@ -105,4 +106,24 @@ fn wrapped_rows_are_one_line() {
     let rows = rows_of(packing(Algorithm::Wrapped, Overflow::Error, 4), &[3, 0, 9, 1]);
     let wanted = [vec![(0, 0, 3), (2, 0, 1)], vec![(2, 1, 4)], vec![(2, 5, 4)], vec![(3, 0, 1)]];
     assert_eq!(rows, wanted);
+}
+
+/// Pieces take whole multiples, of inputs as of tokens; what is longer than the last multiple is too long.
+#[test]
+fn padded_pieces() {
+    let padded = |counted, length| {
+        let multiple = NonZeroU32::new(16).unwrap();
+        Packing { counted, multiple, ..packing(Algorithm::Bfd, Overflow::Cut, length) }
+    };
+    let inputs = padded(Counted::Inputs, 50);
+    assert_eq!(inputs.most_tokens(), 49);
+    for (tokens, weight, padding) in [(0, 0, 0), (1, 0, 0), (2, 16, 15), (17, 16, 0), (18, 32, 15)]
+    {
+        assert_eq!((inputs.weight(tokens), inputs.padding(tokens)), (weight, padding), "{tokens}");
+    }
+    let tokens = padded(Counted::Tokens, 50);
+    assert_eq!((tokens.most_tokens(), tokens.weight(17), tokens.padding(17)), (48, 32, 15));
+    // The second does not fit beside the first, though their tokens would.
+    let pieces = rows_of(inputs, &[30, 19, 60]);
+    assert_eq!(pieces, [vec![(2, 0, 49)], vec![(0, 0, 30)], vec![(1, 0, 19)]]);
 }

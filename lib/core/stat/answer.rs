@@ -80,6 +80,9 @@ pub struct Packed {
     pub seq_length: Option<u64>,
     /// Positions that are taken.
     pub used: u64,
+    /// Those of them that are padding.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub padding: Option<u64>,
 }
 
 impl Packed {
@@ -94,7 +97,11 @@ impl Packed {
     fn and(self, other: Packed) -> Option<Packed> {
         let is_same = self.seq_length == other.seq_length;
         let (rows, used) = (self.rows.checked_add(other.rows)?, self.used.checked_add(other.used)?);
-        is_same.then_some(Packed { rows, used, ..self })
+        let padding = match (self.padding, other.padding) {
+            (Some(a), Some(b)) => Some(a.checked_add(b)?),
+            (a, b) => a.or(b),
+        };
+        is_same.then_some(Packed { rows, used, padding, ..self })
     }
 }
 

@@ -25,9 +25,30 @@ fn what_cannot_be_packed_is_told_in_a_line() {
             &["whole sequences"],
         ),
         (&["--metadata", "m.json"], &["--form megatron-bridge"]),
+        (&["--pad-seq-to-mult", "16"], &["--pad-seq-to-mult 16 is for --form megatron-bridge"]),
+        (&["--form", "trl", "-n", "80", "--pad-seq-to-mult", "2"], &["for --form megatron-bridge"]),
+        (
+            &["--form", "megatron-bridge", "-n", "80", "--pad-seq-to-mult", "96"],
+            &["--pad-seq-to-mult 96: a row has only 80 positions"],
+        ),
+        (
+            &[
+                "--form",
+                "megatron-bridge",
+                "--algorithm",
+                "none",
+                "--pad-seq-to-mult",
+                "4294967295",
+            ],
+            &["--pad-seq-to-mult 4294967295: a row has at most 16777216 positions"],
+        ),
     ] {
         pack(&[&[train.as_str()][..], arguments].concat()).fails(2, parts);
     }
+    let index = dir.at("i.parquet");
+    let padded = ["--form", "megatron-bridge", "-n", "80", "--pad-seq-to-mult", "4"];
+    seq_pack(&[&[train.as_str(), "--index", &index][..], &padded].concat())
+        .fails(2, &["i.parquet", "an index has no tokens, and no padding"]);
     // Both splits at once would train on what is not to be trained on.
     pack(&[&dir.at("root")]).fails(2, &["root: has train and valid", "train alone"]);
     // No masks, no end of a document, no such file, another name.

@@ -7,6 +7,29 @@ use serde_json::Value;
 use super::{clean, seq_pack, triple};
 use crate::common::{TempDir, data, oracle, python};
 
+/// Rows of Megatron-Bridge whose pieces are padded, and its metadata, by its rules.
+#[test]
+fn padded_rows_are_those_of_megatron_bridge() {
+    let (Some(data), Some(python)) = (data("packing"), python()) else { return };
+    let dir = TempDir::new();
+    for set in ["heavy_4000", "ties_300", "edges", "all_equal_10", "one"] {
+        triple(&dir, &python, &data, set);
+        for (length, multiple) in [("2048", "16"), ("1000", "48"), ("300", "300"), ("64", "2")] {
+            let (prefix, rows, metadata) = (dir.at(set), dir.at("r.idx.parquet"), dir.at("m.json"));
+            let arguments = ["--form", "megatron-bridge", "-n", length, "--algorithm", "ffd"];
+            let more =
+                ["--overflow", "cut", "--keep-eod", "--columns", "span_id", "-q", "--overwrite"];
+            let padded = ["--pad-seq-to-mult", multiple, "--metadata", &metadata];
+            let files = [prefix.as_str(), "-o", &rows];
+            seq_pack(&[&files[..], &arguments, &more, &padded].concat()).silent();
+            clean(&rows);
+            let arguments = ["bridge-padded", &prefix, &rows, &metadata, length, multiple];
+            oracle(&python, "packing.py", &arguments).ok();
+            oracle(&python, "packing.py", &["bridge-reader", &rows, length]).ok();
+        }
+    }
+}
+
 fn cases(kind: &str) -> Option<(std::path::PathBuf, Vec<Value>)> {
     let data = data("packing")?;
     let text = fs::read_to_string(data.join(format!("{kind}_cases.ndjson"))).unwrap();

@@ -202,6 +202,71 @@ fn an_index_has_the_pieces_of_the_rows() {
     tool("ds-cat").args(&[&index]).run().fails(2, &["i.parquet", "is an index", "s0"]);
 }
 
+/// Padded pieces come back as they were, though many end in the token that pads them; in any number of threads,
+/// through windows, and as parts of sequences.
+#[test]
+fn padding_is_taken_off_again() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    root(&dir, 300);
+    let (train, rows) = (dir.at("root/train"), dir.at("r.parquet"));
+    let bridge = ["--form", "megatron-bridge", "--columns", "id,span_id", "-q", "--overwrite"];
+    let pack = |more: &[&str]| {
+        seq_pack(&[&[train.as_str(), "-o", &rows][..], &bridge, more].concat()).silent();
+        clean(&rows);
+        dir.read("r.parquet")
+    };
+    let wanted = sequences(&train);
+    for multiple in ["2", "16", "512"] {
+        let padded = ["-n", "600", "--pad-seq-to-mult", multiple];
+        let one = pack(&[&padded[..], &["-j", "1"]].concat());
+        assert!(sequences(&rows) == wanted, "{multiple}");
+        let told = manifest(&python, &rows);
+        let number = |pointer: &str| told.pointer(pointer).unwrap().as_u64().unwrap();
+        assert_eq!(number("/used") % multiple.parse::<u64>().unwrap(), 0);
+        let inputs = number("/tokens/in_rows") - number("/pieces");
+        assert_eq!(number("/used"), inputs + number("/padding/tokens"));
+        assert!(pack(&[&padded[..], &["-j", "2"]].concat()) == one);
+        pack(&[&padded[..], &["--keep-eod"]].concat());
+        assert!(sequences(&rows) == wanted, "{multiple}, with ends of documents");
+        bash(&format!(
+            "set -o pipefail; ds-cat {train} --to arrow | seq-pack -o {rows} {} {} --window 64",
+            bridge.join(" "),
+            padded.join(" ")
+        ))
+        .silent();
+        clean(&rows);
+        assert!(sequences(&rows) == wanted, "{multiple}, in windows");
+    }
+    pack(&["-n", "100", "--pad-seq-to-mult", "16", "--overflow", "split"]);
+    pack(&["-n", "100", "--pad-seq-to-mult", "16", "--overflow", "cut"]);
+    // Without a length of rows, and without any padding the rows as they were.
+    pack(&["--algorithm", "none", "--pad-seq-to-mult", "8"]);
+    assert!(sequences(&rows) == wanted);
+    // (But for the command, which the provenance has.)
+    pack(&["-n", "600"]);
+    let mut plain = manifest(&python, &rows);
+    pack(&["-n", "600", "--pad-seq-to-mult", "1"]);
+    let mut other = manifest(&python, &rows);
+    [&mut plain, &mut other].map(|made| made["provenance"].take());
+    assert_eq!(plain, other);
+    assert!(plain.get("padding").is_none());
+    // What people see.
+    let padded =
+        ["--form", "megatron-bridge", "-n", "600", "--pad-seq-to-mult", "16", "--overwrite"];
+    let told = seq_pack(&[&[train.as_str(), "-o", &rows][..], &padded].concat()).ok();
+    assert!(told.stderr.contains("; padded to a multiple of 16: "), "{told:?}");
+    let stat =
+        tool("ds-stat").args(&[&rows, "--format", "json"]).run().silent().records().remove(0);
+    let told = manifest(&python, &rows);
+    assert_eq!(stat["packed"]["padding"], told["padding"]["tokens"]);
+    assert!(tool("ds-stat").args(&[&rows]).run().silent().text().contains("of them padding"));
+    let view = tool("ds-view").args(&[&rows, "--limit", "3"]).run().silent().text();
+    assert!(view.contains("row 0, piece 2 of "), "{view}");
+    let same = tool("ds-diff").args(&[&rows, &rows]).run();
+    assert_eq!(same.code(), Some(0), "{same:?}");
+}
+
 /// What people see of rows.
 #[test]
 fn rows_are_shown_counted_and_compared() {

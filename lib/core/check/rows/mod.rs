@@ -16,7 +16,7 @@ use values::RowSums;
 use super::{Check, CheckContext, Family, Findings, Outcome, checks, inventory};
 use crate::cli::grouped;
 use crate::error::{Error, Result};
-use crate::format::token_rows::{self, Contents, OpenedRows, RowsManifest, share};
+use crate::format::token_rows::{self, Contents, OpenedRows, PAD, Padding, RowsManifest, share};
 
 checks! {
     FORM: Error Structure "rows.form",
@@ -105,6 +105,10 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
     if let Some(cause) = records.wrong_read() {
         findings.add(&COUNTS, path, cause);
     }
+    if let Some(Padding { token, .. }) = manifest.padding.filter(|padding| padding.token != PAD) {
+        let message = format_args!("it states padding of the token {token}, not {PAD}");
+        findings.add(&values::PADDING, path, message);
+    }
     let used = share(manifest.used, manifest.rows, &manifest.packing());
     let is_used = match (manifest.share_used, used) {
         (Some(stated), Some(used)) => (stated - used).abs() < 1e-9,
@@ -146,11 +150,12 @@ fn rows_of(
     let Some(sums) = values::rows(opened, manifest, context, findings, &mut pieces)? else {
         return Ok(());
     };
-    let RowSums { pieces: count, tokens, used, labels, at_seams, hash } = sums;
+    let RowSums { pieces: count, tokens, used, padding, labels, at_seams, hash } = sums;
     let mut pairs = vec![
         ("pieces", count, manifest.pieces),
         ("tokens", tokens, manifest.tokens.in_rows),
         ("positions that are taken", used, manifest.used),
+        ("tokens of padding", padding, manifest.padding.map_or(0, |padding| padding.tokens)),
     ];
     if let Some(stated) = &manifest.labels {
         pairs.push(("labels", labels, stated.in_rows));

@@ -11,7 +11,7 @@ use super::{FORM, readable};
 use crate::check::{At, CheckContext, CheckedChunk, Findings, checks};
 use crate::error::{Error, Result};
 use crate::format::token_rows::{
-    DecodedRows, IGNORED, OpenedRows, RowPiece, RowsManifest, piece_hash,
+    DecodedRows, IGNORED, OpenedRows, PAD, RowPiece, RowsManifest, piece_hash,
 };
 use crate::packing::Packing;
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE};
@@ -25,6 +25,8 @@ checks! {
         "the lengths or starts of pieces, or other lists, do not fit their row";
     SEAM: Error Content "rows.seam",
         "a label on the first token of a sequence, or a mask on the last of a piece: the loss would cross a seam";
+    pub(super) PADDING: Error Content "rows.padding",
+        "padding behind a piece that is not <|return|> (200002) with masks of 0, up to the next multiple";
     TOKEN: Error Content "rows.token",
         "a token that is not in the vocabulary, or an <|endoftext|> where none is kept";
     UNSUPERVISED: Warning Content "rows.unsupervised",
@@ -37,6 +39,7 @@ pub(super) struct RowSums {
     pub pieces: u64,
     pub tokens: u64,
     pub used: u64,
+    pub padding: u64,
     pub labels: u64,
     pub at_seams: u64,
     pub hash: u64,
@@ -47,6 +50,7 @@ impl RowSums {
         self.pieces += other.pieces;
         self.tokens += other.tokens;
         self.used += other.used;
+        self.padding += other.padding;
         self.labels += other.labels;
         self.at_seams += other.at_seams;
         self.hash = self.hash.wrapping_add(other.hash);
@@ -56,7 +60,7 @@ impl RowSums {
 /// The columns alone.
 pub(super) fn columns(opened: &OpenedRows, manifest: &RowsManifest, findings: &mut Findings<'_>) {
     let empty = RecordBatch::new_empty(opened.file.schema().clone());
-    if let Err(cause) = DecodedRows::of(&empty, manifest.form) {
+    if let Err(cause) = DecodedRows::of(&empty, (manifest.form, manifest.padding.is_some())) {
         findings.add(&FORM, opened.path.as_path(), cause);
     }
 }
@@ -81,7 +85,8 @@ pub(super) fn rows(
     });
     let make_worker = || {
         move |(first, batch): (u64, RecordBatch), findings: &mut Findings<'_>| {
-            let rows = DecodedRows::of(&batch, manifest.form).map_err(Error::data)?;
+            let columns = (manifest.form, manifest.padding.is_some());
+            let rows = DecodedRows::of(&batch, columns).map_err(Error::data)?;
             let mut checker = RowChecker {
                 path,
                 manifest,
@@ -189,7 +194,25 @@ impl RowChecker<'_, '_, '_> {
         self.sums.used += used;
     }
 
+    /// What stands behind a piece.
+    fn padding(&mut self, number: u64, piece: &RowPiece<'_>) {
+        let (tokens, mask) = piece.padding;
+        self.sums.padding += tokens.len() as u64;
+        let wanted = self.packing.padding(piece.tokens.len() as u32) as usize;
+        let cause = match (tokens.iter().find(|&&token| token != PAD), mask.iter().max()) {
+            _ if tokens.len() != wanted => {
+                format!("{} tokens of padding, not {wanted}", tokens.len())
+            }
+            (Some(token), _) => format!("padding of the token {token}"),
+            (None, Some(1..)) => "a mask in the padding".to_string(),
+            _ => return,
+        };
+        let at = At::file(self.path).record("row", number);
+        self.findings.add(&PADDING, at, format_args!("piece {}: {cause}", piece.number));
+    }
+
     fn piece(&mut self, number: u64, piece: &RowPiece<'_>) {
+        self.padding(number, piece);
         let at = At::file(self.path).record("row", number);
         let RowPiece { tokens, mask, place, .. } = piece;
         if let Some(&other) = mask.iter().find(|mask| **mask > 1) {

@@ -15,8 +15,8 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use super::manifest::Labels;
 use super::store::{Sequences, no_end};
 use crate::error::{Error, Result};
-use crate::packing::{Counted, Piece};
-use crate::tokenizer::EOD;
+use crate::packing::{Counted, Overflow, Packing, Piece};
+use crate::tokenizer::{EOD, RETURN};
 
 /// Who reads the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -85,6 +85,13 @@ pub enum Extra {
 /// The label of a token that is not trained on.
 pub(crate) const IGNORED: i32 = -100;
 
+/// What pads a piece: the `eos_id` of gpt-oss, which Megatron-Bridge pads with, and looks for from the end
+/// (`packing/offline.py`, `packing/gpt_sft.py`).
+pub(crate) const PAD: i32 = RETURN;
+
+/// The column of the tokens of each piece without its padding. (A piece may itself end in [`PAD`].)
+pub(super) const LENGTH: &str = "length";
+
 /// A form, and which columns there are besides its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
@@ -92,6 +99,8 @@ pub(crate) struct Layout {
     pub ids: bool,
     pub spans: bool,
     pub sequences: bool,
+    /// Whether pieces are padded.
+    pub padded: bool,
 }
 
 /// The names of the columns of [`Extra::Sequence`].
@@ -102,16 +111,17 @@ fn list_of(item: DataType) -> DataType {
 }
 
 impl Layout {
-    pub fn of(form: Form, extras: &[Extra], are_pieces_parts: bool) -> Layout {
+    pub fn of(form: Form, extras: &[Extra], are_pieces_parts: bool, padded: bool) -> Layout {
         let has = |extra| extras.contains(&extra);
         let sequences = has(Extra::Sequence) || are_pieces_parts;
-        Layout { form, ids: has(Extra::Id), spans: has(Extra::SpanId), sequences }
+        Layout { form, ids: has(Extra::Id), spans: has(Extra::SpanId), sequences, padded }
     }
 
     /// The layout of a file with these columns.
-    pub fn found(form: Form, schema: &Schema) -> Layout {
+    pub fn found(form: Form, padded: bool, schema: &Schema) -> Layout {
         let has = |name: &str| schema.column_with_name(name).is_some();
-        Layout { form, ids: has("id"), spans: has("span_id"), sequences: has("sequence") }
+        let (ids, spans, sequences) = (has("id"), has("span_id"), has("sequence"));
+        Layout { form, ids, spans, sequences, padded }
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -139,6 +149,9 @@ impl Layout {
         if self.sequences {
             let types = [DataType::Int64, DataType::Int32, DataType::Int32];
             fields.extend(PLACE.iter().zip(types).map(|(name, item)| of_piece(name, item, false)));
+        }
+        if self.padded {
+            fields.push(of_piece(LENGTH, DataType::Int32, false));
         }
         SchemaRef::new(Schema::new(fields))
     }
@@ -176,8 +189,7 @@ pub(super) struct Source<'a> {
     pub first: u64,
     pub lengths: &'a [u32],
     pub keep_eod: bool,
-    /// Whether what is left after a piece is in no other.
-    pub is_cut: bool,
+    pub packing: Packing,
 }
 
 /// A row group that is being built.
@@ -190,7 +202,9 @@ pub(super) struct GroupColumns {
     row_ends: Vec<i32>,
     /// Pieces up to the end of each row.
     piece_ends: Vec<i32>,
+    /// With and without padding.
     piece_lengths: Vec<i32>,
+    own_lengths: Vec<i32>,
     ids: StringBuilder,
     sequences: Vec<i64>,
     starts: Vec<i32>,
@@ -210,6 +224,7 @@ impl GroupColumns {
             row_ends: vec![0],
             piece_ends: vec![0],
             piece_lengths: Vec::new(),
+            own_lengths: Vec::new(),
             ids: StringBuilder::new(),
             sequences: Vec::new(),
             starts: Vec::new(),
@@ -251,7 +266,7 @@ impl GroupColumns {
         let Labels { in_rows, at_seams, lost } = &mut self.totals.labels;
         *in_rows += mask.iter().map(|&mask| u64::from(mask)).sum::<u64>();
         // A token after the piece: in the next one, or in none.
-        let goes_on = end < all && !source.is_cut;
+        let goes_on = end < all && source.packing.overflow != Overflow::Cut;
         if next && !goes_on {
             *lost += 1;
         }
@@ -260,7 +275,7 @@ impl GroupColumns {
             false => u64::from(next && goes_on),
         };
         self.totals.hash = self.totals.hash.wrapping_add(piece_hash(tokens, mask));
-        self.piece_lengths.push(length as i32);
+        self.pad(length, source.packing.padding(length));
         if self.layout.ids {
             self.ids.append_option(source.store.id(sequence));
         }
@@ -270,6 +285,18 @@ impl GroupColumns {
             self.left.push((all - end) as i32);
         }
         Ok(())
+    }
+
+    /// Ends a piece of so many tokens.
+    fn pad(&mut self, length: u32, padding: u32) {
+        let more = padding as usize;
+        self.tokens.extend(std::iter::repeat_n(PAD, more));
+        self.mask.extend(std::iter::repeat_n(0, more));
+        if self.layout.spans {
+            self.spans.extend(std::iter::repeat_n(0, more));
+        }
+        self.piece_lengths.push((length + padding) as i32);
+        self.own_lengths.extend(self.layout.padded.then_some(length as i32));
     }
 
     /// Appends the masks of a piece, and says whether the token after it is trained on.
@@ -352,6 +379,7 @@ impl GroupColumns {
                     (Arc::new(sequences), &by_piece)
                 }
                 "start" => (int32(&mut self.starts), &by_piece),
+                LENGTH => (int32(&mut self.own_lengths), &by_piece),
                 _ => (int32(&mut self.left), &by_piece),
             };
             columns.push(list(field, values, offsets)?);

@@ -5,13 +5,15 @@ use arrow_array::types::{Int8Type, Int32Type, Int64Type, UInt8Type};
 use arrow_array::{Array, ListArray, RecordBatch};
 use arrow_buffer::ToByteSlice;
 
-use super::columns::{Form, IGNORED, Layout, PLACE};
+use super::columns::{Form, IGNORED, LENGTH, Layout, PLACE};
 
 /// One piece as it stands in a row.
 #[derive(Debug, Clone)]
 pub(crate) struct RowPiece<'a> {
     /// Counted from 0 in its row.
     pub number: usize,
+    /// Its first position in the row.
+    pub at: usize,
     pub tokens: &'a [i32],
     /// A byte for each token, 0 or 1, aligned as the form does.
     pub mask: &'a [u8],
@@ -19,6 +21,8 @@ pub(crate) struct RowPiece<'a> {
     pub id: Option<&'a str>,
     /// Number of the sequence, first token, tokens left after it.
     pub place: Option<(i64, i32, i32)>,
+    /// Tokens and masks of its padding.
+    pub padding: (&'a [i32], &'a [u8]),
 }
 
 /// A batch of rows whose lists fit one another.
@@ -35,6 +39,8 @@ pub(crate) struct DecodedRows<'a> {
     bounds: Option<&'a ListArray>,
     ids: Option<Columns<'a>>,
     place: Option<[Columns<'a>; 3]>,
+    /// Of padded pieces, their tokens.
+    lengths: Option<Columns<'a>>,
     rows: usize,
 }
 
@@ -88,9 +94,12 @@ fn int32(list: &ListArray) -> &[i32] {
 }
 
 impl<'a> DecodedRows<'a> {
-    /// Takes a batch with the columns of a form; or why it does not have them.
-    pub fn of(batch: &'a RecordBatch, form: Form) -> Result<DecodedRows<'a>, String> {
-        let layout = Layout::found(form, &batch.schema());
+    /// Takes a batch with the columns of a form, whose pieces may be padded; or why it does not have them.
+    pub fn of(
+        batch: &'a RecordBatch,
+        (form, padded): (Form, bool),
+    ) -> Result<DecodedRows<'a>, String> {
+        let layout = Layout::found(form, padded, &batch.schema());
         let wanted = layout.schema();
         for field in wanted.fields() {
             let Some(column) = batch.column_by_name(field.name()) else {
@@ -128,6 +137,7 @@ impl<'a> DecodedRows<'a> {
             bounds: list("seq_lengths").or_else(|| list("seq_start_id")),
             ids: Columns::of(batch, "id"),
             place: if let [Some(a), Some(b), Some(c)] = place { Some([a, b, c]) } else { None },
+            lengths: Columns::of(batch, LENGTH).filter(|_| padded),
             rows: batch.num_rows(),
         })
     }
@@ -159,7 +169,8 @@ impl<'a> DecodedRows<'a> {
             }
         }
         let ends = self.ends(row)?;
-        for column in self.ids.iter().chain(self.place.iter().flatten()) {
+        let of_pieces = self.ids.iter().chain(self.place.iter().flatten()).chain(&self.lengths);
+        for column in of_pieces {
             if let Columns::Lists(lists) = column
                 && items(lists, row).len() != ends.len()
             {
@@ -169,21 +180,35 @@ impl<'a> DecodedRows<'a> {
         }
         let mut start = 0;
         let pieces = ends.into_iter().enumerate().map(|(number, end)| {
-            let range = start..end;
+            let stored = start..end;
             start = end;
-            RowPiece {
+            let length = self.lengths.map(|lengths| lengths.int32(row, number));
+            let own = match length.map(usize::try_from) {
+                None => stored.clone(),
+                Some(Ok(length)) if (1..=stored.len()).contains(&length) => {
+                    stored.start..stored.start + length
+                }
+                _ => {
+                    let length = length.unwrap_or_default();
+                    return Err(format!("a piece of {length} in {} tokens", stored.len()));
+                }
+            };
+            let after = own.end..stored.end;
+            Ok(RowPiece {
                 number,
-                tokens: &tokens[range.clone()],
-                mask: &mask[range.clone()],
-                spans: spans.map(|spans| &spans[range]),
+                at: own.start,
+                tokens: &tokens[own.clone()],
+                mask: &mask[own.clone()],
+                padding: (&tokens[after.clone()], &mask[after]),
+                spans: spans.map(|spans| &spans[own]),
                 id: self.ids.and_then(|ids| ids.text(row, number)),
                 place: self.place.map(|[sequence, start, left]| {
                     let [start, left] = [start, left].map(|column| column.int32(row, number));
                     (sequence.int64(row, number), start, left)
                 }),
-            }
+            })
         });
-        Ok(pieces.collect())
+        pieces.collect()
     }
 
     /// The end of each piece of a row, ascending, the last that of the row.

@@ -1,5 +1,7 @@
 //! What a file of rows, or an index of rows, states of itself: JSON in the footer of the Parquet file.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -12,7 +14,7 @@ use crate::packing::{Algorithm, Changed, Counted, Overflow, Packing};
 pub const KEY: &str = "gristmill.rows";
 pub const SCHEMA: &str = "gristmill_rows_v1";
 /// The parameter of a header that says that the records come from rows: `{form, seq_length, rows, used}`,
-/// the last two null where not all of them are read.
+/// the last two null where not all of them are read; of padded rows also `padding`, in tokens.
 pub const PACKED: &str = "packed";
 
 /// What the file has.
@@ -41,13 +43,16 @@ pub struct RowsManifest {
     pub window: Option<u64>,
     pub rows: u64,
     pub pieces: u64,
-    /// The positions that pieces take, as `counted` counts them.
+    /// The positions that pieces take, as `counted` counts them, with their padding.
     pub used: u64,
     /// `used` of all positions of all rows; null where rows have no common length.
     #[serde(deserialize_with = "json_file::stated")]
     pub share_used: Option<f64>,
     pub records: RecordCounts,
     pub tokens: TokenCounts,
+    /// Only where pieces are padded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub padding: Option<Padding>,
     pub changed: Changed,
     /// Null in an index.
     #[serde(deserialize_with = "json_file::stated")]
@@ -69,6 +74,16 @@ pub struct TokenCounts {
     pub in_sequences: u64,
     pub in_rows: u64,
     pub end_of_document: u64,
+}
+
+/// What stands behind pieces, so that each takes a multiple of some positions. These tokens are in no other
+/// count, and have no label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Padding {
+    pub multiple: NonZeroU32,
+    pub token: i32,
+    /// How many there are in all rows.
+    pub tokens: u64,
 }
 
 /// Labels: positions that are trained on.
@@ -98,7 +113,8 @@ pub struct RowsInput {
 impl RowsManifest {
     pub fn packing(&self) -> Packing {
         let RowsManifest { seq_length, algorithm, overflow, counted, .. } = *self;
-        Packing { seq_length, algorithm, overflow, counted }
+        let multiple = self.padding.map_or(NonZeroU32::MIN, |padding| padding.multiple);
+        Packing { seq_length, algorithm, overflow, counted, multiple }
     }
 }
 
@@ -119,6 +135,10 @@ pub fn summary(manifest: &RowsManifest) -> String {
     );
     if let Some(share) = manifest.share_used {
         line += &format!(", {:.2} % of the positions used", share * 100.0);
+    }
+    if let Some(Padding { multiple, tokens, .. }) = manifest.padding {
+        let tokens = counted(tokens, "token");
+        line += &format!("; padded to a multiple of {}: {tokens}", grouped(multiple.get().into()));
     }
     let Changed { empty, dropped, cut, split } = changed;
     if *empty > 0 {

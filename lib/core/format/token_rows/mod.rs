@@ -33,11 +33,11 @@ use crate::batch::DatasetReader;
 use crate::format::{Format, Open};
 
 pub use columns::{Extra, Form};
-pub(crate) use columns::{IGNORED, piece_hash};
+pub(crate) use columns::{IGNORED, PAD, piece_hash};
 pub(crate) use decode::{DecodedRows, RowPiece};
 pub(crate) use index::{IndexedPiece, read_index};
 pub use manifest::{
-    Contents, Labels, PACKED, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
+    Contents, Labels, PACKED, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
 };
 pub use pack::{WindowSink, pack_datasets};
 pub(crate) use reader::OpenedRows;

@@ -1,13 +1,17 @@
 //! The two ways to rows: datasets on disk in two passes (lengths, then tokens), all other records in
 //! windows of which each is packed alone.
 
-use std::path::{Path, PathBuf};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
 
 use serde_json::json;
 
-use super::columns::{Extra, GroupTotals, Layout, Source};
+use super::columns::{Extra, GroupTotals, Layout, PAD, Source};
 use super::index::IndexFile;
-use super::manifest::{Contents, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary};
+use super::manifest::{
+    Contents, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
+};
 use super::settings::{Compressed, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
 use super::store::{PrefixStore, Sequences, Window, no_end};
@@ -20,7 +24,7 @@ use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, json_file, kd_root};
 use crate::ordered::Flow;
 use crate::packing::{Changed, Overflow, Packing, Rows, TooLong};
-use crate::publish::{directory_of, publish};
+use crate::publish::{Target, publish};
 use crate::record::tokens::{self, Tokens};
 
 /// The most tokens of a window.
@@ -44,6 +48,7 @@ struct Totals {
     pieces: u64,
     used: u64,
     tokens: TokenCounts,
+    padding: u64,
     changed: Changed,
     group: GroupTotals,
     /// The most pieces of a row, and the fewest positions that one takes.
@@ -66,7 +71,8 @@ struct Together<'a> {
 impl Output {
     fn create(settings: &RowsSettings, target: &RowsTarget, header: Header) -> Result<Output> {
         header.refuse_token_aligned()?;
-        let layout = Layout::of(settings.form, &settings.extras, settings.has_parts());
+        let parts = settings.has_parts();
+        let layout = Layout::of(settings.form, &settings.extras, parts, settings.is_padded());
         let zstd = settings.compression == Compressed::Zstd;
         let file = target.rows.as_deref().map(|path| RowsFile::create(path, layout, zstd));
         let index = target.index.as_deref().map(IndexFile::create).transpose()?;
@@ -121,8 +127,7 @@ impl Output {
         }
         match &mut self.file {
             Some(file) => {
-                let is_cut = packing.overflow == Overflow::Cut;
-                let source = Source { store, first, lengths, keep_eod, is_cut };
+                let source = Source { store, first, lengths, keep_eod, packing };
                 let written = file.write(&rows, source, self.settings.jobs, done)?;
                 self.totals.group.add(&written);
             }
@@ -138,19 +143,23 @@ impl Output {
         totals.rows += rows.len() as u64;
         totals.pieces += rows.pieces().len() as u64;
         for row in rows.iter() {
-            let used: u64 = row.iter().map(|piece| u64::from(packing.weight(piece.length))).sum();
+            let mut used = 0;
+            for piece in row {
+                let weight = packing.weight(piece.length);
+                used += u64::from(weight);
+                totals.tokens.in_rows += u64::from(piece.length);
+                totals.padding += u64::from(packing.padding(piece.length));
+                totals.longest = totals.longest.max(weight);
+            }
             totals.used += used;
             totals.most_pieces = totals.most_pieces.max(row.len() as u64);
             totals.emptiest = Some(totals.emptiest.map_or(used, |least| least.min(used)));
         }
         let tokens = &mut totals.tokens;
         tokens.in_sequences += all.iter().map(|&length| u64::from(length)).sum::<u64>();
-        tokens.in_rows += rows.pieces().iter().map(|piece| u64::from(piece.length)).sum::<u64>();
         if !self.settings.keep_eod {
             tokens.end_of_document += all.iter().filter(|&&length| length > 0).count() as u64;
         }
-        let longest = rows.pieces().iter().map(|piece| packing.weight(piece.length)).max();
-        totals.longest = totals.longest.max(longest.unwrap_or(0));
         totals.changed.plus(changed);
     }
 
@@ -173,9 +182,12 @@ impl Output {
         self,
         records: RecordCounts,
         window: Option<u64>,
-        inputs_of: impl Fn(&Path) -> Result<Option<Vec<RowsInput>>>,
+        inputs: Option<Vec<RowsInput>>,
     ) -> Result<RowsManifest> {
         let Output { settings, target, header, file, index, totals } = self;
+        let padding =
+            Padding { multiple: settings.packing.multiple, token: PAD, tokens: totals.padding };
+        let padding = settings.is_padded().then_some(padding);
         let RowsSettings { form, packing, keep_eod, overwrite, .. } = settings;
         let made = RowsManifest {
             schema_version: SCHEMA.to_string(),
@@ -193,6 +205,7 @@ impl Output {
             share_used: share(totals.used, totals.rows, &packing),
             records,
             tokens: totals.tokens,
+            padding,
             changed: totals.changed,
             labels: file.as_ref().map(|_| totals.group.labels),
             hash: file.as_ref().map(|_| format!("{:016x}", totals.group.hash)),
@@ -201,19 +214,18 @@ impl Output {
             provenance: header.provenance,
         };
         let text = |manifest: &RowsManifest| serde_json::to_string(manifest).map_err(Error::data);
-        let beside = |path: &Path| inputs_of(&directory_of(path));
         let mut files = Vec::new();
         if let Some(path) = &target.metadata {
             files.push(json_file::pending(path, &[totals.for_bridge(&packing)])?);
         }
-        if let Some((index, path)) = index.zip(target.index.as_deref()) {
-            let (contents, inputs) = (Contents::Index, beside(path)?);
+        if let Some(index) = index {
+            let (contents, inputs) = (Contents::Index, inputs.clone());
             let (labels, hash) = (None, None);
             let manifest = RowsManifest { contents, inputs, labels, hash, ..made.clone() };
             files.push(index.finish(text(&manifest)?)?);
         }
-        if let Some((file, path)) = file.zip(target.rows.as_deref()) {
-            let manifest = RowsManifest { inputs: beside(path)?, ..made.clone() };
+        if let Some(file) = file {
+            let manifest = RowsManifest { inputs, ..made.clone() };
             files.push(file.finish(text(&manifest)?)?);
         }
         publish(&target, files, overwrite)?;
@@ -259,9 +271,13 @@ pub fn pack_datasets(
     let mut output = Output::create(settings, target, header)?;
     let lengths = &store.lengths[range.start as usize..range.end as usize];
     let together = Together { store: &store, first: range.start, lengths, what: "" };
-    unchanged.confirm(output.write(&together, rejects, &mut |rows, tokens| {
-        progress.add(rows, 4 * tokens);
-    }))?;
+    // (All outputs are in one folder.)
+    let folder = target.directory();
+    let write =
+        || output.write(&together, rejects, &mut |rows, tokens| progress.add(rows, 4 * tokens));
+    let (inputs, written) = side_by_side(settings.jobs, || store.inputs(&folder), write);
+    unchanged.confirm(written)?;
+    let inputs = unchanged.confirm(inputs)?;
     if target.rows.is_none() && !settings.keep_eod {
         // What is not read is looked at here and there.
         let step = ((range.end - range.start).div_ceil(LOOKED_AT) as usize).max(1);
@@ -277,7 +293,24 @@ pub fn pack_datasets(
     let records = RecordCounts::written(written, Counts::new(written, dropped));
     rejects.publish()?;
     unchanged.check()?;
-    output.publish(records, None, |folder| store.inputs(folder).map(Some))
+    output.publish(records, None, Some(inputs))
+}
+
+/// Does both, on two threads if there may be so many.
+fn side_by_side<A: Send, B>(
+    jobs: NonZeroUsize,
+    first: impl Fn() -> A + Sync,
+    second: impl FnOnce() -> B,
+) -> (A, B) {
+    let first = &first;
+    thread::scope(|scope| {
+        let spawn = |_| thread::Builder::new().spawn_scoped(scope, first).ok();
+        let running = Some(jobs).filter(|jobs| jobs.get() > 1).and_then(spawn);
+        let done = second();
+        // What is not done there, for whatever reason, is done here.
+        let other = running.and_then(|running| running.join().ok()).unwrap_or_else(first);
+        (other, done)
+    })
 }
 
 /// How many ends of documents are looked at where no token is read.
@@ -348,7 +381,7 @@ impl Sink for WindowSink {
         let written = output.written();
         let records = RecordCounts::written(written, counts);
         let window = Some(output.settings.window);
-        let manifest = output.publish(records, window, |_| Ok(None))?;
+        let manifest = output.publish(records, window, None)?;
         Ok(Finished { made: Some(summary(&manifest)), ..Finished::default() })
     }
 }

@@ -98,9 +98,10 @@ pub(super) struct RowsReader {
     /// The manifest of the first.
     first: RowsManifest,
     current: Option<OpenFile>,
-    /// Rows of all files, and positions that are taken, for people.
+    /// Rows of all files, positions that are taken, and those of padding if there may be any, for people.
     rows: u64,
     used: u64,
+    padding: Option<u64>,
     is_slice: bool,
     /// The ascending runs of the records that are read, and the number of the next record.
     runs: VecDeque<Range<u64>>,
@@ -174,13 +175,16 @@ impl RowsReader {
         };
         let total = sum(|manifest| manifest.records.written)?;
         let (rows, used) = (sum(|manifest| manifest.rows)?, sum(|manifest| manifest.used)?);
+        let of_padding = |manifest: &RowsManifest| manifest.padding.map_or(0, |p| p.tokens);
+        let are_padded = manifests.iter().any(|manifest| manifest.padding.is_some());
+        let padding = are_padded.then(|| sum(of_padding)).transpose()?;
         let run = slice.map_or(0..total, |slice| slice.of(total));
         let first = manifests.into_iter().next();
         let first = first.ok_or_else(|| Error::usage("no file is named"))?;
         let waiting = paths.iter().cloned().collect();
         let runs = [run].into();
         let (is_slice, current) = (slice.is_some(), None);
-        Ok(RowsReader { waiting, first, current, rows, used, is_slice, runs, next: 0 })
+        Ok(RowsReader { waiting, first, current, rows, used, padding, is_slice, runs, next: 0 })
     }
 }
 
@@ -197,10 +201,12 @@ impl DatasetReader for RowsReader {
         let form = self.first.form;
         let seq_length = self.first.packing().row_length();
         let [rows, used] = [self.rows, self.used].map(|sum| (!self.is_slice).then_some(sum));
-        header.set(
-            PACKED,
-            json!({"form": form, "seq_length": seq_length, "rows": rows, "used": used}),
-        );
+        let mut packed =
+            json!({"form": form, "seq_length": seq_length, "rows": rows, "used": used});
+        if let Some(padding) = self.padding.filter(|_| !self.is_slice) {
+            packed["padding"] = padding.into();
+        }
+        header.set(PACKED, packed);
         header.provenance = self.first.provenance.clone();
         header
     }
@@ -279,19 +285,18 @@ impl OpenFile {
             let Some(batch) = self.batches.next() else { break };
             let batch = batch.map_err(|e| e.at(self.path.as_path()))?;
             let bad = |cause: String| Error::data(cause).at(self.path.as_path());
-            let rows = DecodedRows::of(&batch, self.manifest.form).map_err(bad)?;
+            let columns = (self.manifest.form, self.manifest.padding.is_some());
+            let rows = DecodedRows::of(&batch, columns).map_err(bad)?;
             for row in 0..rows.len() {
                 let at = |cause: String| bad(format!("row {}: {cause}", self.row));
                 let pieces = rows.pieces(row).map_err(at)?;
                 let (count, row) = (pieces.len(), self.row);
-                let mut end = 0;
                 for piece in pieces {
-                    let start = end;
-                    end += piece.tokens.len();
+                    let positions = piece.at..piece.at + piece.tokens.len();
                     let joined = join(&mut self.parts, &self.manifest, &piece, row).map_err(at)?;
                     let Some((sequence, is_whole, others)) = joined else { continue };
                     remarks.push(match others.as_slice() {
-                        [] => remark((row, piece.number, count), start..end),
+                        [] => remark((row, piece.number, count), positions),
                         rows => format!("rows {}: a piece in each", rows_in_words(rows)),
                     });
                     let name: &str = &self.name;

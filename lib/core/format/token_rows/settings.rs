@@ -95,6 +95,7 @@ impl RowsSettings {
         if target.metadata.is_some() && self.form != Form::MegatronBridge {
             return usage("--metadata is for --form megatron-bridge");
         }
+        self.check_padding(target)?;
         let outputs: Vec<&PathBuf> = target.files().collect();
         for (at, output) in outputs.iter().enumerate() {
             if outputs[..at].contains(output) {
@@ -106,6 +107,35 @@ impl RowsSettings {
             }
         }
         refuse_existing(target, self.overwrite)
+    }
+
+    fn check_padding(&self, target: &RowsTarget) -> Result<()> {
+        let Packing { seq_length, multiple, .. } = self.packing;
+        if !self.is_padded() {
+            return Ok(());
+        }
+        let usage = |cause: String| Err(Error::usage(cause));
+        let option = format!("--pad-seq-to-mult {multiple}");
+        if self.form != Form::MegatronBridge {
+            return usage(format!("{option} is for --form megatron-bridge"));
+        }
+        if let Some(index) = &target.index {
+            let cause = format!("{option}: an index has no tokens, and no padding");
+            return Err(Error::usage(cause).at(index.as_path()));
+        }
+        match seq_length {
+            Some(length) if length < multiple.get() => {
+                usage(format!("{option}: a row has only {length} positions"))
+            }
+            None if multiple.get() > MOST_POSITIONS => {
+                usage(format!("{option}: a row has at most {MOST_POSITIONS} positions"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn is_padded(&self) -> bool {
+        self.packing.multiple.get() > 1
     }
 
     /// Whether pieces may be parts of sequences.

@@ -1,5 +1,6 @@
 //! Writing a file of rows: row groups are built and encoded on several threads, and written in order.
 
+use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
@@ -14,6 +15,7 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::EnabledStatistics;
 use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::types::ColumnDescPtr;
 
 use super::columns::{GroupColumns, GroupTotals, Layout, Source};
 use super::manifest::KEY;
@@ -21,15 +23,19 @@ use super::pages::{Chunk, chunk, is_of_tokens};
 use crate::error::{Error, Result, shown};
 use crate::format::parquet::{write_error, writer_properties};
 use crate::ordered::{Flow, ordered_map};
-use crate::packing::Rows;
+use crate::packing::{Packing, Piece, Rows};
 use crate::publish::PendingFile;
 
 /// A row group ends after so many tokens, if not after a number of rows.
-const GROUP_TOKENS: usize = 1 << 20;
+const GROUP_TOKENS: u64 = 1 << 20;
+
+/// Bytes that are written at once. (The crate hands on a column chunk in blocks of 8 KiB, and all of them are
+/// written on one thread.)
+const WRITE_BYTES: usize = 1 << 20;
 
 /// A file of rows that is being written.
 pub(super) struct RowsFile {
-    writer: SerializedFileWriter<PendingFile>,
+    writer: SerializedFileWriter<BufWriter<PendingFile>>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     layout: Layout,
@@ -64,7 +70,7 @@ impl RowsFile {
             .set_dictionary_enabled(false)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_max_row_group_row_count(None);
-        let file = PendingFile::create(path)?;
+        let file = BufWriter::with_capacity(WRITE_BYTES, PendingFile::create(path)?);
         let path = shown(path);
         let failed = |e: ParquetError| write_error(&path, e);
         let columns = ArrowSchemaConverter::new().convert(&schema).map_err(failed)?;
@@ -86,43 +92,18 @@ impl RowsFile {
         mut done: impl FnMut(u64, u64),
     ) -> Result<GroupTotals> {
         let RowsFile { writer, factory, schema, layout, compression, path } = self;
-        let (described, compression) = (writer.schema_descr().columns().to_vec(), *compression);
-        let (layout, name): (Layout, &str) = (*layout, path);
-        let failed = |e: ParquetError| write_error(name, e);
-        let (factory, schema) = (&*factory, &*schema);
-        let encode = |group: Range<usize>| -> Result<Encoded> {
-            let tokens: u64 =
-                group.clone().flat_map(|row| rows.row(row)).map(|p| u64::from(p.length)).sum();
-            let mut columns = GroupColumns::new(layout, tokens as usize);
-            group.clone().try_for_each(|row| columns.row(rows.row(row), &source))?;
-            let (columns, totals) = columns.finish()?;
-            // (The number of a row group matters only to encryption.)
-            let writers = factory.create_column_writers(0).map_err(failed)?;
-            let mut writers = writers.into_iter();
-            let mut chunks = Vec::new();
-            for ((field, column), described) in schema.fields().iter().zip(&columns).zip(&described)
-            {
-                let Some(mut writer) = writers.next() else { break };
-                let of_tokens = column.as_list_opt().filter(|_| is_of_tokens(field.name()));
-                if let Some(list) = of_tokens {
-                    chunks.push(Column::OfTokens(
-                        chunk(described, list, compression).map_err(failed)?,
-                    ));
-                    continue;
-                }
-                for leaf in compute_leaves(field, column).map_err(failed)? {
-                    writer.write(&leaf).map_err(failed)?;
-                }
-                chunks.push(Column::Other(writer.close().map_err(failed)?));
-            }
-            Ok(Encoded { chunks, rows: group.len() as u64, tokens, totals })
-        };
+        let columns = writer.schema_descr().columns().to_vec();
+        let (layout, compression, path) = (*layout, *compression, path.as_str());
+        let encoder = Encoder { factory, schema, columns, layout, compression, path };
+        let failed = |e: ParquetError| write_error(path, e);
+        let encode = |group: Range<usize>| encoder.group(rows, group, &source);
         let mut sums = GroupTotals::default();
-        let groups = groups(rows, layout.form.group_rows()).map(Ok::<_, Error>);
+        let most = layout.form.group_rows();
+        let groups = groups(rows, most, source.packing).map(Ok::<_, Error>);
         ordered_map(
             jobs,
             groups,
-            || encode,
+            || &encode,
             |encoded: Result<Encoded>| {
                 let Encoded { chunks, rows, tokens, totals } = encoded?;
                 let mut group = writer.next_row_group().map_err(failed)?;
@@ -147,17 +128,66 @@ impl RowsFile {
     /// Ends the file with its manifest; it has not its name yet.
     pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
-        self.writer.into_inner().map_err(|e| write_error(&self.path, e))
+        let file = self.writer.into_inner().map_err(|e| write_error(&self.path, e))?;
+        file.into_inner().map_err(|e| Error::write(self.path.as_str(), e.error()))
     }
 }
 
+/// What row groups are encoded with.
+struct Encoder<'a> {
+    factory: &'a ArrowRowGroupWriterFactory,
+    schema: &'a SchemaRef,
+    columns: Vec<ColumnDescPtr>,
+    layout: Layout,
+    compression: Compression,
+    path: &'a str,
+}
+
+impl Encoder<'_> {
+    fn group(&self, rows: &Rows, group: Range<usize>, source: &Source<'_>) -> Result<Encoded> {
+        let failed = |e: ParquetError| write_error(self.path, e);
+        let pieces = group.clone().flat_map(|row| rows.row(row));
+        let tokens: u64 = pieces.map(|piece| stored(piece, &source.packing)).sum();
+        let mut columns = GroupColumns::new(self.layout, tokens as usize);
+        group.clone().try_for_each(|row| columns.row(rows.row(row), source))?;
+        let (columns, totals) = columns.finish()?;
+        // (The number of a row group matters only to encryption.)
+        let writers = self.factory.create_column_writers(0).map_err(failed)?;
+        let mut writers = writers.into_iter();
+        let mut chunks = Vec::new();
+        let fields = self.schema.fields().iter();
+        for ((field, column), described) in fields.zip(&columns).zip(&self.columns) {
+            let Some(mut writer) = writers.next() else { break };
+            if let Some(list) = column.as_list_opt().filter(|_| is_of_tokens(field.name())) {
+                let chunk = chunk(described, list, self.compression).map_err(failed)?;
+                chunks.push(Column::OfTokens(chunk));
+                continue;
+            }
+            for leaf in compute_leaves(field, column).map_err(failed)? {
+                writer.write(&leaf).map_err(failed)?;
+            }
+            chunks.push(Column::Other(writer.close().map_err(failed)?));
+        }
+        Ok(Encoded { chunks, rows: group.len() as u64, tokens, totals })
+    }
+}
+
+/// The tokens of a piece in a row, with its padding.
+fn stored(piece: &Piece, packing: &Packing) -> u64 {
+    u64::from(piece.length) + u64::from(packing.padding(piece.length))
+}
+
 /// Rows as ranges that make a row group each.
-fn groups(rows: &Rows, most: usize) -> impl Iterator<Item = Range<usize>> + Send + '_ {
+fn groups(
+    rows: &Rows,
+    most: usize,
+    packing: Packing,
+) -> impl Iterator<Item = Range<usize>> + Send + '_ {
     let mut start = 0;
     std::iter::from_fn(move || {
         let (first, mut tokens) = (start, 0);
         while start < rows.len() && start - first < most && tokens < GROUP_TOKENS {
-            tokens += rows.row(start).iter().map(|piece| piece.length as usize).sum::<usize>();
+            tokens += rows.row(start).iter().map(|piece| stored(piece, &packing)).sum::<u64>();
             start += 1;
         }
         (first < start).then_some(first..start)

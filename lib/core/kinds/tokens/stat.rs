@@ -155,12 +155,15 @@ impl Numbers for TokensStat {
 
     fn sections<'a>(&'a self, out: &mut Sections<'a>, answer: &Answer) {
         out.number("tokens", self.tokens);
-        if let Some(Packed { rows, seq_length, used }) = answer.packed {
+        if let Some(Packed { rows, seq_length, used, padding }) = answer.packed {
             out.head("rows for trainers");
             out.number("rows", rows);
             if let Some(length) = seq_length {
                 out.number("positions of a row", length);
                 out.share("positions used", used, rows.saturating_mul(length));
+            }
+            if let Some(padding) = padding {
+                out.share("of them padding", padding, used);
             }
         }
         out.head("sequences");
