@@ -248,13 +248,16 @@ fn padding_is_taken_off_again() {
     let mut plain = manifest(&python, &rows);
     pack(&["-n", "600", "--pad-seq-to-mult", "1"]);
     let mut other = manifest(&python, &rows);
-    [&mut plain, &mut other].map(|made| made["provenance"].take());
+    for made in [&mut plain, &mut other] {
+        made["provenance"].take();
+    }
     assert_eq!(plain, other);
     assert!(plain.get("padding").is_none());
     // What people see.
     let padded =
         ["--form", "megatron-bridge", "-n", "600", "--pad-seq-to-mult", "16", "--overwrite"];
-    let told = seq_pack(&[&[train.as_str(), "-o", &rows][..], &padded].concat()).ok();
+    let files = [train.as_str(), "-o", &rows, "--progress", "always"];
+    let told = seq_pack(&[&files[..], &padded].concat()).ok();
     assert!(told.stderr.contains("; padded to a multiple of 16: "), "{told:?}");
     let stat =
         tool("ds-stat").args(&[&rows, "--format", "json"]).run().silent().records().remove(0);
