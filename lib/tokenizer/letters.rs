@@ -18,7 +18,8 @@ pub struct Letters {
     /// The first bytes of M, which may also be before a word, or punctuation.
     pub mark: u64,
     /// The first bytes of characters that are left to `scan`: other white space and numbers, those
-    /// of four bytes, and those from U+3000 on, whose pre-tokens are cut into pieces.
+    /// of four bytes, and those from U+3000 on, whose pre-tokens are cut into pieces, without those
+    /// among Hangul.
     pub other: u64,
     /// Bits from the first byte of a character on that the window may not have whole.
     pub cut: u64,
@@ -75,9 +76,18 @@ pub fn next(leads: u64, inside: u64) -> u64 {
 fn class_at(window: &[u8; WINDOW], at: usize) -> u8 {
     let [first, second, third] = [0, 1, 2].map(|n| usize::from(window[(at + n) % WINDOW]));
     let (second, third) = (second & 0x3f, third & 0x3f);
-    match first {
-        0..0xe0 => TWO_BYTE_CLASSES[(first & 0x1f) << 6 | second],
-        0xe0..0xe3 => class_of(((first & 0x0f) << 12 | second << 6 | third) as u32),
-        _ => 0,
+    if first < 0xe0 {
+        TWO_BYTE_CLASSES[(first & 0x1f) << 6 | second]
+    } else if first < 0xe3 || is_among_hangul(first as u8) {
+        class_of(((first & 0x0f) << 12 | second << 6 | third) as u32)
+    } else {
+        0
     }
+}
+
+/// Whether this is the first byte of a character from U+A000 to U+D7FF, most of which are Hangul: they
+/// are from U+3000 on, and their words have spaces between them.
+#[inline(always)]
+pub fn is_among_hangul(first: u8) -> bool {
+    matches!(first, 0xea..0xee)
 }

@@ -2,16 +2,19 @@
 //! cut into pieces (`pieces`) as it is read, without a look for its end first.
 
 use super::hash::class::{LETTER, LOWER, PREFIX, UPPER};
+use super::letters::is_among_hangul;
 use super::pieces::{character, may_be_cut};
 use super::scan::{class_at, word_end};
 use super::tables::{FIRST_CLASSES, are_neighbours, is_without_case};
 
 /// Whether a pre-token that starts like this may be a run, after one other character at most: its
-/// characters are from U+3000 on, or Thai, Lao or Tibetan.
+/// characters are from U+3000 on, or Thai, Lao or Tibetan. Hangul is written with spaces: its words are
+/// found by masks (`letters`).
 #[inline(always)]
 pub fn may_start(start: &[u8]) -> bool {
     let at = usize::from(start[0] < 0x80);
-    start[at] >= 0xe3 || start[at] == 0xe0 && start[at + 1] >= 0xb8
+    let first = start[at];
+    first >= 0xe3 && !is_among_hangul(first) || first == 0xe0 && start[at + 1] >= 0xb8
 }
 
 /// Whether the pre-token at `start` begins with a run: a letter of one, or any one character that

@@ -175,9 +175,9 @@ mod tests {
         told.count_ones()
     }
 
-    const KINDS: [&str; 25] = [
+    const KINDS: [&str; 26] = [
         "a", "B", "'", "s", "1", " ", "\n", "\t", "/", ".", "é", "中", "\u{a0}", "'s", "'ll", "'ſ",
-        "22", "Б", "“", "\u{301}", "ก", "ʰ", "٣", "😀", "ſ",
+        "22", "Б", "“", "\u{301}", "ก", "ʰ", "٣", "😀", "ſ", "한",
     ];
 
     /// Every text of four pieces out of all kinds, at several places of the window.
@@ -215,7 +215,7 @@ mod tests {
         let mut state = 9u64;
         let mut told = 0;
         for round in 0..100_000 {
-            let kinds = [25, 21, 10, 9, 7][round % 5];
+            let kinds = [26, 21, 10, 9, 7][round % 5];
             let mut text = String::new();
             while text.len() < 80 {
                 state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
