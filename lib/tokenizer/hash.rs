@@ -107,36 +107,46 @@ pub fn hash_of(key: u128) -> u64 {
     fold(key as u64, (key >> 64) as u64)
 }
 
-/// Not spread yet: the seed does it.
+/// A word's hash as the table of words is asked with it.
 #[inline(always)]
-pub fn hash_pair(left: u32, right: u32) -> u64 {
-    (left as u64) << 18 | right as u64
+pub fn spread_word(hash: u64, seed: u64) -> u64 {
+    hash.wrapping_mul(seed)
+}
+
+/// The same of two tokens. The line of their bucket, a 4096th of all, is that of the token with the
+/// higher id: a merge asks for what the new token merges to with both neighbours, mostly in one line,
+/// and of the tokens that come up often all lines stay near.
+#[inline(always)]
+pub fn spread_pair(left: u32, right: u32, seed: u64) -> u64 {
+    const LINE: u64 = 0xfff << 52;
+    let higher = u64::from(if left < right { right } else { left });
+    let all = (u64::from(left) << ID_BITS | u64::from(right)).wrapping_mul(seed);
+    higher.wrapping_mul(0xd134_2543_de82_ef95) & LINE | all >> 12
 }
 
 #[inline(always)]
-pub fn bucket(hash: u64, seed: u64) -> usize {
-    (hash.wrapping_mul(seed) >> 48) as usize
+pub fn bucket(spread: u64) -> usize {
+    (spread >> 48) as usize
 }
 
 #[inline(always)]
-pub fn slot(hash: u64, seed: u64, pilot: u8) -> usize {
+pub fn slot(spread: u64, pilot: u8) -> usize {
     let moved = (pilot as u64).wrapping_mul(0x2_95c9);
-    ((hash.wrapping_mul(seed) >> 24 ^ moved) & (SLOTS as u64 - 1)) as usize
+    ((spread >> 24 ^ moved) & (SLOTS as u64 - 1)) as usize
 }
 
 /// A bucket has its pilot in its lowest byte, and above it a bit for each of its keys: most of
-/// what is looked up is in no table, and is known not to be without its slot. Keys whose bit would
-/// be in the lowest byte have none.
+/// what is looked up is in no table, and is known not to be without its slot.
 #[inline(always)]
-pub fn bucket_bit(hash: u64, seed: u64) -> u32 {
-    (hash.wrapping_mul(seed) >> 43) as u32 % 32
+pub fn bucket_bit(spread: u64) -> u32 {
+    8 + ((spread >> 43) as u32 % 32 * 3 >> 2)
 }
 
-/// All bits if a key with this hash may be in the table, else 0.
+/// All bits if a key may be in the table, else 0.
 #[inline(always)]
 #[allow(dead_code, reason = "the build script only makes buckets")]
-pub fn may_be_in(bucket: u32, hash: u64, seed: u64) -> usize {
-    let bit = (bucket | 0xff) >> bucket_bit(hash, seed) & 1;
+pub fn may_be_in(bucket: u32, spread: u64) -> usize {
+    let bit = bucket >> bucket_bit(spread) & 1;
     0usize.wrapping_sub(bit as usize)
 }
 

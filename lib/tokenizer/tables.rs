@@ -104,27 +104,33 @@ pub fn blocks() -> &'static [[u8; 16]; 1 << hash::ID_BITS] {
     }
 }
 
-/// The slot of a key with this hash if it is in the table, and slot 0 for most keys that are
-/// not. The slot says itself whose it is.
+/// The slot of a key, spread by the table's seed, if it is in the table, and slot 0 for most keys
+/// that are not. The slot says itself whose it is.
 #[inline(always)]
-fn place(buckets: &[u8; 4 * hash::BUCKETS], h: u64, seed: u64) -> usize {
+fn place(buckets: &[u8; 4 * hash::BUCKETS], key: u64) -> usize {
     let (buckets, _) = buckets.as_chunks::<4>();
-    let bucket = u32::from_le_bytes(buckets[hash::bucket(h, seed)]);
-    hash::slot(h, seed, bucket as u8) & hash::may_be_in(bucket, h, seed)
+    let bucket = u32::from_le_bytes(buckets[hash::bucket(key)]);
+    hash::slot(key, bucket as u8) & hash::may_be_in(bucket, key)
+}
+
+/// The slot of a word by its hash.
+#[inline(always)]
+fn word_place(h: u64) -> usize {
+    place(&WORD_BUCKETS.0, hash::spread_word(h, WORDS_SEED))
 }
 
 /// Asks for the slot of a word that will be looked up soon, by its hash.
 #[inline]
 pub fn prefetch_word(h: u64) {
     let (slots, _) = WORD_SLOTS.0.as_chunks::<4>();
-    simd::prefetch(&slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
+    simd::prefetch(&slots[word_place(h)]);
 }
 
 /// The token that a word with this hash may be: bits of its hash, and its id.
 #[inline]
 fn candidate(h: u64) -> (u32, u32) {
     let (slots, _) = WORD_SLOTS.0.as_chunks::<4>();
-    let slot = u32::from_le_bytes(slots[place(&WORD_BUCKETS.0, h, WORDS_SEED)]);
+    let slot = u32::from_le_bytes(slots[word_place(h)]);
     (slot >> hash::ID_BITS, slot & ((1 << hash::ID_BITS) - 1))
 }
 
@@ -265,8 +271,7 @@ impl Pair {
 
     #[inline(always)]
     pub fn new(left: u32, right: u32) -> Self {
-        let h = hash::hash_pair(left, right);
-        let slot = place(&PAIR_BUCKETS.0, h, PAIRS_SEED);
+        let slot = place(&PAIR_BUCKETS.0, hash::spread_pair(left, right, PAIRS_SEED));
         let (slots, _) = PAIR_SLOTS.0.as_chunks::<8>();
         simd::prefetch(&slots[slot]);
         Self { pair: (left as u64) << 18 | right as u64, slot }

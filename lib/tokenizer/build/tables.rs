@@ -22,12 +22,13 @@ fn write_to(directory: &Path) {
         offsets.push(blob.len() as u32);
     }
     let word_hashes: Vec<u64> = tokens.iter().map(|token| hash::hash_word(token)).collect();
-    let words = place(&word_hashes);
+    let words =
+        place(|seed| word_hashes.iter().map(|&word| hash::spread_word(word, seed)).collect());
     let mut slots = vec![0u32; hash::SLOTS];
     for (id, &word) in word_hashes.iter().enumerate() {
         slots[words.slots[id]] = hash::fingerprint(word) << 18 | id as u32;
     }
-    put_buckets(directory, "words", &word_hashes, &words);
+    put_buckets(directory, "words", &words);
     put_u32(directory, "words.slots", &slots);
 
     for id in vocabulary::RANKS..vocabulary::PADDED_SIZE {
@@ -47,14 +48,14 @@ fn write_to(directory: &Path) {
         .zip(&pairs)
         .filter_map(|(id, pair)| pair.map(|(left, right)| (left, right, id)))
         .collect();
-    let hashes: Vec<u64> =
-        made.iter().map(|&(left, right, _)| hash::hash_pair(left, right)).collect();
-    let placed = place(&hashes);
+    let placed = place(|seed| {
+        made.iter().map(|&(left, right, _)| hash::spread_pair(left, right, seed)).collect()
+    });
     let mut slots = vec![0u64; hash::SLOTS];
     for (&(left, right, merged), &slot) in made.iter().zip(&placed.slots) {
         slots[slot] = (left as u64) << 36 | (right as u64) << 18 | merged as u64;
     }
-    put_buckets(directory, "pairs", &hashes, &placed);
+    put_buckets(directory, "pairs", &placed);
     put(
         directory,
         "pairs.slots",
@@ -135,11 +136,10 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-fn put_buckets(directory: &Path, name: &str, hashes: &[u64], placement: &Placement) {
+fn put_buckets(directory: &Path, name: &str, placement: &Placement) {
     let mut buckets: Vec<u32> = placement.pilots.iter().map(|&pilot| pilot.into()).collect();
-    for &key in hashes {
-        let bit = 1 << hash::bucket_bit(key, placement.seed);
-        buckets[hash::bucket(key, placement.seed)] |= bit & !0xff;
+    for &key in &placement.keys {
+        buckets[hash::bucket(key)] |= 1 << hash::bucket_bit(key);
     }
     put_u32(directory, &format!("{name}.buckets"), &buckets);
 }
