@@ -91,6 +91,21 @@ impl WordCache {
         set[SLOTS + way] = tokens.slot();
     }
 
+    /// Keeps a word that is met for the first time if there is a free place for it, and says whether it
+    /// is here. The cache does not grow for such a word, and no other leaves its place.
+    pub fn put_first(&mut self, key: u128, hash: u64, tokens: Tokens) -> bool {
+        let set = line_of(self.room.lines(), hash);
+        // A batch may have a new word twice.
+        if self.sets().get(key, hash) != 0 {
+            return true;
+        }
+        let is_free = self.left > 0 && set[SLOTS..][..WAYS].contains(&0);
+        if is_free {
+            self.put(key, hash, tokens);
+        }
+        is_free
+    }
+
     #[cold]
     fn grow(&mut self) {
         self.left = usize::MAX;

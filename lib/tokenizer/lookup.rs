@@ -214,7 +214,7 @@ impl Lookup {
     /// Makes the tokens of new words, `count` of them.
     #[inline(never)]
     fn make(&mut self, text: &[u8], batch: &mut Batch, count: usize) {
-        let Self { spelled, merger, many, .. } = self;
+        let Self { cache, spelled, merger, many, .. } = self;
         let Batch { words, found, asked, .. } = batch;
         let word = |Asked { at, .. }: Asked| &text[words.range(at)];
         for new in &asked[..count] {
@@ -224,6 +224,22 @@ impl Lookup {
             tables::prefetch_token(new.hash);
         }
         let mut no_tokens = 0;
+        for index in 0..count {
+            let new = asked[index];
+            let Word { key, hash, .. } = words.words()[new.at];
+            let Some(id) = tables::word(word(new), key, new.hash) else {
+                asked[no_tokens] = new;
+                no_tokens += 1;
+                continue;
+            };
+            // A word that is a token is a usual one: it comes again.
+            let slot = slot_of_ids([id, NO_TOKEN, NO_TOKEN], 1);
+            found[new.at] = Tokens::new(slot);
+            let is_short = words.range(new.at).len() <= TOKEN_BYTES;
+            if !(is_short && cache.put_first(key, hash, Tokens::new(slot))) {
+                spelled.put_few(new.hash, slot);
+            }
+        }
         let mut keep = |Asked { hash, at, .. }: Asked, merged: Merged| {
             found[at] = match merged {
                 Merged::Few(slot) => {
@@ -237,15 +253,6 @@ impl Lookup {
                 }
             };
         };
-        for index in 0..count {
-            let new = asked[index];
-            if let Some(id) = tables::word(word(new), words.words()[new.at].key, new.hash) {
-                keep(new, Merged::Few(slot_of_ids([id, NO_TOKEN, NO_TOKEN], 1)));
-            } else {
-                asked[no_tokens] = new;
-                no_tokens += 1;
-            }
-        }
         merger.merge_words(no_tokens, |at| word(asked[at]), |at, merged| keep(asked[at], merged));
     }
 }
