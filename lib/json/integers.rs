@@ -6,6 +6,8 @@
 //! Nearly all bytes of token sequences are such lists. What is written in another way (a sign,
 //! white space, more than seven digits, the last bytes of a text) is left to the general code.
 
+use super::decimal;
+
 /// The most digits of an integer that is read here: a word holds them and what follows.
 const MOST_DIGITS: usize = 7;
 /// Integers that are read or written together.
@@ -28,9 +30,7 @@ pub(super) fn read(bytes: &[u8], mut at: usize, into: &mut [u32]) -> (usize, usi
         && !room.is_empty()
     {
         let word = u64::from_le_bytes(*chunk);
-        let values = word ^ ZEROS;
-        // The eighth bit of every byte that is no digit.
-        let others = (((values & (0x7f * ONES)) + 0x76 * ONES) | values) & (0x80 * ONES);
+        let (values, others) = others(word);
         if others == 0x8000_8000_8000_8000
             && let read @ 1.. = single_digits(&bytes[at..], room)
         {
@@ -55,6 +55,13 @@ pub(super) fn read(bytes: &[u8], mut at: usize, into: &mut [u32]) -> (usize, usi
     }
     // The comma after the last is not read.
     (count, if is_last || count == 0 { at } else { at - 1 })
+}
+
+/// The values of eight digits, one a byte, and the eighth bit of every byte that is no digit.
+#[inline(always)]
+pub(super) fn others(word: u64) -> (u64, u64) {
+    let values = word ^ ZEROS;
+    (values, (((values & (0x7f * ONES)) + 0x76 * ONES) | values) & (0x80 * ONES))
 }
 
 /// Reads integers of one digit, each with its comma, sixteen or four at a time; says how many.
@@ -90,11 +97,8 @@ fn single_digits(bytes: &[u8], into: &mut [u32]) -> usize {
 /// The integer of so many digits, the first in the lowest byte.
 #[inline(always)]
 fn value_of(values: u64, length: usize) -> u32 {
-    // Zeros before the digits make eight of them; then neighbours are added up: pairs, fours, all.
-    let digits = values << (64 - 8 * length);
-    let pairs = digits.wrapping_mul(10 << 8 | 1) >> 8 & 0x00ff_00ff_00ff_00ff;
-    let fours = pairs.wrapping_mul(100 << 16 | 1) >> 16 & 0x0000_ffff_0000_ffff;
-    (fours.wrapping_mul(10_000 << 32 | 1) >> 32) as u32
+    // Zeros before the digits make eight of them.
+    decimal::value_of(values << (64 - 8 * length)) as u32
 }
 
 /// Appends integers with commas between them, as the items of an array.
@@ -134,7 +138,7 @@ where
 }
 
 /// Integers from here on are written one by one, a power of two; all tokens are smaller.
-const LARGE: u32 = 1 << 19;
+pub(super) const LARGE: u32 = 1 << 19;
 
 /// Appends integers of any size, with commas between them.
 fn write_each<T: itoa::Integer + Copy>(out: &mut Vec<u8>, values: &[T]) {
@@ -144,20 +148,46 @@ fn write_each<T: itoa::Integer + Copy>(out: &mut Vec<u8>, values: &[T]) {
     }
 }
 
+/// Writes an integer at the beginning of a text, and gives its length; bytes after it are overwritten, too.
+#[inline(always)]
+pub fn write_integer(text: &mut [u8; 16], value: u32) -> usize {
+    match value {
+        ..LARGE => {
+            let (word, length) = with_end(value, &COMMAS);
+            *text.first_chunk_mut().unwrap_or(&mut [0; 8]) = word.to_le_bytes();
+            length - 1
+        }
+        _ => {
+            let mut digits = itoa::Buffer::new();
+            let digits = digits.format(value).as_bytes();
+            text[..digits.len()].copy_from_slice(digits);
+            digits.len()
+        }
+    }
+}
+
+/// The text of an integer below [`LARGE`] and the byte that `tails` has after it, the first in the lowest
+/// byte, and its length.
+#[inline(always)]
+pub(super) fn with_end(value: u32, tails: &[[u32; 1000]; 2]) -> (u64, usize) {
+    let (thousands, rest) = ((value / 1000) as usize, (value % 1000) as usize);
+    let head = HEADS.get(thousands).copied().unwrap_or_default();
+    let digits = head >> 24;
+    let tail = tails[usize::from(thousands > 0)][rest];
+    let word = u64::from(head & 0xff_ffff) | u64::from(tail) << (8 * digits);
+    (word, digits as usize + 4 - (tail | 1).leading_zeros() as usize / 8)
+}
+
 /// Writes integers below [`LARGE`], each with a comma after it, and gives the length of the text:
 /// thousands and the rest are looked up.
 fn write_small(values: &[u32], text: &mut [u8; CHUNK * 8]) -> usize {
     let mut length = 0;
     for &value in values {
-        let (thousands, rest) = ((value / 1000) as usize, (value % 1000) as usize);
-        let head = HEADS.get(thousands).copied().unwrap_or_default();
-        let digits = head >> 24;
-        let tail = TAILS[usize::from(thousands > 0)][rest];
-        let word = u64::from(head & 0xff_ffff) | u64::from(tail) << (8 * digits);
+        let (word, bytes) = with_end(value, &COMMAS);
         if let Some(room) = text.get_mut(length..).and_then(<[u8]>::first_chunk_mut) {
             *room = word.to_le_bytes();
         }
-        length += digits as usize + 4 - (tail | 1).leading_zeros() as usize / 8;
+        length += bytes;
     }
     length
 }
@@ -175,22 +205,25 @@ static HEADS: [u32; 1 + LARGE as usize / 1000] = {
     heads
 };
 
-/// The text of a number below 1000 and the comma after it: without thousands before it, and with
+/// The text of a number below 1000 and the byte after it: without thousands before it, and with
 /// them, when it has three digits.
-static TAILS: [[u32; 1000]; 2] = {
+const fn tails(end: u8) -> [[u32; 1000]; 2] {
     let mut tails = [[0; 1000]; 2];
     let mut value = 0;
     while value < 1000 {
         let (text, digits) = short(value);
-        tails[0][value as usize] = text | (b',' as u32) << (8 * digits);
-        tails[1][value as usize] = three(value) | (b',' as u32) << 24;
+        tails[0][value as usize] = text | (end as u32) << (8 * digits);
+        tails[1][value as usize] = three(value) | (end as u32) << 24;
         value += 1;
     }
     tails
-};
+}
+
+static COMMAS: [[u32; 1000]; 2] = tails(b',');
+pub(super) static POINTS: [[u32; 1000]; 2] = tails(b'.');
 
 /// Three digits, the first in the lowest byte.
-const fn three(value: u32) -> u32 {
+pub(super) const fn three(value: u32) -> u32 {
     let digits = (value / 100) | ((value / 10 % 10) << 8) | ((value % 10) << 16);
     digits | 0x30_3030
 }

@@ -19,14 +19,21 @@
 
 #![warn(missing_docs)]
 
+mod cursor;
+pub mod decimal;
+mod floats;
 mod integers;
 mod number;
+mod piece;
 mod python;
 mod scan;
 mod string;
 
-pub use integers::write_integers;
+pub use cursor::Cursor;
+pub use floats::{FLOAT_TEXT, Float};
+pub use integers::{write_integer, write_integers};
 pub use number::{integer_i64, integer_u64};
+pub use piece::Piece;
 pub use python::{PythonFormatter, repr as python_repr, write_ascii_string, write_repr_string};
 pub use string::{Str, write_string};
 
@@ -273,6 +280,14 @@ impl<'a> Reader<'a> {
                 most = 1;
             }
         }
+    }
+
+    /// Lets `read` go on in a way of its own, for values of a form that it knows: it is given the text and
+    /// the offset of what is read next, and gives the offset after it. What is between must be
+    /// whole values of this depth, with commas between them.
+    #[inline]
+    pub fn go_on(&mut self, read: impl FnOnce(&'a str, usize) -> usize) {
+        self.at = read(self.text, self.at);
     }
 
     /// Reads a number and gives its own text.

@@ -174,6 +174,13 @@ impl<T: Copy + Default> NullableColumn<T> {
         }
     }
 
+    /// Appends values, and says which of them are not null; a null is the default value.
+    pub fn extend_some(&mut self, values: &[T], known: impl IntoIterator<Item = bool>) {
+        self.known.resize(self.values.len(), true);
+        self.values.extend_from_slice(values);
+        self.known.extend(known.into_iter().take(values.len()));
+    }
+
     /// Appends this many nulls.
     pub fn extend_null(&mut self, count: usize) {
         if count > 0 {

@@ -11,6 +11,7 @@ mod lines;
 mod played;
 mod rows;
 mod step_rows;
+mod text;
 
 pub use board::{
     Board, CELLS, Direction, MAX_EXPONENT, Packed, Slide, unpack, unpack_is_ambiguous,
@@ -24,3 +25,4 @@ pub use rows::{
     StepRow, remove_padding,
 };
 pub use step_rows::{StepRows, StoredGame};
+pub use text::{BOARD_TEXT, read_board, write_board};

@@ -10,14 +10,12 @@
 //! predicts, and then checked: if it were computed from the text, each value would wait for
 //! the one before it.
 
-use super::decimal::{Decimal, POWERS, micros, value_of};
-use super::piece::{PIECE, Piece};
-use super::step::{RawStep, ValuationType};
-use crate::game2048::{CELLS, Direction};
-use crate::simd::{BoardMasks, board_masks};
+use std::ops::{Deref, DerefMut};
 
-/// Bytes of a board that are looked at together.
-const WINDOW: usize = 64;
+use super::step::{RawStep, ValuationType};
+use crate::game2048::{BOARD_TEXT, CELLS, Direction, read_board};
+use crate::json::decimal::{Decimal, POWERS, micros, value_of};
+use crate::json::{self, Piece};
 
 /// Bytes that a line may have here, and that must be left of the text.
 const LONGEST_LINE: usize = 512;
@@ -84,12 +82,12 @@ fn line<'a, const SPACED: bool>(
     text: &'a [u8; LONGEST_LINE],
     guess: &mut Guess<'a>,
 ) -> Option<(RawStep<'a>, usize)> {
-    let mut cursor = Cursor::<SPACED> { text, at: 0 };
+    let mut cursor = Cursor::<SPACED>(json::Cursor::new(text));
     let mut step_index = None;
     if cursor.again(&guess.head) {
         step_index = Some(cursor.integer(&mut guess.index)?);
     } else {
-        let start = cursor.at;
+        let start = cursor.position();
         guess.head = Piece::NONE;
         if !cursor.eat(b"{") {
             return None;
@@ -105,7 +103,7 @@ fn line<'a, const SPACED: bool>(
         }
     }
     if !cursor.again(&guess.middle) {
-        let start = cursor.at;
+        let start = cursor.position();
         guess.middle = Piece::NONE;
         if step_index.is_some() {
             cursor.comma()?;
@@ -126,7 +124,7 @@ fn line<'a, const SPACED: bool>(
         valuation = Some(cursor.decimal()?.to_f64());
         cursor.comma()?;
     } else {
-        let start = cursor.at;
+        let start = cursor.position();
         guess.tail = Piece::NONE;
         cursor.comma()?;
         guess.valuation_type = ValuationType::Known(0);
@@ -178,54 +176,29 @@ fn line<'a, const SPACED: bool>(
         branch_evs,
         branch_known,
     };
-    Some((step, cursor.at as usize))
+    Some((step, cursor.position()))
 }
 
-struct Cursor<'a, const SPACED: bool> {
-    text: &'a [u8; LONGEST_LINE],
-    /// Narrow, so that adding to it cannot overflow an index.
-    at: u32,
+/// A place in a line.
+struct Cursor<'a, const SPACED: bool>(json::Cursor<'a, LONGEST_LINE>);
+
+impl<'a, const SPACED: bool> Deref for Cursor<'a, SPACED> {
+    type Target = json::Cursor<'a, LONGEST_LINE>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl<const SPACED: bool> DerefMut for Cursor<'_, SPACED> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
 }
 
 impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
-    /// The next `N` bytes.
-    #[inline(always)]
-    fn next<const N: usize>(&self) -> Option<&'a [u8; N]> {
-        let at = self.at as usize;
-        self.text.get(at..at + N)?.first_chunk()
-    }
-
-    #[inline(always)]
-    fn advance(&mut self, count: usize) {
-        self.at += count as u32;
-    }
-
-    #[inline(always)]
-    fn eat<const N: usize>(&mut self, word: &[u8; N]) -> bool {
-        let found = self.next() == Some(word);
-        if found {
-            self.advance(N);
-        }
-        found
-    }
-
-    /// Takes a piece of text that the last line had here, if there was one.
-    #[inline(always)]
-    fn again(&mut self, piece: &Piece) -> bool {
-        let Some(text) = self.next::<PIECE>() else { return false };
-        let found = piece.length > 0 && piece.begins(text);
-        if found {
-            self.advance(piece.length);
-        }
-        found
-    }
-
-    /// The text from `start` up to here.
-    #[inline(always)]
-    fn since(&self, start: u32) -> Piece {
-        Piece::of(self.text.get(start as usize..self.at as usize).unwrap_or_default())
-    }
-
     /// Takes a key in the style of the line.
     #[inline(always)]
     fn key<const N: usize, const M: usize>(&mut self, compact: &[u8; N], spaced: &[u8; M]) -> bool {
@@ -235,72 +208,6 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
     #[inline(always)]
     fn comma(&mut self) -> Option<()> {
         self.key(b",", b", ").then_some(())
-    }
-
-    /// The next eight bytes, with digits as 0 to 9; and a word with the high bit set of the
-    /// first byte that is not a digit (later bytes may have any).
-    #[inline(always)]
-    fn word(&self) -> Option<(u64, u64)> {
-        let word = u64::from_le_bytes(*self.next()?) ^ 0x3030_3030_3030_3030;
-        // A byte over 9 gets its high bit here; carries only reach bytes after it.
-        let others = (word.wrapping_add(0x7676_7676_7676_7676) | word) & 0x8080_8080_8080_8080;
-        Some((word, others))
-    }
-
-    /// The next eight bytes, with digits as 0 to 9, and how many digits they start with.
-    #[inline(always)]
-    fn digits(&self) -> Option<(u64, usize)> {
-        let (word, others) = self.word()?;
-        Some((word, others.trailing_zeros() as usize / 8))
-    }
-
-    /// The byte `ahead` of the next one.
-    #[inline(always)]
-    fn peek(&self, ahead: usize) -> Option<u8> {
-        self.text.get(self.at as usize + ahead).copied()
-    }
-
-    /// One to seven digits without a leading zero.
-    #[inline(always)]
-    fn short_integer(&mut self) -> Option<u64> {
-        let (word, count) = self.digits()?;
-        if count == 0 || count == 8 || (count > 1 && word & 0xff == 0) {
-            return None;
-        }
-        self.advance(count);
-        Some(value_of(word << (64 - 8 * count)))
-    }
-
-    /// An unsigned integer of at most 15 digits, followed by a comma.
-    #[inline(always)]
-    fn integer(&mut self, guess: &mut usize) -> Option<u64> {
-        if self.peek(*guess) != Some(b',') {
-            *guess = 1 + self.text.get(self.at as usize + 1..)?.iter().position(|&b| b == b',')?;
-        }
-        let length = *guess;
-        let (word, others) = self.word()?;
-        // A leading zero is only right in a zero.
-        if (word & 0xff == 0 && length != 1) || length == 0 {
-            return None;
-        }
-        if length < 8 {
-            let cut = 64 - 8 * length;
-            self.advance(length);
-            return (others << cut == 0).then(|| value_of(word << cut));
-        }
-        self.advance(8);
-        let high = value_of(word);
-        if others != 0 || length > 15 {
-            return None;
-        }
-        if length == 8 {
-            return Some(high);
-        }
-        let (word, others) = self.word()?;
-        let cut = 64 - 8 * (length - 8);
-        self.advance(length - 8);
-        let power = POWERS[(length - 8) & 7] as u64;
-        (others << cut == 0).then(|| high * power + value_of(word << cut))
     }
 
     /// A number of at most seven digits before and seven after the point, no exponent.
@@ -385,7 +292,7 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
         if !self.eat(b"\"") {
             return None;
         }
-        let rest = self.text.get(self.at as usize..)?;
+        let rest = self.rest();
         let plain = |byte: &u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
         let length = rest.iter().position(|byte| !plain(byte))?;
         let name = std::str::from_utf8(&rest[..length]).ok()?;
@@ -394,47 +301,11 @@ impl<'a, const SPACED: bool> Cursor<'a, SPACED> {
     }
 
     /// A board without spaces.
-    ///
-    /// Bit i of a mask is byte i of the text. Once the bytes that are not digits are known, a
-    /// cell is found without waiting for the cell before it.
     #[inline(always)]
     fn compact_board(&mut self, guess: &mut usize) -> Option<[u8; CELLS]> {
-        let text: &[u8; WINDOW + 2] = self.next()?;
-        let window = text.first_chunk::<WINDOW>()?;
-        if window[*guess % WINDOW] != b']' {
-            *guess = window.iter().position(|&byte| byte == b']')?;
-        }
-        let end = *guess % WINDOW;
-        if end == 0 {
-            return None;
-        }
-        self.advance(end + 1);
-        let BoardMasks { digits, commas, ones } = board_masks(window);
-        // What is before the closing bracket. Byte 0 is the opening one.
-        let inside = (1 << end) - 2;
-        let separators = commas & inside;
-        let tens = digits & digits >> 1;
-        let empty = (commas | 1) & (commas >> 1 | 1 << (end - 1));
-        let strange = inside & !(digits | commas);
-        let three_digits = tens & tens >> 1;
-        let bad = strange | empty & (inside | 1) | (three_digits | tens & !ones) & inside;
-        if bad != 0 || separators.count_ones() != CELLS as u32 - 1 || window[0] != b'[' {
-            return None;
-        }
-        let mut ends = separators | 1 << end;
-        let mut pairs = [0; CELLS];
-        for pair in &mut pairs {
-            // At least two bytes are before the end of a cell.
-            let at = (ends.trailing_zeros() as usize).wrapping_sub(2) % WINDOW;
-            *pair = u16::from_le_bytes([text[at], text[at + 1]]);
-            ends &= ends.wrapping_sub(1);
-        }
-        // Before the last digit of a cell is a ten, a comma or the bracket.
-        let mut cells = [0; CELLS];
-        for (cell, pair) in cells.iter_mut().zip(pairs) {
-            let ten = if pair & 0xff == u16::from(b'1') { 10 } else { 0 };
-            *cell = ((pair >> 8) + ten) as u8 - b'0';
-        }
+        let text: &[u8; BOARD_TEXT] = self.next()?;
+        let (cells, length) = read_board(text, guess)?;
+        self.advance(length);
         Some(cells)
     }
 

@@ -4,13 +4,11 @@
 //! [`list`] finds the games in their defined order, a [`Decoder`] turns one into a
 //! [`Game`](crate::game2048::Game). Nothing here numbers, packs or writes.
 
-mod decimal;
 mod decode;
 mod defect;
 mod fast;
 mod inflate;
 mod meta;
-mod piece;
 mod step;
 mod walk;
 

@@ -1,11 +1,11 @@
 //! Pieces of the last line, which the next one is likely to repeat.
 
 /// Bytes of the longest piece of a line that is remembered: a seed of 20 digits with its keys.
-pub(super) const PIECE: usize = 48;
+pub const PIECE: usize = 48;
 
 /// A piece of the last line, compared as a whole: no call and no loop over a length that varies.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub struct Piece {
     bytes: [u8; PIECE],
     /// 0xff for each byte of the piece, 0 after it.
     mask: [u8; PIECE],
@@ -14,9 +14,11 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    pub(super) const NONE: Piece = Piece { bytes: [0; PIECE], mask: [0; PIECE], length: 0 };
+    /// No piece.
+    pub const NONE: Piece = Piece { bytes: [0; PIECE], mask: [0; PIECE], length: 0 };
 
-    pub(super) fn of(text: &[u8]) -> Piece {
+    /// The piece that is this text; none if it is too long.
+    pub fn of(text: &[u8]) -> Piece {
         let mut piece = Piece::NONE;
         if let Some(bytes) = piece.bytes.get_mut(..text.len()) {
             bytes.copy_from_slice(text);
@@ -26,8 +28,9 @@ impl Piece {
         piece
     }
 
+    /// Whether a text begins with the piece. (Any does with [`Piece::NONE`].)
     #[inline(always)]
-    pub(super) fn begins(&self, text: &[u8; PIECE]) -> bool {
+    pub fn begins(&self, text: &[u8; PIECE]) -> bool {
         let bytes = text.iter().zip(&self.bytes).zip(&self.mask);
         bytes.fold(0, |differ, ((a, b), mask)| differ | (a ^ b) & mask) == 0
     }

@@ -1,0 +1,164 @@
+//! Short decimal numbers, read for callers that know what their text is like: eight digits to their value,
+//! and a number to the nearest float.
+
+use super::integers::others;
+
+/// A decimal number: `mantissa / 10^decimals`, negative or not. At most 14 digits.
+#[derive(Clone, Copy, Debug)]
+pub struct Decimal {
+    /// Whether it has a sign; zero may have one.
+    pub negative: bool,
+    /// Its digits without the point.
+    pub mantissa: i64,
+    /// How many of them are after the point, at most seven.
+    pub decimals: usize,
+}
+
+/// Powers of ten.
+pub const POWERS: [i64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
+const POWERS_F64: [f64; 8] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7];
+
+impl Decimal {
+    /// The double nearest to the number. Mantissa and power are exact doubles, so their
+    /// quotient is rounded once (Clinger, "How to Read Floating Point Numbers Accurately").
+    #[inline(always)]
+    pub fn to_f64(self) -> f64 {
+        let value = self.mantissa as f64 / POWERS_F64[self.decimals & 7];
+        f64::from_bits(value.to_bits() | u64::from(self.negative) << 63)
+    }
+
+    /// Reads a number of at most seven digits with a point among them, in eight bytes, as all but few
+    /// values of games are, and gives the length of its text. After it comes a comma or a bracket.
+    /// Others, right or wrong, are `None`.
+    #[inline(always)]
+    pub fn read(text: &[u8; 10]) -> Option<(Decimal, usize)> {
+        let negative = text[0] == b'-';
+        let start = usize::from(negative);
+        let text: &[u8; 9] = text.get(start..start + 9)?.first_chunk()?;
+        let (values, others) = others(u64::from_le_bytes(*text.first_chunk()?));
+        let point = others.trailing_zeros() as usize / 8;
+        // The end of the number: eight if it has all eight bytes.
+        let end = (others & others.wrapping_sub(1)).trailing_zeros() as usize / 8;
+        let is_right = point > 0
+            && end > point + 1
+            && text[point] == b'.'
+            && (point == 1 || text[0] != b'0')
+            && matches!(text[end], b',' | b']');
+        if !is_right {
+            return None;
+        }
+        // The point is taken out; what is after the last digit is shifted out.
+        let before = values & ((1 << (8 * point)) - 1);
+        let after = values >> 8 >> (8 * point) << (8 * point);
+        let mantissa = value_of((before | after) << (72 - 8 * end)) as i64;
+        Some((Decimal { negative, mantissa, decimals: end - point - 1 }, start + end))
+    }
+
+    /// The float nearest to the number: rounding the nearest double gives it.
+    ///
+    /// Rounding twice goes wrong only where the double is a midpoint m of two floats and the
+    /// number x is not, but is less than half a unit of doubles from it: 2^(e-53), where x
+    /// has the exponent e. Midpoints are multiples of 2^(e-24) and x is one of 10^-7, so x
+    /// and m are multiples of 2^(e-24) / 10^7, and if they differ, then by that much at
+    /// least; which is more, as 10^7 is less than 2^29. (e is below 24, as x is below 10^7.) No
+    /// x here is so small that its float is subnormal, nor too large for one.
+    #[inline(always)]
+    pub fn to_f32(self) -> f32 {
+        self.to_f64() as f32
+    }
+}
+
+/// A number with its point after `POINT` digits and six digits after that, as millionths,
+/// and its length.
+#[inline(always)]
+pub fn micros<const POINT: usize>(text: &[u8; 12]) -> Option<(i64, usize)> {
+    let mut high = 0;
+    for &byte in &text[..POINT - 1] {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        high = high * 10 + i64::from(digit);
+    }
+    let leading_zero = POINT > 1 && text[0] == b'0';
+    if leading_zero || text[POINT + 7].is_ascii_digit() {
+        return None;
+    }
+    // The last digit before the point, the point, which is taken out, and six digits.
+    let word = u64::from_le_bytes(*text[POINT - 1..].first_chunk()?) ^ 0x3030_3030_3030_3030;
+    let digits = word & !0xffff | (word & 0xff) << 8;
+    if (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080 != 0 {
+        return None;
+    }
+    Some((high * POWERS[7] + value_of(digits) as i64, POINT + 7))
+}
+
+/// The value of eight decimal digits, one a byte, the first in the lowest byte.
+#[inline(always)]
+pub fn value_of(digits: u64) -> u64 {
+    const MASK: u64 = 0x0000_00ff_0000_00ff;
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    let high = (pairs & MASK).wrapping_mul(0x000f_4240_0000_0064);
+    let low = (pairs >> 16 & MASK).wrapping_mul(0x0000_2710_0000_0001);
+    high.wrapping_add(low) >> 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read of a number before a comma, as the bits of its double and float, and its length.
+    fn read(number: &str) -> Option<(u64, u32, usize)> {
+        let text: [u8; 10] = format!("{number},          ").as_bytes()[..10].try_into().unwrap();
+        let (decimal, length) = Decimal::read(&text)?;
+        Some((decimal.to_f64().to_bits(), decimal.to_f32().to_bits(), length))
+    }
+
+    #[test]
+    fn short_decimals_are_read_as_the_standard_library_reads_them() {
+        for sign in ["", "-"] {
+            for decimals in 1..7 {
+                for digits in (0..10_000_000_u32).step_by(97).chain(0..10_000) {
+                    let power = 10_u32.pow(decimals);
+                    let (whole, rest) = (digits / power, digits % power);
+                    let number = format!("{sign}{whole}.{rest:0width$}", width = decimals as usize);
+                    let double: f64 = number.parse().unwrap();
+                    let single: f32 = number.parse().unwrap();
+                    let expected = (double.to_bits(), single.to_bits(), number.len());
+                    assert_eq!(read(&number), Some(expected), "{number}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn other_numbers_are_left_to_others() {
+        for number in [
+            "",
+            "-",
+            ".",
+            "1",
+            "12",
+            "1.",
+            ".5",
+            "-.5",
+            "00.5",
+            "01.5",
+            "1.5e3",
+            "1.5.5",
+            "1e5",
+            "--1.5",
+            "1.5 ",
+            "1.5}",
+            "12345.678",
+            "1.2345678",
+            "NaN",
+            "null",
+            "1:5",
+            "1.5/",
+            "+1.5",
+        ] {
+            assert_eq!(read(number), None, "{number}");
+        }
+    }
+}
