@@ -178,11 +178,14 @@ def macroxue(bench, inputs, quick):
         "pack_games (serde_json, flate2)": pipe(f"pack_games {raw} peer.npy"),
         "gristmill, decoding alone": pipe(f"mx-decode -q {raw}"),
         "gristmill, to a pack": pipe(f"mx-decode -q {raw} | npy-pack -q --overwrite -o packed"),
+        "gristmill, to a pack, NDJSON": pipe(
+            f"mx-decode -q {raw} | npy-pack -q --overwrite -o packed_lines", GRISTMILL_TO="ndjson"
+        ),
     }
     results = bench.compare(pipes)
-    bench.shell("cmp peer.npy packed/steps.npy")
+    bench.shell("cmp peer.npy packed/steps.npy; cmp peer.npy packed_lines/steps.npy")
     rows = rows_of(inputs, "peer.npy")
-    peer, alone, whole = (result.cpu_median for result in results.values())
+    peer, alone, whole, lines = (result.cpu_median for result in results.values())
     text = f"{rows:,} rows; the rows of both are equal byte for byte.\n\n"
     text += contenders(results, rows / 1e6, "M rows", next(iter(pipes)))
     goals = [
@@ -191,6 +194,7 @@ def macroxue(bench, inputs, quick):
         # The peer is 1.35 x faster than the published packer.
         Goal("raw games to a pack, against the published packer", 6, 1.35 * peer / whole, "x"),
         Goal("raw games to a pack (6 x the published 0.65)", 3.9, rows / whole / 1e6, "M rows/s"),
+        Goal("raw games to a pack in NDJSON, by Arrow", 2, lines / whole, "x", less=True),
     ]
     return Section("Macroxue logs to a pack", text + "\n" + commands(results), goals)
 

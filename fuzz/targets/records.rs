@@ -42,15 +42,31 @@ pub fn conversations(place: &mut Place, bytes: &[u8]) -> Result<()> {
 
 pub fn games(place: &mut Place, bytes: &[u8]) -> Result<()> {
     let mut game = Game::default();
-    records(&place.file("in", bytes), &GAME, &mut |batch| {
+    let mut seen = Vec::new();
+    let read = records(&place.file("in", bytes), &GAME, &mut |batch| {
         let games = Games::of(&batch.records)?;
         for row in 0..games.len() {
             if let Err(reason) = games.read(row, &mut game) {
                 one_line(&Error::data(reason).to_string());
             }
         }
+        seen.push(batch.records.clone());
         Ok(batch)
-    })
+    });
+    // With white space, which only the general reader of steps knows, the same is read of lines.
+    const STEP: &str = "{\"step_index\"";
+    let Some(spaced) = std::str::from_utf8(bytes).ok().filter(|text| text.contains(STEP)) else {
+        return read;
+    };
+    let spaced = place.file("spaced", spaced.replace(STEP, "{ \"step_index\"").as_bytes());
+    let mut same = Vec::new();
+    let again = records(&spaced, &GAME, &mut |batch| {
+        same.push(batch.records.clone());
+        Ok(batch)
+    });
+    assert_eq!(read.is_ok(), again.is_ok());
+    assert!(read.is_err() || seen == same);
+    read
 }
 
 pub fn puzzles(place: &mut Place, bytes: &[u8]) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Outcome, TempDir, bash, conversations, tool, without_places};
+use common::{Outcome, TempDir, bash, conversations, data, oracle, python, tool, without_places};
 use serde_json::{Value, json};
 
 /// A conversation that renders to eight tokens, with something more in its line.
@@ -247,4 +247,22 @@ fn long_lines_and_short_ones() {
         assert!(records[2]["tokens"].as_array().unwrap().len() > 400_000);
         assert_eq!(records[5]["tokens"].as_array().unwrap().len(), 8);
     }
+}
+
+/// Games are written in the digits that numpy and Python's json give them, and what is read of the lines is
+/// what Arrow brings: the packs are equal.
+#[test]
+fn games_have_the_numbers_of_numpy_and_make_the_same_pack() {
+    let (Some(raw), Some(python)) = (data("macroxue/raw_small"), python()) else { return };
+    let dir = TempDir::new();
+    let (lines, raw) = (dir.at("games.ndjson"), raw.display());
+    bash(&format!("mx-decode -q '{raw}' --to ndjson > '{lines}'")).silent();
+    let steps: usize =
+        oracle(&python, "games.py", &[&lines]).silent().text().trim().parse().unwrap();
+    assert!(steps > 1000, "{steps}");
+    let arrow = dir.at("arrow");
+    bash(&format!("mx-decode -q '{raw}' --to arrow | npy-pack -q -o '{arrow}'")).silent();
+    let made = dir.at("lines");
+    tool("npy-pack").args(&["-q", "-o", &made, &lines]).run().silent();
+    assert_eq!(dir.read("lines/steps.npy"), dir.read("arrow/steps.npy"));
 }

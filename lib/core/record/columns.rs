@@ -342,6 +342,10 @@ impl RowEnds {
         self.ends.len()
     }
 
+    pub fn reserve(&mut self, rows: usize) {
+        self.ends.reserve(rows);
+    }
+
     /// Adds a row that ends before item `end`; one that is not known is null.
     #[inline]
     pub fn push(&mut self, end: usize, known: bool) {

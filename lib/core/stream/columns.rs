@@ -1,5 +1,6 @@
 //! Columns being built from JSON values, one for each type of field that our records have.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, StructArray};
@@ -9,6 +10,7 @@ use super::scalar_columns::{BooleanColumn, JsonTextColumn, TextColumn};
 use crate::game2048::NullableColumn;
 use crate::json::{Kind, Reader, Str};
 use crate::record::columns::{RowEnds, null_buffer};
+use crate::record::game::json::{StepRows, read_steps, step_fields};
 use crate::record::{JsonForm, ndjson_name};
 
 /// A member of an object and its column.
@@ -119,6 +121,31 @@ impl Members {
         self.columns.iter_mut().for_each(|member| member.column.push_null());
     }
 
+    /// The columns of steps of games, if these are their members.
+    fn step_rows(&mut self) -> Option<StepRows<'_>> {
+        fn typed<T: 'static>(column: &mut dyn JsonColumn) -> Option<&mut T> {
+            (column as &mut dyn Any).downcast_mut()
+        }
+        fn list<T: 'static>(column: &mut dyn JsonColumn) -> Option<(&mut T, &mut RowEnds)> {
+            let ListColumn { items, ends, .. } = typed(column)?;
+            Some((typed(items.as_mut())?, ends))
+        }
+        let mut columns = self.columns.iter_mut().map(|member| member.column.as_mut());
+        // In the order of their fields, which the caller has compared.
+        Some(StepRows {
+            step_index: typed(columns.next()?)?,
+            board: list(columns.next()?)?,
+            board_eval: typed(columns.next()?)?,
+            move_dir: typed(columns.next()?)?,
+            valuation_type: typed::<TextColumn>(columns.next()?)?.builder(),
+            valuation: typed(columns.next()?)?,
+            ev_legal: typed(columns.next()?)?,
+            max_rank: typed(columns.next()?)?,
+            seed: typed(columns.next()?)?,
+            branch_evs: list(columns.next()?)?,
+        })
+    }
+
     /// One object, as row `row`.
     pub fn read(&mut self, reader: &mut Reader<'_>, row: usize) -> Result<(), Problem> {
         match &mut self.columns[..] {
@@ -186,7 +213,7 @@ fn within(name: &str, text: String) -> String {
 }
 
 /// A column being built.
-pub(super) trait JsonColumn: Send {
+pub(super) trait JsonColumn: Any + Send {
     /// Reads a value that is not null.
     fn read(&mut self, reader: &mut Reader<'_>) -> Result<(), Problem>;
 
@@ -258,6 +285,7 @@ fn column_of(field: &Field, is_exact: bool) -> Result<Box<dyn JsonColumn>, Arrow
                 Members::of(fields)?
             },
             known: NullableColumn::default(),
+            is_steps: fields == step_fields(),
         }),
         other => return Err(ArrowError::NotYetImplemented(format!("{other} read from NDJSON"))),
     })
@@ -301,6 +329,8 @@ struct StructColumn {
     fields: Fields,
     columns: Members,
     known: NullableColumn<()>,
+    /// Whether they are the steps of games.
+    is_steps: bool,
 }
 
 impl JsonColumn for StructColumn {
@@ -308,6 +338,17 @@ impl JsonColumn for StructColumn {
         self.columns.read(reader, self.known.len())?;
         self.known.push(Some(()));
         Ok(())
+    }
+
+    fn read_some_items(&mut self, reader: &mut Reader<'_>) -> bool {
+        let Some(mut rows) = self.is_steps.then(|| self.columns.step_rows()).flatten() else {
+            return false;
+        };
+        let before = rows.step_index.len();
+        reader.go_on(|text, at| read_steps(text, at, &mut rows));
+        let count = rows.step_index.len() - before;
+        self.known.extend_known(std::iter::repeat_n((), count));
+        count > 0
     }
 
     fn push_null(&mut self) {

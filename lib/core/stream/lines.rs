@@ -20,6 +20,17 @@ pub struct Lines<R> {
     most: u64,
 }
 
+/// The first line of a block or of what is left of it, with its newline if it has one. In a line that is longer
+/// than a block its end is not looked for once more.
+pub fn first_line(block: &[u8]) -> &[u8] {
+    let begin = block.get(..BLOCK - 1).unwrap_or(block);
+    match memchr::memchr(b'\n', begin) {
+        Some(newline) => &block[..=newline],
+        // A block has no newline after these bytes but its last byte.
+        None => block,
+    }
+}
+
 impl<R: Read> Lines<R> {
     pub fn new(bytes: R, most: u64) -> Lines<R> {
         Lines { bytes, buffer: Vec::new(), start: 0, ended: false, most }

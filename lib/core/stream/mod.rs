@@ -28,6 +28,9 @@ mod typed_cast;
 mod validity;
 mod writer;
 
+#[cfg(test)]
+mod step_tests;
+
 use std::fs::File;
 
 pub use choose::Choosing;

@@ -12,7 +12,7 @@ use bstr::ByteSlice;
 
 use super::inferred::Inference;
 use super::input::{Bytes, cut, read_error};
-use super::lines::Lines;
+use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
 use super::slices::lines_between;
@@ -143,7 +143,10 @@ impl Decoding {
             let (blank, lines) = blank_lines(rest, self.most);
             rest = rest.get(blank..).unwrap_or_default();
             self.next_line += lines;
-            let Some(line) = rest.lines_with_terminator().next() else { break };
+            let line = first_line(rest);
+            if line.is_empty() {
+                break;
+            }
             rest = rest.get(line.len()..).unwrap_or_default();
             let number = self.next_line;
             self.next_line += 1;
@@ -182,7 +185,7 @@ impl RecordSource for NdjsonSource {
         let block = self.peek()?;
         let mut known =
             block.lines().filter_map(|line| record_type_with(among(&member_names(line).ok()?)));
-        Ok(known.next().or(first_line(block).map(|_| default)))
+        Ok(known.next().or(first_filled(block).map(|_| default)))
     }
 
     fn encoding(&self) -> String {
@@ -210,7 +213,7 @@ impl RecordSource for NdjsonSource {
             return Ok((header, SchemaRef::new(Schema::empty())));
         }
         let block = self.pending.front().map(Vec::as_slice).unwrap_or_default();
-        let Some((number, line)) = first_line(block) else {
+        let Some((number, line)) = first_filled(block) else {
             let header = self.decoding.header(wanted.map(|wanted| wanted.record));
             return Ok((header, SchemaRef::new(Schema::empty())));
         };
@@ -263,7 +266,7 @@ fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     if record.name != CONVERSATION.name {
         return;
     }
-    let Some(Ok(line)) = first_line(block).map(|(_, line)| std::str::from_utf8(line)) else {
+    let Some(Ok(line)) = first_filled(block).map(|(_, line)| std::str::from_utf8(line)) else {
         return;
     };
     let mut stated = None;
@@ -325,7 +328,7 @@ fn blank_lines(block: &[u8], most: u64) -> (usize, u64) {
 }
 
 /// The first line that is not blank, and how many are before it.
-fn first_line(block: &[u8]) -> Option<(u64, &[u8])> {
+fn first_filled(block: &[u8]) -> Option<(u64, &[u8])> {
     (0..).zip(block.lines()).find(|(_, line)| !line.trim_ascii().is_empty())
 }
 
@@ -336,7 +339,7 @@ fn among(names: &[String]) -> impl Fn(&str) -> bool {
 
 /// A wrong pipe: the first line is clearly a record of another type.
 fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
-    let (Some(wanted), Some((_, line))) = (wanted, first_line(block)) else { return Ok(()) };
+    let (Some(wanted), Some((_, line))) = (wanted, first_filled(block)) else { return Ok(()) };
     let Ok(names) = member_names(line) else { return Ok(()) };
     if wanted.record.is_known_by(among(&names)) {
         return Ok(());

@@ -15,7 +15,8 @@ use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 
-use crate::json;
+use crate::json::{self, FLOAT_TEXT, Float};
+use crate::record::game::json::StepTexts;
 use crate::record::{JsonForm, is_json_text, is_rare, ndjson_name};
 
 /// Appends rows of batches to a buffer as lines.
@@ -227,13 +228,16 @@ impl<'a> ColumnPrinter<'a> {
                 ))
             }
             DataType::Struct(fields) => {
-                let columns = fields.iter().zip(array.as_struct().columns());
+                let array = array.as_struct();
+                let columns = fields.iter().zip(array.columns());
                 let columns =
                     columns.map(|(field, column)| ColumnPrinter::new(field, column, nulls));
-                Box::new(StructPrinter(
-                    MemberLabels::of(fields),
-                    columns.collect::<Result<_, _>>()?,
-                ))
+                let printer =
+                    StructPrinter(MemberLabels::of(fields), columns.collect::<Result<_, _>>()?);
+                match StepTexts::of(array) {
+                    Some(steps) => Box::new(StepPrinter(steps, printer)),
+                    None => Box::new(printer),
+                }
             }
             DataType::Map(entries, _) => {
                 let map = array.as_map();
@@ -348,7 +352,7 @@ impl<T: itoa::Integer + TryInto<u32> + Copy> Printer for IntegerPrinter<'_, T> {
 
 struct FloatPrinter<'a, T>(&'a [T], Nulls);
 
-impl<T: Into<f64> + Copy + serde::Serialize> Printer for FloatPrinter<'_, T> {
+impl<T: Float + Into<f64>> Printer for FloatPrinter<'_, T> {
     /// The shortest form that reads back the same; null for non-finite values, which JSON does not
     /// have.
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
@@ -364,7 +368,10 @@ impl<T: Into<f64> + Copy + serde::Serialize> Printer for FloatPrinter<'_, T> {
             out.extend_from_slice(name);
             return Ok(());
         }
-        serde_json::to_writer(out, &value).map_err(|e| ArrowError::JsonError(e.to_string()))
+        let mut text = [0; FLOAT_TEXT];
+        let length = value.write(&mut text);
+        out.extend_from_slice(&text[..length]);
+        Ok(())
     }
 }
 
@@ -393,6 +400,32 @@ struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>);
 impl Printer for StructPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         write_members(out, &self.0, &self.1, row)
+    }
+}
+
+/// Steps of games: those of the usual form are written many at once, others one by one.
+struct StepPrinter<'a>(StepTexts<'a>, StructPrinter<'a>);
+
+impl Printer for StepPrinter<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        self.1.write(out, row)
+    }
+
+    fn write_items(
+        &self,
+        out: &mut Vec<u8>,
+        range: Range<usize>,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<(), ArrowError> {
+        let StepPrinter(steps, others) = self;
+        let written = if nulls.is_none() { steps.write(out, range.clone()) } else { 0 };
+        let rest = range.start + written..range.end;
+        if rest.is_empty() {
+            // The comma after the last.
+            out.truncate(out.len() - usize::from(!range.is_empty()));
+            return Ok(());
+        }
+        write_each(others, out, rest, nulls)
     }
 }
 

@@ -137,6 +137,10 @@ impl TextColumn {
         TextColumn { is_exact, ..TextColumn::default() }
     }
 
+    pub(super) fn builder(&mut self) -> &mut TextBuilder {
+        &mut self.column
+    }
+
     fn end_row(&mut self) -> Result<(), Problem> {
         let TextBuilder { bytes, ends } = &mut self.column;
         ends.push(bytes.len(), true);

@@ -4,6 +4,7 @@
 //! is null.
 
 mod builder;
+pub mod json;
 mod steps;
 
 use self::builder::{BoardsBuilder, BranchesBuilder};

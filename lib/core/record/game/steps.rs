@@ -166,7 +166,7 @@ impl StepColumns<'_> {
 }
 
 /// The items of consecutive lists of `length` items each; `None` if one has another length.
-fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
+pub(super) fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
     let length = i32::try_from(length).ok()?;
     let pairs = offsets.iter().zip(offsets.iter().skip(1));
     let equal =
@@ -178,7 +178,7 @@ fn strided(offsets: &[i32], length: usize) -> Option<Range<usize>> {
 /// Whether two pieces of a text are equal. Names are mostly short: then one word of
 /// each is compared, without a call.
 #[inline]
-fn same_bytes(text: &[u8], a: &Range<usize>, b: &Range<usize>) -> bool {
+pub(super) fn same_bytes(text: &[u8], a: &Range<usize>, b: &Range<usize>) -> bool {
     let word =
         |start: usize| text.get(start..)?.first_chunk().map(|word| u64::from_le_bytes(*word));
     match (word(a.start), word(b.start)) {

@@ -1,0 +1,22 @@
+//! Steps of games as NDJSON has them, in the one form that we write: all members in order, no null but in
+//! `branch_evs`, no white space. Nearly all bytes of games are such steps. What is otherwise, right or wrong,
+//! is left to the general writer and reader of NDJSON, which give the same.
+
+mod read;
+mod write;
+
+use std::sync::LazyLock;
+
+use arrow_schema::Fields;
+
+use super::StepFields;
+use crate::record::declare::schema_of;
+
+pub use self::read::{StepRows, read_steps};
+pub use self::write::StepTexts;
+
+/// The fields of a step.
+pub fn step_fields() -> &'static Fields {
+    static FIELDS: LazyLock<Fields> = LazyLock::new(|| schema_of(StepFields::declared()).fields);
+    &FIELDS
+}
