@@ -7,14 +7,30 @@ pub fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// So many of something: "1 prefix", "12,345 prefixes".
-pub fn counted(number: u64, one: &str) -> String {
+/// So many of something: "1 prefix", "12,345 prefixes". (What does not fit 64 bits is given as the most
+/// that does.)
+pub fn counted(number: impl TryInto<u64>, one: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{} {}", grouped(number), noun(number, one))
+}
+
+/// The same without digits grouped, for messages of what does not agree: numbers are as files have them.
+pub fn exactly(number: impl TryInto<u64>, one: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    format!("{number} {}", noun(number, one))
+}
+
+/// What so many of something are called.
+fn noun(number: u64, one: &str) -> String {
     let ending = match one {
         _ if number == 1 => "",
-        _ if one.ends_with(['s', 'x']) => "es",
+        _ if one.ends_with(['s', 'x', 'h']) => "es",
         _ => "s",
     };
-    format!("{} {one}{ending}", grouped(number))
+    match one.strip_suffix("index").filter(|_| number != 1) {
+        Some(before) => format!("{before}indices"),
+        None => format!("{one}{ending}"),
+    }
 }
 
 /// 2 as "2nd".
@@ -55,6 +71,11 @@ mod tests {
         assert_eq!(counted(1, "prefix"), "1 prefix");
         assert_eq!(counted(12_345, "prefix"), "12,345 prefixes");
         assert_eq!(counted(0, "row"), "0 rows");
+        assert_eq!(exactly(12_345, "document index"), "12345 document indices");
+        assert_eq!(
+            (exactly(1, "row"), exactly(2, "branch")),
+            ("1 row".into(), "2 branches".into())
+        );
         let ordinals = [1, 2, 3, 4, 11, 12, 21, 1_113].map(ordinal);
         assert_eq!(ordinals, ["1st", "2nd", "3rd", "4th", "11th", "12th", "21st", "1,113th"]);
     }

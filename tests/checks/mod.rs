@@ -15,7 +15,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::common::run::Tool;
+use crate::common::run::{Tool, plural_of_one};
 use crate::common::{Outcome, TempDir, bash, conversation, tool};
 
 /// How many conversations the sets are made of.
@@ -142,6 +142,10 @@ fn parsed(run: Outcome) -> Found {
     let summary = findings.pop().unwrap_or_else(|| panic!("{run:?}"))["summary"].take();
     assert!(summary.is_object(), "{run:?}");
     assert_eq!(code == Some(1), summary["errors"] != 0, "{run:?}");
+    for finding in &findings {
+        let plural = finding["message"].as_str().and_then(plural_of_one);
+        assert!(plural.is_none(), "{plural:?}: {run:?}");
+    }
     assert_eq!(run.stderr.lines().count(), usize::from(code == Some(1)), "{run:?}");
     Found { code, findings, summary, run }
 }

@@ -145,6 +145,8 @@ impl Tool {
     pub fn run(self) -> Outcome {
         let outcome = self.run_whatever();
         assert!(!outcome.stderr.contains("panicked at"), "{outcome:?}");
+        let plural = plural_of_one(&outcome.stderr);
+        assert!(plural.is_none(), "{plural:?}: {outcome:?}");
         outcome
     }
 
@@ -166,6 +168,22 @@ impl Tool {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         Outcome { status: output.status, stdout: output.stdout, stderr, shown: self.shown }
     }
+}
+
+/// What a message calls one of in the plural: "1 rows".
+pub fn plural_of_one(text: &str) -> Option<String> {
+    // Words that are no plurals of what is counted.
+    const OTHERS: [&str; 8] = ["is", "has", "was", "loss", "does", "needs", "as", "states"];
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let is_plural = |word: &str| {
+        let word = word.trim_end_matches([',', '.', ';', ':', ')']);
+        let is_word = word.bytes().all(|byte| byte.is_ascii_lowercase());
+        is_word && word.len() > 2 && word.ends_with('s') && !OTHERS.contains(&word)
+    };
+    let found = words
+        .windows(2)
+        .find(|pair| matches!(pair[0].trim_start_matches('('), "1") && is_plural(pair[1]));
+    found.map(|pair| pair.join(" "))
 }
 
 /// How a command ended. Every check shows all of it when it fails.

@@ -12,6 +12,7 @@ use crate::error::{Error, Kind, Result, shown};
 use crate::file_entry::{Difference, FileEntry};
 use crate::files;
 use crate::publish::{is_temporary, manifest_of};
+use crate::wording::exactly;
 
 /// The last part of a path as text.
 pub(super) fn name_of(path: &Path) -> Cow<'_, str> {
@@ -79,7 +80,7 @@ pub(super) fn compare<'c>(
         match file.size_difference()? {
             None => hashed.extend(file.sha256.is_some().then_some(file)),
             Some(Difference::Bytes(found)) => {
-                let message = format_args!("has {found} bytes, not {}", file.bytes);
+                let message = format_args!("has {}, not {}", exactly(found, "byte"), file.bytes);
                 findings.add(checks.bytes, &file.path, message);
             }
             Some(_) => findings.add(checks.missing, &file.path, "is not there"),

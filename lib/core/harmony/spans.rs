@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use crate::record::tokens::Segment;
+use crate::wording::exactly;
 
 /// Which assistant channels are supervised, and by which span id (1..255; 0 is ignored).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,8 +178,10 @@ fn append<'a>(
         else {
             out.truncate(start);
             return Err(format!(
-                "segment [{}, {}) does not lie after the one before it within {length} tokens",
-                segment.start, segment.end
+                "segment [{}, {}) does not lie after the one before it within {length}",
+                segment.start,
+                segment.end,
+                length = exactly(length, "token")
             ));
         };
         end = to;
@@ -201,8 +204,14 @@ pub fn unsupervised(without: u64, all: u64) -> Option<String> {
     match (without, all) {
         (0, _) => None,
         (1, 1) => Some("nothing is supervised in its one sequence".to_string()),
-        _ if without == all => Some(format!("nothing is supervised in any of its {all} sequences")),
-        _ => Some(format!("nothing is supervised in {without} of {all} sequences")),
+        _ if without == all => Some(format!(
+            "nothing is supervised in any of its {all}",
+            all = exactly(all, "sequence")
+        )),
+        _ => Some(format!(
+            "nothing is supervised in {without} of {all}",
+            all = exactly(all, "sequence")
+        )),
     }
 }
 

@@ -16,6 +16,7 @@ use crate::format::{json_file, parquet};
 use crate::ordered::{Flow, ordered_map};
 use crate::publish::{TargetLock, host, publish_file};
 use crate::walk;
+use crate::wording::exactly;
 
 const RECEIPT_SCHEMA: &str = "gristmill_task_v1";
 const RECEIPT: &str = "done.json";
@@ -156,7 +157,9 @@ impl Task<'_> {
             if found != Some(*bytes) {
                 let path = path.to_string_lossy();
                 let cause = match found {
-                    Some(found) => format!("{path} has {found} bytes, not {bytes}"),
+                    Some(found) => {
+                        format!("{path} has {found}, not {bytes}", found = exactly(found, "byte"))
+                    }
                     None => format!("{path} is gone"),
                 };
                 return Ok(Some(cause));

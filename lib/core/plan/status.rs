@@ -7,6 +7,7 @@ use super::{Plan, State, Task, TaskList, is_finished, line, states};
 use crate::cli::{counted, far, grouped};
 use crate::error::{Error, Result};
 use crate::visible;
+use crate::wording::exactly;
 
 /// The lines of the tasks, and how many of them are not done.
 #[derive(Debug)]
@@ -123,7 +124,11 @@ impl Status {
             None => {
                 let (open, all) = (self.open(), self.all());
                 let others: Vec<String> = self.others().collect();
-                let cause = format!("{open} of {all} tasks are not done: {}", others.join(", "));
+                let cause = format!(
+                    "{open} of {all} are not done: {}",
+                    others.join(", "),
+                    all = exactly(all, "task")
+                );
                 Err(Error::data(cause).at(root))
             }
         }

@@ -9,6 +9,7 @@ use super::{Domain, Error, Example, PuzzleGroup, Result, Rule, Severity, Split};
 use crate::files::{Noted, changed};
 use crate::ordered::{Flow, ordered_map};
 use crate::puzzle::random::Key;
+use crate::wording::exactly;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use serde_json::Value;
 use std::convert::Infallible;
@@ -384,7 +385,7 @@ impl Tally {
         let mut notes = Vec::new();
         let mut note = |count: u64, what: &str| {
             if count > 0 {
-                notes.push(format!("{count} of {rows} rows {what}"));
+                notes.push(format!("{count} of {rows} {what}", rows = exactly(rows, "row")));
             }
         };
         note(self.rejected, "malformed, left out");

@@ -6,6 +6,8 @@ use arrow_buffer::Buffer;
 use arrow_ipc::RecordBatch;
 use arrow_schema::{DataType, Schema};
 
+use crate::wording::exactly;
+
 /// Rows that need no bytes (of columns of nulls) a batch may have.
 const MOST_EMPTY_ROWS: u64 = 1 << 20;
 /// No codec packs more: a zstd block of 4 bytes expands to at most 128 KiB.
@@ -38,11 +40,17 @@ pub fn check_buffers<'a>(
         };
         let width = widths.get(number).copied().unwrap_or(1);
         if !length.is_multiple_of(width) {
-            return Err(format!("a buffer of {length} bytes that holds values of {width}"));
+            return Err(format!(
+                "a buffer of {length} that holds values of {width}",
+                length = exactly(length, "byte")
+            ));
         }
         total = total.saturating_add(length);
         if batch.compression().is_some() && total > most {
-            return Err(format!("a compressed batch of {total} bytes; it may have {most}"));
+            return Err(format!(
+                "a compressed batch of {total}; it may have {most}",
+                total = exactly(total, "byte")
+            ));
         }
     }
     check_rows(batch, total)?;
@@ -56,7 +64,13 @@ fn check_rows(batch: RecordBatch<'_>, bytes: u64) -> Result<(), String> {
     let nodes = batch.nodes().into_iter().flatten().map(|node| node.length());
     let rows =
         nodes.chain([batch.length()]).find(|&rows| u64::try_from(rows).is_ok_and(|n| n > most));
-    rows.map_or(Ok(()), |rows| Err(format!("a batch of {rows} rows in {bytes} bytes")))
+    rows.map_or(Ok(()), |rows| {
+        Err(format!(
+            "a batch of {rows} in {bytes}",
+            rows = exactly(rows, "row"),
+            bytes = exactly(bytes, "byte")
+        ))
+    })
 }
 
 /// A compressed buffer begins with its real length; -1 means that the bytes are not compressed.
@@ -69,7 +83,10 @@ fn decompressed_length(bytes: &[u8]) -> Result<u64, String> {
     };
     let most = packed.saturating_mul(MOST_RATIO);
     u64::try_from(claimed).ok().filter(|&claimed| claimed <= most).ok_or_else(|| {
-        format!("a compressed buffer of {packed} bytes that claims to hold {claimed}")
+        format!(
+            "a compressed buffer of {packed} that claims to hold {claimed}",
+            packed = exactly(packed, "byte")
+        )
     })
 }
 

@@ -18,6 +18,7 @@ use super::buffers::{check_buffers, dictionary_types};
 use super::texts::{bytes_schema, restored};
 use crate::failure::Failure;
 use crate::panics::caught;
+use crate::wording::exactly;
 
 /// Begins every message; followed by a length of 0 it ends the stream.
 const CONTINUATION: [u8; 4] = [0xff; 4];
@@ -88,7 +89,12 @@ impl<R: Read> Frames<R> {
             let length = usize::try_from(length)
                 .ok()
                 .filter(|&length| length <= MOST_METADATA)
-                .ok_or_else(|| FrameError::malformed(format!("metadata of {length} bytes")))?;
+                .ok_or_else(|| {
+                    FrameError::malformed(format!(
+                        "metadata of {length}",
+                        length = exactly(length, "byte")
+                    ))
+                })?;
             if length == 0 {
                 if self.schema.take().is_none() {
                     return Err(FrameError::malformed("an end-of-stream marker without a stream"));

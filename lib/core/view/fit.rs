@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::conversation::Trained;
+use crate::wording::exactly;
 
 /// How masks relate to the messages of their sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -59,7 +60,10 @@ impl MaskFit {
             MaskFit::Differs { tokens, first } => {
                 let tokens = match tokens {
                     1 => format!("token {first}"),
-                    _ => format!("{tokens} tokens, first in token {first}"),
+                    _ => format!(
+                        "{tokens}, first in token {first}",
+                        tokens = exactly(tokens, "token")
+                    ),
                 };
                 Some(format!("the masks do not fit the messages in {tokens}"))
             }

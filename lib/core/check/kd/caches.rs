@@ -12,6 +12,7 @@ use crate::files;
 use crate::format::kd_root::{KdPrefix, caches_of};
 use crate::format::mmidx::with_suffix;
 use crate::format::npy::Integers;
+use crate::wording::exactly;
 
 checks! {
     DOCUMENTS: Warning Structure "kd.cache.documents",
@@ -45,7 +46,8 @@ pub(super) fn check(prefix: &KdPrefix, sequences: u64, findings: &mut Findings<'
         };
         let found = count(&documents);
         if found > sequences || (is_whole && found != sequences) {
-            let message = format_args!("is of {found} documents, the data have {sequences}");
+            let documents = exactly(found, "document");
+            let message = format_args!("is of {documents}, the data have {sequences}");
             findings.add(&DOCUMENTS, &path, message);
         } else if modified(&path)? < written {
             findings.add(&OLDER, &path, format_args!("is older than {}", inventory::name_of(&idx)));

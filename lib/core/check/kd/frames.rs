@@ -11,6 +11,7 @@ use crate::format::kd_root::KdPrefix;
 use crate::format::mmidx::{
     IndexError, MmidxDataset, MmidxDtype, MmidxIndex, PrefixLayout, with_suffix,
 };
+use crate::wording::exactly;
 
 checks! {
     MISSING: Error Structure "kd.triple.missing",
@@ -166,7 +167,8 @@ impl FrameChecker<'_> {
         let found = self.dataset.bin_bytes();
         if u128::from(found) != expected {
             self.valid = false;
-            let message = format_args!("has {found} bytes; its lengths need {expected}");
+            let bytes = exactly(found, "byte");
+            let message = format_args!("has {bytes}; its lengths need {expected}");
             findings.add(&BIN_LENGTH, self.dataset.bin_path(), message);
         }
         self.documents(findings)?;
@@ -213,8 +215,8 @@ fn aligned(
     let at = At::file(other.idx_path());
     let (a, b) = (&tokens.index, &other.index);
     if a.sequences != b.sequences {
-        let message =
-            format_args!("has {} sequences, the tokens have {}", b.sequences, a.sequences);
+        let sequences = exactly(b.sequences, "sequence");
+        let message = format_args!("has {sequences}, the tokens have {}", a.sequences);
         findings.add(&TRIPLE_COUNT, at, message);
         return Ok(false);
     }
@@ -228,7 +230,7 @@ fn aligned(
         }
         same = false;
         for ((sequence, x), y) in (first..).zip(&ours).zip(&theirs).filter(|((_, x), y)| x != y) {
-            let message = format_args!("has {y} values, its tokens are {x}");
+            let message = format_args!("has {}, its tokens are {x}", exactly(*y, "value"));
             findings.add(&TRIPLE_LENGTHS, at.record("sequence", sequence), message);
         }
     }
@@ -242,7 +244,7 @@ fn aligned(
 fn documents_differ(a: &MmidxIndex, b: &MmidxIndex) -> io::Result<Option<String>> {
     if a.document_indices != b.document_indices {
         let (a, b) = (a.document_indices, b.document_indices);
-        return Ok(Some(format!("has {b} document indices, the tokens have {a}")));
+        return Ok(Some(format!("has {}, the tokens have {a}", exactly(b, "document index"))));
     }
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for first in (0..a.document_indices).step_by(BLOCK) {

@@ -12,6 +12,7 @@ use crate::check::{At, Findings, checks};
 use crate::error::Result;
 use crate::files;
 use crate::format::kd_root::{IDS, IdsFile, KdListing, KdPrefix, SPLITS, ValidFraction, find_ids};
+use crate::wording::exactly;
 
 checks! {
     FORM: Error Structure "kd.ids.form",
@@ -72,7 +73,8 @@ impl IdChecker {
     ) -> Result<()> {
         let (rows, sequences) = (file.rows(), valid.sequences);
         if rows != sequences {
-            let message = format_args!("has {rows} rows; there are {sequences} sequences");
+            let rows = exactly(rows, "row");
+            let message = format_args!("has {rows}; the sequences are {sequences}");
             findings.add(&ROWS, file.path(), message);
             return Ok(());
         }
@@ -85,7 +87,10 @@ impl IdChecker {
             rows.next(|identity, tokens| -> Result<()> {
                 let at = At::file(file.path()).record("row", number).id(identity.id);
                 if tokens != length {
-                    let message = format_args!("is of {tokens} tokens, its sequence has {length}");
+                    let message = format_args!(
+                        "is of {}, its sequence has {length}",
+                        exactly(tokens, "token")
+                    );
                     findings.add(&ROWS, at, message);
                 }
                 let Some(id) = identity.id else { return Ok(()) };

@@ -18,6 +18,7 @@ use crate::format::pack::{MANIFEST as MANIFEST_FILE, PackLayout, PackManifest};
 use crate::format::pools::{self, Valuations, step_files};
 use crate::format::raw_games::Legality;
 use crate::game2048::RowLayout;
+use crate::wording::exactly;
 
 checks! {
     BOTH: Error Structure "pool.files.both",
@@ -98,7 +99,7 @@ pub(super) fn check(directory: &Path, findings: &mut Findings<'_>) -> Result<Poo
     let (whole, mut shards) = step_files(directory)?;
     let single = directory.join(pools::STEPS);
     if whole && !shards.is_empty() {
-        findings.add(&BOTH, &single, format_args!("is beside {} shards", shards.len()));
+        findings.add(&BOTH, &single, format_args!("is beside {}", exactly(shards.len(), "shard")));
     } else if whole {
         shards.push(single);
     } else {
@@ -200,7 +201,8 @@ fn embeddings(
     }
     if files.len() != rows.shards.len() {
         let (found, wanted) = (files.len(), rows.shards.len());
-        let message = format_args!("{found} embeddings-*.npy for {wanted} shards of steps");
+        let wanted = exactly(wanted, "shard");
+        let message = format_args!("{found} embeddings-*.npy for {wanted} of steps");
         findings.add(&EMBEDDINGS, directory, message);
     }
     let mut width = None;
@@ -211,10 +213,10 @@ fn embeddings(
             Err(error) => Some(error.to_string()),
             Ok(mapped) => match mapped.header().shape.as_slice() {
                 [found, _] if *found != steps.rows() => {
-                    Some(format!("has {found} rows, its steps {}", steps.rows()))
+                    Some(format!("has {}, its steps {}", exactly(*found, "row"), steps.rows()))
                 }
                 [_, columns] if *width.get_or_insert(*columns) != *columns => {
-                    Some(format!("has {columns} columns, the first has {width:?}"))
+                    Some(format!("has {}, the first has {width:?}", exactly(*columns, "column")))
                 }
                 [_, _] if mapped.header().dtype != f32::default_dtype() => {
                     Some(format!("holds {}, not float32", descr(&mapped.header().dtype)))

@@ -16,6 +16,7 @@ use crate::format::metadata_db::{
 };
 use crate::format::pools;
 use crate::game2048::Played;
+use crate::wording::exactly;
 
 checks! {
     pub(super) DATABASE: Error Structure "pool.database.form",
@@ -92,7 +93,7 @@ impl RunClaims {
     ) {
         let steps = run.map_or(0, |run| run.played.steps());
         if let Some(stated) = self.steps.filter(|stated| *stated != steps) {
-            let message = format_args!("{stated} steps are stated, {steps} are there");
+            let message = format_args!("states {}, {steps} are there", exactly(stated, "step"));
             findings.add_as(&STEPS, severity, at, message);
         }
         let Some(run) = run else {

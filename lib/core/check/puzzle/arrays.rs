@@ -11,6 +11,7 @@ use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::npy::{self, AutoSerialize, Integers, Scalar, TypeChar};
 use crate::format::puzzle_dir::{SetArray, SplitMetadata};
+use crate::wording::exactly;
 
 checks! {
     MISSING: Error Structure "puzzle.file.missing",
@@ -92,7 +93,7 @@ pub(super) fn check(
     let (Some(inputs), Some(labels)) = (inputs, labels) else { return Ok(None) };
     let (examples, answers) = (inputs.rows(), labels.rows());
     if examples != answers {
-        let message = format_args!("has {answers} examples, the inputs {examples}");
+        let message = format_args!("has {}, the inputs {examples}", exactly(answers, "example"));
         findings.add(&ROWS, &path(SetArray::Labels), message);
         return Ok(None);
     }
@@ -137,8 +138,8 @@ impl IndexArrays {
         if let Some(puzzles) = &self.puzzles {
             let path = path(SetArray::PuzzleIndices);
             if let Some(count) = count.filter(|count| puzzles.rows() != count + 1) {
-                let entries = puzzles.rows();
-                let message = format_args!("has {entries} entries for {count} puzzles");
+                let (rows, puzzles) = (exactly(puzzles.rows(), "row"), exactly(count, "puzzle"));
+                let message = format_args!("has {rows} for {puzzles}");
                 findings.add(&LENGTH, &path, message);
             }
             index(puzzles, &path, examples, "examples", &EMPTY_PUZZLE, findings);

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{SetConstants, SplitMetadata};
+use crate::wording::exactly;
 
 checks! {
     MISSING: Error Structure "puzzle.dataset.missing",
@@ -144,11 +145,19 @@ pub(super) fn compare(
 }
 
 pub(super) fn wrong_seq_len(at: At<'_>, told: i64, found: u64, findings: &mut Findings<'_>) {
-    findings.add(&SEQ_LEN, at, format_args!("its rows have {found} tokens; seq_len is {told}"));
+    findings.add(
+        &SEQ_LEN,
+        at,
+        format_args!("its rows have {}; seq_len is {told}", exactly(found, "token")),
+    );
 }
 
 pub(super) fn wrong_identifiers(at: At<'_>, told: i64, found: usize, findings: &mut Findings<'_>) {
-    findings.add(&IDENTIFIERS, at, format_args!("is {told}; identifiers.json has {found} names"));
+    findings.add(
+        &IDENTIFIERS,
+        at,
+        format_args!("is {told}; identifiers.json has {}", exactly(found, "name")),
+    );
 }
 
 /// Both splits must be for one model.

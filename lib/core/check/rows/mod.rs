@@ -14,9 +14,9 @@ use sequences::Pieces;
 use values::RowSums;
 
 use super::{Check, CheckContext, Family, Findings, Outcome, checks, inventory};
-use crate::cli::grouped;
 use crate::error::{Error, Result};
 use crate::format::token_rows::{self, Contents, OpenedRows, PAD, Padding, RowsManifest, share};
+use crate::wording::{counted, exactly};
 
 checks! {
     FORM: Error Structure "rows.form",
@@ -72,7 +72,7 @@ fn readable<T>(path: &Path, read: Result<T>, findings: &mut Findings<'_>) -> Res
 fn what(manifest: &RowsManifest) -> String {
     let form = manifest.form.name();
     let length =
-        manifest.seq_length.map_or(String::new(), |n| format!(", {} positions", grouped(n.into())));
+        manifest.seq_length.map_or(String::new(), |n| format!(", {}", counted(n, "position")));
     match manifest.contents {
         Contents::Rows => format!("rows for trainers ({form}{length})"),
         Contents::Index => format!("index of rows ({form}{length})"),
@@ -96,8 +96,8 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
     let sum = crate::format::checked_sum(of.into_iter());
     if sum != Some(tokens.in_sequences) {
         let message = format_args!(
-            "{} tokens went in, and {} are in rows or counted",
-            tokens.in_sequences,
+            "{} went in, and {} are in rows or counted",
+            exactly(tokens.in_sequences, "token"),
             sum.map_or("more than 2^64".to_string(), |sum| sum.to_string())
         );
         findings.add(&COUNTS, path, message);
@@ -139,7 +139,7 @@ fn rows_of(
         findings.add(
             &FORM,
             path,
-            format_args!("{rows} rows; the manifest states {}", manifest.rows),
+            format_args!("{}; the manifest states {}", exactly(rows, "row"), manifest.rows),
         );
     }
     if !context.selection.wants_contents() {

@@ -7,6 +7,7 @@ use crate::check::{At, CheckContext, Findings, checks};
 use crate::error::{Kind, Result};
 use crate::format::token_rows::{IndexedPiece, OpenedRows, PrefixStore, RowsManifest, read_index};
 use crate::packing::Overflow;
+use crate::wording::exactly;
 
 checks! {
     SEQUENCE: Error Content "rows.sequence",
@@ -225,7 +226,11 @@ impl IndexChecker<'_> {
         let most = self.manifest.seq_length.map_or(u64::MAX, u64::from);
         if used > most {
             let at = At::file(self.path).record("row", row as u64);
-            findings.add(&PIECE, at, format_args!("{used} positions, more than {most}"));
+            findings.add(
+                &PIECE,
+                at,
+                format_args!("{}, more than {most}", exactly(used, "position")),
+            );
         }
     }
 }

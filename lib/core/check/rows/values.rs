@@ -15,6 +15,7 @@ use crate::format::token_rows::{
 };
 use crate::packing::Packing;
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE};
+use crate::wording::exactly;
 
 checks! {
     VALUE: Error Content "rows.value",
@@ -130,8 +131,11 @@ fn attention(batch: &RecordBatch, first: u64, checker: &mut RowChecker<'_, '_, '
         let is_seen = ones.is_some_and(|ones| ones.values().iter().all(|&value| value == 1));
         let at = At::file(checker.path).record("row", first + row as u64);
         if values.len() as i32 != tokens.value_length(row) {
-            let message =
-                format!("{} tokens, {} in attention_mask", tokens.value_length(row), values.len());
+            let message = format!(
+                "{}, {} in attention_mask",
+                exactly(tokens.value_length(row), "token"),
+                values.len()
+            );
             checker.findings.add(&PIECES, at, message);
         } else if !is_seen {
             checker.findings.add(&VALUE, at, "an attention mask that is not 1");
@@ -189,7 +193,11 @@ impl RowChecker<'_, '_, '_> {
             self.piece(number, piece);
         }
         if let Some(most) = self.packing.seq_length.filter(|&most| used > u64::from(most)) {
-            self.findings.add(&LENGTH, at, format_args!("{used} positions, more than {most}"));
+            self.findings.add(
+                &LENGTH,
+                at,
+                format_args!("{}, more than {most}", exactly(used, "position")),
+            );
         }
         self.sums.used += used;
     }

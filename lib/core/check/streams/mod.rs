@@ -12,7 +12,7 @@ use super::inventory::name_of;
 use super::repeats::{RecordPlace, Repeats, first_and_others};
 use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, checks};
 use crate::batch::{Batch, Header};
-use crate::cli::{InputArgs, counted, grouped};
+use crate::cli::{InputArgs, counted};
 use crate::error::{Error, Kind, Position, Result};
 use crate::files;
 use crate::harmony::Policy;
@@ -95,14 +95,14 @@ impl StreamSummary {
         let mut notes: Vec<String> = reasons
             .into_iter()
             .take(REASONS)
-            .map(|(reason, count)| format!("refused {} times: {reason}", grouped(*count)))
+            .map(|(reason, count)| format!("refused {}: {reason}", counted(*count, "time")))
             .collect();
         if more > 0 {
-            notes.push(format!("refused for {more} more reasons"));
+            notes.push(format!("refused for {} more", counted(more, "reason")));
         }
         if self.refused_else > 0 {
-            let times = grouped(self.refused_else);
-            notes.push(format!("refused {times} times for reasons that are not counted"));
+            let times = counted(self.refused_else, "time");
+            notes.push(format!("refused {times} for reasons that are not counted"));
         }
         notes
     }

@@ -25,6 +25,7 @@ use crate::format::parquet::{
 use crate::record::columns::ColumnBuilder;
 use crate::record::ids::{IdBuilder, IdColumns, schema};
 use crate::record::tokens::Identity;
+use crate::wording::exactly;
 
 /// Its name among the files of a split in manifests.
 pub const IDS: &str = "ids";
@@ -160,7 +161,11 @@ impl IdsFile {
         match self.rows() {
             rows if rows == sequences => Ok(self),
             rows => {
-                let cause = format!("has {rows} rows; there are {sequences} sequences");
+                let cause = format!(
+                    "has {rows}; there are {sequences}",
+                    rows = exactly(rows, "row"),
+                    sequences = exactly(sequences, "sequence")
+                );
                 Err(Error::data(cause).at(self.path()))
             }
         }
@@ -277,7 +282,10 @@ impl IdRows {
         let number = self.number();
         let (tokens, answer) = self.next(|identity, tokens| (tokens, each(identity)))?;
         if tokens != length {
-            let cause = format!("row {number} is of {tokens} tokens, the sequence has {length}");
+            let cause = format!(
+                "row {number} is of {tokens}, the sequence has {length}",
+                tokens = exactly(tokens, "token")
+            );
             return Err(Error::data(cause).at(self.path.as_path()));
         }
         Ok(answer)

@@ -17,6 +17,7 @@ use crate::files;
 use crate::format::{RecordCounts, json_file};
 use crate::provenance::{BuildRun, InputManifest, git_sha};
 use crate::publish::{TargetLock, manifest_of, publish_file_locked, refuse_half_published};
+use crate::wording::exactly;
 
 /// `ROOT/manifest.json`. Published builders leave out what has a default here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -191,8 +192,12 @@ impl KdRootManifest {
         let fraction = self.config.valid_fraction?;
         let is_odd = rows("valid") == 0 && fraction * rows("train") as f64 >= 0.5;
         let all = rows("train");
-        is_odd
-            .then(|| format!("valid has no rows: none of {all} ids is in its share of {fraction}"))
+        is_odd.then(|| {
+            format!(
+                "valid has no rows: none of {all} is in its share of {fraction}",
+                all = exactly(all, "id")
+            )
+        })
     }
 
     /// Rows, tokens and supervised tokens of each split, one line each.

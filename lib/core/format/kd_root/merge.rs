@@ -25,6 +25,7 @@ use crate::format::{RecordCounts, checked_sum};
 use crate::provenance::{BuildRun, git_sha};
 use crate::publish::{PendingFile, directory_of};
 use crate::record::tokens::Identity;
+use crate::wording::exactly;
 
 /// One prefix of the concatenation.
 pub(super) struct MergeInput {
@@ -311,9 +312,13 @@ fn check_slices(inputs: &[&InputPart]) -> Result<()> {
                 let all = input.part.source.rows().filter(|rows| is_last && *rows > next);
                 match all {
                     _ if start != end => format!(
-                        "is slice {slice}, after {end} rows: all slices are needed, in order"
+                        "is slice {slice}, after {end}: all slices are needed, in order",
+                        end = exactly(end, "row")
                     ),
-                    Some(rows) => format!("is slice {slice}, the last, of {rows} rows"),
+                    Some(rows) => format!(
+                        "is slice {slice}, the last, of {rows}",
+                        rows = exactly(rows, "row")
+                    ),
                     None => {
                         end = next;
                         continue;
@@ -346,9 +351,16 @@ fn check_contents(inputs: &[&MergeInput], name: &str, appended: &[Appended]) -> 
         let key = format!("{name}_bin");
         let (rows, bytes) = (appended.sequences, appended.bin_bytes);
         let cause = if split.rows != rows {
-            format!("has {rows} sequences; its manifest says {}", split.rows)
+            format!(
+                "has {rows}; its manifest says {}",
+                split.rows,
+                rows = exactly(rows, "sequence")
+            )
         } else if split.files.bytes.get(&key) != Some(&bytes) {
-            format!("its {name}.bin has {bytes} bytes; its manifest says otherwise")
+            format!(
+                "its {name}.bin has {bytes}; its manifest says otherwise",
+                bytes = exactly(bytes, "byte")
+            )
         } else if split.files.sha256.get(&key) != Some(&appended.bin_sha256) {
             format!("its {name}.bin is not the one of its manifest (sha256)")
         } else {

@@ -19,6 +19,7 @@ use crate::format::{RecordCounts, json_file};
 use crate::json::PythonFormatter;
 use crate::provenance::{BuildRun, InputManifest, Made};
 use crate::publish::PendingFile;
+use crate::wording::exactly;
 
 pub const PART_SCHEMA: &str = "gristmill_part_v1";
 
@@ -261,7 +262,8 @@ impl KdFiles {
             match entry.size_difference()? {
                 None => {}
                 Some(Difference::Bytes(found)) => {
-                    return Ok(Some(format!("{path} has {found} bytes, not {expected}")));
+                    let found = exactly(found, "byte");
+                    return Ok(Some(format!("{path} has {found}, not {expected}")));
                 }
                 Some(_) => return Ok(Some(format!("{path} is missing"))),
             }

@@ -24,6 +24,7 @@ use crate::format::sequence_records::add_segments;
 use crate::harmony::{Segments, Spans, segments_of};
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
+use crate::wording::exactly;
 
 /// A batch holds about this many tokens (1 MiB of them).
 const BATCH_TOKENS: usize = 1 << 18;
@@ -270,7 +271,10 @@ impl OpenPrefix {
         for dataset in others {
             let sequences = dataset.index.sequences;
             if sequences < rows.end {
-                let cause = format!("has {sequences} sequences, the tokens have more");
+                let cause = format!(
+                    "has {sequences}, the tokens have more",
+                    sequences = exactly(sequences, "sequence")
+                );
                 return Err(Error::data(cause).at(dataset.idx_path()));
             }
             let lengths = tokens.lengths_of(rows.clone()).zip(dataset.lengths_of(rows.clone()));

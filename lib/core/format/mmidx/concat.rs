@@ -10,6 +10,7 @@ use super::{MmidxDataset, MmidxDtype};
 use crate::digest::hex;
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::{FinishedFile, HashedFile};
+use crate::wording::exactly;
 
 /// What one dataset contributed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,7 +136,11 @@ fn check_layout(part: &MmidxDataset) -> Result<()> {
         end += i64::from(length) * index.dtype.size() as i64;
     }
     if part.bin_bytes() != end as u64 {
-        return bad(format!("describes {end} bytes, its .bin has {}", part.bin_bytes()));
+        return bad(format!(
+            "describes {end}, its .bin has {}",
+            part.bin_bytes(),
+            end = exactly(end, "byte")
+        ));
     }
     let mut last = 0i64;
     for (number, document) in part.documents().enumerate() {

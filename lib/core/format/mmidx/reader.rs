@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use super::{HEADER_BYTES, MAGIC, MmidxDtype, VERSION};
 use crate::error::{Error, Result, shown};
 use crate::files::open_member;
+use crate::wording::exactly;
 
 /// Why a file is not an `.idx`, or not a complete one.
 #[derive(Debug, thiserror::Error)]
@@ -240,8 +241,9 @@ impl MmidxDataset {
         });
         let Some((offset, bytes)) = inside else {
             let cause = format!(
-                "a sequence of {length} values at byte {offset} is not in the .bin of {} bytes",
-                self.bin_bytes
+                "a sequence of {length} at byte {offset} is not in the .bin of {} bytes",
+                self.bin_bytes,
+                length = exactly(length, "value")
             );
             return Err(Error::data(cause).at(self.idx_path()));
         };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{HEADER_BYTES, MAGIC, MmidxDtype, PrefixLayout, VERSION, with_suffix};
 use crate::error::{Error, Result};
 use crate::format::hashed_file::{FinishedFile, HashedFile};
+use crate::wording::exactly;
 
 /// One dataset, complete but not published.
 #[derive(Debug)]
@@ -56,7 +57,10 @@ impl SplitWriter {
         }
         for length in lengths {
             let length_i32 = i32::try_from(length).map_err(|_| {
-                let cause = format!("a sequence of {length} values; an .idx holds i32");
+                let cause = format!(
+                    "a sequence of {length}; an .idx holds i32",
+                    length = exactly(length, "value")
+                );
                 Error::data(cause).at(self.prefix.as_path())
             })?;
             self.lengths.push(length_i32);

@@ -13,6 +13,7 @@ use super::{ParquetFile, files_in, read_error};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
+use crate::wording::exactly;
 
 /// The manifest's name.
 pub const MANIFEST: &str = "manifest.json";
@@ -41,11 +42,16 @@ impl StatedShard {
         let opened = files::open_member(file).map_err(|e| Error::io(file, &e))?;
         let bytes = opened.metadata().map_err(|e| Error::io(file, &e))?.len();
         if bytes != self.bytes {
-            return Ok(Some(format!("has {bytes} bytes, not {}", self.bytes)));
+            return Ok(Some(format!(
+                "has {bytes}, not {}",
+                self.bytes,
+                bytes = exactly(bytes, "byte")
+            )));
         }
         let parquet = ParquetFile::open(opened).map_err(|e| read_error(&e).at(file))?;
         let rows = parquet.rows();
-        Ok((rows != self.rows).then(|| format!("has {rows} rows, not {}", self.rows)))
+        Ok((rows != self.rows)
+            .then(|| format!("has {rows}, not {}", self.rows, rows = exactly(rows, "row"))))
     }
 }
 

@@ -42,6 +42,7 @@ use crate::files;
 use crate::format::{Format, Open};
 use crate::panics::caught;
 use crate::record::column_twice;
+use crate::wording::exactly;
 use ahead::Ahead;
 use readable::Readable;
 use rows::Rows;
@@ -104,7 +105,10 @@ impl ParquetFile {
         let mut groups = metadata.metadata().row_groups().iter().map(|group| group.num_rows());
         let rows = groups.try_fold(0i64, |sum, rows| sum.checked_add(rows).filter(|_| rows >= 0));
         if rows != Some(stated) {
-            let cause = format!("the file states {stated} rows, its row groups have others");
+            let cause = format!(
+                "the file states {stated}, its row groups have others",
+                stated = exactly(stated, "row")
+            );
             return Err(ParquetError::General(cause));
         }
         // The crate allocates what a column chunk claims, and panics where that is negative.

@@ -22,6 +22,7 @@ use crate::format::pack::PackManifest;
 use crate::format::raw_games::Legality;
 use crate::game2048::{Game, RowLayout, StepRows, StoredGame};
 use crate::record::game::LEFT_OUT;
+use crate::wording::exactly;
 
 /// The name under which features of rows are listed as left out.
 const EMBEDDINGS: &str = "embeddings-*.npy";
@@ -490,8 +491,9 @@ fn cut(rows: &Rows, database: bool, known: &[(u64, Option<u64>)]) -> Result<Vec<
     }
     if first != rows.len() {
         return Err(Error::data(format!(
-            "the rows have no run_id, and metadata.db counts {first} steps for {} rows",
-            rows.len()
+            "the rows have no run_id, and metadata.db counts {first} for {} rows",
+            rows.len(),
+            first = exactly(first, "step")
         )));
     }
     Ok(runs)

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::metadata_db::RunRow;
 use crate::format::pack::MANIFEST;
 use crate::game2048::{Board, Direction, Played, RowLayout, StoredGame};
+use crate::wording::exactly;
 
 /// The way on for all of them.
 pub(super) const WAY_ON: &str = "ds-check, for all that is wrong";
@@ -16,7 +17,7 @@ pub(super) fn contradiction(run: Option<&RunRow>, game: &StoredGame) -> Option<S
     let Some(run) = run else { return Some("has rows, and is not in metadata.db".to_string()) };
     let there = game.steps() as u64;
     if let Some(stated) = run.steps.filter(|stated| *stated != there) {
-        return Some(format!("expected {stated} steps, got {there}"));
+        return Some(format!("expected {stated}, got {there}", stated = exactly(stated, "step")));
     }
     let played = played(game)?;
     let of_tile = |stated| Some((stated, played.other_highest(stated)?));

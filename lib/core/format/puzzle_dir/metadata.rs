@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::puzzle::{self, Constants, SeqLen};
+use crate::wording::exactly;
 
 /// A split's `dataset.json`, in the published builders' order. Fields are there and of the right
 /// type; whether the values are right is not checked here.
@@ -174,7 +175,8 @@ impl AssertedConstants {
                 SeqLen::Square => "n x n".to_string(),
             };
             return Err(Error::data(format!(
-                "the first example has {length} tokens, {name} has {expected}"
+                "the first example has {length}, {name} has {expected}",
+                length = exactly(length, "token")
             )));
         }
         for ((flag, given), (_, table)) in self.flags().into_iter().zip(found.parameters()) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::game2048::{CELLS, Direction, MAX_EXPONENT};
 use crate::json;
+use crate::wording::exactly;
 
 /// Why a game is a bad record.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -57,7 +58,7 @@ pub enum Defect {
     MaxRank { step: u64, board: u8 },
     #[error("more steps than the metadata's num_moves, {num_moves}")]
     MoreSteps { num_moves: u64 },
-    #[error("{steps} steps, but the metadata's num_moves is {num_moves}")]
+    #[error("{}, but the metadata's num_moves is {num_moves}", exactly(*.steps, "step"))]
     FewerSteps { steps: u64, num_moves: u64 },
     /// More steps or valuation names than can be counted.
     #[error("too many {what} for one game")]

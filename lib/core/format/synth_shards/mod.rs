@@ -23,6 +23,7 @@ use crate::error::{Error, Result, shown};
 use crate::files::open_member;
 use crate::provenance::{BuildRun, Made, git_sha};
 use crate::publish::{TargetLock, publish_file_locked};
+use crate::wording::exactly;
 
 pub const SCHEMA: &str = "synth_harmony_v1";
 /// The names of the shards.
@@ -239,7 +240,7 @@ impl SynthManifest {
         let mut line =
             format!("{}, {}", counted(shards as u64, "shard"), counted(*written, "conversation"));
         if let Some(read) = read {
-            line += &format!(" of {read} rows");
+            line += &format!(" of {read}", read = exactly(*read, "row"));
         }
         let skips = skipped.as_ref().map_or(0, Skipped::records);
         for (count, what) in [(skips, "skipped"), (rejected.unwrap_or(0), "rejected")] {

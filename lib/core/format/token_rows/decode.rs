@@ -6,6 +6,7 @@ use arrow_array::{Array, ListArray, RecordBatch};
 use arrow_buffer::ToByteSlice;
 
 use super::columns::{Form, IGNORED, LENGTH, Layout, PLACE};
+use crate::wording::exactly;
 
 /// One piece as it stands in a row.
 #[derive(Debug, Clone)]
@@ -175,7 +176,11 @@ impl<'a> DecodedRows<'a> {
                 && items(lists, row).len() != ends.len()
             {
                 let values = items(lists, row).len();
-                return Err(format!("{} pieces, {values} ids or numbers of them", ends.len()));
+                return Err(format!(
+                    "{} pieces, {values} or numbers of them",
+                    ends.len(),
+                    values = exactly(values, "id")
+                ));
             }
         }
         let mut start = 0;
@@ -216,7 +221,12 @@ impl<'a> DecodedRows<'a> {
         let length = self.tokens(row).len();
         let Some(bounds) = self.bounds else { return Ok(vec![length]) };
         let values = &int32(bounds)[items(bounds, row)];
-        let wrong = |what: &str| Err(format!("{what} {values:?} in a row of {length} tokens"));
+        let wrong = |what: &str| {
+            Err(format!(
+                "{what} {values:?} in a row of {length}",
+                length = exactly(length, "token")
+            ))
+        };
         let mut ends = Vec::with_capacity(values.len());
         match self.layout.form {
             Form::MegatronBridge => {

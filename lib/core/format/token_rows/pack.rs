@@ -26,6 +26,7 @@ use crate::ordered::Flow;
 use crate::packing::{Changed, Overflow, Packing, Rows, TooLong};
 use crate::publish::{Target, publish};
 use crate::record::tokens::{self, Tokens};
+use crate::wording::exactly;
 
 /// The most tokens of a window.
 const WINDOW_TOKENS: usize = 1 << 24;
@@ -117,7 +118,8 @@ impl Output {
             for (sequence, &length) in (first..).zip(lengths).filter(|(_, length)| **length > most)
             {
                 let (place, id) = (store.place(sequence), store.id(sequence).map(str::to_string));
-                let reason = format!("{length} tokens: more than {most}");
+                let reason =
+                    format!("{length}: more than {most}", length = exactly(length, "token"));
                 rejects.keep(Rejection { place, id, reason, input: Rejected::Nothing })?;
             }
         }

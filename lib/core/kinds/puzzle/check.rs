@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::harmony::Policy;
 use crate::puzzle::{self, Split};
 use crate::record::puzzle::Puzzles;
+use crate::wording::exactly;
 
 checks! {
     LENGTH: Error Content "stream.puzzle.length",
@@ -49,8 +50,11 @@ impl RecordChecker for PuzzleChecker {
             let seq_len = self.seq_len.unwrap_or(inputs.len());
             if lengths != [seq_len; 2] {
                 let [inputs, labels] = lengths;
-                let message =
-                    format_args!("{inputs} inputs, {labels} labels; seq_len is {seq_len}");
+                let message = format_args!(
+                    "{}, {}; seq_len is {seq_len}",
+                    exactly(inputs, "input"),
+                    exactly(labels, "label")
+                );
                 batch.findings.add(&LENGTH, at, message);
                 continue;
             }

@@ -10,6 +10,7 @@ use crate::check::{
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
 use crate::record::tokens::Tokens;
+use crate::wording::exactly;
 
 checks! {
     NULL: Error Content "stream.tokens.null",
@@ -75,7 +76,9 @@ impl RecordChecker for TokensChecker {
                     let fits = lengths == [length; 3];
                     if !fits {
                         let message = format_args!(
-                            "{length} tokens, {masked} in the loss mask, {spanned} span ids"
+                            "{}, {masked} in the loss mask, {}",
+                            exactly(length, "token"),
+                            exactly(spanned, "span id")
                         );
                         batch.findings.add(&LENGTHS, at, message);
                     }

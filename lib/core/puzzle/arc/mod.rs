@@ -12,6 +12,7 @@ use crate::puzzle::{
     Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     GroupSource, PuzzleGroup, PuzzleGroups, PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
+use crate::wording::exactly;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -198,7 +199,9 @@ impl Domain for Arc {
         let mut broken = BrokenRules::new();
         if inputs.len() != CELLS || labels.len() != CELLS {
             let (input, output) = (inputs.len(), labels.len());
-            broken.add(&SHAPE, || format!("{input} cells and {output} in the output"));
+            broken.add(&SHAPE, || {
+                format!("{input} and {output} in the output", input = exactly(input, "cell"))
+            });
             return broken.0;
         }
         let mut offset = |side: &str, canvas: &[i32]| match Grid::decode(canvas) {

@@ -5,6 +5,7 @@ use super::{Grid, SIDE};
 use crate::puzzle::source::{BuildContext, InputFile, Opener, hash_file, last_part};
 use crate::puzzle::{BLANK_IDENTIFIER, Error, Split};
 use crate::walk::{self, WalkError};
+use crate::wording::exactly;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use std::fs;
@@ -224,11 +225,17 @@ fn parse_grid(value: &Value) -> Result<Grid, String> {
         match row.len() {
             0 => return Err(format!("row {number} is empty")),
             length if length > SIDE => {
-                return Err(format!("row {number} has {length} cells, at most {SIDE} fit"));
+                return Err(format!(
+                    "row {number} has {length}, at most {SIDE} fit",
+                    length = exactly(length, "cell")
+                ));
             }
             length if number == 1 => columns = length,
             length if length != columns => {
-                return Err(format!("row {number} has {length} cells, row 1 has {columns}"));
+                return Err(format!(
+                    "row {number} has {length}, row 1 has {columns}",
+                    length = exactly(length, "cell")
+                ));
             }
             _ => {}
         }

@@ -12,6 +12,7 @@ use crate::puzzle::{
     Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     GroupSource, PuzzleGroup, PuzzleGroups, PuzzleSource, Result, Rule, SeqLen, Side, Split,
 };
+use crate::wording::exactly;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde_json::{Value, json};
 use std::ops::Range;
@@ -117,7 +118,13 @@ impl Domain for Domino {
         let mut broken = BrokenRules::new();
         if inputs.len() != TOKENS || labels.len() != TOKENS {
             let (state, answer) = (inputs.len(), labels.len());
-            broken.add(&SHAPE, || format!("{state} tokens and {answer} labels"));
+            broken.add(&SHAPE, || {
+                format!(
+                    "{state} and {answer}",
+                    state = exactly(state, "token"),
+                    answer = exactly(answer, "label")
+                )
+            });
             return broken.0;
         }
         for (what, tokens, most) in
@@ -187,7 +194,10 @@ impl Domain for Domino {
                 }
                 play.extend(rest.map(|&label| Cell::wrong(label)));
                 let ignored = tokens[3..].iter().filter(|&&label| label == 0).count();
-                let ignored = Cell::new(format!("{ignored} labels"), CellKind::Ignored);
+                let ignored = Cell::new(
+                    format!("{ignored}", ignored = exactly(ignored, "label")),
+                    CellKind::Ignored,
+                );
                 vec![line("play", play), line("ignored", vec![ignored])]
             }
         }))

@@ -9,6 +9,7 @@ use crate::puzzle::{
     Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Error, Example,
     PuzzleSource, Result, Rule, SeqLen, Severity, Side, Split,
 };
+use crate::wording::exactly;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde_json::{Value, json};
 
@@ -105,7 +106,9 @@ impl Domain for Maze {
         let side = inputs.len().isqrt();
         if inputs.is_empty() || side * side != inputs.len() || labels.len() != inputs.len() {
             let (maze, answer) = (inputs.len(), labels.len());
-            broken.add(&SHAPE, || format!("{maze} cells and {answer} in the answer"));
+            broken.add(&SHAPE, || {
+                format!("{maze} and {answer} in the answer", maze = exactly(maze, "cell"))
+            });
             return broken.0;
         }
         let place = |cell: usize| format!("row {} column {}", cell / side + 1, cell % side + 1);
@@ -185,7 +188,11 @@ fn check_path(inputs: &[i32], labels: &[i32], start: usize, goal: usize, broken:
     let shortest = shortest.unwrap_or(steps);
     if cells + 1 > shortest {
         broken.add(&SHORTEST, || {
-            format!("the path has {cells} cells, the shortest way {}", shortest.saturating_sub(1))
+            format!(
+                "the path has {cells}, the shortest way {}",
+                shortest.saturating_sub(1),
+                cells = exactly(cells, "cell")
+            )
         });
     }
 }

@@ -12,6 +12,7 @@ use crate::puzzle::{
     Augmented, BrokenRule, BrokenRules, BuildContext, Constants, Domain, Example, PuzzleSource,
     Result, Rule, SeqLen, Side, Split,
 };
+use crate::wording::exactly;
 use clap::{ArgMatches, Args, Command, FromArgMatches};
 use serde_json::{Value, json};
 
@@ -114,7 +115,12 @@ impl Domain for Sudoku {
         let mut broken = BrokenRules::new();
         if inputs.len() != CELLS || labels.len() != CELLS {
             let (question, answer) = (inputs.len(), labels.len());
-            broken.add(&SHAPE, || format!("{question} cells and {answer} in the answer"));
+            broken.add(&SHAPE, || {
+                format!(
+                    "{question} and {answer} in the answer",
+                    question = exactly(question, "cell")
+                )
+            });
             return broken.0;
         }
         // The digits seen in rows, columns and boxes of the answer.

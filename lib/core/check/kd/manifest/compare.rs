@@ -15,6 +15,7 @@ use crate::format::kd_root::{ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSpl
 use crate::format::{RecordCounts, checked_sum};
 use crate::harmony::Policy;
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
+use crate::wording::exactly;
 
 checks! {
     FILE: Error Structure "kd.manifest.file",
@@ -213,7 +214,7 @@ impl Manifests {
             findings.add(
                 &PARTS,
                 root_path,
-                format_args!("{of_root} inputs; its parts have {inputs}"),
+                format_args!("{}; its parts have {inputs}", exactly(of_root, "input")),
             );
         }
         if root.is_published() && !self.parts.is_empty() {
@@ -265,10 +266,14 @@ impl Claim {
         let at = &self.manifest;
         let name = self.prefix.file_name().unwrap_or_default().to_string_lossy();
         for (what, told, found) in
-            [("rows", self.rows, seen.rows), ("tokens", self.tokens, seen.tokens)]
+            [("row", self.rows, seen.rows), ("token", self.tokens, seen.tokens)]
         {
             if told != found {
-                findings.add(&COUNTS, at, format_args!("{name} has {found} {what}, not {told}"));
+                findings.add(
+                    &COUNTS,
+                    at,
+                    format_args!("{name} has {}, not {told}", exactly(found, what)),
+                );
             }
         }
         if let Some(told) = self.dtype.as_deref().filter(|told| *told != seen.dtype) {
@@ -364,7 +369,7 @@ fn inputs_differ(part: &KdPart) -> Option<String> {
     let is_part = limits.slice.is_some() || limits.tokens.is_some();
     let is_compared = is_whole && !is_part && !part.splits.contains_key(ALL);
     (is_compared && read != rows)
-        .then(|| format!("records.read is {read}; the inputs have {rows} rows"))
+        .then(|| format!("records.read is {read}; the inputs have {}", exactly(rows, "row")))
 }
 
 /// The causes where supervised tokens by span id are not those stated.
@@ -373,7 +378,7 @@ fn spans_differ(told: &BTreeMap<String, u64>, spans: &[u64; 256]) -> Vec<String>
     let counts = ids.map(|(id, found)| (told.get(&id).copied().unwrap_or(0), found, id));
     counts
         .filter(|(told, found, _)| told != found)
-        .map(|(told, found, id)| format!("{found} tokens of span {id}, not {told}"))
+        .map(|(told, found, id)| format!("{} of span {id}, not {told}", exactly(found, "token")))
         .collect()
 }
 
