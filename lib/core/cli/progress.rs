@@ -52,8 +52,15 @@ pub struct Progress {
     line: Option<Line>,
     /// Where reports go, and when the next is due.
     reports: Option<(File, Instant)>,
-    /// Stderr is a file or a pipe: a line a minute, and one of the end. When the next is due.
-    logged: Option<Instant>,
+    /// Stderr is a file or a pipe: a line a minute, and one of the end.
+    logged: Option<EveryMinute>,
+}
+
+/// When something is said where no terminal shows it: a minute after the beginning, and every minute
+/// from then on.
+#[derive(Debug)]
+pub struct EveryMinute {
+    next: Instant,
 }
 
 /// The line on the terminal, from the first second on, until this is dropped.
@@ -82,7 +89,31 @@ const FIRST: Duration = Duration::from_secs(1);
 const INTERVAL: Duration = Duration::from_millis(200);
 const REPORTS: Duration = Duration::from_secs(1);
 /// How often something is said where no terminal shows it.
-pub const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Where a count is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Screen {
+    Terminal,
+    /// A file or a pipe.
+    Log,
+    Nowhere,
+}
+
+impl EveryMinute {
+    pub fn from(start: Instant) -> EveryMinute {
+        EveryMinute { next: start + MINUTE }
+    }
+
+    /// Whether a minute is over; the next begins now.
+    pub fn is_due(&mut self, now: Instant) -> bool {
+        let is_due = now >= self.next;
+        if is_due {
+            self.next = now + MINUTE;
+        }
+        is_due
+    }
+}
 
 impl Progress {
     /// `what` is the plural of what is counted ("conversations"); `total` in the same unit.
@@ -102,7 +133,20 @@ impl Progress {
                 is_terminal && !is_covered && !stdin_is_pipe()
             }
         };
-        let start = Instant::now();
+        let screen = match (shown, is_terminal) {
+            (false, _) => Screen::Nowhere,
+            (true, true) => Screen::Terminal,
+            (true, false) => Screen::Log,
+        };
+        Progress::on(screen, tool, (what, total), Instant::now())
+    }
+
+    fn on(
+        screen: Screen,
+        tool: &str,
+        (what, total): (&'static str, Option<u64>),
+        start: Instant,
+    ) -> Progress {
         Progress {
             tool: tool.to_string(),
             what,
@@ -111,10 +155,14 @@ impl Progress {
             bytes: 0,
             inside: ("", 0),
             start,
-            due: shown.then_some(start + if is_terminal { FIRST } else { MINUTE }),
-            line: (shown && is_terminal).then(Line::new),
+            due: match screen {
+                Screen::Terminal => Some(start + FIRST),
+                Screen::Log => Some(start + MINUTE),
+                Screen::Nowhere => None,
+            },
+            line: (screen == Screen::Terminal).then(Line::new),
             reports: None,
-            logged: (shown && !is_terminal).then_some(start + MINUTE),
+            logged: (screen == Screen::Log).then(|| EveryMinute::from(start)),
         }
     }
 
@@ -138,24 +186,28 @@ impl Progress {
         self.inside = (what, self.inside.1 + count);
     }
 
-    /// Counts a batch; if a terminal shows the count, this reads the clock.
+    /// Counts a batch; if the count is shown anywhere, this reads the clock.
     pub fn add(&mut self, records: u64, bytes: u64) {
         self.records += records;
         self.bytes += bytes;
         let Some(due) = self.due else { return };
         let now = Instant::now();
-        if now >= due {
-            self.due = Some(now + INTERVAL);
-            let text = self.line(now - self.start);
-            self.line.iter_mut().for_each(|line| line.show(&text));
-            if self.reports.as_ref().is_some_and(|(_, due)| now >= *due) {
-                self.report(now);
-            }
-            if self.logged.is_some_and(|due| now >= due) {
-                self.logged = Some(now + MINUTE);
-                log(&text);
-            }
+        if now >= due
+            && let Some(line) = self.show(now)
+        {
+            log(&line);
         }
+    }
+
+    /// Shows the count on a terminal and reports it; gives the line for a log if one is due.
+    fn show(&mut self, now: Instant) -> Option<String> {
+        self.due = Some(now + INTERVAL);
+        let text = self.line(now - self.start);
+        self.line.iter_mut().for_each(|line| line.show(&text));
+        if self.reports.as_ref().is_some_and(|(_, due)| now >= *due) {
+            self.report(now);
+        }
+        self.logged.as_mut()?.is_due(now).then_some(text)
     }
 
     fn report(&mut self, now: Instant) {
@@ -278,5 +330,29 @@ mod tests {
             "ds-cat: 500,000 of 2,000,000 records (25%), 00:00:30 left, 50,000/s, \
              3.0 GB (300.0 MB/s)"
         );
+    }
+
+    /// In a file or pipe: nothing before the first minute is over, then one line in each.
+    #[test]
+    fn a_log_has_a_line_a_minute() {
+        let start = Instant::now();
+        let mut progress = Progress::on(Screen::Log, "ds-cat", ("records", Some(400)), start);
+        let mut lines = Vec::new();
+        for second in 0..200 {
+            progress.records += 1;
+            lines.extend(
+                progress.show(start + Duration::from_secs(second)).map(|line| (second, line)),
+            );
+        }
+        let seconds: Vec<u64> = lines.iter().map(|(second, _)| *second).collect();
+        assert_eq!(seconds, [60, 120, 180]);
+        assert_eq!(lines[0].1, "ds-cat: 61 of 400 records (15%), 00:05:33 left, 1/s");
+        for screen in [Screen::Terminal, Screen::Nowhere] {
+            let mut progress = Progress::on(screen, "ds-cat", ("records", None), start);
+            assert_eq!(progress.show(start + MINUTE), None, "{screen:?}");
+        }
+        // Before its first minute a log does not even read the clock's hand.
+        let progress = Progress::on(Screen::Log, "ds-cat", ("records", None), start);
+        assert_eq!(progress.due, Some(start + MINUTE));
     }
 }

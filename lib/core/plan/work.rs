@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::far::Far;
 use super::state::State;
 use super::{Plan, Product, Task};
-use crate::cli::{self, Line, MINUTE};
+use crate::cli::{self, EveryMinute, Line};
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
 use crate::files;
@@ -62,7 +62,7 @@ impl Work {
             far.kept().iter().for_each(|line| cli::tell(line));
         }
         let (mut running, mut failure) = (0, None);
-        let mut next_line = Instant::now() + MINUTE;
+        let mut minute = EveryMinute::from(Instant::now());
         let mut told_before = HashSet::new();
         loop {
             while running < side_by_side && failure.is_none() && !passing.is_told_to_stop() {
@@ -97,10 +97,7 @@ impl Work {
             }
             match &mut line {
                 Some(line) => line.show(&far.line()),
-                None if self.told && Instant::now() >= next_line => {
-                    next_line += MINUTE;
-                    cli::tell(&far.line());
-                }
+                None if self.told && minute.is_due(Instant::now()) => cli::tell(&far.line()),
                 None => {}
             }
         }
