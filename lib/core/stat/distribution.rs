@@ -180,9 +180,7 @@ impl Distribution {
             return Vec::new();
         }
         let width = round((self.max - self.min) / most + 1);
-        let p90 = self.percentile(90).unwrap_or(0.0) as u64;
-        let is_wide = self.max - self.min >= most;
-        if is_wide && p90.saturating_sub(self.min) / width < most / LONG_TAIL {
+        if self.has_long_tail(most) {
             let mut series = SERIES.iter().map(|series| self.widening(series));
             if let Some((firsts, last)) = series.find(|bars| bars.0.len() as u64 <= most) {
                 return self.bars(&firsts, last);
@@ -193,6 +191,14 @@ impl Distribution {
         let firsts: Vec<u64> = firsts.take_while(|first| *first <= self.max).collect();
         let last = firsts.last().map_or(0, |first| first.saturating_add(width - 1));
         self.bars(&firsts, last)
+    }
+
+    /// Whether nine numbers in ten are in the first quarter of all that there are between the least and the
+    /// largest, which are more than `most`: bars of equal width would say little of them.
+    pub(super) fn has_long_tail(&self, most: u64) -> bool {
+        let range = self.max.saturating_sub(self.min);
+        let p90 = self.percentile(90).unwrap_or(0.0);
+        range > most && (p90 - self.min as f64) * LONG_TAIL < range as f64
     }
 
     /// Bars that begin with the numbers of a series (see [`SERIES`]): the first number of each, and
@@ -235,8 +241,8 @@ impl Distribution {
 /// second one. The first series that has few enough bars is taken.
 const SERIES: [(&[u64], u64); 5] =
     [(&[1, 2, 5], 10), (&[1, 3], 10), (&[1], 10), (&[1], 100), (&[1], 10_000)];
-/// The tail is long if nine numbers in ten are in the first of so many parts of the bars.
-const LONG_TAIL: u64 = 4;
+/// The tail is long if nine numbers in ten are in the first of so many parts of their range.
+const LONG_TAIL: f64 = 4.0;
 
 /// A number without its low bits.
 fn coarse(number: u64) -> u64 {

@@ -3,8 +3,6 @@
 use super::Distribution;
 use super::distribution::round;
 
-/// The tail is long if nine numbers in ten are in the first of so many parts of the axis.
-const LONG_TAIL: f64 = 4.0;
 /// The most ticks of an axis.
 const TICKS: usize = 6;
 
@@ -53,9 +51,7 @@ impl Distribution {
     pub fn plot(&self, most: u64) -> Option<Plot> {
         let (min, max) = (self.min()?, self.max()?);
         let median = self.percentile(50)?;
-        let p90 = self.percentile(90)?;
-        let is_logarithmic =
-            (p90 - min as f64) * LONG_TAIL < (max - min) as f64 && max - min > most;
+        let is_logarithmic = self.has_long_tail(most);
         let (axis, bars) = match is_logarithmic {
             true => {
                 let start = (min as f64).ln_1p();
