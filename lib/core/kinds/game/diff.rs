@@ -1,5 +1,6 @@
 //! What is compared of games.
 
+use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::diff::{Compared, One, PARTS, hash, pair, shown_texts};
@@ -53,9 +54,14 @@ fn hash_of_sidecar(game: &Game) -> u64 {
 
 fn sidecar(game: &Game) -> String {
     let Game { seed, depth, score, max_tile, num_moves, meta, .. } = game;
-    format!(
-        "seed {seed:?}, depth {depth:?}, score {score:?}, tile {max_tile:?}, moves {num_moves:?}, {meta}"
-    )
+    let (seed, depth, score) = (known(seed), known(depth), known(score));
+    let (tile, moves) = (known(max_tile), known(num_moves));
+    format!("seed {seed}, depth {depth}, score {score}, tile {tile}, moves {moves}, {meta}")
+}
+
+/// A number that may not be stated.
+fn known(number: &Option<impl Display>) -> String {
+    number.as_ref().map_or("not stated".to_string(), |number| number.to_string())
 }
 
 fn shown_steps(a: &Game, b: &Game) -> Vec<String> {
