@@ -22,6 +22,11 @@ pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
     fn dropped(&self) -> Dropped {
         Dropped::default()
     }
+
+    /// See [`Reader::take_spooled`].
+    fn take_spooled(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl Feed for Reader {
@@ -33,6 +38,10 @@ impl Feed for Reader {
 
     fn dropped(&self) -> Dropped {
         Reader::dropped(self)
+    }
+
+    fn take_spooled(&mut self) -> Vec<String> {
+        Reader::take_spooled(self)
     }
 }
 
@@ -131,8 +140,16 @@ impl<'a> Runner<'a> {
         Stage: FnMut(F::Input, &mut dyn FnMut(Result<Batch>) -> Flow) + Send,
     {
         let mut state = State::open(&mut self, feed.total(), sink)?;
+        self.tell_spooled(feed.take_spooled());
         ordered_flat_map(self.jobs, &mut feed, make_stage, |batch| state.take(batch))?;
+        self.tell_spooled(feed.take_spooled());
         state.finish(&self, feed.dropped())
+    }
+}
+
+impl Runner<'_> {
+    fn tell_spooled(&self, spooled: Vec<String>) {
+        spooled.iter().filter(|_| self.common.verbose).for_each(|line| self.tool.tell(line));
     }
 }
 

@@ -5,10 +5,8 @@ use std::process::ExitCode;
 use clap::Parser;
 use serde_json::json;
 
-use gristmill::batch::Wanted;
 use gristmill::cli::{self, CommonArgs, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
-use gristmill::record::RAW_SYNTH;
 use gristmill::runner::Runner;
 use gristmill::stage::{ConversationOutputArgs, SourceArgs, SynthArgs, SynthHarmony};
 
@@ -56,18 +54,17 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let settings = args.conversation.settings()?;
-    let reader = args.source.open(Wanted {
-        schema: settings.wanted_columns(),
-        any_types: true,
-        ..Wanted::records(&RAW_SYNTH)
-    })?;
-    let stated = json!({
+    let reader = args.source.open(args.conversation.wanted(&settings)?)?;
+    let mut stated = json!({
         "metadata_fields": settings.metadata_fields,
         "system_message": settings.system_message(),
         "developer_message": settings.developer_message(),
         "keep_without_reasoning": settings.keep_without_reasoning,
         "reference": settings.reference.name(),
     });
+    if !args.conversation.columns.is_empty() {
+        stated["columns"] = json!(args.conversation.columns);
+    }
     let header = args.source.header(&reader, stated, args.output.entry(tool))?;
     if args.output.is_finished(&header)? {
         return Ok(());

@@ -173,6 +173,12 @@ fn what_is_no_dataset_says_so() {
     let conversation = ds_cat(&[&at("0.ndjson")]).silent().records();
     assert_eq!(conversation.len(), 8);
     tool("ds-cat").input("{\"nothing\": 1}\n").run().fails(1, &["no record of a known type"]);
+    let raw = r#"{"query": "q", "synthetic_reasoning": "r", "synthetic_answer": "a"}"#;
+    let chat = r#"{"instruction": "i", "output": "o"}"#;
+    for (line, filter) in [(raw, "synth-harmony"), (chat, "chat-harmony")] {
+        let way = format!("puzzle); try: {filter} FILE | ...");
+        tool("ds-cat").input(format!("{line}\n")).run().fails(1, &[&way]);
+    }
     // A root whose files are not all there.
     let victim =
         datasets_in(dir.path()).into_iter().find(|name| name.ends_with("_span.bin")).unwrap();

@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, UInt64Array};
-use arrow_schema::{Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use arrow_select::take::take_record_batch;
 
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Position, Result};
 use crate::game2048::{ALIGNED_ROW, StoredGame};
-use crate::record::{CONVERSATION, RAW_SYNTH, RecordType, named_type_with, record_type};
+use crate::record::{RecordType, named_type_with, record_type};
 
 pub use counts::{Counts, Dropped, known_sum};
 pub use header::{Header, WEIGHTS, file_metadata, input_manifest, manifest_sha256};
@@ -314,18 +314,22 @@ pub struct Wanted {
     /// Whether the schema only names the columns: their types are those of the first input, and
     /// later inputs are cast to them.
     pub any_types: bool,
+    /// Of those, columns that there are though the first input may not show them; of type Null if the
+    /// type is not stated: it is that of the first input, else text.
+    pub stated: Vec<Field>,
 }
 
 impl Wanted {
     pub fn records(record: &'static RecordType) -> Wanted {
-        Wanted { record, schema: record.schema(), games: None, any_types: false }
+        let schema = record.schema();
+        Wanted { record, schema, games: None, any_types: false, stated: Vec::new() }
     }
 
     /// Columns of any types that are clearly those of another record type are a wrong pipe.
     pub fn refuse_other_columns(&self, name: &str, schema: &Schema) -> Result<()> {
         let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
         match named_type_with(has).filter(|_| !self.record.is_known_by(has)) {
-            Some(record) => Err(self.instead_of(name, record.plural)),
+            Some(record) => Err(self.instead_of(name, record)),
             None => Ok(()),
         }
     }
@@ -335,9 +339,10 @@ impl Wanted {
     pub fn check_record(&self, name: &str, header: &Header) -> Result<()> {
         let Some((came, version)) = &header.record else { return Ok(()) };
         if came != self.record.name {
-            let came = record_type(came)
-                .map_or_else(|| format!("{came} records"), |r| r.plural.to_string());
-            return Err(self.instead_of(name, &came));
+            return Err(match record_type(came) {
+                Some(record) => self.instead_of(name, record),
+                None => self.expected(name, &format!("{came} records"), self.record.made_by),
+            });
         }
         if *version != self.record.version {
             let known = self.record.version;
@@ -349,11 +354,15 @@ impl Wanted {
     }
 
     /// The error of a wrong pipe: what was read, what is expected, and which filter makes it.
-    pub fn instead_of(&self, name: &str, came: &str) -> Error {
-        let RecordType { plural, made_by, .. } = self.record;
-        let is_raw = came == RAW_SYNTH.plural && self.record.name == CONVERSATION.name;
-        let way = if is_raw { "synth-harmony" } else { made_by };
-        Error::usage(format!("expected {plural}, got {came}; try: {way}")).at(name)
+    pub fn instead_of(&self, name: &str, came: &RecordType) -> Error {
+        let mut filters = came.made_into.iter().filter(|(made, _)| *made == self.record.name);
+        let way = filters.next().map_or(self.record.made_by, |(_, filter)| filter);
+        self.expected(name, came.plural, way)
+    }
+
+    fn expected(&self, name: &str, came: &str, way: &str) -> Error {
+        let expected = self.record.plural;
+        Error::usage(format!("expected {expected}, got {came}; try: {way}")).at(name)
     }
 }
 

@@ -36,6 +36,7 @@ use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
 pub use left_out::{AllLeftOut, LeftOut};
+pub use shapes::is_chat;
 pub use value::{Json, integer};
 pub use write::{Conversations, EARLIER_THINKING, Made};
 

@@ -72,6 +72,11 @@ const SHAPES: [Shape; 6] = [
     },
 ];
 
+/// Whether a line is a chat of a known shape.
+pub fn is_chat(line: &str) -> bool {
+    Json::parse(line).is_ok_and(|record| SHAPES.iter().any(|shape| (shape.knows)(&record)))
+}
+
 /// The messages of a record, whatever its shape is.
 pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
     match SHAPES.iter().find(|shape| (shape.knows)(record)) {

@@ -30,7 +30,8 @@ pub struct CommonArgs {
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
-    /// Also print what ended the upstream filter, which has printed it itself
+    /// Also print what ended the upstream filter, which has printed it itself, and where Parquet of a
+    /// pipe is kept while it is read
     #[arg(short, long, help_heading = "Messages", hide_short_help = true, add = WithoutEffect)]
     pub verbose: bool,
 

@@ -224,7 +224,7 @@ impl RecordSource for DatasetSource {
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let record = self.reader.record();
         match wanted.filter(|wanted| wanted.record.name != record.name) {
-            Some(wanted) => Err(wanted.instead_of(&self.name, record.plural)),
+            Some(wanted) => Err(wanted.instead_of(&self.name, record)),
             None => Ok((self.reader.header(), self.reader.schema())),
         }
     }

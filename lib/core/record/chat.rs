@@ -21,6 +21,7 @@ pub const CHAT: RecordType = RecordType {
         &["user"],
     ],
     made_by: "a file of chats",
+    made_into: &[],
     is_derived: false,
 };
 

@@ -17,6 +17,7 @@ pub const CONVERSATION: RecordType = RecordType {
     fields: ConversationFields::declared,
     known_by: &[&["messages"], &["messages_json"]],
     made_by: "chat-harmony, or Parquet or NDJSON with an id and messages",
+    made_into: &[],
     is_derived: false,
 };
 

@@ -10,6 +10,7 @@ pub const DECODED: RecordType = RecordType {
     fields: DecodedFields::declared,
     known_by: &[&["text", "messages"]],
     made_by: "harmony-tok --decode",
+    made_into: &[],
     is_derived: true,
 };
 

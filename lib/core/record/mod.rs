@@ -54,6 +54,9 @@ pub struct RecordType {
     pub known_by: &'static [&'static [&'static str]],
     /// What makes such records, for error messages.
     pub made_by: &'static str,
+    /// Types that filters make of such records: the name of each and the filter, where what makes the
+    /// type in general is another.
+    pub made_into: &'static [(&'static str, &'static str)],
     /// Whether only filters make them: what these have dropped belongs to the count of the records.
     /// Others are also written by people, and a file of them begins the count.
     pub is_derived: bool,

@@ -15,6 +15,7 @@ pub const PUZZLE: RecordType = RecordType {
     fields: || [NameFields::declared(), ExampleFields::declared()].concat(),
     known_by: &[&["inputs"]],
     made_by: "puzzle-encode, or ds-cat of a puzzle set",
+    made_into: &[],
     is_derived: true,
 };
 

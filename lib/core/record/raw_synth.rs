@@ -13,6 +13,7 @@ pub const RAW_SYNTH: RecordType = RecordType {
     fields: Vec::new,
     known_by: &[&[QUERY], &[REASONING], &[ANSWER]],
     made_by: "rows of PleIAs/SYNTH, or chat-harmony for other chats",
+    made_into: &[("conversation", "synth-harmony")],
     is_derived: false,
 };
 

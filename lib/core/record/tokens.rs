@@ -17,6 +17,7 @@ pub const TOKENS: RecordType = RecordType {
     fields: || [SequenceFields::declared(), MaskFields::declared()].concat(),
     known_by: &[&["tokens"]],
     made_by: "harmony-tok",
+    made_into: &[],
     is_derived: true,
 };
 

@@ -1,10 +1,13 @@
 //! The arguments that say what conversations are made of raw rows.
 
+use arrow_schema::{DataType, Field};
 use clap::Args;
 
 use super::synth::{ReasoningEffort, Reference, SynthSettings, repeated_column};
+use crate::batch::Wanted;
 use crate::cli::ForPipelines;
 use crate::error::{Error, Result};
+use crate::record::RAW_SYNTH;
 
 const INSTRUCTIONS: &str = "\
 Follow the user's request. When you provide an answer, produce both:
@@ -53,6 +56,15 @@ pub struct SynthArgs {
     )]
     pub metadata_fields: String,
 
+    /// Columns that there are, with or without their TYPE (text, integer, float, boolean), where a pipe
+    /// shows them after 10 MiB, or not the first file
+    ///
+    /// The columns are those of the first input; a file of NDJSON is read twice where its first 10 MiB
+    /// do not show them all. Before a column comes, its values are null.
+    #[arg(long, value_name = "NAME[:TYPE],...", value_delimiter = ',', help_heading = "Input")]
+    #[arg(hide_short_help = true, add = ForPipelines)]
+    pub columns: Vec<String>,
+
     /// Keep rows without reasoning, with their answers alone
     #[arg(long, add = ForPipelines)]
     pub keep_without_reasoning: bool,
@@ -72,7 +84,40 @@ pub struct SynthArgs {
     pub reference: Reference,
 }
 
+/// The types that `--columns` knows.
+const TYPES: [(&str, DataType); 4] = [
+    ("text", DataType::Utf8View),
+    ("integer", DataType::Int64),
+    ("float", DataType::Float64),
+    ("boolean", DataType::Boolean),
+];
+
+/// A column as `--columns` has it; of type Null if none is stated.
+fn stated_column(text: &str) -> Field {
+    let typed = text.rsplit_once(':').and_then(|(name, named)| {
+        let (_, data_type) = TYPES.iter().find(|(known, _)| *known == named)?;
+        Some(Field::new(name, data_type.clone(), true))
+    });
+    typed.unwrap_or_else(|| Field::new(text, DataType::Null, true))
+}
+
 impl SynthArgs {
+    /// What is read, for these settings; fails if a column is stated that is not read.
+    pub fn wanted(&self, settings: &SynthSettings) -> Result<Wanted> {
+        let schema = settings.wanted_columns();
+        let stated: Vec<Field> = self.columns.iter().map(|text| stated_column(text)).collect();
+        if let Some(other) = stated.iter().find(|field| schema.index_of(field.name()).is_err()) {
+            let names: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+            let cause = format!(
+                "--columns: {} is not read, only {}; a TYPE is text, integer, float or boolean",
+                other.name(),
+                names.join(", ")
+            );
+            return Err(Error::usage(cause).hint("--metadata-fields"));
+        }
+        Ok(Wanted { schema, any_types: true, stated, ..Wanted::records(&RAW_SYNTH) })
+    }
+
     /// What the arguments ask for; fails if two columns would have one name.
     pub fn settings(&self) -> Result<SynthSettings> {
         let fields = self.metadata_fields.split(',').map(str::trim).filter(|name| !name.is_empty());

@@ -61,19 +61,20 @@ pub(super) enum Unknown {
 
 impl Unknown {
     fn check(&self, key: &Str<'_>) -> Result<(), Problem> {
-        let is_refused = match self {
-            Unknown::Skipped => false,
-            Unknown::Among(names) => names.iter().any(|name| key.eq_str(name)),
-            Unknown::Refused => true,
-        };
-        if is_refused {
-            let name = key.raw();
-            problem(format!(
-                "the first lines (10 MiB), which say what there is, have no {name}; try: a line \
-                     with {name} in front of the others"
-            ))
-        } else {
-            Ok(())
+        // What is known is what all of the first input has, if it is a file, else what the first 10 MiB
+        // of it have.
+        let name = key.raw();
+        match self {
+            Unknown::Skipped => Ok(()),
+            Unknown::Among(names) if !names.iter().any(|name| key.eq_str(name)) => Ok(()),
+            Unknown::Among(_) => problem(format!(
+                "the first input (of a pipe its first 10 MiB), which says what columns there are, \
+                 has no {name}; try: --columns {name}"
+            )),
+            Unknown::Refused => problem(format!(
+                "the first input (of a pipe its first 10 MiB), which says what members there are, \
+                 has no {name}; try: a file in place of the pipe, or a line with {name} in front"
+            )),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The types of the columns of NDJSON, which states none: those of the values in the first lines.
+//! The types of the columns of NDJSON, which states none: those of the values in the first lines, and of
+//! all lines where the first do not say all there is to know.
 //!
 //! As Arrow's JSON reader has it: integers beside floats are floats, and so are integers beyond 64
 //! bits; objects have all members that any of them has, in the order in which they come. Text is
@@ -26,17 +27,48 @@ enum Shape {
     Object(Vec<(String, Shape)>),
 }
 
+impl Shape {
+    /// Whether more values may show more of the type: nulls show nothing, and objects may have more
+    /// members.
+    fn is_open(&self) -> bool {
+        match self {
+            Shape::Null | Shape::Object(_) => true,
+            Shape::List(items) => items.is_open(),
+            Shape::Boolean | Shape::Integer | Shape::Float | Shape::Text => false,
+        }
+    }
+}
+
 /// Looks at lines, and says what types their columns have.
 #[derive(Debug)]
 pub(super) struct Inference {
     /// The columns that are asked for, in their order.
-    columns: Vec<(String, Option<Shape>)>,
+    columns: Vec<Column>,
+}
+
+/// A column that is asked for.
+#[derive(Debug)]
+struct Column {
+    name: String,
+    /// `None`: no line has it yet.
+    shape: Option<Shape>,
+    /// Whether its type is decided.
+    is_settled: bool,
 }
 
 impl Inference {
     pub fn new(names: &Schema) -> Inference {
-        let names = names.fields().iter().map(|field| (field.name().clone(), None));
-        Inference { columns: names.collect() }
+        let column = |name: &String| Column { name: name.clone(), shape: None, is_settled: false };
+        Inference { columns: names.fields().iter().map(|field| column(field.name())).collect() }
+    }
+
+    /// Decides the types of which the lines so far have shown all; later lines do not change them. False
+    /// if there are others: columns that no line has, nulls only, objects.
+    pub fn settle(&mut self) -> bool {
+        for column in &mut self.columns {
+            column.is_settled = column.shape.as_ref().is_some_and(|shape| !shape.is_open());
+        }
+        self.columns.iter().all(|column| column.is_settled)
     }
 
     /// A line that is broken shows nothing.
@@ -45,7 +77,8 @@ impl Inference {
         let mut found: Vec<(usize, Shape)> = Vec::new();
         let mut reader = Reader::new(text);
         let read: Result<(), Error> = reader.object(|reader, key| {
-            match self.columns.iter().position(|(name, _)| key.eq_str(name)) {
+            let is_looked_for = |column: &Column| !column.is_settled && key.eq_str(&column.name);
+            match self.columns.iter().position(is_looked_for) {
                 Some(index) => found.push((index, shape_of(reader, 0)?)),
                 None => reader.skip()?,
             }
@@ -55,17 +88,17 @@ impl Inference {
             return;
         }
         for (index, shape) in found {
-            let Some((_, known)) = self.columns.get_mut(index) else { continue };
-            match known {
+            let Some(column) = self.columns.get_mut(index) else { continue };
+            match &mut column.shape {
                 Some(known) => join(known, shape),
-                None => *known = Some(shape),
+                None => column.shape = Some(shape),
             }
         }
     }
 
     /// The columns that any line has.
     pub fn schema(self) -> SchemaRef {
-        let fields = self.columns.into_iter().filter_map(|(name, shape)| {
+        let fields = self.columns.into_iter().filter_map(|Column { name, shape, .. }| {
             shape.map(|shape| Field::new(name, data_type(shape), true))
         });
         SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{self, Chain, Cursor, IsTerminal, Read};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +20,9 @@ pub struct Input {
     pub path: Option<PathBuf>,
     /// Whether another program may be writing it still: stdin, or a pipe with a name.
     pub is_piped: bool,
+    /// The bytes of Parquet that were kept in a file without a name, because they came from a pipe or
+    /// were compressed.
+    pub spooled: Option<u64>,
     pub content: Content,
 }
 
@@ -102,11 +106,19 @@ impl Input {
             let error = cut(&name, is_piped, "there are no bytes");
             return Err(error.hint("--allow-empty, if there may be no records"));
         }
+        let mut spooled = None;
         let content = if first.starts_with(PARQUET) {
             match (unpack, path, clone) {
                 (None, Some(_), Ok(file)) => Content::Parquet(file),
                 // Its footer comes last.
-                _ => Content::Parquet(spooled(bytes).map_err(place)?),
+                _ => {
+                    let (file, length) = spool(bytes).map_err(place)?;
+                    if !ends_parquet(&file, length).map_err(place)? {
+                        return Err(cut(&name, is_piped, "the Parquet does not end with PAR1"));
+                    }
+                    spooled = Some(length);
+                    Content::Parquet(file)
+                }
             }
         } else if first.starts_with(ARROW_STREAM) || is_cut_marker(&first) {
             Content::Arrow(bytes)
@@ -117,15 +129,23 @@ impl Input {
             return Err(Error::data(format!("{cause} {}", printable(&first))).at(&name));
         };
         let path = path.filter(|_| unpack.is_none()).map(Path::to_path_buf);
-        Ok(Input { name, path, is_piped, content })
+        Ok(Input { name, path, is_piped, spooled, content })
     }
 }
 
-/// All bytes in a file without a name, in TMPDIR.
-fn spooled(mut bytes: Bytes) -> io::Result<File> {
+/// All bytes in a file without a name, in TMPDIR, and how many they are.
+fn spool(mut bytes: Bytes) -> io::Result<(File, u64)> {
     let mut file = tempfile::tempfile()?;
-    io::copy(&mut bytes, &mut file)?;
-    Ok(file)
+    let length = io::copy(&mut bytes, &mut file)?;
+    Ok((file, length))
+}
+
+/// Whether a file of so many bytes ends as Parquet does.
+fn ends_parquet(file: &File, length: u64) -> io::Result<bool> {
+    let mut last = [0; PARQUET.len()];
+    let Some(place) = length.checked_sub(last.len() as u64) else { return Ok(false) };
+    file.read_exact_at(&mut last, place)?;
+    Ok(place > 0 && last == PARQUET)
 }
 
 /// The bytes of a file of any kind; gzip and zstd are decompressed.

@@ -4,19 +4,20 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_schema::{Schema, SchemaRef};
 use bstr::ByteSlice;
 
 use super::inferred::Inference;
-use super::input::{Bytes, cut, read_error};
+use super::input::{Bytes, cut, open_bytes, read_error};
 use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
 use super::slices::lines_between;
 use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, TooLarge, Wanted};
+use crate::chat::is_chat;
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Result};
 use crate::json::{self, Kind, Reader};
@@ -32,9 +33,12 @@ pub(super) struct NdjsonSource {
     from_first: Option<Lines<Bytes>>,
     /// What was dropped before them.
     dropped: Dropped,
+    /// The file, which may be read twice; none if it is a pipe.
+    file: Option<PathBuf>,
 }
 
-/// The types of columns are those of the lines that begin in so many bytes.
+/// The types of columns are those of the lines that begin in so many bytes. Of a file all lines are looked
+/// at for what these do not show.
 const TYPED_BYTES: usize = 10 << 20;
 
 /// Makes batches of blocks of lines.
@@ -68,7 +72,8 @@ impl NdjsonSource {
         let lines = Lines::new(lines, most);
         let decoding = Decoding { name, is_piped, decoder: None, next_line, most };
         let dropped = Dropped::without_header(None, is_piped);
-        Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped })
+        let file = (!is_piped).then(|| path.to_path_buf());
+        Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
     }
 
     /// The first block, which is returned again.
@@ -80,30 +85,36 @@ impl NdjsonSource {
         Ok(self.pending.front().map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// The columns of these names that the first lines of the file have, with the types of their
-    /// values. Lines that will be read are returned again.
+    /// The columns of these names that the first lines have, with the types of their values; of a file
+    /// those that any line has. Lines that will be read are returned again.
     fn infer(&mut self, wanted: &Wanted) -> Result<SchemaRef> {
-        let block = self.peek()?;
-        let mut bytes = block.len();
         let mut inference = Inference::new(&wanted.schema);
-        match &mut self.from_first {
-            Some(lines) => {
-                bytes = 0;
-                while bytes < TYPED_BYTES
-                    && let Some(block) = next_block(lines, &self.decoding)?
-                {
-                    look_at(&mut inference, &block, &mut bytes);
-                }
-            }
+        // The block by which the encoding is known is the first that is read.
+        self.peek()?;
+        let is_all = match &mut self.from_first {
+            Some(lines) => look_at_first(&mut inference, lines, &self.decoding)?,
             None => {
+                let mut bytes: usize = self.pending.iter().map(Vec::len).sum();
                 while bytes < TYPED_BYTES
                     && let Some(block) = next_block(&mut self.lines, &self.decoding)?
                 {
                     bytes += block.len();
                     self.pending.push_back(block.into_owned());
                 }
+                let is_all = bytes < TYPED_BYTES;
                 bytes = 0;
                 self.pending.iter().for_each(|block| look_at(&mut inference, block, &mut bytes));
+                is_all
+            }
+        };
+        if is_all || inference.settle() {
+            return Ok(inference.schema());
+        }
+        if let Some(path) = &self.file {
+            let bytes = open_bytes(path).map_err(|error| self.decoding.read_error(&error))?;
+            let mut lines = Lines::new(bytes, self.decoding.most);
+            while let Some(block) = next_block(&mut lines, &self.decoding)? {
+                block.lines_with_terminator().for_each(|line| inference.look_at(line));
             }
         }
         Ok(inference.schema())
@@ -227,9 +238,7 @@ impl RecordSource for NdjsonSource {
         }
         let names = member_names(line).map_err(|cause| Error::data(cause).at(&place))?;
         let Some(record) = record_type_with(among(&names)) else {
-            let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
-            let cause = format!("no record of a known type ({})", known.join(", "));
-            return Err(Error::data(cause).at(place));
+            return Err(not_known(&names, line).at(place));
         };
         self.dropped = Dropped::without_header(Some(record), *is_piped);
         let mut header = Header {
@@ -282,6 +291,18 @@ fn announce(header: &mut Header, record: &RecordType, block: &[u8]) {
     }
 }
 
+/// The error of a first line that is no record, with the filter that makes records of such lines.
+fn not_known(names: &[String], line: &[u8]) -> Error {
+    let known: Vec<&str> = RECORD_TYPES.iter().map(|record| record.name).collect();
+    let error = Error::data(format!("no record of a known type ({})", known.join(", ")));
+    let maker = named_type_with(among(names)).and_then(|record| record.made_into.first());
+    match maker {
+        Some((_, filter)) => error.hint(format!("{filter} FILE | ...")),
+        None if str::from_utf8(line).is_ok_and(is_chat) => error.hint("chat-harmony FILE | ..."),
+        None => error,
+    }
+}
+
 /// The error of a last line without its newline.
 fn cut_line(place: Place, is_piped: bool) -> Error {
     let error = cut(place, is_piped, "the last line has no newline");
@@ -296,6 +317,20 @@ fn next_block<'a>(
     decoding: &Decoding,
 ) -> Result<Option<Cow<'a, [u8]>>> {
     lines.next_block().map_err(|error| decoding.read_error(&error))
+}
+
+/// Looks at the first lines; true if there are no others.
+fn look_at_first(
+    inference: &mut Inference,
+    lines: &mut Lines<Bytes>,
+    decoding: &Decoding,
+) -> Result<bool> {
+    let mut bytes = 0;
+    while bytes < TYPED_BYTES {
+        let Some(block) = next_block(lines, decoding)? else { return Ok(true) };
+        look_at(inference, &block, &mut bytes);
+    }
+    Ok(false)
 }
 
 /// Looks at the lines of a block that begin in the first bytes of the file; `bytes` come before it.
@@ -345,7 +380,7 @@ fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Resu
         return Ok(());
     }
     match named_type_with(among(&names)) {
-        Some(record) => Err(wanted.instead_of(name, record.plural)),
+        Some(record) => Err(wanted.instead_of(name, record)),
         None => Ok(()),
     }
 }

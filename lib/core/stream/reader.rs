@@ -16,9 +16,10 @@ use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
+use super::typed::with_stated;
 use crate::batch::{Batch, Dropped, Header, RecordSource, Wanted};
-use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within};
-use crate::error::{Kind, Result};
+use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within, size};
+use crate::error::{Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
@@ -81,6 +82,8 @@ pub struct Reader {
     allow_empty: bool,
     files: Vec<PathBuf>,
     notes: Vec<String>,
+    /// Inputs that were kept in files without a name, in words.
+    spooled: Vec<String>,
     unchanged: Unchanged,
     /// The files that must be those of their manifest, if all of them is read.
     comparison: Comparison,
@@ -164,6 +167,7 @@ impl Reader {
             allow_empty: false,
             files: Vec::new(),
             notes: Vec::new(),
+            spooled: Vec::new(),
             unchanged: Unchanged::default(),
             comparison: Comparison::default(),
             ids: None,
@@ -193,8 +197,11 @@ impl Reader {
             (self.header, self.schema) = (header, schema);
             self.encoding = current.encoding();
         }
-        if let Some(wanted) = self.wanted.as_ref().filter(|wanted| !wanted.any_types) {
-            self.schema = wanted.schema.clone();
+        if let Some(wanted) = &self.wanted {
+            self.schema = match wanted.any_types {
+                true => with_stated(&self.schema, wanted),
+                false => wanted.schema.clone(),
+            };
         }
         Ok(self)
     }
@@ -483,9 +490,20 @@ impl Reader {
         Ok(())
     }
 
-    fn open_input(&self, input: &Waiting) -> Result<Box<dyn RecordSource>> {
-        let range = input.range.clone();
-        let mut source = open(&input.path, range, (self.allow_empty, self.most))?;
+    /// Which inputs were kept in files without a name since this was asked before, in words.
+    pub fn take_spooled(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.spooled)
+    }
+
+    fn open_input(&mut self, input: &Waiting) -> Result<Box<dyn RecordSource>> {
+        let opened = Input::open(&input.path, self.allow_empty)?;
+        if let Some(bytes) = opened.spooled {
+            let (name, bytes) = (&opened.name, size(bytes as f64));
+            let folder = shown(&std::env::temp_dir());
+            let what = "Parquet, whose end is read first";
+            self.spooled.push(format!("{name}: {bytes} of {what}, kept in {folder} meanwhile"));
+        }
+        let mut source = open(opened, input, self.most)?;
         source.decode_on(self.threads);
         if let Some(runs) = &input.runs {
             source.read_runs(runs)?;
@@ -511,13 +529,10 @@ fn decoders(jobs: NonZeroUsize) -> NonZeroUsize {
     }
 }
 
-/// Opens one input; a record of it may have `most` bytes.
-fn open(
-    path: &Path,
-    range: Option<Range<u64>>,
-    (allow_empty, most): (bool, u64),
-) -> Result<Box<dyn RecordSource>> {
-    let input = Input::open(path, allow_empty)?;
+/// The records of an input; each may have `most` bytes.
+fn open(input: Input, of: &Waiting, most: u64) -> Result<Box<dyn RecordSource>> {
+    let Waiting { path, range, .. } = of;
+    let range = range.clone();
     Ok(match input.content {
         Content::Ndjson(bytes) => {
             Box::new(NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?)

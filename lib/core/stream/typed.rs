@@ -10,6 +10,7 @@ use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use super::conform::Places;
 use super::typed_cast::{can_cast, cast_column};
 use super::validity::{Refused, Run, input_of};
+use crate::batch::Wanted;
 
 /// The columns of a schema that `names` has, in its order, as they are handed out.
 pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
@@ -19,6 +20,26 @@ pub(super) fn typed_columns(schema: &Schema, names: &Schema) -> SchemaRef {
         Some(Field::new(wanted.name(), handed_out(field.data_type()), true))
     });
     SchemaRef::new(Schema::new(found.collect::<Vec<Field>>()))
+}
+
+/// The columns of the first input, and those that are stated to be there.
+pub(super) fn with_stated(first: &SchemaRef, wanted: &Wanted) -> SchemaRef {
+    if wanted.stated.is_empty() {
+        return first.clone();
+    }
+    let columns = wanted.schema.fields().iter().filter_map(|column| {
+        let name = column.name();
+        let known = first.field_with_name(name).ok();
+        let stated = wanted.stated.iter().find(|field| field.name() == name);
+        match (known, stated.map(Field::data_type)) {
+            (None | Some(_), Some(stated)) if !stated.is_null() => {
+                Some(Field::new(name, stated.clone(), true))
+            }
+            (Some(known), _) => Some(known.clone()),
+            (None, stated) => stated.map(|_| Field::new(name, DataType::Utf8View, true)),
+        }
+    });
+    SchemaRef::new(Schema::new(columns.collect::<Vec<Field>>()))
 }
 
 /// The type in which values are handed out: integers and floats of 64 bits, text and bytes as views, lists
@@ -62,7 +83,9 @@ impl TypedColumns {
         let is_new = |name: &&str| places.named(name).is_some() && known.named(name).is_none();
         let mut named = names.fields().iter().map(|field| field.name().as_str());
         if let Some(name) = named.find(is_new) {
-            return Err(format!("has a column {name:?}, which the first input does not have"));
+            return Err(format!(
+                "has a column {name:?}, which the first input does not have; try: --columns {name}"
+            ));
         }
         let mut fields = Vec::with_capacity(first.fields().len());
         let mut columns = Vec::with_capacity(first.fields().len());

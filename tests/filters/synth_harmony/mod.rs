@@ -1,6 +1,7 @@
 //! Raw SYNTH rows become the conversations of the published converter, whatever they come in; where
 //! it dies or is wrong, there are the right rows or one clear error. Needs GRISTMILL_DATA.
 
+mod late;
 mod types;
 
 use crate::common;

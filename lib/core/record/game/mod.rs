@@ -20,6 +20,7 @@ pub const GAME: RecordType = RecordType {
     fields: GameFields::declared,
     known_by: &[&["steps"]],
     made_by: "mx-decode",
+    made_into: &[],
     is_derived: true,
 };
 
