@@ -98,14 +98,18 @@ impl Lines {
 
     /// One line for each name: how many, and how long.
     fn names(&mut self, (column, what): (&str, &str), rows: &[NamedLengths<'_>]) {
-        self.named_line(column, [what, "all", "median", "p99", "max"]);
+        // Records of other types have no lengths.
+        let has_lengths = rows.iter().any(|row| row.lengths.is_some());
+        let heads = [what, "all", "median", "p99", "max"];
+        self.named_line(column, if has_lengths { heads } else { [what, "", "", "", ""] });
         let none = Distribution::default();
         for NamedLengths { name, count, lengths } in rows {
             let of = lengths.unwrap_or(&none);
             let [_, median, _, _, p99, max] = quantiles(of);
             let name = if name.is_empty() { "(none)" } else { name };
             let (count, sum) = (grouped(*count), grouped(of.sum()));
-            self.named_line(name, [&count, &sum, &median, &p99, &max]);
+            let lengths = [count.as_str(), &sum, &median, &p99, &max];
+            self.named_line(name, if has_lengths { lengths } else { [&count, "", "", "", ""] });
         }
     }
 

@@ -94,7 +94,7 @@ fn of_a_pipe_they_are_stated() {
         )
     };
     let run = piped("");
-    assert_eq!((run.code(), run.stderr.trim_end()), (Some(1), told("exercise").as_str()));
+    assert_eq!((run.code(), run.stderr.trim_end()), (Some(1), told("language").as_str()));
     let run = piped("--columns language");
     assert_eq!((run.code(), run.stderr.trim_end()), (Some(1), told("exercise").as_str()));
     assert!(piped("--columns language,exercise:float").silent().stdout == whole.stdout);

@@ -161,7 +161,7 @@ impl Numbers for PuzzlesStat {
         for (side, of, counts) in sides {
             let name = |token: i32| {
                 let meaning = domain.and_then(|domain| domain.meaning(side, token));
-                meaning.map_or(token.to_string(), |meaning| format!("{token} {meaning}"))
+                meaning.map_or(token.to_string(), |meaning| format!("{token}: {meaning}"))
             };
             let cells = counts.values().sum();
             let named = counts.iter().map(|(token, count)| (name(*token), *count));

@@ -234,7 +234,7 @@ function drawBranches(record, step) {
     const share = value === null || !isLegal(direction) ? 0 : range > 0 ? Math.max(1, 100 * (value - least) / range) : 100;
     const bar = makeSvg('svg', { 'aria-hidden': 'true' },
       makeSvg('rect', { width: `${share}%`, height: '100%' }));
-    const mark = kinds.includes('chosen') ? '→ ' : '';
+    const mark = kinds.includes('chosen') ? '▶ ' : '';
     const number = isLegal(direction) ? short(value) || 'no value' : 'illegal';
     return make('div', { class: kinds.join(' ') }, make('span', {}, mark + name), bar,
       make('span', { class: 'number' }, number));
@@ -269,7 +269,9 @@ function drawGrid(side) {
   const grid = make('div', { class: 'grid', role: 'img', 'aria-label': says });
   grid.style.gridTemplateColumns = `repeat(${columns}, 1fr)`;
   grid.style.maxWidth = `${Math.min(34, 3 * columns)}rem`;
-  grid.style.setProperty('--size', `${Math.min(60, 90 / columns)}vw`);
+  // The longest number fits its cell.
+  const share = Math.min(1, 1.5 / Math.max(...Array.from(cells.symbols, (symbol) => symbol.length)));
+  grid.style.setProperty('--size', `min(${Math.min(60, 90 / columns) * share}vw, ${3 * share}rem)`);
   for (let number = 0; number < cells.symbols.length; number++) {
     const cell = drawCell(cells, number);
     const [row, column] = [Math.floor(number / columns), number % columns];

@@ -64,11 +64,14 @@ pub fn facts_list<'a>(out: &mut String, facts: impl Iterator<Item = (&'a str, &'
 /// One row for each name: how many, and how long.
 fn names_table(out: &mut String, (column, what): (&str, &str), rows: &[NamedLengths<'_>]) {
     let most = rows.iter().map(|row| row.count).max().unwrap_or(0);
+    // Records of other types have no lengths.
+    let has_lengths = rows.iter().any(|row| row.lengths.is_some());
+    let heads = if has_lengths { &["all", "median", "p99", "max"][..] } else { &[] };
+    let heads: String = heads.iter().map(|head| format!("<th scope=\"col\">{head}</th>")).collect();
     let _ = write!(
         out,
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{what} by {0}\"><table>\
-         <tr><th scope=\"col\">{0}</th><th scope=\"col\">{what}</th><th></th><th scope=\"col\">all</th>\
-         <th scope=\"col\">median</th><th scope=\"col\">p99</th><th scope=\"col\">max</th></tr>",
+         <tr><th scope=\"col\">{0}</th><th scope=\"col\">{what}</th><th></th>{heads}</tr>",
         cut(column, NAME)
     );
     let none = Distribution::default();
@@ -80,11 +83,14 @@ fn names_table(out: &mut String, (column, what): (&str, &str), rows: &[NamedLeng
         let _ = write!(
             out,
             "<tr><th scope=\"row\">{name}</th><td>{}</td><td class=\"share\">\
-             <svg aria-hidden=\"true\"><rect width=\"{width:.2}%\" height=\"100%\"/></svg></td>\
-             <td>{}</td><td>{median}</td><td>{p99}</td><td>{max}</td></tr>",
+             <svg aria-hidden=\"true\"><rect width=\"{width:.2}%\" height=\"100%\"/></svg></td>",
             grouped(*count),
-            grouped(of.sum())
         );
+        if has_lengths {
+            let sum = grouped(of.sum());
+            let _ = write!(out, "<td>{sum}</td><td>{median}</td><td>{p99}</td><td>{max}</td>");
+        }
+        out.push_str("</tr>");
     }
     out.push_str("</table></div>");
     if rows.len() > ROWS {
