@@ -20,6 +20,16 @@ pub fn exactly(number: impl TryInto<u64>, one: &str) -> String {
     format!("{number} {}", noun(number, one))
 }
 
+/// What so many of something are called whose name is given in the plural: "records checked".
+pub fn of_plural(number: u64, plural: &str) -> String {
+    let end = plural.find(' ').unwrap_or(plural.len());
+    let (noun, rest) = plural.split_at(end);
+    match noun.strip_suffix('s').filter(|_| number == 1) {
+        Some(one) => format!("{one}{rest}"),
+        None => plural.to_string(),
+    }
+}
+
 /// What so many of something are called.
 fn noun(number: u64, one: &str) -> String {
     let ending = match one {
@@ -71,6 +81,8 @@ mod tests {
         assert_eq!(counted(1, "prefix"), "1 prefix");
         assert_eq!(counted(12_345, "prefix"), "12,345 prefixes");
         assert_eq!(counted(0, "row"), "0 rows");
+        assert_eq!(of_plural(1, "records checked"), "record checked");
+        assert_eq!((of_plural(0, "rows"), of_plural(1, "rows")), ("rows".into(), "row".into()));
         assert_eq!(exactly(12_345, "document index"), "12345 document indices");
         assert_eq!(
             (exactly(1, "row"), exactly(2, "branch")),

@@ -174,6 +174,8 @@ impl Tool {
 pub fn plural_of_one(text: &str) -> Option<String> {
     // Words that are no plurals of what is counted.
     const OTHERS: [&str; 8] = ["is", "has", "was", "loss", "does", "needs", "as", "states"];
+    // (This message is of Rust's own library.)
+    let text = text.replace("utf-8 sequence of 1 bytes", "");
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_plural = |word: &str| {
         let word = word.trim_end_matches([',', '.', ';', ':', ')']);

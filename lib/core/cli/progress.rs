@@ -14,7 +14,7 @@ use indicatif::{
 use rustix::fs::{FileType, fstat};
 use serde::{Deserialize, Serialize};
 
-use crate::wording::{grouped, size};
+use crate::wording::{grouped, of_plural, size};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum When {
@@ -256,9 +256,10 @@ impl Progress {
 /// How far something is: "500,000 of 2,000,000 records (25%)"; `what` in the plural.
 pub fn far(done: u64, total: Option<u64>, what: &str) -> String {
     match total.filter(|&total| total > 0) {
-        None => format!("{} {what}", grouped(done)),
+        None => format!("{} {}", grouped(done), of_plural(done, what)),
         Some(total) => {
             let share = 100.0 * done as f64 / total as f64;
+            let what = of_plural(total, what);
             format!("{} of {} {what} ({share:.0}%)", grouped(done), grouped(total))
         }
     }
