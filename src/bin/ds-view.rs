@@ -67,7 +67,7 @@ pub struct Args {
 
 const HELP: &str = "\
 Examples:
-  ds-view out --nth 17
+  ds-view out --check --nth 17
   ds-view out --sample 5 --seed 1 --color always | less -R
   mx-decode raw | ds-view --step 100-105
   ds-view pack --nth 3 --film
@@ -95,7 +95,10 @@ fn run(args: &Args, tool: &Tool) -> Result<()> {
         tool.tell(note);
     }
     let viewer = Viewer::of(&mut reader, args.align)?;
-    let summary = Head::of(&reader, &viewer, &args.input.files)?;
+    let mut summary = Head::of(&reader, &viewer, &args.input.files)?;
+    if !args.film {
+        summary.verdict = args.page.verdict(&args.input, &args.common, tool)?;
+    }
     let numbers = args.select.numbers(reader.total())?;
     let reader = reader.choose(&args.select)?;
     if args.film {
@@ -125,7 +128,7 @@ fn print(
             let is_first = printed.is_none();
             let text = printed.get_or_insert_with(|| {
                 summary.has_masks = shown.has_masks();
-                let lines = artist.finish(&head(&summary, artist.drawing.width));
+                let lines = artist.finish(&head(&summary, &artist.drawing));
                 left = artist.fit_below(lines.len());
                 text(&lines)
             });
@@ -147,7 +150,7 @@ fn print(
     }
     match printed {
         Some(_) => Ok(()),
-        None => cli::print(&text(&artist.finish(&head(&summary, artist.drawing.width)))),
+        None => cli::print(&text(&artist.finish(&head(&summary, &artist.drawing)))),
     }
 }
 

@@ -10,6 +10,7 @@
 //! | `game.rs` | boards with their moves and values |
 //! | `puzzle.rs` | both sides of an example; `puzzle::picture` is drawn by the domains |
 //! | `fields.rs` | records of any other type: names and values |
+//! | `verdict.rs` | whether all is well, and the numbers that are asked for first |
 //! | `term` | all of it as lines of a terminal |
 //! | `page` | all of it on one HTML page |
 //!
@@ -25,6 +26,7 @@ pub mod page;
 mod puzzle;
 pub(crate) mod sequence;
 pub mod term;
+mod verdict;
 
 use arrow_array::RecordBatch;
 use serde::Serialize;
@@ -44,6 +46,7 @@ pub use fit::MaskFit;
 pub use game::{ShownBranch, ShownGame, ShownStep, tile};
 pub use page::Extra;
 pub use puzzle::ShownPuzzle;
+pub use verdict::{Told, Tone, Verdict};
 
 /// A record as it is shown.
 #[derive(Debug, Clone)]

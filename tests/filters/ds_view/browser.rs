@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// A page of something.
 #[track_caller]
-fn page(dir: &TempDir, name: &str, arguments: &[&str]) -> String {
+pub(super) fn page(dir: &TempDir, name: &str, arguments: &[&str]) -> String {
     let path = dir.at(name);
     tool("ds-view").args(arguments).args(&["-q", "--html", &path]).run().silent();
     path
@@ -69,7 +69,7 @@ fn root(dir: &TempDir, count: usize) -> String {
 /// What every page must hold: nothing is told to the console or asked of a network, it fits a phone
 /// with targets for fingers, and text can be read in light and in dark.
 #[track_caller]
-fn assert_good(browser: &mut Browser, path: &str) {
+pub(super) fn assert_good(browser: &mut Browser, path: &str) {
     for window in [DESK, PHONE, Window { is_dark: true, ..DESK }] {
         browser.open(path, window);
         let wide = browser.eval("document.documentElement.scrollWidth <= innerWidth");

@@ -2,8 +2,10 @@
 //! GRISTMILL_BLESS=1 writes those files anew; `git diff` shows what has changed.
 
 mod browser;
+mod kinds;
 mod page;
 mod picture;
+mod verdict;
 
 use crate::common;
 

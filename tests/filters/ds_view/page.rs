@@ -178,7 +178,7 @@ fn the_file_is_published_like_every_output() {
     let failed = tool("ds-view").args(&["--check", "--html", &dir.at("bad.html")]).input("").run();
     assert_eq!(failed.code(), Some(2), "{failed:?}");
     assert!(failed.stderr.contains("--check: a stream is read only once"), "{failed:?}");
-    for unused in [&["-j", "2"][..], &["--check"], &["--html", "x.html", "--tokens"]] {
+    for unused in [&["-j", "2"][..], &["--check", "--film"], &["--html", "x.html", "--tokens"]] {
         let refused = tool("ds-view").args(unused).args(&[&input]).run();
         assert_eq!(refused.code(), Some(2), "{refused:?}");
     }

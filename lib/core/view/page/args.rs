@@ -4,7 +4,7 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::{PageOptions, gather, write};
 use crate::check::{BytesRead, CheckContext, CheckOptions, Outcome, Selection, catalogue};
@@ -13,6 +13,7 @@ use crate::dataset;
 use crate::error::{Error, Result, shown};
 use crate::harmony::Alignment;
 use crate::publish::{PendingFile, publish_file, refuse_existing_file};
+use crate::view::Verdict;
 
 /// Findings of each check on the page.
 const FINDINGS: usize = 10;
@@ -20,6 +21,7 @@ const FINDINGS: usize = 10;
 /// What makes a page of a dataset.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Page")]
+#[command(group(ArgGroup::new("whole").args(["html", "check"]).multiple(true)))]
 pub struct PageArgs {
     /// Write one HTML page instead (`-`: to stdout): numbers with plots, and a sample of the records
     /// to step through; it loads nothing and has at most 2 MB
@@ -27,16 +29,16 @@ pub struct PageArgs {
     #[arg(conflicts_with_all = ["tokens", "lines", "step", "film", "fps", "color"])]
     pub html: Option<PathBuf>,
 
-    /// Check the datasets, and say on the page what ds-check finds
-    #[arg(long, requires = "html", hide_short_help = true)]
+    /// Check the datasets too, and say first (on the page in full) what ds-check finds
+    #[arg(long, conflicts_with = "film", hide_short_help = true)]
     pub check: bool,
 
     /// Replace the page if it exists
     #[arg(long, requires = "html", hide_short_help = true, add = WithoutEffect)]
     pub overwrite: bool,
 
-    /// Threads that make the page, without effect on it [default: 1]
-    #[arg(short, long, alias = "workers", value_name = "N", requires = "html")]
+    /// Threads that make the page or check, without effect on what is said [default: 1]
+    #[arg(short, long, alias = "workers", value_name = "N", requires = "whole")]
     #[arg(hide_short_help = true, add = WithoutEffect)]
     pub jobs: Option<NonZeroUsize>,
 }
@@ -54,10 +56,7 @@ impl PageArgs {
         if !to_stdout {
             refuse_existing_file(path, self.overwrite)?;
         }
-        let findings = match self.check {
-            true => Some(self.findings(input, common, tool)?),
-            false => None,
-        };
+        let findings = self.findings(input, common, tool)?;
         let mut progress = common.progress(tool, "records", None, to_stdout);
         let options = PageOptions { input, select, jobs: self.jobs(), align };
         let tell = |note: &str| {
@@ -80,12 +79,25 @@ impl PageArgs {
         self.jobs.unwrap_or(NonZeroUsize::MIN)
     }
 
+    /// What a terminal says of all of it.
+    pub fn verdict(&self, input: &InputArgs, common: &CommonArgs, tool: &Tool) -> Result<Verdict> {
+        let findings = self.findings(input, common, tool)?;
+        let mut progress = common.progress(tool, "records counted", None, true);
+        let verdict = Verdict::of(input, findings.as_deref(), &mut progress);
+        progress.finish();
+        verdict
+    }
+
+    /// What ds-check finds, if it is asked for.
     fn findings(
         &self,
         input: &InputArgs,
         common: &CommonArgs,
         tool: &Tool,
-    ) -> Result<Vec<Outcome>> {
+    ) -> Result<Option<Vec<Outcome>>> {
+        if !self.check {
+            return Ok(None);
+        }
         if input.files.is_empty() || input.files.iter().any(|path| path.as_os_str() == "-") {
             let cause = "--check: a stream is read only once";
             return Err(Error::usage(cause).hint("a file, or ds-check beside it"));
@@ -107,6 +119,6 @@ impl PageArgs {
             outcomes.push(dataset::check(path, &mut context)?);
         }
         progress.finish();
-        Ok(outcomes)
+        Ok(Some(outcomes))
     }
 }

@@ -172,7 +172,7 @@ fn bounded(select: &SelectArgs, kind: Option<&str>) -> (SelectArgs, String) {
 }
 
 /// Whether the records come only once.
-fn is_stream(input: &InputArgs) -> Result<bool> {
+pub(in crate::view) fn is_stream(input: &InputArgs) -> Result<bool> {
     let once = |path: &Path| {
         if path.as_os_str() == "-" {
             return Ok(true);

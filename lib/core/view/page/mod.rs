@@ -36,11 +36,12 @@ use sha2::{Digest, Sha256};
 
 pub use args::PageArgs;
 pub use extra::Extra;
+pub(super) use gather::is_stream;
 pub use gather::{Gathered, PageOptions, gather};
 
 use self::escape::{cut, escaped, script_json};
 use crate::check::Outcome;
-use crate::cli::{grouped, size};
+use crate::cli::{counted, grouped, size};
 use crate::record::plural_of;
 
 /// The most bytes of a page.
@@ -137,6 +138,8 @@ fn sample_part(out: &mut String, gathered: &Gathered, shown: usize) {
     }
     let _ = write!(out, "<p class=\"soft\">{}</p>", escaped(&told));
     if shown > 0 {
+        let records = counted(shown, "record");
+        let these = if shown == 1 { "this record".to_string() } else { format!("these {records}") };
         let _ = write!(
             out,
             "<noscript><p>Stepping through the sample needs JavaScript; nothing is loaded from \
@@ -144,8 +147,8 @@ fn sample_part(out: &mut String, gathered: &Gathered, shown: usize) {
              <button type=\"button\" id=\"previous\">← Previous</button>\
              <button type=\"button\" id=\"next\">Next →</button>\
              <select id=\"which\" aria-label=\"Record\"></select>\
-             <input type=\"search\" id=\"search\" placeholder=\"Search these {shown} records\" \
-             aria-label=\"Search the {shown} records of this page\"></div>\
+             <input type=\"search\" id=\"search\" placeholder=\"Search {these}\" \
+             aria-label=\"Search the {records} of this page\"></div>\
              <p id=\"status\" role=\"status\"></p><div id=\"record\" data-all=\"{}\"></div>\
              <details><summary>Keys</summary><p>← and → step, Home and End go to the first and the \
              last record, / searches, Enter goes to the next record found; t shows the borders of \

@@ -7,46 +7,26 @@ use serde_json::Value;
 use super::escape::{cut, escaped};
 use super::gather::Gathered;
 use crate::check::{FindingGroup, Outcome};
-use crate::cli::{counted, grouped};
+use crate::cli::grouped;
 use crate::error::{Severity, shown};
 use crate::stat::Answer;
+use crate::view::verdict::{self, Told, Tone};
 
 /// Characters of a message and of a value; rows of a table.
 const MESSAGE: usize = 300;
 const ROWS: usize = 100;
 
-/// Whether all is well, in a line or two: what ds-check found, and whether anything is trained on.
+/// Whether all is well, in a line or two.
 pub fn verdict(answer: &Answer, outcomes: Option<&[Outcome]>) -> String {
-    let mut lines = Vec::new();
-    let (mut errors, mut warnings) = (0, 0);
-    for group in outcomes.into_iter().flatten().flat_map(|outcome| &outcome.groups) {
-        match group.severity {
-            Severity::Error => errors += group.count,
-            Severity::Warning => warnings += group.count,
-        }
-    }
-    let found = [(errors, "error"), (warnings, "warning")];
-    let found = found.iter().filter(|(count, _)| *count > 0);
-    let found: Vec<String> = found.map(|(count, what)| counted(*count, what)).collect();
-    lines.push(match (outcomes, errors, found.is_empty()) {
-        (None, ..) => ("soft", "Not checked: ds-view --check does.".to_string()),
-        (_, _, true) => ("good", "✓ ds-check: no problems found.".to_string()),
-        (_, 0, _) => ("warn", format!("! ds-check: {}.", found.join(", "))),
-        _ => ("bad", format!("✗ ds-check: {}.", found.join(", "))),
-    });
-    let records = answer.all.records;
-    match answer.unsupervised() {
-        Some(none) if none > 0 && none == records => {
-            lines.push(("bad", "✗ Nothing is trained on in any sequence.".to_string()));
-        }
-        Some(none) if none > 0 => {
-            let all = counted(records, "sequence");
-            lines.push(("warn", format!("! Nothing is trained on in {} of {all}.", grouped(none))));
-        }
-        _ => {}
-    }
-    let line = |(class, text): &(&str, String)| format!("<p class=\"verdict {class}\">{text}</p>");
-    lines.iter().map(line).collect()
+    let class = |tone| match tone {
+        Tone::Unknown => "soft",
+        Tone::Good => "good",
+        Tone::Warning => "warn",
+        Tone::Bad => "bad",
+    };
+    let line =
+        |Told { tone, text }: &Told| format!("<p class=\"verdict {}\">{text}</p>", class(*tone));
+    verdict::verdict(Some(answer), outcomes).iter().map(line).collect()
 }
 
 /// The findings, as many as fit so many bytes.

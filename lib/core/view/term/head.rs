@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::Drawing;
 use super::line::{Line, Style, facts};
 use crate::cli::{counted, size};
 use crate::dataset::size_on_disk;
@@ -10,7 +11,7 @@ use crate::format::token_rows::PACKED;
 use crate::harmony::Alignment;
 use crate::record::{plural_of, record_type};
 use crate::stream::Reader;
-use crate::view::Viewer;
+use crate::view::{Told, Tone, Verdict, Viewer};
 
 /// What is known of the inputs.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct Head {
     pub alignment: Option<Alignment>,
     /// Whether the first record says what of it is trained on.
     pub has_masks: bool,
+    /// Whether all of it is well.
+    pub verdict: Verdict,
 }
 
 impl Head {
@@ -55,6 +58,7 @@ impl Head {
             encoding: reader.encoding().to_string(),
             alignment: (viewer.kind() == Some("tokens")).then_some(viewer.alignment()),
             has_masks: false,
+            verdict: Verdict::default(),
         })
     }
 }
@@ -65,8 +69,15 @@ enum Form {
     Records,
 }
 
-/// The lines of it, in so many columns.
-pub fn head(head: &Head, width: usize) -> Vec<Line> {
+/// A screen of fewer columns and no more lines has room for the verdict, but not for more numbers: what is
+/// wrong with the first record is to be seen on it.
+const NARROW: usize = 60;
+const LOW: usize = 24;
+
+/// The lines of it.
+pub fn head(head: &Head, drawing: &Drawing) -> Vec<Line> {
+    let width = drawing.width;
+    let is_small = width < NARROW && drawing.height.is_some_and(|lines| lines <= LOW);
     let inputs: Vec<String> = head.inputs.iter().map(|path| shown(path)).collect();
     let inputs = if inputs.is_empty() { "stdin".to_string() } else { inputs.join(" ") };
     let facts = facts(&[
@@ -76,6 +87,10 @@ pub fn head(head: &Head, width: usize) -> Vec<Line> {
         },
         head.bytes.map(|bytes| size(bytes as f64)).unwrap_or_default(),
         head.encoding.clone(),
+        match &head.verdict.lines[..] {
+            [Told { tone: Tone::Unknown, .. }, ..] if is_small => "not checked".to_string(),
+            _ => String::new(),
+        },
     ]);
     let masks = match head.alignment.filter(|_| head.has_masks) {
         None => "",
@@ -85,6 +100,7 @@ pub fn head(head: &Head, width: usize) -> Vec<Line> {
     let mut lines = vec![Line::new().add(Style::BOLD, &inputs)];
     lines.extend(Line::new().add(Style::PLAIN, &format!("{}{masks}", head.what)).wrapped(width));
     lines.extend(Line::new().add(Style::PLAIN, &facts).wrapped(width));
+    lines.extend(told(head, is_small).into_iter().flat_map(|line| line.wrapped(width)));
     if head.has_masks {
         let signs = Line::new()
             .add(Style::REASONING, "R│ reasoning")
@@ -94,4 +110,27 @@ pub fn head(head: &Head, width: usize) -> Vec<Line> {
         lines.extend(signs.wrapped(width));
     }
     lines
+}
+
+/// Whether all of it is well, and the numbers that the lines before do not have.
+fn told(head: &Head, is_small: bool) -> Vec<Line> {
+    let Verdict { lines, numbers } = &head.verdict;
+    let is_new = |(name, _): &&(&str, String)| {
+        !is_small
+            && *name != "size on disk"
+            && (head.records.is_none() || *name != format!("{}s", head.record))
+    };
+    let numbers: Vec<String> =
+        numbers.iter().filter(is_new).map(|(name, value)| format!("{name} {value}")).collect();
+    let style = |tone| match tone {
+        Tone::Unknown => Style::PLAIN,
+        Tone::Good => Style::FINAL,
+        Tone::Warning => Style::WARNING,
+        Tone::Bad => Style::BAD,
+    };
+    let numbers = Line::new().add(Style::PLAIN, &facts(&numbers));
+    let is_line = |told: &&Told| !is_small || told.tone != Tone::Unknown;
+    let verdict =
+        lines.iter().filter(is_line).map(|told| Line::new().add(style(told.tone), &told.text));
+    verdict.chain(Some(numbers).filter(|line| line.width() > 0)).collect()
 }

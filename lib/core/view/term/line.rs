@@ -26,6 +26,7 @@ impl Style {
     pub const DIM: Style = Style("2");
     pub const BOLD: Style = Style("1");
     pub const BAD: Style = Style("1;38;5;160");
+    pub const WARNING: Style = Style("1;38;5;130");
     pub const REASONING: Style = Style("38;5;133");
     pub const FINAL: Style = Style("38;5;28");
     pub const OTHER: Style = Style("38;5;30");
