@@ -10,6 +10,7 @@ use crate::cli::{self, CommonArgs, OnErrorArgs, Rejects, Tool};
 use crate::error::Result;
 use crate::ordered::{Flow, ordered_flat_map};
 use crate::stream::Reader;
+use crate::wording::of_plural;
 
 /// The source of the items that a filter works on.
 pub trait Feed: Iterator<Item = Result<Self::Input>> + Send {
@@ -202,7 +203,7 @@ impl<S: Sink> State<S> {
         runner.tool.warn(&warnings, runner.common);
         self.rejects.report(runner.tool.name());
         if !self.skipped.is_empty() && !runner.common.quiet {
-            let (skipped, unit) = (self.skipped.records(), runner.unit);
+            let (skipped, unit) = (self.skipped.records(), of_plural(self.read, runner.unit));
             let line = format!("{skipped} of {} {unit} skipped: {}", self.read, self.skipped);
             runner.tool.tell(&line);
         }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::{Plan, Task};
 use crate::cli::{Report, far, grouped, time_left};
+use crate::wording::of_plural;
 
 /// What is read of the end of a file of reports.
 const TAIL: i64 = 4096;
@@ -115,8 +116,9 @@ impl Far {
         let shard = self.shards.get(index)?;
         let seconds = shard.start.map_or(0.0, |start| start.elapsed().as_secs_f64());
         let Shard { name, done, .. } = shard;
-        let (done, of) = (grouped(*done), self.shards_done());
-        Some(format!("{}: {name}: {done} {}{made}, {seconds:.1} s ({of})", self.name, self.unit))
+        let (unit, of) = (of_plural(*done, self.unit), self.shards_done());
+        let done = grouped(*done);
+        Some(format!("{}: {name}: {done} {unit}{made}, {seconds:.1} s ({of})", self.name))
     }
 
     fn shards_done(&self) -> String {
@@ -137,7 +139,8 @@ impl Far {
     fn made(&self, shard: Option<usize>) -> Option<String> {
         let own = || self.tasks.iter().filter(|task| shard.is_none_or(|shard| task.shard == shard));
         let inside = own().find_map(|task| task.inside.clone())?;
-        Some(format!("{} {inside}", grouped(own().map(|task| task.made).sum())))
+        let made: u64 = own().map(|task| task.made).sum();
+        Some(format!("{} {}", grouped(made), of_plural(made, &inside)))
     }
 
     /// The line on a terminal: what is done, the time left, and the rate. (A narrow one cuts its end.)
@@ -149,7 +152,8 @@ impl Far {
         let total = self.total();
         let mut parts = vec![far(done, total, self.unit)];
         parts.extend(time_left(done, total, rate));
-        parts.push(format!("{} {}", self.shards_done(), self.sources));
+        let sources = of_plural(self.shards.len() as u64, self.sources);
+        parts.push(format!("{} {sources}", self.shards_done()));
         parts.push(format!("{}/s", grouped(rate as u64)));
         parts.extend(self.made(None));
         format!("{}: {}", self.name, parts.join(", "))

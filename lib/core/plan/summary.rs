@@ -9,6 +9,7 @@ use crate::format::RecordCounts;
 use crate::format::kd_root::KdRootManifest;
 use crate::format::pack::PackManifest;
 use crate::format::synth_shards::SynthManifest;
+use crate::wording::{exactly, of_plural};
 
 /// What was made of what, for people.
 pub(super) struct Summary {
@@ -50,9 +51,9 @@ impl From<&SynthManifest> for Summary {
     fn from(manifest: &SynthManifest) -> Summary {
         let records = &manifest.records;
         let made = format!(
-            "{} shards, {} conversations\n",
-            manifest.storage.shards.len(),
-            records.written
+            "{}, {}\n",
+            exactly(manifest.storage.shards.len(), "shard"),
+            exactly(records.written, "conversation")
         );
         let counts = RecordCounts::from(records.clone());
         Summary::of(made, "rows", counts, manifest.storage.total_bytes)
@@ -76,6 +77,7 @@ impl Summary {
     pub(super) fn told(&self, place: &Path, took: Duration) -> String {
         let Summary { made, unit, read, lost, bytes } = self;
         let lost: String = lost.iter().map(|lost| format!(", {lost}")).collect();
+        let unit = read.map_or(unit.to_string(), |read| of_plural(read, unit));
         let read = read.map_or("unknown".to_string(), grouped);
         let bytes = size(*bytes as f64);
         let seconds = took.as_secs_f64();

@@ -205,9 +205,9 @@ impl KdRootManifest {
         let line = |(name, split): (&String, &KdRootSplit)| {
             let of = |span: &str| split.supervised_tokens.get(span).copied().unwrap_or(0);
             format!(
-                "{name:5} {} rows, {} tokens, {} in analysis, {} in final\n",
-                split.rows,
-                split.tokens,
+                "{name:5} {}, {}, {} in analysis, {} in final\n",
+                exactly(split.rows, "row"),
+                exactly(split.tokens, "token"),
                 of("1"),
                 of("2")
             )
