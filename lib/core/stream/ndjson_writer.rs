@@ -9,7 +9,7 @@ use arrow_array::builder::StringBuilder;
 use arrow_array::types::*;
 use arrow_array::{
     Array, ArrayAccessor, ArrayRef, BooleanArray, RecordBatch, StringArray, StringViewArray,
-    cast::AsArray,
+    StructArray, cast::AsArray,
 };
 use arrow_buffer::NullBuffer;
 use arrow_cast::cast;
@@ -227,18 +227,7 @@ impl<'a> ColumnPrinter<'a> {
                     ColumnPrinter::new(item, list.values(), nulls)?,
                 ))
             }
-            DataType::Struct(fields) => {
-                let array = array.as_struct();
-                let columns = fields.iter().zip(array.columns());
-                let columns =
-                    columns.map(|(field, column)| ColumnPrinter::new(field, column, nulls));
-                let printer =
-                    StructPrinter(MemberLabels::of(fields), columns.collect::<Result<_, _>>()?);
-                match StepTexts::of(array) {
-                    Some(steps) => Box::new(StepPrinter(steps, printer)),
-                    None => Box::new(printer),
-                }
-            }
+            DataType::Struct(_) => struct_printer(array.as_struct(), nulls)?,
             DataType::Map(entries, _) => {
                 let map = array.as_map();
                 let field = match entries.data_type() {
@@ -393,6 +382,20 @@ impl Printer for ListPrinter<'_> {
         out.push(b']');
         Ok(())
     }
+}
+
+fn struct_printer<'a>(
+    array: &'a StructArray,
+    nulls: Nulls,
+) -> Result<Box<dyn Printer + 'a>, ArrowError> {
+    let columns = array.fields().iter().zip(array.columns());
+    let columns = columns.map(|(field, column)| ColumnPrinter::new(field, column, nulls));
+    let members =
+        StructPrinter(MemberLabels::of(array.fields()), columns.collect::<Result<_, _>>()?);
+    Ok(match StepTexts::of(array) {
+        Some(steps) => Box::new(StepPrinter(steps, members)),
+        None => Box::new(members),
+    })
 }
 
 struct StructPrinter<'a>(MemberLabels, Vec<ColumnPrinter<'a>>);
