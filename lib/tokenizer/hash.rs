@@ -139,7 +139,7 @@ pub fn slot(spread: u64, pilot: u8) -> usize {
 /// what is looked up is in no table, and is known not to be without its slot.
 #[inline(always)]
 pub fn bucket_bit(spread: u64) -> u32 {
-    8 + ((spread >> 43) as u32 % 32 * 3 >> 2)
+    8 + (((spread >> 43) as u32 % 32 * 3) >> 2)
 }
 
 /// All bits if a key may be in the table, else 0.

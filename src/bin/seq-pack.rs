@@ -78,7 +78,7 @@ pub struct Args {
     ///
     /// For context parallelism (2 CP) and sequence parallelism (a common multiple with CP TP): with <|return|>,
     /// masks 0. Rows are filled with padded lengths.
-    #[arg(long, value_name = "M", default_value = "1")]
+    #[arg(long, value_name = "M", default_value = "1", hide_short_help = true)]
     pad_seq_to_mult: NonZeroU32,
 
     /// More columns: id, span_id, sequence (and start and left of each piece)

@@ -173,7 +173,8 @@ impl Tool {
 /// What a message calls one of in the plural: "1 rows".
 pub fn plural_of_one(text: &str) -> Option<String> {
     // Words that are no plurals of what is counted.
-    const OTHERS: [&str; 8] = ["is", "has", "was", "loss", "does", "needs", "as", "states"];
+    const OTHERS: [&str; 9] =
+        ["is", "has", "was", "loss", "does", "needs", "as", "states", "follows"];
     // (This message is of Rust's own library.)
     let text = text.replace("utf-8 sequence of 1 bytes", "");
     let words: Vec<&str> = text.split_whitespace().collect();

@@ -246,5 +246,5 @@ fn progress_only_when_asked_for() {
     assert_eq!(run(&[]).stderr, "");
     assert_eq!(run(&["--progress", "never"]).stderr, "");
     let shown = run(&["--progress", "always"]).stderr;
-    assert!(shown.contains("1 conversations") && shown.ends_with('\n'), "{shown:?}");
+    assert!(shown.contains("1 conversation,") && shown.ends_with('\n'), "{shown:?}");
 }

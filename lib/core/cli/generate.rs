@@ -40,8 +40,8 @@ pub fn generated(mut command: Command, arguments: &[OsString]) -> Option<Result<
         ("options", Some(part), _) => print(&for_pipelines(part)),
         (_, _, Some(shell)) if of.is_none() => completions(command, shell),
         _ => Err(Error::usage(format!(
-            "--generate {what}: expected man [SUBCOMMAND], options [SUBCOMMAND], bash, zsh, fish, \
-             elvish or powershell"
+            "--generate {what}: expected man [SUBCOMMAND], bash, zsh, fish, elvish, powershell or \
+             options [SUBCOMMAND]"
         ))),
     })
 }

@@ -574,7 +574,7 @@ fn malformed_inputs_are_told_and_nothing_is_published() {
     };
     let wide = format!("[[{}]]", vec!["0"; 31].join(","));
     for (grid, reason) in [
-        ("[[1, 2], [3]]", "task bad: train pair 1: input row 2 has 1 cells, row 1 has 2"),
+        ("[[1, 2], [3]]", "task bad: train pair 1: input row 2 has 1 cell,, row 1 has 2"),
         (wide.as_str(), "31"),
         ("[[10]]", "10"),
         ("[[-1]]", "-1"),
@@ -799,7 +799,7 @@ fn what_was_made_is_said() {
     let bare = encode(&["-q", "--to", "arrow", "--no-provenance"]).lossy();
     assert!(!bare.contains("gristmill.provenance") && bare.contains("\"vocab_size\":12"));
     let progress = encode(&["--progress", "always"]).stderr;
-    assert!(progress.contains("1 of 1 groups (100%)"), "{progress}");
+    assert!(progress.contains("1 of 1 group (100%)"), "{progress}");
 }
 
 /// A set whose examples have no tokens is one that no reader takes.

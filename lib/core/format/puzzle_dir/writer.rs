@@ -25,6 +25,7 @@ use crate::provenance::BuildRun;
 use crate::publish::{PendingFile, Standing, Target, is_there, publish, refuse_existing};
 use crate::puzzle::{BLANK_IDENTIFIER, SET, Split};
 use crate::record::puzzle::{self, Puzzle, Puzzles};
+use crate::wording::exactly;
 
 /// The most sets of a split: each keeps five files open.
 const MAX_SETS: usize = 32;
@@ -254,7 +255,8 @@ impl SetShape {
         let seq_len = *self.seq_lens[split as usize].get_or_insert(length);
         for (side, tokens) in [("inputs", example.inputs), ("labels", example.labels)] {
             if i64::try_from(tokens.len()) != Ok(seq_len) {
-                return Err(format!("{side} has {} tokens, seq_len is {seq_len}", tokens.len()));
+                let found = exactly(tokens.len(), "token");
+                return Err(format!("{side} has {found}, seq_len is {seq_len}"));
             }
             let is_token = |token: i32| (0..vocab_size).contains(&token.into());
             if tokens.is_empty() {

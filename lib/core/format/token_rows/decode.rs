@@ -166,7 +166,7 @@ impl<'a> DecodedRows<'a> {
         let lengths = [("labels or masks", Some(mask.len())), ("span ids", spans.map(<[u8]>::len))];
         for (what, length) in lengths {
             if let Some(length) = length.filter(|length| *length != tokens.len()) {
-                return Err(format!("{} tokens, {length} {what}", tokens.len()));
+                return Err(format!("{}, {length} {what}", exactly(tokens.len(), "token")));
             }
         }
         let ends = self.ends(row)?;
@@ -195,7 +195,10 @@ impl<'a> DecodedRows<'a> {
                 }
                 _ => {
                     let length = length.unwrap_or_default();
-                    return Err(format!("a piece of {length} in {} tokens", stored.len()));
+                    return Err(format!(
+                        "a piece of {length} in {}",
+                        exactly(stored.len(), "token")
+                    ));
                 }
             };
             let after = own.end..stored.end;

@@ -23,6 +23,7 @@ use crate::packing::Overflow;
 use crate::record::tokens::{Identity, TokensBuilder};
 use crate::record::{RecordType, TOKENS};
 use crate::tokenizer::EOD;
+use crate::wording::exactly;
 
 /// A batch holds about this many tokens.
 const BATCH_TOKENS: usize = 1 << 18;
@@ -164,7 +165,11 @@ impl RowsReader {
         for path in paths {
             let (opened, manifest) = OpenedRows::open(path)?;
             if opened.file.rows() != manifest.rows {
-                let cause = format!("has {} rows; it states {}", opened.file.rows(), manifest.rows);
+                let cause = format!(
+                    "has {}; it states {}",
+                    exactly(opened.file.rows(), "row"),
+                    manifest.rows
+                );
                 return Err(Error::data(cause).at(path.as_path()));
             }
             manifests.push(manifest);

@@ -16,6 +16,7 @@ use crate::format::kd_root::{IdRows, IdsFile, KdListing, find_ids};
 use crate::format::mmidx::{MmidxDataset, PrefixLayout};
 use crate::record::tokens::{Identity, Tokens};
 use crate::tokenizer::EOD;
+use crate::wording::exactly;
 
 /// Sequences by their number. Ranges of positions lie in the sequence.
 pub(crate) trait Sequences: Sync {
@@ -112,7 +113,10 @@ impl PrefixStore {
         let [tokens, others @ ..] = &datasets;
         let sequences = tokens.index.sequences;
         if let Some(other) = others.iter().find(|other| other.index.sequences != sequences) {
-            let cause = format!("has {} sequences, the tokens {sequences}", other.index.sequences);
+            let cause = format!(
+                "has {}, the tokens {sequences}",
+                exactly(other.index.sequences, "sequence")
+            );
             return Err(Error::data(cause).at(other.idx_path()));
         }
         self.lengths.reserve(sequences as usize);
@@ -148,7 +152,10 @@ impl PrefixStore {
         for dataset in &datasets {
             let needed = start.saturating_mul(dataset.index.dtype.size() as u64);
             if dataset.bin_bytes() < needed {
-                let cause = format!("has {} bytes; its index needs {needed}", dataset.bin_bytes());
+                let cause = format!(
+                    "has {}; its index needs {needed}",
+                    exactly(dataset.bin_bytes(), "byte")
+                );
                 return Err(Error::data(cause).at(dataset.bin_path()));
             }
         }

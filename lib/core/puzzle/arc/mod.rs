@@ -80,7 +80,7 @@ impl Grid {
     /// The grid on a canvas, and its row and column; or why the canvas is not valid.
     pub fn decode(canvas: &[i32]) -> Result<(Grid, [usize; 2]), String> {
         if canvas.len() != CELLS {
-            return Err(format!("{} cells, expected {CELLS}", canvas.len()));
+            return Err(format!("{}, expected {CELLS}", exactly(canvas.len(), "cell")));
         }
         let is_colour = |token: &&i32| (COLOURS..COLOURS + 10).contains(*token);
         let Some(first) = canvas.iter().position(|token| is_colour(&token)) else {

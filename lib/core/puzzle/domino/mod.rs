@@ -194,10 +194,7 @@ impl Domain for Domino {
                 }
                 play.extend(rest.map(|&label| Cell::wrong(label)));
                 let ignored = tokens[3..].iter().filter(|&&label| label == 0).count();
-                let ignored = Cell::new(
-                    format!("{ignored}", ignored = exactly(ignored, "label")),
-                    CellKind::Ignored,
-                );
+                let ignored = Cell::new(exactly(ignored, "label"), CellKind::Ignored);
                 vec![line("play", play), line("ignored", vec![ignored])]
             }
         }))
@@ -358,7 +355,7 @@ fn shown_ends(ends: [Option<u8>; 2]) -> String {
 
 fn check_tokens(tokens: &[i32]) -> Result<(), String> {
     if tokens.len() != TOKENS {
-        return Err(format!("{} tokens, expected {TOKENS}", tokens.len()));
+        return Err(format!("{}, expected {TOKENS}", exactly(tokens.len(), "token")));
     }
     match tokens.iter().find(|token| !(0..=7).contains(*token)) {
         Some(token) => Err(format!("token {token} is not a number of pips")),

@@ -197,7 +197,7 @@ impl Domain for Sudoku {
 /// The form of the CSV files: 81 characters, `.` for blank.
 fn digits(tokens: &[i32]) -> Result<String, String> {
     if tokens.len() != CELLS {
-        return Err(format!("{} cells, expected {CELLS}", tokens.len()));
+        return Err(format!("{}, expected {CELLS}", exactly(tokens.len(), "cell")));
     }
     tokens
         .iter()

@@ -6,6 +6,7 @@ use arrow_array::Array;
 
 use super::{BRANCHES, StepColumns};
 use crate::game2048::{ALL_BRANCHES, Board, CELLS, Game, ItemColumn, known_values};
+use crate::wording::exactly;
 
 impl StepColumns<'_> {
     /// Reads the steps of `range` into a game without steps.
@@ -116,8 +117,9 @@ impl StepColumns<'_> {
         for (index, step) in range.enumerate() {
             let at = |what: String| format!("step {index}: {what}");
             let cells = self.board.row(step);
-            let board = <[u8; CELLS]>::try_from(cells)
-                .map_err(|_| at(format!("board has {} cells, not {CELLS}", cells.len())))?;
+            let board = <[u8; CELLS]>::try_from(cells).map_err(|_| {
+                at(format!("board has {}, not {CELLS}", exactly(cells.len(), "cell")))
+            })?;
             let board = Board::new(board).ok_or_else(|| {
                 at(format!("board has exponent {:?}", board.iter().max().unwrap_or(&0)))
             })?;
@@ -153,7 +155,10 @@ impl StepColumns<'_> {
         }
         let range = self.branch_evs.range(step..step + 1);
         if range.len() != BRANCHES {
-            return Err(format!("branch_evs has {} values, not {BRANCHES}", range.len()));
+            return Err(format!(
+                "branch_evs has {}, not {BRANCHES}",
+                exactly(range.len(), "value")
+            ));
         }
         for (value, at) in values.iter_mut().zip(range) {
             *value = self.branch_evs.items.get(at);

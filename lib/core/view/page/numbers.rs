@@ -71,7 +71,7 @@ fn names_table(out: &mut String, (column, what): (&str, &str), rows: &[NamedLeng
     let _ = write!(
         out,
         "<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"{what} by {0}\"><table>\
-         <tr><th scope=\"col\">{0}</th><th scope=\"col\">{what}</th><th></th>{heads}</tr>",
+         <tr><th scope=\"col\">{0}</th><th scope=\"col\">{what}</th><td></td>{heads}</tr>",
         cut(column, NAME)
     );
     let none = Distribution::default();
