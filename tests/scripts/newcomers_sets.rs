@@ -206,7 +206,7 @@ impl Place {
             ("role: a number", "synth-kd.sh in out --valid-fraction 0.5"),
             ("synth_id: a number", "synth-raw.sh raw out"),
             ("broken gzip", "macroxue.sh games out --tasks 3"),
-            ("question has 1 characters", "puzzles.sh out --sudoku sudoku --domino 5"),
+            ("question has 1 character,", "puzzles.sh out --sudoku sudoku --domino 5"),
         ]
     }
 }

@@ -280,8 +280,8 @@ impl Scan<'_> {
         let (length, first) =
             self.first_row.get_or_insert_with(|| (row.inputs.len(), short_place(self.path, line)));
         if row.inputs.len() != *length {
-            let found = row.inputs.len();
-            return Err(format!("question has {found} characters, that of {first} has {length}"));
+            let found = exactly(row.inputs.len(), "character");
+            return Err(format!("question has {found}, that of {first} has {length}"));
         }
         if let Some(least) = self.rows.min_difficulty
             && rating(&row.rating)? < least

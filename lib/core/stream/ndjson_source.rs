@@ -107,7 +107,9 @@ impl NdjsonSource {
                 is_all
             }
         };
-        if is_all || inference.settle() {
+        // A record that is too long ends the reading; it is in memory already.
+        let is_too_long = |block: &Vec<u8>| block.len() as u64 > self.decoding.most;
+        if is_all || inference.settle() || self.pending.iter().any(is_too_long) {
             return Ok(inference.schema());
         }
         if let Some(path) = &self.file {

@@ -8,7 +8,7 @@ use crate::batch::Batch;
 use crate::check::Outcome;
 use crate::cli::{InputArgs, Progress, counted, grouped, size};
 use crate::dataset;
-use crate::error::{Error, Result, Severity};
+use crate::error::{Error, Kind, Result, Severity};
 use crate::stat::{self, Answer, StatOptions};
 use crate::stream::Request;
 
@@ -116,6 +116,7 @@ impl Verdict {
                 return Ok(Verdict { lines: vec![too_large()], ..<_>::default() });
             }
             Err(Unmeasured::Unreadable) => None,
+            Err(Unmeasured::Failed(error)) => return Err(error),
             Ok(answer) => Some(answer),
         };
         let numbers = answer.as_ref().map(|answer| answer.headline().to_vec());
@@ -136,11 +137,16 @@ enum Unmeasured {
     Large,
     /// What is wrong is said where the records are shown.
     Unreadable,
+    /// It could not be read now, which is another thing than what it holds.
+    Failed(Error),
 }
 
 impl From<Error> for Unmeasured {
-    fn from(_: Error) -> Unmeasured {
-        Unmeasured::Unreadable
+    fn from(error: Error) -> Unmeasured {
+        match error.kind() {
+            Kind::Data => Unmeasured::Unreadable,
+            Kind::Usage | Kind::Unavailable => Unmeasured::Failed(error),
+        }
     }
 }
 

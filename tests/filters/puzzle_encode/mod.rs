@@ -426,7 +426,7 @@ fn records_that_fit_nowhere() {
     let good = chess("train", "g", "p", "b", 2);
     let flags = [&["-o", &root][..], &CHESS].concat();
     let cases = [
-        (good.replace("[2,1]", "[2]"), "inputs has 1 tokens, seq_len is 2"),
+        (good.replace("[2,1]", "[2]"), "inputs has 1 token, seq_len is 2"),
         (good.replace("[0,2]", "[0,2,3]"), "labels has 3 tokens, seq_len is 2"),
         (good.replace("[2,1]", "[5,1]"), "inputs[0] is 5, vocab_size is 5"),
         (good.replace("[0,2]", "[0,-100]"), "labels[1] is -100, vocab_size is 5"),
@@ -574,7 +574,7 @@ fn malformed_inputs_are_told_and_nothing_is_published() {
     };
     let wide = format!("[[{}]]", vec!["0"; 31].join(","));
     for (grid, reason) in [
-        ("[[1, 2], [3]]", "task bad: train pair 1: input row 2 has 1 cell,, row 1 has 2"),
+        ("[[1, 2], [3]]", "task bad: train pair 1: input row 2 has 1 cell, row 1 has 2"),
         (wide.as_str(), "31"),
         ("[[10]]", "10"),
         ("[[-1]]", "-1"),

@@ -98,7 +98,7 @@ impl StreamSummary {
             .map(|(reason, count)| format!("refused {}: {reason}", counted(*count, "time")))
             .collect();
         if more > 0 {
-            notes.push(format!("refused for {} more", counted(more, "reason")));
+            notes.push(format!("refused for {}", counted(more, "more reason")));
         }
         if self.refused_else > 0 {
             let times = counted(self.refused_else, "time");

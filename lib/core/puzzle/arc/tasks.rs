@@ -338,7 +338,7 @@ mod tests {
         assert_eq!(input("[[1],[]]"), "row 2 is empty");
         assert_eq!(input("3"), "is a number, expected rows of colours");
         assert_eq!(input("[3]"), "row 1 is a number, expected colours");
-        assert_eq!(input("[[1,2],[1,2],[1]]"), "row 3 has 1 cells, row 1 has 2");
+        assert_eq!(input("[[1,2],[1,2],[1]]"), "row 3 has 1 cell, row 1 has 2");
         assert_eq!(input("[[1,10]]"), "row 1 column 2: 10 is not a colour 0..9");
         assert_eq!(input("[[1],[-1]]"), "row 2 column 1: -1 is not a colour 0..9");
         assert_eq!(input("[[1.0]]"), "row 1 column 1: 1.0 is not a colour 0..9");

@@ -290,7 +290,7 @@ fn bad_folders_say_why() {
     )]);
     assert_eq!(
         text(&[ragged.path().into()], &ragged),
-        "ROOT/training/r.json: task r: train pair 1: input row 2 has 1 cells, row 1 has 2"
+        "ROOT/training/r.json: task r: train pair 1: input row 2 has 1 cell, row 1 has 2"
     );
 }
 

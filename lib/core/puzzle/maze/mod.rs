@@ -259,8 +259,8 @@ fn encode(question: &[u8], answer: &[u8]) -> Result<Sides, String> {
         return Err(format!("question has {} characters, which is not a square", question.len()));
     }
     if answer.len() != question.len() {
-        let (found, expected) = (answer.len(), question.len());
-        return Err(format!("answer has {found} characters, the question {expected}"));
+        let (found, expected) = (exactly(answer.len(), "character"), question.len());
+        return Err(format!("answer has {found}, the question {expected}"));
     }
     let encode = |side, text| encode_cells(side, text, "# space S G or o", token);
     Ok((encode("question", question)?, encode("answer", answer)?))

@@ -216,8 +216,8 @@ fn encode(question: &[u8], answer: &[u8]) -> Result<Sides, String> {
 
 fn encode_side(side: &str, text: &[u8], blank: bool) -> Result<Vec<i32>, String> {
     if text.len() != CELLS {
-        let found = text.len();
-        return Err(format!("{side} has {found} characters, expected {CELLS}: {}", excerpt(text)));
+        let found = exactly(text.len(), "character");
+        return Err(format!("{side} has {found}, expected {CELLS}: {}", excerpt(text)));
     }
     let expected = if blank { "1 to 9, or 0 or . for blank" } else { "1 to 9" };
     encode_cells(side, text, expected, |byte| match byte {
