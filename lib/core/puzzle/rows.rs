@@ -392,8 +392,9 @@ impl Tally {
         note(self.too_easy, "below --min-difficulty, left out");
         note(self.not_unique, "without exactly one solution, left out");
         note(self.not_chosen, "left out by --subsample");
+        let verb = if rows == 1 { "breaks" } else { "break" };
         for (rule, count, message) in &self.warnings {
-            note(*count, &format!("break the rule '{}' (first: {message})", rule.id));
+            note(*count, &format!("{verb} the rule '{}' (first: {message})", rule.id));
         }
         notes
     }

@@ -123,7 +123,7 @@ fn files_of_mazes() {
         [
             "train.csv: 1 of 2 rows break the rule 'shortest' (first: train.csv:3: the path \
              has 3 cells, the shortest way 2)",
-            "test.csv: 1 of 1 rows break the rule 'shortest' (first: test.csv:2: the path \
+            "test.csv: 1 of 1 row breaks the rule 'shortest' (first: test.csv:2: the path \
              has 3 cells, the shortest way 2)",
         ]
     );

@@ -58,7 +58,7 @@ fn encodes_and_decodes() {
     };
     let kinds: Vec<CellKind> = answer.cells[..4].iter().map(|cell| cell.kind).collect();
     assert_eq!(kinds, [CellKind::Wrong, CellKind::Given, CellKind::Ignored, CellKind::Filled]);
-    assert_eq!(Sudoku.decode(Side::Inputs, &[1]).unwrap_err(), "1 cells, expected 81");
+    assert_eq!(Sudoku.decode(Side::Inputs, &[1]).unwrap_err(), "1 cell, expected 81");
     assert!(Sudoku.picture(Side::Inputs, &[1], &labels).is_none());
 }
 
