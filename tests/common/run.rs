@@ -170,18 +170,21 @@ impl Tool {
     }
 }
 
+/// What is counted in messages. (Other words may end in s: "sequence 1 starts".)
+const COUNTED: &str = "arguments augmentations bytes calls cells characters chats columns conversations datasets \
+                       documents errors examples fields files games groups ids indices inputs keys labels lines \
+                       masks members messages moves pairs parts pieces positions prefixes problems puzzles \
+                       reasons records rows runs sequences shards slices spans steps tasks threads times tokens \
+                       tools turns values warnings";
+
 /// What a message calls one of in the plural: "1 rows".
 pub fn plural_of_one(text: &str) -> Option<String> {
-    // Words that are no plurals of what is counted.
-    const OTHERS: [&str; 9] =
-        ["is", "has", "was", "loss", "does", "needs", "as", "states", "follows"];
     // (This message is of Rust's own library.)
     let text = text.replace("utf-8 sequence of 1 bytes", "");
     let words: Vec<&str> = text.split_whitespace().collect();
     let is_plural = |word: &str| {
         let word = word.trim_end_matches([',', '.', ';', ':', ')']);
-        let is_word = word.bytes().all(|byte| byte.is_ascii_lowercase());
-        is_word && word.len() > 2 && word.ends_with('s') && !OTHERS.contains(&word)
+        COUNTED.split(' ').any(|counted| counted == word)
     };
     let found = words
         .windows(2)

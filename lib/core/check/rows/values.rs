@@ -209,7 +209,7 @@ impl RowChecker<'_, '_, '_> {
         let wanted = self.packing.padding(piece.tokens.len() as u32) as usize;
         let cause = match (tokens.iter().find(|&&token| token != PAD), mask.iter().max()) {
             _ if tokens.len() != wanted => {
-                format!("{} tokens of padding, not {wanted}", tokens.len())
+                format!("{} of padding, not {wanted}", exactly(tokens.len(), "token"))
             }
             (Some(token), _) => format!("padding of the token {token}"),
             (None, Some(1..)) => "a mask in the padding".to_string(),

@@ -21,6 +21,7 @@ use crate::harmony::is_unsupervised;
 use crate::publish::{PendingFile, Standing, Target, directory_of, is_there};
 use crate::record::tokens::Tokens;
 use crate::tokenizer::PADDED_VOCABULARY_SIZE;
+use crate::wording::exactly;
 
 /// Where sequences go.
 #[derive(Debug, Clone)]
@@ -272,8 +273,8 @@ impl KdSink {
         };
         if mask.len() != tokens.len() || span.len() != tokens.len() {
             return Err(format!(
-                "{} tokens, but {} in loss_mask and {} in span_id",
-                tokens.len(),
+                "{}, but {} in loss_mask and {} in span_id",
+                exactly(tokens.len(), "token"),
                 mask.len(),
                 span.len()
             ));

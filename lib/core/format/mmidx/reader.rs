@@ -26,7 +26,7 @@ pub enum IndexError {
     #[error("has the unknown dtype code {0}")]
     Dtype(u8),
     /// The file's length is not what its counts say.
-    #[error("has {found} bytes; its counts need {expected}")]
+    #[error("has {}; its counts need {expected}", exactly(*.found, "byte"))]
     Length { found: u64, expected: u64 },
     /// The counts are larger than any file.
     #[error("has impossible counts")]

@@ -13,6 +13,7 @@ mod integers;
 mod read;
 mod write;
 
+use crate::wording::exactly;
 use std::io;
 
 pub use dtype::{
@@ -51,9 +52,9 @@ pub enum Error {
     /// The shape has more bytes than can be counted.
     #[error("the .npy header gives an impossible shape")]
     Overflow,
-    #[error("the .npy file is cut: {length} bytes, its header needs {expected}")]
+    #[error("the .npy file is cut: {}, its header needs {expected}", exactly(*.length, "byte"))]
     Cut { length: u64, expected: u64 },
-    #[error("the .npy file is too long: {length} bytes, its header needs {expected}")]
+    #[error("the .npy file is too long: {}, its header needs {expected}", exactly(*.length, "byte"))]
     Surplus { length: u64, expected: u64 },
     /// It only matters with two axes and more.
     #[error("the .npy array is in Fortran order")]

@@ -34,7 +34,7 @@ pub enum Defect {
     Duplicate { key: String },
     #[error("`{key}` is not {expected}: {found}")]
     Kind { key: &'static str, expected: &'static str, found: String },
-    #[error("`board` has {cells} cells, not {CELLS}")]
+    #[error("`board` has {}, not {CELLS}", exactly(*.cells, "cell"))]
     BoardLength { cells: usize },
     #[error("`board` has exponent {exponent} in cell {cell}, over {MAX_EXPONENT}")]
     Exponent { cell: usize, exponent: String },

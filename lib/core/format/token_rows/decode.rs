@@ -177,8 +177,8 @@ impl<'a> DecodedRows<'a> {
             {
                 let values = items(lists, row).len();
                 return Err(format!(
-                    "{} pieces, {values} or numbers of them",
-                    ends.len(),
+                    "{}, {values} or numbers of them",
+                    exactly(ends.len(), "piece"),
                     values = exactly(values, "id")
                 ));
             }

@@ -374,8 +374,8 @@ impl Window {
         };
         if mask.len() != tokens.len() || spans.len() != tokens.len() {
             return Err(format!(
-                "{} tokens, {} in the loss mask, {} span ids",
-                tokens.len(),
+                "{}, {} in the loss mask, {} span ids",
+                exactly(tokens.len(), "token"),
                 mask.len(),
                 spans.len()
             ));
