@@ -50,7 +50,7 @@ pipeline=() flags=()
 declare -A takes=() words=()
 
 ask_filters() {
-    ((${#flags[@]} == 0)) || return 0
+    ((${#flags[@]} == 0 && ${#pipeline[@]})) || return 0
     need_filters "${pipeline[@]}"
     local filter flag value
     for filter in "${pipeline[@]}"; do
@@ -198,23 +198,19 @@ closing_check() {
     run ds-check "$@" --quiet --progress "$show" >&2
 }
 
-# What seq-pack makes of a finished root: forms, and its options.
+# What seq-pack makes of a finished root: forms, and its options of those that are passed on.
 rows=() row_options=()
 
-# rows_option FLAG VALUE
+# rows_option FORM
 rows_option() {
-    case $1 in
-    --rows)
-        [[ $2 == rows || $2 == trl || $2 == megatron-bridge ]] || die "--rows $2: expected rows, trl or megatron-bridge"
-        [[ " ${rows[*]} " == *" $2 "* ]] || rows+=("$2")
-        ;;
-    *) row_options+=("$1" "$2") ;;
-    esac
+    [[ $1 == rows || $1 == trl || $1 == megatron-bridge ]] || die "--rows $1: expected rows, trl or megatron-bridge"
+    [[ " ${rows[*]} " == *" $1 "* ]] || rows+=("$1")
 }
 
-# check_rows: that seq-pack takes these options; it would say so at the end.
+# check_rows: that seq-pack takes its options for each form; it would say so at the end.
 check_rows() {
-    ((${#rows[@]})) || { ((${#row_options[@]} == 0)) || die "${row_options[0]} is for --rows"; }
+    options_of seq-pack row_options
+    ((${#rows[@]} || ${#row_options[@]} == 0)) || die "${row_options[0]} is for --rows"
     local form code told
     for form in "${rows[@]}"; do
         [[ $form == rows || " ${row_options[*]} " == *" --seq-length "* ]] || die "--rows $form needs --seq-length N"
@@ -248,28 +244,25 @@ finish_arguments() {
     local is_checked=1
     # Conversations may lack ids, which a check would not let pass.
     [[ $script != synth-raw.sh ]] || is_checked=''
-    jobs=$(nproc) check=$is_checked delete='' quiet='' tasks=()
+    jobs=$(nproc) check=$is_checked delete='' quiet='' tasks=() pipeline=()
+    # (Nothing else is made of what is finished.)
+    [[ $script != synth-kd.sh ]] || pipeline=(seq-pack)
     while (($#)); do
         case $1 in
         --delete-parts) delete=1 ;;
         --no-check) check='' ;;
         -q | --quiet) quiet=-q ;;
-        --jobs=* | --workers=*) number "${1%%=*}" "${1#*=}" 1 && jobs=${1#*=} ;;
-        --jobs | --workers)
+        --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
+        --jobs | --workers | --rejects | --rows)
             (($# > 1)) || die "$1 needs a value"
-            number "$1" "$2" 1 && jobs=$2 && shift
+            ;;&
+        --jobs | --workers) number "$1" "$2" 1 && jobs=$2 && shift ;;
+        --rejects) rejects=$2 && shift ;;
+        --rows)
+            [[ $script == synth-kd.sh ]] || die "unknown option $1; see --help"
+            rows_option "$2" && shift
             ;;
-        --rejects=*) rejects=${1#*=} ;;
-        --rejects)
-            (($# > 1)) || die "$1 needs a value"
-            rejects=$2 && shift
-            ;;
-        --rows=* | --seq-length=* | --overflow=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-        --rows | --seq-length | --overflow)
-            (($# > 1)) && [[ $script == synth-kd.sh ]] || die "unknown option $1, or no value; see --help"
-            rows_option "$1" "$2" && shift
-            ;;
-        -*) die "unknown option $1; see --help" ;;
+        -*) pass_on "$@" && shift "${words[$1]}" && continue ;;
         *) tasks+=("$1") ;;
         esac
         shift

@@ -99,7 +99,7 @@ choose_mode "$@"
 fraction=0.001 jobs='' max_rows='' max_rows_per_shard='' max_tokens=''
 overwrite='' resume='' on_error=fail check=1 no_input_check=''
 raw='' reader='' shards='' size=()
-pipeline=(synth-harmony chat-harmony harmony-tok span-mask mmidx-write)
+pipeline=(synth-harmony chat-harmony harmony-tok span-mask mmidx-write seq-pack)
 positional=()
 while (($#)); do
     case $1 in
@@ -114,11 +114,11 @@ while (($#)); do
     --no-input-check) no_input_check=$1 && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
     --valid-fraction | --jobs | --workers | --max-rows | --max-rows-per-shard | --max-tokens | --on-error | --rejects | --progress | \
-        --tasks | --rows-per-task | --name | --shard | --slice | --progress-to | --shards | --rows | --seq-length | --overflow)
+        --tasks | --rows-per-task | --name | --shard | --slice | --progress-to | --shards | --rows)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --rows-per-task) number "$1" "$2" 1 && size=("$1" "$2") ;;
-    --rows | --seq-length | --overflow) rows_option "$1" "$2" ;;
+    --rows) rows_option "$2" ;;
     --shards) number "$1" "$2" 1 && shards=$((10#$2)) ;;
     --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
     --valid-fraction) fraction=$2 ;;
@@ -152,7 +152,7 @@ fi
 [[ -n $raw || -z $shards ]] || die "--shards: $input has shards of its own"
 [[ $raw != --raw || " ${passed[*]} " != *" --id-field "* ]] || die "--id-field is not for --raw"
 # An option of a reader that is not there would do nothing.
-pipeline=(${reader:+"$reader"} harmony-tok span-mask mmidx-write)
+pipeline=(${reader:+"$reader"} harmony-tok span-mask mmidx-write seq-pack)
 options_of '' vain
 if ((${#vain[@]})); then
     readers=(${takes[synth-harmony ${vain[0]}]+--raw} ${takes[chat-harmony ${vain[0]}]+--chat})
@@ -160,6 +160,8 @@ if ((${#vain[@]})); then
 fi
 need_filters ${reader:+"$reader"} harmony-tok span-mask mmidx-write ds-cat ds-manifest ds-plan ${check:+ds-check} ${rows:+seq-pack}
 check_rows
+# Tasks make no rows.
+unset 'pipeline[-1]'
 
 # make_part: a task of a plan, which is a shard or a slice of one, into a root of its own.
 make_part() {
@@ -212,7 +214,11 @@ fi
 make=(ds-plan make "$root" --product kd-root --input "$input" "${size[@]}"
     ${max_rows:+--max-rows "$max_rows"} ${max_tokens:+--max-tokens "$max_tokens"}
     ${max_rows_per_shard:+--max-rows-per-shard "$max_rows_per_shard"})
-options=(--valid-fraction "$fraction" --on-error "$on_error" "${passed[@]}" ${no_input_check:+"$no_input_check"})
+options=(--valid-fraction "$fraction" --on-error "$on_error" ${no_input_check:+"$no_input_check"})
+for filter in "${pipeline[@]}"; do
+    options_of "$filter" given
+    options+=("${given[@]}")
+done
 if [[ -n $raw ]]; then
     [[ -d $input || ($raw != --raw && -f $input) ]] || die "$input: no such ${raw/--*/file or directory}"
     make+=(--raw-shards "${shards:-1}")

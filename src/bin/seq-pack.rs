@@ -8,7 +8,8 @@ use clap::Parser;
 
 use gristmill::batch::Wanted;
 use gristmill::cli::{
-    self, CommonArgs, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool, WithoutEffect,
+    self, CommonArgs, ForPipelines, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool,
+    WithoutEffect,
 };
 use gristmill::dataset;
 use gristmill::error::{Error, Result};
@@ -55,30 +56,30 @@ pub struct Args {
     /// Positions of a row
     ///
     /// Of unpacked rows the most tokens of a sequence.
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, add = ForPipelines, value_name = "N")]
     seq_length: Option<u32>,
 
     /// bfd: best fit decreasing, TRL's; ffd: first fit decreasing; wrapped: one line, cut every N; none:
     /// one sequence a row. Default: bfd, of unpacked rows none
-    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true)]
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, add = ForPipelines)]
     algorithm: Option<Algorithm>,
 
     /// A sequence longer than a row: error, drop, split into pieces, or cut off its end
     #[arg(long, value_enum, value_name = "HOW", default_value = "error")]
-    #[arg(hide_possible_values = true)]
+    #[arg(hide_possible_values = true, add = ForPipelines)]
     overflow: Overflow,
 
     /// Keep the <|endoftext|> of each sequence
     ///
     /// The renderings of others have none.
-    #[arg(long)]
+    #[arg(long, add = ForPipelines)]
     keep_eod: bool,
 
     /// Pad each sequence to a multiple of M positions, as Megatron-Bridge's pad_seq_to_mult
     ///
     /// For context parallelism (2 CP) and sequence parallelism (a common multiple with CP TP): with <|return|>,
     /// masks 0. Rows are filled with padded lengths.
-    #[arg(long, value_name = "M", default_value = "1", hide_short_help = true)]
+    #[arg(long, value_name = "M", default_value = "1", hide_short_help = true, add = ForPipelines)]
     pad_seq_to_mult: NonZeroU32,
 
     /// More columns: id, span_id, sequence (and start and left of each piece)
@@ -93,7 +94,7 @@ pub struct Args {
 
     /// Of the columns: none or zstd
     #[arg(long, value_enum, value_name = "HOW", default_value = "none")]
-    #[arg(hide_possible_values = true, hide_short_help = true)]
+    #[arg(hide_possible_values = true, hide_short_help = true, add = ForPipelines)]
     compression: Compressed,
 
     #[command(flatten)]

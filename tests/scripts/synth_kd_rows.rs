@@ -103,6 +103,11 @@ fn rows_at_the_end_of_a_plan() {
     run(&dir, &format!("{finish} --rows rows --delete-parts")).silent();
     run(&dir, "rm many/rows/*.trl.parquet").silent();
     rows_are(&dir, "many", &["rows"], "");
+    // Every option of seq-pack that is for pipelines.
+    let padded =
+        "--seq-length 304 --pad-seq-to-mult 8 --algorithm ffd --keep-eod --compression zstd";
+    run(&dir, &format!("rm -r many/rows; {finish} --rows megatron-bridge {padded}")).silent();
+    rows_are(&dir, "many", &["megatron-bridge"], padded);
 }
 
 #[test]
@@ -114,6 +119,11 @@ fn bad_options_are_refused_before_any_work() {
         ("--rows rows --rows megatron-bridge", "--rows megatron-bridge needs --seq-length N"),
         ("--seq-length 64", "--seq-length is for --rows"),
         ("--overflow drop", "--overflow is for --rows"),
+        ("--keep-eod", "--keep-eod is for --rows"),
+        (
+            "--rows trl --seq-length 64 --pad-seq-to-mult 8",
+            "--rows trl: --pad-seq-to-mult 8 is for",
+        ),
         ("--rows trl --seq-length 1", "--seq-length 1: a row has 2 to 16777216 positions"),
         ("--rows rows --seq-length 99999999", "--seq-length 99999999: a row has 2 to"),
         ("--rows trl --seq-length x", "invalid value 'x' for '--seq-length <N>'"),
@@ -127,4 +137,6 @@ fn bad_options_are_refused_before_any_work() {
     }
     run(&dir, "bash $KD plan in out --rows rows").fails(2, &["try: finish --rows"]);
     run(&dir, "bash scripts/synth-raw.sh in out --rows rows").fails(2, &["--rows"]);
+    let others = "bash scripts/synth-raw.sh finish out --seq-length 64";
+    run(&dir, others).fails(2, &["unknown option --seq-length"]);
 }
