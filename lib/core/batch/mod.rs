@@ -374,19 +374,19 @@ pub struct Selected {
     pub found: HashSet<String>,
 }
 
-/// One input that is open: a file or stream in one of the encodings, or datasets of one format.
+/// What is open and read as records: a file or stream in one of the encodings, or all datasets of one format
+/// that are read together.
 pub trait RecordSource: Send {
     /// The type of the records, by the first of them or the header, or `default` if these do not
     /// show it; `None` if there is neither. Call it before `begin`.
-    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>> {
-        Ok(Some(default))
-    }
+    fn record(&mut self, default: &'static RecordType) -> Result<Option<&'static RecordType>>;
 
-    /// Looks at the header and the schema before any record is asked for.
+    /// Looks at the header and the schema before any record is asked for. Of datasets the header is what
+    /// they state: parameters and the chain of filters.
     fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)>;
 
-    /// The next batch in the schema given; `None` at the end. No more than `most` records of it
-    /// are used.
+    /// The next batch; `None` at the end. Its schema is the one given, of datasets their own (the reader makes
+    /// it fit). No more than `most` records of it are used.
     fn next(
         &mut self,
         wanted: Option<&Wanted>,
@@ -394,17 +394,28 @@ pub trait RecordSource: Send {
         most: u64,
     ) -> Result<Option<Batch>>;
 
-    /// See [`DatasetReader::encoding`]; of a file or stream its own.
+    /// How values are stored, where the format leaves a choice, else its name: for people who compare datasets.
     fn encoding(&self) -> String;
 
-    /// Records that earlier filters have dropped, as far as read by now.
-    fn dropped(&self) -> Dropped {
-        Dropped::default()
+    /// Records that have not been read yet, if the input knows or states it.
+    fn records(&self) -> Option<u64> {
+        None
     }
 
-    /// See [`DatasetReader::steps`].
+    /// Counts the records of a dataset that only states how many it has. Before the first batch.
+    fn count(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Steps of all games that have not been read yet, if they are known and all games are read.
     fn steps(&self) -> Option<u64> {
         None
+    }
+
+    /// Records that earlier filters have dropped, as far as read by now; of datasets what was dropped when they
+    /// were made, if a copy of them has to count it too.
+    fn dropped(&self) -> Dropped {
+        Dropped::default()
     }
 
     /// Reads only the records with these ids from now on, if they can be found without reading
@@ -421,61 +432,6 @@ pub trait RecordSource: Send {
 
     /// Decodes on so many threads from now on, if it can. Before the first batch.
     fn decode_on(&mut self, _threads: NonZeroUsize) {}
-
-    /// How many records there are, counted where a dataset only states it; `None` if what it has
-    /// said is known to be true. Before the first batch.
-    fn count(&mut self) -> Result<Option<u64>> {
-        Ok(None)
-    }
-}
-
-/// Datasets of one format that are read one after another as records.
-pub trait DatasetReader: Send {
-    /// The type of its records.
-    fn record(&self) -> &'static RecordType;
-
-    fn schema(&self) -> SchemaRef {
-        self.record().schema()
-    }
-
-    /// What the datasets state: parameters and the chain of filters.
-    fn header(&self) -> Header;
-
-    /// Records that have not been read yet.
-    fn records(&self) -> u64;
-
-    /// Steps of all games that have not been read yet, if they are known and all games are read.
-    fn steps(&self) -> Option<u64> {
-        None
-    }
-
-    /// What was dropped when the datasets were made, if a copy of them has to count it too.
-    fn dropped(&self) -> Dropped {
-        Dropped::default()
-    }
-
-    /// The next records; no more than `most` of them are used. With `games` they may be given as
-    /// games.
-    fn next_batch(&mut self, most: u64, games: Option<GameForm>) -> Result<Option<Batch>>;
-
-    /// See [`RecordSource::select`].
-    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
-        Ok(None)
-    }
-
-    /// Reads only these ascending runs of the records from now on, counted from the first, and no
-    /// others. Before the first batch.
-    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()>;
-
-    /// Counts the records of a dataset that only states how many it has.
-    fn count(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    /// How values are stored, where the format leaves a choice: for people who compare datasets.
-    fn encoding(&self) -> String {
-        String::new()
-    }
 
     /// Notes for people: what is on disk and not in the records.
     fn notes(&self) -> Vec<String> {

@@ -5,13 +5,8 @@ mod beside;
 mod on_disk;
 mod raw_files;
 
-use std::collections::HashSet;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use arrow_schema::SchemaRef;
-
-use crate::batch::{Batch, DatasetReader, Dropped, Header, RecordSource, Selected, Wanted};
 use crate::check::{self, CheckContext, Family, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
@@ -19,8 +14,7 @@ use crate::files;
 use crate::format::stated::{Comparison, refuse_other_sizes};
 use crate::format::unchanged::Unchanged;
 use crate::format::{FORMATS, Format, Open, parquet};
-use crate::record::RecordType;
-use crate::stream::{Conform, Reader, Request};
+use crate::stream::{Reader, Request};
 
 use beside::refuse_part;
 
@@ -103,7 +97,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
                 return Err(Error::usage(cause).at(other.as_path()));
             }
             let unchanged = Unchanged::of(&args.files)?;
-            let reader = unchanged.confirm(open(&args.files, args.slice))?;
+            let source = unchanged.confirm(open(&args.files, args.slice))?;
             let mut all = args.files.iter();
             unchanged.confirm(all.try_for_each(|path| (format.refuse_missing)(path)))?;
             let stated: Result<Vec<_>> =
@@ -111,10 +105,7 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
             let stated = unchanged.confirm(stated)?.concat();
             unchanged.confirm(refuse_other_sizes(&stated))?;
             let name = args.files.first().map(|path| shown(path)).unwrap_or_default();
-            let (records, notes) = (reader.records(), reader.notes());
-            let source = DatasetSource { reader, name, conform: None };
-            let reader = Reader::over(Box::new(source), records, request)?;
-            let reader = reader.with_notes(notes).with_unchanged(unchanged);
+            let reader = Reader::of_datasets(source, name, request)?.with_unchanged(unchanged);
             Ok(match args.slice {
                 None | Some(Slice::Part { count: 1, .. }) => {
                     reader.comparing(Comparison::of(stated))
@@ -206,72 +197,4 @@ fn no_dataset(directory: &Path) -> Error {
     let signs: Vec<&str> = FORMATS.iter().map(|format| format.signs).collect();
     let cause = format!("is a directory without a dataset ({})", signs.join(", "));
     Error::usage(cause).at(directory)
-}
-
-/// Datasets of one format as a source of batches in the schema that is wanted.
-struct DatasetSource {
-    reader: Box<dyn DatasetReader>,
-    name: String,
-    /// Made with the first batch, when the schema is known.
-    conform: Option<Conform>,
-}
-
-impl RecordSource for DatasetSource {
-    fn record(&mut self, _: &'static RecordType) -> Result<Option<&'static RecordType>> {
-        Ok(Some(self.reader.record()))
-    }
-
-    fn begin(&mut self, wanted: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
-        let record = self.reader.record();
-        match wanted.filter(|wanted| wanted.record.name != record.name) {
-            Some(wanted) => Err(wanted.instead_of(&self.name, record)),
-            None => Ok((self.reader.header(), self.reader.schema())),
-        }
-    }
-
-    fn next(
-        &mut self,
-        wanted: Option<&Wanted>,
-        schema: &SchemaRef,
-        most: u64,
-    ) -> Result<Option<Batch>> {
-        let games = wanted.and_then(|wanted| wanted.games);
-        let Some(mut batch) = self.reader.next_batch(most, games)? else { return Ok(None) };
-        if batch.games.is_none() {
-            let conform = match &self.conform {
-                Some(conform) => conform,
-                None => {
-                    let made = Conform::new(&batch.records.schema(), schema);
-                    self.conform.insert(made.map_err(|e| Error::data(e).at(&self.name))?)
-                }
-            };
-            let records = conform.apply(&batch.records);
-            batch.records = records.map_err(|e| Error::data(e).at(&self.name))?;
-        }
-        Ok(Some(batch))
-    }
-
-    fn select(&mut self, ids: &HashSet<&str>) -> Result<Option<Selected>> {
-        self.reader.select(ids)
-    }
-
-    fn dropped(&self) -> Dropped {
-        self.reader.dropped()
-    }
-
-    fn encoding(&self) -> String {
-        self.reader.encoding()
-    }
-
-    fn steps(&self) -> Option<u64> {
-        self.reader.steps()
-    }
-
-    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
-        self.reader.read_runs(runs).map(|()| true)
-    }
-
-    fn count(&mut self) -> Result<Option<u64>> {
-        self.reader.count().map(|()| Some(self.reader.records()))
-    }
 }

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use super::FORMATS;
-use crate::batch::DatasetReader;
+use crate::batch::RecordSource;
 use crate::cli::Slice;
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
@@ -37,7 +37,7 @@ pub struct Format {
     pub refuse_missing: fn(&Path) -> Result<()>,
 }
 
-type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn DatasetReader>>;
+type OpenRecords = fn(&[PathBuf], Option<Slice>) -> Result<Box<dyn RecordSource>>;
 
 /// How a format is opened.
 pub enum Open {

@@ -19,7 +19,7 @@ use super::slices::cut_inputs;
 use super::typed::with_stated;
 use crate::batch::{Batch, Dropped, Header, RecordSource, Wanted};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within, size};
-use crate::error::{Kind, Result, shown};
+use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
@@ -54,6 +54,40 @@ struct Waiting {
     runs: Option<Vec<Range<u64>>>,
 }
 
+/// Makes the batches of datasets fit the schema that is wanted.
+struct Fitting {
+    /// The first of the datasets.
+    name: String,
+    /// Made with the first batch, when the schema is known.
+    conform: Option<Conform>,
+}
+
+impl Fitting {
+    fn refuse_others(&self, wanted: &Wanted, came: &RecordType) -> Result<()> {
+        if wanted.record.name == came.name {
+            Ok(())
+        } else {
+            Err(wanted.instead_of(&self.name, came))
+        }
+    }
+
+    fn apply(&mut self, batch: &mut Batch, schema: &SchemaRef) -> Result<()> {
+        if batch.games.is_some() {
+            return Ok(());
+        }
+        let fail = |cause: String| Error::data(cause).at(&self.name);
+        let conform = match &self.conform {
+            Some(conform) => conform,
+            None => {
+                let made = Conform::new(&batch.records.schema(), schema).map_err(fail)?;
+                self.conform.insert(made)
+            }
+        };
+        batch.records = conform.apply(&batch.records).map_err(fail)?;
+        Ok(())
+    }
+}
+
 /// Reads the records of all inputs, in order.
 pub struct Reader {
     /// `None`: records of any type are read as they are.
@@ -76,7 +110,8 @@ pub struct Reader {
     threads: NonZeroUsize,
     /// Records that earlier filters dropped, counted over the inputs already read.
     dropped: Dropped,
-    is_dataset: bool,
+    /// Of datasets, how their batches come to be those that are wanted.
+    dataset: Option<Fitting>,
     /// Whether no records are left out.
     is_whole: bool,
     allow_empty: bool,
@@ -135,14 +170,15 @@ impl Reader {
         reader.begin(request.into())
     }
 
-    /// Reads one source that is open already, which has `total` records.
-    pub fn over(
+    /// Reads datasets that are open already; `name` is the first of them.
+    pub fn of_datasets(
         source: Box<dyn RecordSource>,
-        total: u64,
+        name: String,
         request: impl Into<Request>,
     ) -> Result<Reader> {
-        let reader =
-            Reader { current: Some(source), total: Some(total), is_dataset: true, ..Reader::new() };
+        let (total, notes) = (source.records(), source.notes());
+        let dataset = Some(Fitting { name, conform: None });
+        let reader = Reader { current: Some(source), total, notes, dataset, ..Reader::new() };
         reader.begin(request.into())
     }
 
@@ -162,7 +198,7 @@ impl Reader {
             most: u64::MAX,
             threads: NonZeroUsize::MIN,
             dropped: Dropped::default(),
-            is_dataset: false,
+            dataset: None,
             is_whole: true,
             allow_empty: false,
             files: Vec::new(),
@@ -193,6 +229,11 @@ impl Reader {
             }
         };
         if let Some(current) = &mut self.current {
+            if let (Some(dataset), Some(wanted)) = (&self.dataset, &self.wanted)
+                && let Some(came) = current.record(wanted.record)?
+            {
+                dataset.refuse_others(wanted, came)?;
+            }
             let (header, schema) = current.begin(self.wanted.as_ref())?;
             (self.header, self.schema) = (header, schema);
             self.encoding = current.encoding();
@@ -212,12 +253,6 @@ impl Reader {
         self.record
     }
 
-    /// This reader with notes for people: what is on disk and not in the records.
-    pub fn with_notes(mut self, notes: Vec<String>) -> Reader {
-        self.notes = notes;
-        self
-    }
-
     /// This reader, whose files must be at the end what they were.
     pub fn with_unchanged(mut self, unchanged: Unchanged) -> Reader {
         self.unchanged = unchanged;
@@ -235,6 +270,7 @@ impl Reader {
         self.comparing(Comparison::default())
     }
 
+    /// Notes for people: what is on disk and not in the records.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -268,7 +304,7 @@ impl Reader {
         }
         self.is_whole = false;
         // Arrow streams that are cut into slices have a total too.
-        let is_indexed = self.is_dataset || self.sources.len() == self.files.len().max(1);
+        let is_indexed = self.is_dataset() || self.sources.len() == self.files.len().max(1);
         match self.total.filter(|_| is_indexed) {
             Some(total) => self.read_runs(choice.of(total)?)?,
             None => {
@@ -282,7 +318,7 @@ impl Reader {
     /// Reads only these ascending runs of the records, without reading the others.
     fn read_runs(&mut self, runs: Vec<Range<u64>>) -> Result<()> {
         self.total = Some(records_in(&runs));
-        if self.is_dataset {
+        if self.is_dataset() {
             return match &mut self.current {
                 Some(current) => current.read_runs(&runs).map(drop),
                 None => Ok(()),
@@ -393,7 +429,7 @@ impl Reader {
 
     /// Whether these are datasets on disk, not files or streams of records.
     pub fn is_dataset(&self) -> bool {
-        self.is_dataset
+        self.dataset.is_some()
     }
 
     /// The files that are read; empty if stdin is read.
@@ -406,7 +442,7 @@ impl Reader {
     pub fn dropped(&self) -> Dropped {
         match &self.current {
             // Of a part of a dataset it is not known which of the dropped ones belong to it.
-            Some(current) if self.is_dataset && !self.is_whole => current.dropped().of_part(),
+            Some(current) if self.is_dataset() && !self.is_whole => current.dropped().of_part(),
             Some(current) => self.dropped.and(&current.dropped()),
             None => self.dropped.clone(),
         }
@@ -436,6 +472,9 @@ impl Reader {
             };
             match current.next(self.wanted.as_ref(), &self.schema, self.left)? {
                 Some(mut batch) => {
+                    if let Some(dataset) = &mut self.dataset {
+                        dataset.apply(&mut batch, &self.schema)?;
+                    }
                     self.left -= batch.truncate(self.left);
                     if let Some(ids) = &mut self.ids {
                         ids.apply(&mut batch)?;
@@ -477,8 +516,9 @@ impl Reader {
             }
             return Ok(total);
         };
-        let counted = self.current.as_mut().map(|current| current.count()).transpose()?;
-        Ok(counted.flatten().map_or(total, |counted| counted.min(self.left)))
+        let Some(current) = &mut self.current else { return Ok(total) };
+        current.count()?;
+        Ok(current.records().map_or(total, |counted| counted.min(self.left)))
     }
 
     fn advance(&mut self) -> Result<()> {

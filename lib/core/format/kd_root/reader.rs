@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::part::{KdPart, find_manifest};
 use super::{IdRows, IdsFile, KdListing, find_ids};
-use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin, Selected, WEIGHTS};
+use crate::batch::{Batch, Header, Origin, RecordSource, Selected, WEIGHTS, Wanted};
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files::{self, changed};
@@ -117,20 +117,13 @@ impl KdReader {
     }
 }
 
-impl DatasetReader for KdReader {
-    fn record(&self) -> &'static RecordType {
-        &TOKENS
-    }
-
-    fn schema(&self) -> SchemaRef {
-        SchemaRef::new(match self.layout {
-            PrefixLayout::Triple => masked_schema(),
-            PrefixLayout::Single => unmasked_schema(),
-        })
+impl RecordSource for KdReader {
+    fn record(&mut self, _: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        Ok(Some(&TOKENS))
     }
 
     /// What the part manifest of the first prefix says, if there is one.
-    fn header(&self) -> Header {
+    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.set("alignment", "label");
         if !self.weighted.is_empty() {
@@ -148,14 +141,23 @@ impl DatasetReader for KdReader {
             }
             header.provenance = part.provenance.clone();
         }
-        header
+        let schema = match self.layout {
+            PrefixLayout::Triple => masked_schema(),
+            PrefixLayout::Single => unmasked_schema(),
+        };
+        Ok((header, SchemaRef::new(schema)))
     }
 
-    fn records(&self) -> u64 {
-        self.rows
+    fn records(&self) -> Option<u64> {
+        Some(self.rows)
     }
 
-    fn next_batch(&mut self, _most: u64, _games: Option<GameForm>) -> Result<Option<Batch>> {
+    fn next(
+        &mut self,
+        _wanted: Option<&Wanted>,
+        _schema: &SchemaRef,
+        _most: u64,
+    ) -> Result<Option<Batch>> {
         loop {
             if let Some(open) = &mut self.current
                 && open.begin_run(self.selected)?
@@ -210,7 +212,7 @@ impl DatasetReader for KdReader {
         self.dtypes.join(" and ")
     }
 
-    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         let mut start = 0;
         for (_, own) in &mut self.waiting {
             let end = start + records_in(own);
@@ -221,7 +223,7 @@ impl DatasetReader for KdReader {
         }
         self.waiting.retain(|(_, runs)| !runs.is_empty());
         (self.selected, self.rows) = (true, records_in(runs));
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -241,8 +241,8 @@ impl MmidxDataset {
         });
         let Some((offset, bytes)) = inside else {
             let cause = format!(
-                "a sequence of {length} at byte {offset} is not in the .bin of {} bytes",
-                self.bin_bytes,
+                "a sequence of {length} at byte {offset} is not in the .bin of {}",
+                exactly(self.bin_bytes, "byte"),
                 length = exactly(length, "value")
             );
             return Err(Error::data(cause).at(self.idx_path()));

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
 
+use arrow_schema::SchemaRef;
 use serde_json::Value;
 
 use super::Pool;
 use super::stated::refuse_other_counts;
-use crate::batch::{Batch, DatasetReader, Dropped, GameForm, Header, Origin};
+use crate::batch::{Batch, Dropped, GameForm, Header, Origin, RecordSource, Wanted};
 use crate::cli::Slice;
 use crate::error::Result;
 use crate::format::raw_games::Legality;
@@ -125,12 +126,12 @@ impl PoolReader {
     }
 }
 
-impl DatasetReader for PoolReader {
-    fn record(&self) -> &'static RecordType {
-        &GAME
+impl RecordSource for PoolReader {
+    fn record(&mut self, _: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        Ok(Some(&GAME))
     }
 
-    fn header(&self) -> Header {
+    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&GAME);
         header.provenance = self.provenance();
         if let Some(legality) = self.legality() {
@@ -140,12 +141,12 @@ impl DatasetReader for PoolReader {
         if !left_out.is_empty() {
             header.set("left_out", left_out);
         }
-        header
+        Ok((header, GAME.schema()))
     }
 
     /// Games that have not been read yet.
-    fn records(&self) -> u64 {
-        self.wanted.iter().map(|run| run.end - run.start).sum()
+    fn records(&self) -> Option<u64> {
+        Some(self.wanted.iter().map(|run| run.end - run.start).sum())
     }
 
     fn encoding(&self) -> String {
@@ -161,12 +162,12 @@ impl DatasetReader for PoolReader {
         if self.is_part { all.of_part() } else { all }
     }
 
-    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         self.is_part = true;
         let first = self.wanted.front().map_or(0, |run| run.start);
         self.counted = true;
         self.wanted = runs.iter().map(|run| first + run.start..first + run.end).collect();
-        Ok(())
+        Ok(true)
     }
 
     fn count(&mut self) -> Result<()> {
@@ -180,10 +181,16 @@ impl DatasetReader for PoolReader {
     fn steps(&self) -> Option<u64> {
         let games: u64 = self.pools.iter().map(Pool::games).sum();
         let steps = self.pools.iter().map(Pool::steps);
-        (self.wanted.len() == 1 && self.records() == games).then(|| steps.sum())
+        (self.wanted.len() == 1 && self.records() == Some(games)).then(|| steps.sum())
     }
 
-    fn next_batch(&mut self, most: u64, games: Option<GameForm>) -> Result<Option<Batch>> {
+    fn next(
+        &mut self,
+        wanted: Option<&Wanted>,
+        _schema: &SchemaRef,
+        most: u64,
+    ) -> Result<Option<Batch>> {
+        let games = wanted.and_then(|wanted| wanted.games);
         match self.counted {
             false if self.may_trust(games) => (self.counted, self.is_trusting) = (true, true),
             _ => self.count()?,

@@ -7,17 +7,19 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use arrow_schema::SchemaRef;
 use serde_json::{Map, Value};
 
 use super::manifest::OF_SET;
 use super::{PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata};
-use crate::batch::{Batch, DatasetReader, Dropped, GameForm, Header, Origin};
+use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, Wanted};
 use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::format::npy::{Integers, descr};
 use crate::puzzle::{BLANK_IDENTIFIER, domain};
 use crate::record::puzzle::{Puzzle, PuzzlesBuilder};
 use crate::record::{PUZZLE, RecordType};
+use crate::wording::{exactly, of_plural};
 
 /// A batch holds about this many tokens (1 MiB of them), but at least one example.
 const BATCH_TOKENS: usize = 1 << 18;
@@ -84,20 +86,20 @@ impl PuzzleReader {
     }
 }
 
-impl DatasetReader for PuzzleReader {
-    fn record(&self) -> &'static RecordType {
-        &PUZZLE
+impl RecordSource for PuzzleReader {
+    fn record(&mut self, _: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        Ok(Some(&PUZZLE))
     }
 
-    fn header(&self) -> Header {
+    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&PUZZLE);
         self.parameters.iter().for_each(|(name, value)| header.set(name, value.clone()));
-        header
+        Ok((header, PUZZLE.schema()))
     }
 
     /// Examples that have not been read yet.
-    fn records(&self) -> u64 {
-        self.parts.iter().map(OpenSet::left).sum()
+    fn records(&self) -> Option<u64> {
+        Some(self.parts.iter().map(OpenSet::left).sum())
     }
 
     /// The types of the inputs and labels of all sets.
@@ -115,7 +117,7 @@ impl DatasetReader for PuzzleReader {
         self.dropped.clone()
     }
 
-    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         self.dropped = std::mem::take(&mut self.dropped).of_part();
         let mut start = 0;
         for part in &mut self.parts {
@@ -126,10 +128,15 @@ impl DatasetReader for PuzzleReader {
             part.next_run();
             start = end;
         }
-        Ok(())
+        Ok(true)
     }
 
-    fn next_batch(&mut self, most: u64, _games: Option<GameForm>) -> Result<Option<Batch>> {
+    fn next(
+        &mut self,
+        _wanted: Option<&Wanted>,
+        _schema: &SchemaRef,
+        most: u64,
+    ) -> Result<Option<Batch>> {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
         let mut origin = Origin::default();
@@ -485,7 +492,7 @@ fn check_arrays(
 fn check_indices(indices: &Integers, count: u64, total: u64, what: &str) -> Result<(), String> {
     let expected = count + 1;
     if indices.rows() != expected {
-        return Err(format!("{} entries, not {expected}", indices.rows()));
+        return Err(format!("{}, not {expected}", exactly(indices.rows(), "index")));
     }
     let mut before = -1;
     for (index, at) in indices.values().zip(0u64..) {
@@ -498,6 +505,6 @@ fn check_indices(indices: &Integers, count: u64, total: u64, what: &str) -> Resu
     if u64::try_from(before) == Ok(total) {
         Ok(())
     } else {
-        Err(format!("the last entry is {before}, of {total} {what}"))
+        Err(format!("the last entry is {before}, of {total} {}", of_plural(total, what)))
     }
 }

@@ -29,7 +29,7 @@ mod store;
 
 use std::path::Path;
 
-use crate::batch::DatasetReader;
+use crate::batch::RecordSource;
 use crate::format::{Format, Open};
 
 pub use columns::{Extra, Form};
@@ -58,7 +58,7 @@ pub const FORMAT: Format = Format {
     is_sign: |_, _| false,
     knows: |path| Ok(OpenedRows::if_rows(path)?.is_some()),
     open: Open::Records(|paths, slice| {
-        let reader: Box<dyn DatasetReader> = Box::new(reader::RowsReader::open(paths, slice)?);
+        let reader: Box<dyn RecordSource> = Box::new(reader::RowsReader::open(paths, slice)?);
         Ok(reader)
     }),
     stated: |_| Ok(Vec::new()),

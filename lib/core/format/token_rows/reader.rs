@@ -1,17 +1,18 @@
 //! Rows back into the sequences that they were made of: token sequences. Pieces of one sequence are put
 //! together; those whose others are still to come wait in memory.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 use serde_json::json;
 
 use super::decode::{DecodedRows, RowPiece};
 use super::manifest::{Contents, KEY, PACKED, RowsManifest, SCHEMA};
-use crate::batch::{Batch, DatasetReader, GameForm, Header, Origin, Selected};
+use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
 use crate::cli::{Slice, grouped, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -193,13 +194,13 @@ impl RowsReader {
     }
 }
 
-impl DatasetReader for RowsReader {
-    fn record(&self) -> &'static RecordType {
-        &TOKENS
+impl RecordSource for RowsReader {
+    fn record(&mut self, _: &'static RecordType) -> Result<Option<&'static RecordType>> {
+        Ok(Some(&TOKENS))
     }
 
     /// What the first file states.
-    fn header(&self) -> Header {
+    fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.parameters = self.first.parameters.clone();
         header.set("alignment", Alignment::Label.name());
@@ -213,14 +214,19 @@ impl DatasetReader for RowsReader {
         }
         header.set(PACKED, packed);
         header.provenance = self.first.provenance.clone();
-        header
+        Ok((header, TOKENS.schema()))
     }
 
-    fn records(&self) -> u64 {
-        self.runs.iter().map(|run| run.end - run.start).sum()
+    fn records(&self) -> Option<u64> {
+        Some(self.runs.iter().map(|run| run.end - run.start).sum())
     }
 
-    fn next_batch(&mut self, _most: u64, _games: Option<GameForm>) -> Result<Option<Batch>> {
+    fn next(
+        &mut self,
+        _wanted: Option<&Wanted>,
+        _schema: &SchemaRef,
+        _most: u64,
+    ) -> Result<Option<Batch>> {
         loop {
             let Some(end) = self.runs.back().map(|run| run.end) else { return Ok(None) };
             let Some(open) = &mut self.current else {
@@ -251,17 +257,12 @@ impl DatasetReader for RowsReader {
         }
     }
 
-    /// (The ids of rows are not in an order: all rows are read.)
-    fn select(&mut self, _ids: &HashSet<&str>) -> Result<Option<Selected>> {
-        Ok(None)
-    }
-
-    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<()> {
+    fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
         let start = self.runs.front().map_or(0, |run| run.start);
         let all = self.runs.back().map_or(0, |run| run.end);
         let moved = |run: &Range<u64>| start + run.start..(start + run.end).min(all);
         self.runs = runs.iter().map(moved).collect();
-        Ok(())
+        Ok(true)
     }
 
     fn encoding(&self) -> String {
