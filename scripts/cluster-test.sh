@@ -41,7 +41,7 @@ while (($#)); do
     --engine | --product | --input | --bin | --pause | -o | --keep) (($# > 1)) || die "$1 needs a value" ;;&
     --engine) engines=$2 ;;
     --product) products=$2 ;;
-    --input) raw=$(cd "$2" && pwd) products=root ;;
+    --input) raw=$(cd "$2" && pwd) ;;
     --bin) bin=$(cd "$2" && pwd) ;;
     --pause) pause=$2 ;;
     -o) output=$2 ;;
@@ -51,6 +51,10 @@ while (($#)); do
     shift 2
 done
 [[ " parallel slurm parallel slurm " == *" $engines "* ]] || die "--engine $engines: expected parallel or slurm"
+if [[ -n $raw ]]; then
+    [[ $products != pack ]] || die "--input is for the root; see --help"
+    products=root
+fi
 [[ " root pack root pack " == *" $products "* ]] || die "--product $products: expected root or pack"
 [[ $pause =~ ^[0-9]+$ ]] || die "--pause needs a number, not '$pause'"
 

@@ -2,23 +2,24 @@
 # Draws docs/page-light.png and docs/page-dark.png: the page that ds-view makes of the bundled chats, as
 # Chromium shows it. (Fonts and edges are those of the machine: nothing compares these pictures.)
 #
-#     scripts/page-pictures.sh [OUT_DIR]
+#     scripts/page-pictures.sh [--all] [OUT_DIR]
 #
 # With --all also the pages of every kind of data as a test makes them, at 1280 and 380 pixels, light and
 # dark, and what a terminal of 80 and 50 columns shows: to look at (this builds the tests).
-#
-#     scripts/page-pictures.sh OUT_DIR --all
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=scripts/common.sh
 . scripts/common.sh
-if [[ ${2:-} == --all ]]; then
-    mkdir -p "$1"
-    GRISTMILL_SCREENSHOTS=$(realpath -- "$1") cargo test --test main every_kind_of_data
+all=''
+[[ ${1-} != --all ]] || { all=1 && shift; }
+out=${1:-docs}
+if [[ -n $all ]]; then
+    mkdir -p "$out"
+    GRISTMILL_SCREENSHOTS=$(realpath -- "$out") cargo test --release --test main every_kind_of_data
 fi
 need_filters chat-harmony harmony-tok span-mask mmidx-write ds-view chromium
 
-out=${1:-docs} temporary=$(mktemp -d)
+temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 export GRISTMILL_TO=arrow
 chat-harmony -q scripts/example/chats.ndjson | harmony-tok | span-mask --span commentary=3 |

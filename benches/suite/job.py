@@ -31,17 +31,17 @@ class Place:
     def __init__(self, directory, built):
         self.directory = directory
         self.used = directory / "used"
-        bin = directory / "bin"
-        shutil.rmtree(bin, ignore_errors=True)
+        watched = directory / "bin"
+        shutil.rmtree(watched, ignore_errors=True)
         shutil.rmtree(directory / "scripts", ignore_errors=True)
-        bin.mkdir(parents=True)
+        watched.mkdir(parents=True)
         shutil.copytree(ROOT / "scripts", directory / "scripts")
-        shutil.copy2(built / "ds-plan", bin)
+        shutil.copy2(built / "ds-plan", watched)
         for name in FILTERS.split():
-            time = f"exec /usr/bin/time -q -a -o {self.used} -f '{name} %U %S %M' {built / name} \"$@\""
-            (bin / name).write_text(f"#!/bin/sh\n{time}\n")
-            (bin / name).chmod(0o755)
-        self.environment = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}")
+            timed = f"exec /usr/bin/time -q -a -o {self.used} -f '{name} %U %S %M' {built / name} \"$@\""
+            (watched / name).write_text(f"#!/bin/sh\n{timed}\n")
+            (watched / name).chmod(0o755)
+        self.environment = dict(os.environ, PATH=f"{watched}:{os.environ['PATH']}")
 
     def stage(self, name, command, written):
         """Runs a command in bash; `written` is the directory whose growth is watched."""
