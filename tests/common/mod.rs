@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 
 pub use arrays::assert_npyz_reads;
 pub use run::{
-    Outcome, Tool, bash, bash_with, bin_dir, oracle, peak, peak_to_end, tool, unchecked_sink,
+    Outcome, Tool, bash, bash_with, bin_dir, is_counted, oracle, peak, peak_to_end, tool,
+    unchecked_sink,
 };
 pub use samples::{
     Random, conversation, conversations, masked_answer, masked_line, tokens_line, without_places,

@@ -177,15 +177,16 @@ const COUNTED: &str = "arguments augmentations bytes calls cells characters chat
                        reasons records rows runs sequences shards slices spans steps tasks threads times tokens \
                        tools turns values warnings";
 
+pub fn is_counted(word: &str) -> bool {
+    COUNTED.split_whitespace().any(|counted| counted == word)
+}
+
 /// What a message calls one of in the plural: "1 rows".
 pub fn plural_of_one(text: &str) -> Option<String> {
     // (This message is of Rust's own library.)
     let text = text.replace("utf-8 sequence of 1 bytes", "");
     let words: Vec<&str> = text.split_whitespace().collect();
-    let is_plural = |word: &str| {
-        let word = word.trim_end_matches([',', '.', ';', ':', ')']);
-        COUNTED.split(' ').any(|counted| counted == word)
-    };
+    let is_plural = |word: &str| is_counted(word.trim_end_matches([',', '.', ';', ':', ')']));
     let found = words
         .windows(2)
         .find(|pair| matches!(pair[0].trim_start_matches('('), "1") && is_plural(pair[1]));

@@ -7,6 +7,7 @@ mod findings;
 mod hostile;
 mod joints;
 mod mutations;
+mod plurals;
 mod provenance;
 mod publishing;
 mod refused;

@@ -341,7 +341,7 @@ fn a_new_shard_gets_tasks_of_its_own() {
     // shards.
     write_shard(&place.dir, "shard_00", 200..210);
     place.dir.write("in/manifest.json", "{\"of\": \"one more\"}\n");
-    place.finish("many tasks.txt").fails(1, &["4 of 8 tasks are not done"]);
+    place.finish("many tasks.txt").fails(1, &["not done: 4 of 8 tasks"]);
     fs::copy(place.dir.path().join("tasks.txt"), place.dir.path().join("old.txt")).unwrap();
     let more = place.plan("in many --valid-fraction 0.5 --tasks 8");
     let new = more.len() - 8;
@@ -398,7 +398,7 @@ fn bad_input_joins_nothing() {
     let names: Vec<&str> = tasks.iter().map(|line| line.rsplit(' ').next().unwrap()).collect();
     let [first, second] = [names[0], names[1]];
     place.run(&format!("cd many/tasks; mv {first} ../../first; cp -r ../../other/tasks/{first} ."));
-    let cause = format!("1 of 4 tasks are not done: {first} (stale: made with other options");
+    let cause = format!("not done: 1 of 4 tasks: {first} (stale: made with other options");
     refused("many tasks.txt", 1, &[&cause]);
     place.run(&format!("cd many/tasks; rm -r {first}; cp -r {second} {first}"));
     refused("many tasks.txt", 1, &["(stale: its receipt is that of another task)"]);
@@ -412,7 +412,7 @@ fn bad_input_joins_nothing() {
     place.run(&format!("rm -r many/tasks/{first}/part"));
     refused("many tasks.txt", 1, &[&format!("{first} (stale: "), " is gone)"]);
     place.run(&format!("rm -r many/tasks/{first}"));
-    refused("many tasks.txt", 1, &[&format!("1 of 4 tasks are not done: {first} (missing)")]);
+    refused("many tasks.txt", 1, &[&format!("not done: 1 of 4 tasks: {first} (missing)")]);
     place.run(&format!(
         "cp -r first many/tasks/{first}; truncate -s -1 many/tasks/{second}/part/*/*_tokens.bin"
     ));
@@ -555,7 +555,7 @@ fn a_pack_in_tasks() {
     }
     mx("bash $MX plan in many --games-per-task 15 > tasks.txt; bash tasks.txt; \
         rm -r many/tasks/games.part-00001-of-00003; bash $MX finish many tasks.txt")
-    .fails(1, &["1 of 3 tasks are not done: games.part-00001-of-00003 (missing)"]);
+    .fails(1, &["not done: 1 of 3 tasks: games.part-00001-of-00003 (missing)"]);
     assert!(!place.dir.path().join("many/manifest.json").exists());
 }
 

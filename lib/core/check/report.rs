@@ -14,6 +14,7 @@ use super::findings::{Finding, FindingGroup, Outcome};
 use crate::cli::{counted, grouped};
 use crate::error::shown;
 use crate::visible;
+use crate::wording::of_plural;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ReportFormat {
@@ -161,6 +162,7 @@ fn text(outcome: &Outcome, colour: bool) -> String {
     };
     let mut out = format!("{}: {verdict}\n", paint("1", &visible::line(&shown(&outcome.path))));
     let (unit, records) = outcome.records;
+    let unit = of_plural(records, unit);
     let about = format!("{}, {} {unit}, {}", outcome.what, grouped(records), size(outcome.bytes));
     indented(&mut out, 2, &about);
     for note in &outcome.notes {

@@ -10,6 +10,7 @@ use crate::digest::sha256_of;
 use crate::error::{Error, Result};
 use crate::file_entry::{Difference, FileEntry};
 use crate::files;
+use crate::wording::exactly;
 
 /// The way on where a file is another.
 const WAY_ON: &str = "ds-check, for all that is wrong";
@@ -20,7 +21,7 @@ pub fn refuse_other_sizes(stated: &[FileEntry]) -> Result<()> {
         let cause = match file.size_difference()? {
             None => continue,
             Some(Difference::Bytes(found)) => {
-                format!("expected {} bytes of its manifest, got {found}", file.bytes)
+                format!("expected {} of its manifest, got {found}", exactly(file.bytes, "byte"))
             }
             Some(_) => "is missing; its manifest names it".to_string(),
         };

@@ -22,6 +22,7 @@ use crate::format::synth_shards::{
 use crate::ordered::{Flow, ordered_map};
 use crate::provenance::BuildRun;
 use crate::publish::TargetLock;
+use crate::wording::exactly;
 
 /// How many tasks that are not done an error names.
 const SHOWN: usize = 20;
@@ -62,7 +63,7 @@ fn parts_of(
     if open.len() > SHOWN {
         named += &format!(", and {} more", open.len() - SHOWN);
     }
-    let cause = format!("{} of {} tasks are not done: {named}", open.len(), states.len());
+    let cause = format!("not done: {} of {}: {named}", open.len(), exactly(states.len(), "task"));
     Err(Error::data(cause).at(root))
 }
 

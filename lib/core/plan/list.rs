@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{Plan, Task};
 use crate::error::{Error, Place, Result, shown};
 use crate::files;
+use crate::wording::exactly;
 
 /// The line of a task: `ds-plan run ROOT ID NAME`, with absolute paths. `program` is ds-plan.
 pub fn line(program: &Path, task: &Task<'_>) -> String {
@@ -72,7 +73,8 @@ impl TaskList {
         if lacks == 0 {
             return Ok(());
         }
-        let cause = format!("lacks {lacks} of the plan's {} tasks", plan.tasks().count());
+        let cause =
+            format!("lacks {lacks} of the plan's {}", exactly(plan.tasks().count(), "task"));
         Err(Error::usage(cause).at(path).hint("plan again"))
     }
 }

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, BUILD, PuzzleRoot, PuzzleSetManifest};
+use crate::wording::exactly;
 
 impl PlanSource {
     /// Publishes the set, in place of an older one.
@@ -51,7 +52,8 @@ pub(super) fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
                 examples += split.arrays(set)?.inputs.rows();
             }
             let of_split = metadata.total_groups.unsigned_abs();
-            told.push(format!("{} {examples} examples in {of_split} groups", split.split.name()));
+            let (examples, groups_of) = (exactly(examples, "example"), exactly(of_split, "group"));
+            told.push(format!("{} {examples} in {groups_of}", split.split.name()));
             groups += of_split;
         }
         made += &format!("{}: {}\n", source.name, told.join(", "));

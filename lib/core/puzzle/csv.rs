@@ -4,6 +4,7 @@
 
 use super::Error;
 use super::source::last_part;
+use crate::wording::exactly;
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -97,7 +98,7 @@ pub(super) fn fields(row: &[u8]) -> Result<[Cow<'_, [u8]>; 4], String> {
         rest = after;
     }
     if count != found.len() {
-        return Err(format!("{count} fields, expected 4: {HEADER}"));
+        return Err(format!("{}, expected 4: {HEADER}", exactly(count, "field")));
     }
     Ok(found)
 }

@@ -15,6 +15,7 @@ use crate::error::{Result, shown};
 use crate::files;
 use crate::format::kd_root::{self, KdListing, KdPrefix};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
+use crate::wording::exactly;
 
 checks! {
     OVERLAP: Warning Content "kd.root.overlap",
@@ -193,8 +194,8 @@ fn fraction(
             }
         }
         None if valid > train && train + valid > 20 => {
-            let message =
-                format_args!("{valid} sequences are valid, only {train} are for training");
+            let valid = exactly(valid, "sequence");
+            let message = format_args!("valid has {valid}, training only {train}");
             findings.add(&FRACTION, path, message);
         }
         None => {}

@@ -11,6 +11,7 @@ use crate::tokenizer::{
     EOD, Encoder, MESSAGE, PADDED_VOCABULARY_SIZE, RETURN, START_OF_TEXT, decode_into, is_produced,
     token_bytes,
 };
+use crate::wording::exactly;
 
 checks! {
     RANGE: Error Content "kd.token.range",
@@ -197,7 +198,7 @@ impl SequenceChecker {
         let Some(&end) = tokens.last() else { return false };
         let length = tokens.len();
         if end != EOD {
-            let message = format_args!("the last of its {length} tokens is {end}");
+            let message = format_args!("the last of its {} is {end}", exactly(length, "token"));
             findings.add(&EOD_MISSING, at, message);
         }
         if let Some(place) = middle {

@@ -203,7 +203,7 @@ fn index(
     let is_narrow = |count: u64| count.saturating_mul(2) > largest || largest <= 255;
     if let Some(count) = cut.filter(|count| is_narrow(*count)) {
         let dtype = npy::descr(&index.header().dtype);
-        findings.add(&NARROW, at, format_args!("holds {dtype}; there are {count} {what}"));
+        findings.add(&NARROW, at, format_args!("holds {dtype}, not enough for {count} {what}"));
     }
     let mut before: Option<i64> = None;
     for (number, value) in (0u64..).zip(index.values()) {
@@ -228,7 +228,11 @@ fn index(
             findings.add(&END, at, format_args!("is empty, without the number of {what}"));
         }
         (Some(end), Some(count)) if u64::try_from(end) != Ok(count) => {
-            findings.add(&END, at, format_args!("ends at {end}; there are {count} {what}"));
+            findings.add(
+                &END,
+                at,
+                format_args!("ends at {end}, not at the number of {what}, {count}"),
+            );
         }
         _ => {}
     }

@@ -16,7 +16,7 @@ use values::RowSums;
 use super::{Check, CheckContext, Family, Findings, Outcome, checks, inventory};
 use crate::error::{Error, Result};
 use crate::format::token_rows::{self, Contents, OpenedRows, PAD, Padding, RowsManifest, share};
-use crate::wording::{counted, exactly};
+use crate::wording::{counted, exactly, of_plural};
 
 checks! {
     FORM: Error Structure "rows.form",
@@ -123,6 +123,7 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
 /// Reports counts that are others than the manifest's.
 fn compare(path: &Path, pairs: &[(&str, u64, u64)], findings: &mut Findings<'_>) {
     for (what, found, stated) in pairs.iter().filter(|(_, found, stated)| found != stated) {
+        let what = of_plural(*found, what);
         findings.add(&COUNTS, path, format_args!("{found} {what}; the manifest states {stated}"));
     }
 }

@@ -13,6 +13,7 @@ use crate::error::{Error, Kind, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, files_in, read_error};
+use crate::wording::of_plural;
 
 checks! {
     MANIFEST: Error Structure "shards.manifest.missing",
@@ -160,6 +161,7 @@ impl Shard {
         ];
         for (what, stated, found) in counts.into_iter().filter(|(_, stated, found)| stated != found)
         {
+            let what = of_plural(found, what);
             let message = format_args!("has {found} {what}; the manifest says {stated}");
             findings.add(&COUNTS, file, message);
         }

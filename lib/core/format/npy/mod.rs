@@ -66,7 +66,7 @@ pub enum Error {
     NoRows,
     #[error("the type does not fit a .npy header of version 1.0")]
     DescrTooLong,
-    #[error("{bytes} bytes are not whole rows of {row}")]
+    #[error("{}, which is not in whole rows of {row}", exactly(*bytes, "byte"))]
     PartialRow { bytes: usize, row: usize },
     #[error(transparent)]
     Read(#[from] io::Error),

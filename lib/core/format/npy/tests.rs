@@ -55,7 +55,7 @@ fn a_file_of_unknown_length_is_patched_in_place() {
     writer.write_rows(&[]).unwrap();
     assert_eq!(
         writer.write_rows(&rows[..11]).unwrap_err().to_string(),
-        "11 bytes are not whole rows of 12"
+        "11 bytes, which is not in whole rows of 12"
     );
     assert_eq!((writer.rows(), writer.bytes()), (24, 128 + 288));
     let bytes = writer.finish().unwrap().into_inner();

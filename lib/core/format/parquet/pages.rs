@@ -11,6 +11,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::footer;
 use super::readable::{MAGIC, Readable};
+use crate::wording::of_plural;
 
 /// Bytes that are read for the header of a page; of those that are longer, with bounds of texts, twice as many
 /// again and again.
@@ -63,6 +64,7 @@ pub(super) fn check_counts(
     }
     let column = chunk.column_path();
     let differs = |what: &str, found: u64, stated: u64| {
+        let what = of_plural(found, what);
         let cause =
             format!("the pages of {column} have {found} {what}, the footer states {stated}");
         Err(ParquetError::General(cause))

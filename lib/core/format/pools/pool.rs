@@ -491,8 +491,8 @@ fn cut(rows: &Rows, database: bool, known: &[(u64, Option<u64>)]) -> Result<Vec<
     }
     if first != rows.len() {
         return Err(Error::data(format!(
-            "the rows have no run_id, and metadata.db counts {first} for {} rows",
-            rows.len(),
+            "the rows have no run_id, and metadata.db counts {first} for {}",
+            exactly(rows.len(), "row"),
             first = exactly(first, "step")
         )));
     }

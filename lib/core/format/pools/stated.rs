@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::format::metadata_db::RunRow;
 use crate::format::pack::MANIFEST;
 use crate::game2048::{Board, Direction, Played, RowLayout, StoredGame};
-use crate::wording::exactly;
+use crate::wording::{exactly, of_plural};
 
 /// The way on for all of them.
 pub(super) const WAY_ON: &str = "ds-check, for all that is wrong";
@@ -66,7 +66,7 @@ pub(super) fn refuse_other_counts(pool: &Pool) -> Result<()> {
     match counts.into_iter().find(|(_, stated, there)| stated != there) {
         Some((what, stated, there)) => {
             let path = pool.directory().join(MANIFEST);
-            let cause = format!("expected {stated} {what}, got {there}");
+            let cause = format!("expected {stated} {}, got {there}", of_plural(stated, what));
             Err(Error::data(cause).at(path.as_path()).hint(WAY_ON))
         }
         None => Ok(()),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::puzzle::BLANK_IDENTIFIER;
+use crate::wording::exactly;
 
 /// Names by their place in the stream; 0 is the blank one. Their numbers in the set are given at
 /// the end, so that those of train come before those of test whatever the order of the records.
@@ -74,9 +75,9 @@ impl Names {
         let mut list = vec![BLANK_IDENTIFIER; self.len()];
         if usize::try_from(self.blank).is_ok_and(|blank| blank >= list.len()) {
             return Err(Error::usage(format!(
-                "--blank-identifier-id {}: there are only {} identifiers",
+                "--blank-identifier-id {}: there are only {}",
                 self.blank,
-                list.len()
+                exactly(list.len(), "identifier")
             ))
             .hint("0"));
         }

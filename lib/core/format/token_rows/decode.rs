@@ -163,10 +163,15 @@ impl<'a> DecodedRows<'a> {
             let values = spans.values().as_primitive_opt::<UInt8Type>();
             values.map_or(&[][..], |values| &values.values()[items(spans, row)])
         });
-        let lengths = [("labels or masks", Some(mask.len())), ("span ids", spans.map(<[u8]>::len))];
+        let masked = if self.labels.is_some() { "label" } else { "mask" };
+        let lengths = [(masked, Some(mask.len())), ("span id", spans.map(<[u8]>::len))];
         for (what, length) in lengths {
             if let Some(length) = length.filter(|length| *length != tokens.len()) {
-                return Err(format!("{}, {length} {what}", exactly(tokens.len(), "token")));
+                return Err(format!(
+                    "{}, {}",
+                    exactly(tokens.len(), "token"),
+                    exactly(length, what)
+                ));
             }
         }
         let ends = self.ends(row)?;

@@ -83,7 +83,7 @@ impl Domain for Domino {
             0 => Some("padding".to_string()),
             // Of the answer one token is a place.
             _ if side == Side::Labels => None,
-            1..=7 => Some(format!("{} pips", token - 1)),
+            1..=7 => Some(exactly(token - 1, "pip")),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ use crate::cli::grouped;
 use crate::error::{Severity, shown};
 use crate::stat::Answer;
 use crate::view::verdict::{self, Told, Tone};
+use crate::wording::of_plural;
 
 /// Characters of a message and of a value; rows of a table.
 const MESSAGE: usize = 300;
@@ -44,7 +45,8 @@ pub fn findings(out: &mut String, outcomes: &[Outcome], bytes: usize) {
             "<p><strong>{}</strong> ({}, {} {unit}){verdict}</p>",
             cut(&shown(&outcome.path), MESSAGE),
             escaped(&outcome.what),
-            grouped(records)
+            grouped(records),
+            unit = of_plural(records, unit)
         );
         for (place, group) in outcome.groups.iter().enumerate() {
             if out.len() > end {
