@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use parquet::column::page::PageReader;
+use parquet::basic::Type;
+use parquet::column::page::{Page, PageReader};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ColumnChunkMetaData, RowGroupMetaData};
 use parquet::file::reader::ChunkReader;
@@ -11,7 +12,7 @@ use parquet::file::serialized_reader::SerializedPageReader;
 
 use super::footer;
 use super::readable::{MAGIC, Readable};
-use crate::wording::of_plural;
+use crate::wording::{exactly, of_plural};
 
 /// Bytes that are read for the header of a page; of those that are longer, with bounds of texts, twice as many
 /// again and again.
@@ -44,7 +45,7 @@ pub(super) fn check_headers(
 }
 
 /// The pages of a column chunk have as many values, and as far as they say so rows, as the footer states.
-/// Only their headers are read.
+/// Only their headers are read, and dictionaries, which must have as many values as they state.
 pub(super) fn check_counts(
     file: &Readable,
     group: &RowGroupMetaData,
@@ -55,11 +56,13 @@ pub(super) fn check_counts(
     let mut pages =
         SerializedPageReader::new(Arc::new(file.clone()), chunk, stated.1 as usize, None)?;
     while let Some(page) = pages.peek_next_page()? {
-        if !page.is_dict {
-            values = values.saturating_add(page.num_levels.unwrap_or(0) as u64);
-            let own = page.num_rows.map(|rows| rows as u64);
-            rows = rows.zip(own).and_then(|(rows, own)| rows.checked_add(own));
+        if page.is_dict {
+            pages.get_next_page()?.map_or(Ok(()), |page| check_dictionary(chunk, &page))?;
+            continue;
         }
+        values = values.saturating_add(page.num_levels.unwrap_or(0) as u64);
+        let own = page.num_rows.map(|rows| rows as u64);
+        rows = rows.zip(own).and_then(|(rows, own)| rows.checked_add(own));
         pages.skip_next_page()?;
     }
     let column = chunk.column_path();
@@ -74,6 +77,36 @@ pub(super) fn check_counts(
         (_, Some(rows)) if rows != stated.1 => differs("rows", rows, stated.1),
         _ => Ok(()),
     }
+}
+
+/// A dictionary has as many values as it states. (The decoder ends with those that are there.)
+fn check_dictionary(chunk: &ColumnChunkMetaData, page: &Page) -> Result<(), ParquetError> {
+    let (bytes, stated) = (page.buffer(), page.num_values() as usize);
+    let found = match chunk.column_type() {
+        Type::BOOLEAN => return Ok(()),
+        Type::INT32 | Type::FLOAT => bytes.len() / 4,
+        Type::INT64 | Type::DOUBLE => bytes.len() / 8,
+        Type::INT96 => bytes.len() / 12,
+        Type::FIXED_LEN_BYTE_ARRAY => {
+            let width = usize::try_from(chunk.column_descr().type_length()).unwrap_or(0);
+            bytes.len().checked_div(width).unwrap_or(stated)
+        }
+        Type::BYTE_ARRAY => {
+            let (mut found, mut rest) = (0, bytes.as_ref());
+            while let Some((length, after)) = rest.split_first_chunk::<4>() {
+                let Some(after) = after.get(u32::from_le_bytes(*length) as usize..) else { break };
+                (found, rest) = (found + 1, after);
+            }
+            found
+        }
+    };
+    if found < stated {
+        let column = chunk.column_path();
+        let found = exactly(found, "value");
+        let cause = format!("the dictionary of {column} has {found}, it states {stated}");
+        return Err(ParquetError::General(cause));
+    }
+    Ok(())
 }
 
 /// A file begins as it ends.
