@@ -222,6 +222,19 @@ check_rows() {
     done
 }
 
+# drop_old_rows ROOT: rows that are older than what they would be of are rows of nothing.
+drop_old_rows() {
+    local old newer
+    for old in "$1"/rows/{train,valid}.{rows,trl,megatron-bridge}.parquet; do
+        [[ -e $old ]] || continue
+        newer=$(find "$1/train" "$1/valid" -name '*.bin' -newer "$old" -print -quit 2>/dev/null) || true
+        [[ -n $newer ]] || continue
+        rm -f -- "$old"
+        echo "$script: $(plain "$old") was made of other data and is removed; try: --rows" >&2
+    done
+    rmdir -- "$1/rows" 2>/dev/null || true
+}
+
 # make_rows ROOT: ROOT/rows/SPLIT.FORM.parquet, of each split and form.
 make_rows() {
     local form split made=() indices
@@ -235,6 +248,7 @@ make_rows() {
                 die "$1 is finished, its rows are not" $?
         done
     done
+    drop_old_rows "$1"
     ((${#made[@]} == 0)) || [[ -z $check ]] || closing_check "${made[@]}" --jobs "${jobs:-$(nproc)}" ||
         die "${made[*]} have not passed ds-check" $?
 }

@@ -73,6 +73,15 @@ fn rows_at_the_end_of_a_build() {
     }
     assert_eq!(files_in(&dir.path().join("out")), before);
     rows_are(&dir, "out", &["trl"], "--seq-length 100 --overflow split");
+    // A shard that is made again: rows of the one before are removed, if no others are asked for.
+    run(&dir, "rm out/parts/shard_00.json").silent();
+    let again = run(&dir, &format!("{build} --resume"));
+    assert_eq!(again.code(), Some(0), "{again:?}");
+    let removed = "out/rows/train.trl.parquet was made of other data and is removed; try: --rows";
+    assert!(again.stderr.contains(removed), "{again:?}");
+    assert!(!dir.path().join("out/rows").exists());
+    run(&dir, &format!("{build} --resume --rows trl --seq-length 100 --overflow split")).ok();
+    rows_are(&dir, "out", &["trl"], "--seq-length 100 --overflow split");
     // A root that is made anew has no rows of the one before.
     run(&dir, &format!("{build} --overwrite")).silent();
     assert!(!files_in(&dir.path().join("out")).iter().any(|name| name.starts_with("rows/")));

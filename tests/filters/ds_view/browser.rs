@@ -283,7 +283,7 @@ fn a_game_is_stepped_through() {
     let games = tool("ds-cat").args(&[&pack, "--nth", "0", "-q"]).run().silent().records();
     let steps = games[0]["steps"].as_array().unwrap();
     let board = |browser: &mut Browser| {
-        browser.eval("[...document.querySelectorAll('.board td')].map((cell) => cell.textContent ? Math.log2(Number(cell.textContent)) : 0)")
+        browser.eval("[...document.querySelectorAll('.tile')].map((cell) => cell.textContent ? Math.log2(Number(cell.textContent)) : 0)")
     };
     assert_eq!(board(&mut browser), steps[0]["board"]);
     // The slider, by keys, by the mouse and by its buttons.

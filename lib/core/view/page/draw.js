@@ -159,17 +159,9 @@ function drawGame(record) {
 }
 
 function drawStep(record, step) {
-  // A picture: a table would need headers.
-  const board = make('table', { class: 'board', role: 'img' });
-  for (let row = 0; row < 4; row++) {
-    const line = make('tr');
-    for (let column = 0; column < 4; column++) {
-      line.append(drawTile(record.boards[16 * step + 4 * row + column]));
-    }
-    board.append(line);
-  }
-  const says = [...board.rows].map((line) => [...line.cells].map((cell) => cell.textContent || 'empty').join(' '));
-  board.setAttribute('aria-label', `Board: ${says.join('; ')}`);
+  const tiles = [...record.boards.slice(16 * step, 16 * (step + 1))].map(drawTile);
+  const says = tiles.map((tile, at) => (at % 4 ? ' ' : at ? '; ' : '') + (tile.textContent || 'empty'));
+  const board = make('div', { class: 'board', role: 'img', 'aria-label': `Board: ${says.join('')}` }, ...tiles);
   const pairs = [['step', grouped(record.indices[step])]];
   const add = (name, value) => value !== null && value !== undefined && pairs.push([name, value]);
   add('move', directions[record.moves[step]]);
@@ -192,7 +184,7 @@ function luminance(hue, saturation, lightness) {
 }
 
 function drawTile(symbol) {
-  const cell = make('td');
+  const cell = make('div', { class: 'tile' });
   const exponent = parseInt(symbol, 36);
   if (exponent === 0) return cell;
   cell.textContent = Number.isNaN(exponent) ? '?' : String(2 ** exponent);
