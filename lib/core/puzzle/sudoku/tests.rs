@@ -121,7 +121,7 @@ fn rejects_are_left_out() {
     assert_eq!(names, ["2", "4"]);
     assert_eq!(source.notes, ["train.csv: 1 of 3 rows malformed, left out"]);
     assert_eq!(rejected.len(), 1);
-    assert!(rejected[0].0.contains("train.csv:3: 1 fields"), "{}", rejected[0].0);
+    assert!(rejected[0].0.contains("train.csv:3: 1 field,"), "{}", rejected[0].0);
     assert_eq!(rejected[0].1.as_deref(), Some("bad"));
 }
 
