@@ -7,6 +7,7 @@ mod choose;
 mod columns;
 mod conform;
 mod conversion;
+mod fitting;
 mod foreign;
 mod frames;
 mod ids;

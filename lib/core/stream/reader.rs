@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::arrow_source::ArrowSource;
 use super::choose::Chooser;
 use super::conform::Conform;
+use super::fitting::Fitting;
 use super::ids::{IdFilter, all_found};
 use super::input::{Content, Input};
 use super::ndjson_source::NdjsonSource;
@@ -19,7 +20,7 @@ use super::slices::cut_inputs;
 use super::typed::with_stated;
 use crate::batch::{Batch, Dropped, Header, RecordSource, Wanted};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within, size};
-use crate::error::{Error, Kind, Result, shown};
+use crate::error::{Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
@@ -52,40 +53,6 @@ struct Waiting {
     range: Option<Range<u64>>,
     /// The records of it that are read, if not all.
     runs: Option<Vec<Range<u64>>>,
-}
-
-/// Makes the batches of datasets fit the schema that is wanted.
-struct Fitting {
-    /// The first of the datasets.
-    name: String,
-    /// Made with the first batch, when the schema is known.
-    conform: Option<Conform>,
-}
-
-impl Fitting {
-    fn refuse_others(&self, wanted: &Wanted, came: &RecordType) -> Result<()> {
-        if wanted.record.name == came.name {
-            Ok(())
-        } else {
-            Err(wanted.instead_of(&self.name, came))
-        }
-    }
-
-    fn apply(&mut self, batch: &mut Batch, schema: &SchemaRef) -> Result<()> {
-        if batch.games.is_some() {
-            return Ok(());
-        }
-        let fail = |cause: String| Error::data(cause).at(&self.name);
-        let conform = match &self.conform {
-            Some(conform) => conform,
-            None => {
-                let made = Conform::new(&batch.records.schema(), schema).map_err(fail)?;
-                self.conform.insert(made)
-            }
-        };
-        batch.records = conform.apply(&batch.records).map_err(fail)?;
-        Ok(())
-    }
 }
 
 /// Reads the records of all inputs, in order.
@@ -177,7 +144,7 @@ impl Reader {
         request: impl Into<Request>,
     ) -> Result<Reader> {
         let (total, notes) = (source.records(), source.notes());
-        let dataset = Some(Fitting { name, conform: None });
+        let dataset = Some(Fitting::of(name));
         let reader = Reader { current: Some(source), total, notes, dataset, ..Reader::new() };
         reader.begin(request.into())
     }

@@ -1,0 +1,48 @@
+//! Datasets hand out batches of their own schema; here these become what is wanted.
+
+use arrow_schema::SchemaRef;
+
+use super::conform::Conform;
+use crate::batch::{Batch, Wanted};
+use crate::error::{Error, Result};
+use crate::record::RecordType;
+
+/// Makes the batches of datasets fit the schema that is wanted.
+pub struct Fitting {
+    /// The first of the datasets.
+    name: String,
+    /// Made with the first batch, when the schema is known.
+    conform: Option<Conform>,
+}
+
+impl Fitting {
+    pub fn of(name: String) -> Fitting {
+        Fitting { name, conform: None }
+    }
+
+    /// Refuses records of another type.
+    pub fn refuse_others(&self, wanted: &Wanted, came: &RecordType) -> Result<()> {
+        if wanted.record.name == came.name {
+            Ok(())
+        } else {
+            Err(wanted.instead_of(&self.name, came))
+        }
+    }
+
+    /// Converts the records of a batch. (Games are taken as they are.)
+    pub fn apply(&mut self, batch: &mut Batch, schema: &SchemaRef) -> Result<()> {
+        if batch.games.is_some() {
+            return Ok(());
+        }
+        let fail = |cause: String| Error::data(cause).at(&self.name);
+        let conform = match &self.conform {
+            Some(conform) => conform,
+            None => {
+                let made = Conform::new(&batch.records.schema(), schema).map_err(fail)?;
+                self.conform.insert(made)
+            }
+        };
+        batch.records = conform.apply(&batch.records).map_err(fail)?;
+        Ok(())
+    }
+}
