@@ -3,6 +3,7 @@ starts them, since a child inherits the peak of its parent, and this process is 
 
 import json
 import os
+import pathlib
 import shlex
 import statistics
 import subprocess
@@ -16,6 +17,9 @@ class Pipe:
     commands: list
     stdin: str | None = None
     env: dict = field(default_factory=dict)
+    #: A file that it writes, removed before it runs: to free the blocks of a large one takes as long as the file
+    #: system wants.
+    written: str | None = None
 
     def __str__(self):
         text = " | ".join(shlex.join(command) for command in self.commands)
@@ -54,6 +58,8 @@ class Bench:
         self.env = dict(os.environ, PATH=f"{programs}:{os.environ['PATH']}", GRISTMILL_TO="arrow")
 
     def once(self, pipe, first_byte=False):
+        if pipe.written:
+            pathlib.Path(self.directory, pipe.written).unlink(missing_ok=True)
         command = ["measure"]
         if pipe.stdin:
             command += ["--stdin", pipe.stdin]

@@ -60,9 +60,13 @@ def packing(bench, inputs, quick):
     bench.shell(f"seq-pack {small} -o unpacked.parquet --overwrite -q")
     packed = f"--form trl -n {LENGTH} --overflow cut"
     bridge = f"--form megatron-bridge -n {LENGTH} --overflow drop"
-    write = lambda of, form, jobs: pipe(
-        f"seq-pack {of} -o rows_{jobs}.parquet --overwrite -q -j {jobs} {form}"
-    )
+
+    def write(of, form, jobs):
+        rows = f"rows_{jobs}.parquet"
+        own = pipe(f"seq-pack {of} -o {rows} -q -j {jobs} {form}")
+        own.written = rows
+        return own
+
     pipes = {
         "TRL, 50,000 unpacked rows": pipe(f"{PEERS} trl unpacked.parquet {LENGTH} trl.parquet"),
         "trl, the same": write(small, packed, 1),

@@ -1,5 +1,5 @@
-//! A file that is hashed while it is written: blocks go to the disk on one thread and into the hash
-//! on another, while the next is filled. Files of less than a block need neither.
+//! A file that is hashed while it is written (or is not, where nobody asks for its hash): blocks go to the disk on
+//! one thread and into the hash on another, while the next is filled. Files of less than a block need neither.
 
 mod append;
 mod block;
@@ -56,7 +56,7 @@ impl HashedFile {
         Ok(HashedFile { file, filling, bytes: 0, blocks: 1, is_hashed, hasher: None, writer: None })
     }
 
-    /// A file whose beginning is known only at its end, and hashed then.
+    /// A file whose beginning is known only at its end, and hashed then; or one that is not hashed.
     pub fn create_unhashed(path: &Path) -> Result<HashedFile> {
         Ok(HashedFile { is_hashed: false, ..HashedFile::create(path)? })
     }
@@ -83,6 +83,17 @@ impl HashedFile {
         };
         let hash = hash().map_err(|e| Error::write(path, &e))?;
         Ok(FinishedFile { sha256: hex(&hash.finalize()), bytes: self.bytes, file: self.file })
+    }
+
+    /// Completes a file whose hash nobody asks for; nothing is published.
+    pub fn finish_without_hash(mut self) -> Result<PendingFile> {
+        let path = shown(self.file.path());
+        let mut settle = || -> io::Result<()> {
+            self.settle()?;
+            self.hasher.take().map(Hasher::finish).transpose().map(|_| ())
+        };
+        settle().map_err(|e| Error::write(path, &e))?;
+        Ok(self.file)
     }
 
     /// Completes a file that begins with other bytes than those that were written: it is read once more.
@@ -299,6 +310,9 @@ mod tests {
             check(&file.finish().unwrap(), &bytes);
             let (file, bytes) = written("unhashed", length, false);
             check(&file.finish().unwrap(), &bytes);
+            let (file, bytes) = written("without-hash", length, false);
+            let file = file.finish_without_hash().unwrap();
+            assert!(std::fs::read(file.temporary()).unwrap() == bytes);
         }
     }
 

@@ -1,6 +1,5 @@
 //! Writing a file of rows: row groups are built and encoded on several threads, and written in order.
 
-use std::io::BufWriter;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::Path;
@@ -21,6 +20,7 @@ use super::columns::{GroupColumns, GroupTotals, Layout, Source};
 use super::manifest::KEY;
 use super::pages::{Chunk, chunk, is_of_tokens};
 use crate::error::{Error, Result, shown};
+use crate::format::hashed_file::HashedFile;
 use crate::format::parquet::{write_error, writer_properties};
 use crate::ordered::{Flow, ordered_map};
 use crate::packing::{Packing, Piece, Rows};
@@ -29,13 +29,9 @@ use crate::publish::PendingFile;
 /// A row group ends after so many tokens, if not after a number of rows.
 const GROUP_TOKENS: u64 = 1 << 20;
 
-/// Bytes that are written at once. (The crate hands on a column chunk in blocks of 8 KiB, and all of them are
-/// written on one thread.)
-const WRITE_BYTES: usize = 1 << 20;
-
 /// A file of rows that is being written.
 pub(super) struct RowsFile {
-    writer: SerializedFileWriter<BufWriter<PendingFile>>,
+    writer: SerializedFileWriter<HashedFile>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
     layout: Layout,
@@ -70,7 +66,7 @@ impl RowsFile {
             .set_dictionary_enabled(false)
             .set_statistics_enabled(EnabledStatistics::None)
             .set_max_row_group_row_count(None);
-        let file = BufWriter::with_capacity(WRITE_BYTES, PendingFile::create(path)?);
+        let file = HashedFile::create_unhashed(path)?;
         let path = shown(path);
         let failed = |e: ParquetError| write_error(&path, e);
         let columns = ArrowSchemaConverter::new().convert(&schema).map_err(failed)?;
@@ -129,7 +125,7 @@ impl RowsFile {
     pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
         let file = self.writer.into_inner().map_err(|e| write_error(&self.path, e))?;
-        file.into_inner().map_err(|e| Error::write(self.path.as_str(), e.error()))
+        file.finish_without_hash()
     }
 }
 
