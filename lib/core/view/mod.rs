@@ -35,7 +35,7 @@ use crate::batch::{Batch, Header};
 use crate::error::{Error, Result};
 use crate::harmony::{Alignment, Spans};
 use crate::puzzle::picture::CellKind;
-use crate::record::{DECODED, RecordType, Rows, each_rows};
+use crate::record::{DECODED, RecordType, Rows, each_kind, each_rows};
 use crate::stream::Reader;
 
 pub use conversation::{
@@ -66,6 +66,16 @@ impl Shown {
 
 /// Records that are shown: implemented by the views of record types.
 pub trait Seen {
+    /// How many records a page has if nothing else is asked for: so many that a typical one is shown whole.
+    const SAMPLE: u64 = 50;
+    /// Whether records have masks, which are aligned in one way or another.
+    const IS_ALIGNED: bool = false;
+
+    /// What a dataset of such records is, for people.
+    fn dataset(_: &Header) -> Option<String> {
+        None
+    }
+
     /// The record of a row of a batch, of which this is the view.
     fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown>;
 
@@ -82,6 +92,31 @@ impl Seen for &RecordBatch {
         })
     }
 }
+
+/// What a record type is like to those who show it.
+pub(crate) struct Look {
+    name: &'static str,
+    pub sample: u64,
+    pub is_aligned: bool,
+    pub dataset: fn(&Header) -> Option<String>,
+}
+
+impl Look {
+    const fn of<T: Seen>(name: &'static str) -> Look {
+        Look { name, sample: T::SAMPLE, is_aligned: T::IS_ALIGNED, dataset: T::dataset }
+    }
+}
+
+macro_rules! looks {
+    ($($kind:ident $type:ident $module:ident $view:ident;)+) => {
+        const LOOKS: &[Look] =
+            &[$(Look::of::<crate::record::$module::$view<'_>>(crate::record::$type.name)),+];
+    };
+}
+each_kind!(looks);
+
+/// That of records of any other type.
+const OTHER: &Look = &Look::of::<&RecordBatch>("");
 
 /// Makes records to be shown, of the batches of one reader.
 pub struct Viewer {
@@ -130,8 +165,8 @@ impl Viewer {
         self.record.map(|record| record.name)
     }
 
-    pub fn alignment(&self) -> Alignment {
-        self.alignment
+    pub(crate) fn look(&self) -> &'static Look {
+        LOOKS.iter().find(|look| Some(look.name) == self.kind()).unwrap_or(OTHER)
     }
 
     /// A record of a batch.

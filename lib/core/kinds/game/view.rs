@@ -1,12 +1,19 @@
 //! How games are shown.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Header};
 use crate::error::{Error, Result};
 use crate::game2048::Game;
+use crate::record::GAME;
 use crate::record::game::Games;
 use crate::view::{Extra, Seen, Shown, ShownGame, Viewer};
 
 impl Seen for Games<'_> {
+    const SAMPLE: u64 = 12;
+
+    fn dataset(_: &Header) -> Option<String> {
+        Some(format!("pool of {}", GAME.plural))
+    }
+
     fn show(&self, _: &Viewer, batch: &Batch, row: usize) -> Result<Shown> {
         let failed = |cause: String| Error::data(cause).at(batch.origin.place(row));
         let mut game = Game::default();

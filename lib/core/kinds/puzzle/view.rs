@@ -1,11 +1,16 @@
 //! How puzzles are shown.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Header};
 use crate::error::Result;
 use crate::record::puzzle::Puzzles;
 use crate::view::{Extra, Seen, Shown, ShownPuzzle, Viewer};
 
 impl Seen for Puzzles<'_> {
+    fn dataset(header: &Header) -> Option<String> {
+        let domain = header.text("domain").map(|name| format!(" of {name}"));
+        Some(format!("puzzle set{}", domain.unwrap_or_default()))
+    }
+
     fn show(&self, viewer: &Viewer, _: &Batch, row: usize) -> Result<Shown> {
         Ok(Shown::Puzzle(ShownPuzzle::of(&self.get(row), viewer.padding)))
     }

@@ -1,11 +1,21 @@
 //! How token sequences are shown: as conversations, with what of them is trained on.
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Header};
 use crate::error::Result;
+use crate::format::token_rows::PACKED;
+use crate::record::TOKENS;
 use crate::record::tokens::Tokens;
 use crate::view::{Seen, Shown, ShownConversation, Viewer, sequence};
 
 impl Seen for Tokens<'_> {
+    const IS_ALIGNED: bool = true;
+
+    fn dataset(header: &Header) -> Option<String> {
+        let is_packed = header.parameters.contains_key(PACKED);
+        let dataset = if is_packed { "rows for trainers" } else { "Megatron dataset" };
+        Some(format!("{dataset}: {}", TOKENS.plural))
+    }
+
     fn show(&self, viewer: &Viewer, batch: &Batch, row: usize) -> Result<Shown> {
         let place = batch.origin.remark(row).map(str::to_string);
         let sequence = sequence::of_tokens(self, row, viewer.alignment, &viewer.spans);

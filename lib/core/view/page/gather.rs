@@ -65,7 +65,7 @@ pub fn gather(
     let is_whole = reader.is_whole();
     let by = language_column(&reader);
     let viewer = Viewer::new(&reader, align)?;
-    let (select, how) = bounded(select, viewer.kind());
+    let (select, how) = bounded(select, viewer.look().sample);
     let mut taking = Taking { inputs: &input.files, viewer, sample: Vec::new() };
     let mut choosing = match is_stream(input)? {
         true => Some(Choosing::new(&select, reader.schema())?),
@@ -144,7 +144,7 @@ fn below(inputs: &[PathBuf], place: String) -> String {
 }
 
 /// What is chosen, no more than fits a page, and how in words.
-fn bounded(select: &SelectArgs, kind: Option<&str>) -> (SelectArgs, String) {
+fn bounded(select: &SelectArgs, sample: u64) -> (SelectArgs, String) {
     let mut select = select.clone();
     if !select.id.is_empty() {
         return (select, "those with the ids asked for".to_string());
@@ -152,9 +152,7 @@ fn bounded(select: &SelectArgs, kind: Option<&str>) -> (SelectArgs, String) {
     let most = MOST_RECORDS as u64;
     let how = match select.choice() {
         Choice::All => {
-            // So many that a typical one is shown whole.
-            let count = if kind == Some("game") { 12 } else { 50 };
-            select.sample = Some(count);
+            select.sample = Some(sample);
             format!("drawn at random (seed {})", select.seed)
         }
         Choice::Sample { count, seed } => {

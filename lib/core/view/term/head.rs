@@ -7,7 +7,6 @@ use super::line::{Line, Style, facts};
 use crate::cli::{counted, size};
 use crate::dataset::size_on_disk;
 use crate::error::{Result, shown};
-use crate::format::token_rows::PACKED;
 use crate::harmony::Alignment;
 use crate::record::{plural_of, record_type};
 use crate::stream::Reader;
@@ -35,38 +34,22 @@ pub struct Head {
 impl Head {
     /// Of a reader from which nothing was chosen yet; nothing is known of masks.
     pub fn of(reader: &Reader, viewer: &Viewer, inputs: &[PathBuf]) -> Result<Head> {
-        let domain = reader.header().text("domain").map(|name| format!(" of {name}"));
-        let form = if reader.is_dataset() { Form::Dataset } else { Form::Records };
         let plural = viewer.kind().map_or("records", plural_of);
-        let what = match (viewer.kind(), form) {
-            (Some("tokens"), Form::Dataset) => {
-                let is_packed = reader.header().parameters.contains_key(PACKED);
-                let dataset = if is_packed { "rows for trainers" } else { "Megatron dataset" };
-                format!("{dataset}: {plural}")
-            }
-            (Some("game"), Form::Dataset) => format!("pool of {plural}"),
-            (Some("puzzle"), Form::Dataset) => format!("puzzle set{}", domain.unwrap_or_default()),
-            _ => plural.to_string(),
-        };
+        let look = viewer.look();
+        let dataset = reader.is_dataset().then(|| (look.dataset)(reader.header())).flatten();
         let record = viewer.kind().and_then(record_type);
         Ok(Head {
             inputs: inputs.to_vec(),
-            what,
+            what: dataset.unwrap_or_else(|| plural.to_string()),
             records: reader.total(),
             record: record.map_or("record", |record| record.singular),
             bytes: size_on_disk(inputs)?,
             encoding: reader.encoding().to_string(),
-            alignment: (viewer.kind() == Some("tokens")).then_some(viewer.alignment()),
+            alignment: look.is_aligned.then_some(viewer.alignment),
             has_masks: false,
             verdict: Verdict::default(),
         })
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Dataset,
-    Records,
 }
 
 /// A screen of fewer columns and no more lines has room for the verdict, but not for more numbers: what is
