@@ -1,6 +1,6 @@
 //! Cutting sources into tasks of about equal bytes, at rows.
 
-use super::products::Weight;
+use super::recipe::Weight;
 
 /// How many tasks each source gets, if `tasks` are wanted of all together: each at least one and at
 /// most one a unit, and always one more where tasks are largest.

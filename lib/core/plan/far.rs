@@ -58,8 +58,8 @@ impl Far {
         let units = |task: Task<'_>| task.units().filter(|_| plan.limits.tokens.is_none());
         Far {
             name: plan.script_name(),
-            unit: plan.product.unit(),
-            sources: plan.product.sources(),
+            unit: plan.product.recipe().unit,
+            sources: plan.product.recipe().sources,
             shards: plan.sources.iter().map(|source| shard(&source.name)).collect(),
             tasks: Vec::new(),
             before: 0,

@@ -7,21 +7,14 @@ use std::time::{Instant, SystemTime};
 use serde_json::Value;
 
 use super::state::{State, states};
-use super::summary::Summary;
-use super::{Plan, PlanSource, Product, Task, TaskList, packs, sets};
-use crate::batch::input_manifest;
+use super::{Plan, PlanSource, TaskList};
 use crate::cli;
 use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
-use crate::format::kd_root::{KdRootManifest, MANIFEST, ROOT_SCHEMA, RootSettings, ShardJoin};
-use crate::format::pack::{self, PackManifest};
-use crate::format::synth_shards::{
-    self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
-};
+use crate::format::kd_root::{MANIFEST, ROOT_SCHEMA};
+use crate::format::{pack, synth_shards};
 use crate::ordered::{Flow, ordered_map};
-use crate::provenance::BuildRun;
-use crate::publish::TargetLock;
 use crate::wording::exactly;
 
 /// How many tasks that are not done an error names.
@@ -84,12 +77,12 @@ pub struct Finish {
 }
 
 /// The sources that are to be joined, and where.
-struct Joining<'a> {
-    plan: &'a Plan,
-    root: &'a Path,
-    sources: Vec<&'a PlanSource>,
-    options: &'a Finish,
-    start: Instant,
+pub(super) struct Joining<'a> {
+    pub plan: &'a Plan,
+    pub root: &'a Path,
+    pub sources: Vec<&'a PlanSource>,
+    pub options: &'a Finish,
+    pub start: Instant,
 }
 
 impl Finish {
@@ -112,17 +105,10 @@ impl Finish {
         // All parts are looked at before the first is joined.
         super::parts::check(plan, &sources, root)?;
         let joining = Joining { plan, root, sources, options: self, start };
-        let summary = match plan.product {
-            Product::KdRoot => Summary::from(&joining.shards()?),
-            Product::Conversations => Summary::from(&joining.conversations()?),
-            Product::Pack => Summary::from(&joining.pack(&parts)?),
-            Product::Puzzles => joining.sets()?,
-        };
+        let summary = (plan.product.recipe().join)(&joining, &parts)?;
         // What a `finish` that was killed has left is a second copy of the data.
         crate::publish::sweep_below(root);
-        if plan.product == Product::Pack {
-            packs::remove_merged(root)?;
-        }
+        (plan.product.recipe().sweep)(root)?;
         let took = match self.since {
             Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
             None => start.elapsed(),
@@ -132,57 +118,8 @@ impl Finish {
 }
 
 impl Joining<'_> {
-    /// Joins the parts of every shard, several side by side, and writes the root's manifest.
-    fn shards(&self) -> Result<KdRootManifest> {
-        let Joining { plan, root, .. } = self;
-        plan.check_input_manifest()?;
-        self.each(|source| source.join(plan, root, !self.options.here))?;
-        let settings = RootSettings {
-            dataset_dir: Some(plan.input.clone()),
-            glob: plan.recorded.glob.clone(),
-            rows: plan.limits.rows,
-            rows_per_shard: plan.limits.rows_per_source,
-            tokens: plan.limits.tokens,
-            shards: plan.sources.iter().map(|source| source.name.clone()).collect(),
-        };
-        let lock = TargetLock::take(root)?;
-        let manifest = KdRootManifest::collect(root, &settings, BuildRun::since(self.start))?;
-        manifest.publish(root, &lock)?;
-        Ok(manifest)
-    }
-
-    /// Joins the parts of conversations.
-    fn conversations(&self) -> Result<SynthManifest> {
-        let Joining { plan, root, .. } = self;
-        self.each(|source| source.join_conversations(plan, root, !self.options.here))?;
-        let lock = TargetLock::take(root)?;
-        let source = SynthSource::new(&plan.recorded);
-        let mut manifest = SynthManifest::collect(root, source, BuildRun::since(self.start))?;
-        let made = |source: &PlanSource| (source.name.clone(), source.made(plan));
-        manifest.made = plan.sources.iter().map(made).collect();
-        manifest.publish(root, &lock)?;
-        Ok(manifest)
-    }
-
-    /// Joins the parts of a pack.
-    fn pack(&self, parts: &[PathBuf]) -> Result<PackManifest> {
-        match self.sources.first() {
-            Some(source) => {
-                let how = (source.made(self.plan), !self.options.here);
-                packs::join(self.plan, self.root, parts, how)
-            }
-            None => PackManifest::read(self.root),
-        }
-    }
-
-    /// Publishes each puzzle set in its folder; says of all what is there.
-    fn sets(&self) -> Result<Summary> {
-        let Joining { plan, root, options, .. } = self;
-        self.each(|source| source.publish_set(plan, root, !options.here))?;
-        sets::summary(plan, root)
-    }
-
-    fn each(&self, join: impl Fn(&PlanSource) -> Result<()> + Sync) -> Result<()> {
+    /// Does something with each of them, several side by side.
+    pub fn each(&self, join: impl Fn(&PlanSource) -> Result<()> + Sync) -> Result<()> {
         let sources = self.sources.iter().copied().map(Ok);
         let join = &join;
         let joined = |joined: Result<()>| joined.map(|()| Flow::Continue);
@@ -207,49 +144,4 @@ pub fn is_finished(root: &Path) -> Result<bool> {
     let manifest: Option<Value> = json_file::if_there(&root.join(MANIFEST), json_file::read)?;
     let schema = manifest.as_ref().and_then(|manifest| manifest.get("schema_version")?.as_str());
     Ok([ROOT_SCHEMA, synth_shards::SCHEMA, pack::SCHEMA].map(Some).contains(&schema))
-}
-
-impl Plan {
-    /// The manifest beside the sources is still that of the plan.
-    fn check_input_manifest(&self) -> Result<()> {
-        let Some(planned) = &self.input_manifest else { return Ok(()) };
-        let paths: Vec<PathBuf> =
-            self.sources.iter().map(|source| self.directory.join(&source.path)).collect();
-        let now = input_manifest(&paths, false)?;
-        if now["sha256"] == planned.sha256.as_str() {
-            Ok(())
-        } else {
-            Err(Error::data("has changed since the plan was made")
-                .at(self.directory.join(&planned.path).as_path())
-                .hint("plan again, which keeps what is done"))
-        }
-    }
-}
-
-impl PlanSource {
-    fn parts(&self, plan: &Plan, root: &Path) -> Vec<PathBuf> {
-        self.tasks(plan).map(|task| task.part(root)).collect()
-    }
-
-    fn join_conversations(&self, plan: &Plan, root: &Path, verify: bool) -> Result<()> {
-        if verify {
-            self.tasks(plan).try_for_each(|task| task.check_content(root))?;
-        }
-        let part = |task: Task<'_>| ConversationPart {
-            path: task.manifest(root),
-            slice: task.slice_text(),
-        };
-        let parts: Vec<ConversationPart> = self.tasks(plan).map(part).collect();
-        let target = root.join(synth_shards::file_name(&self.name));
-        let group_rows = plan.option("--row-group-rows").map(str::parse).transpose();
-        let group_rows = group_rows.map_err(|e| Error::usage(format!("--row-group-rows: {e}")))?;
-        let group_rows = group_rows.unwrap_or(synth_shards::GROUP_ROWS);
-        ConversationJoin { parts: &parts, target: &target, group_rows }.publish()
-    }
-
-    fn join(&self, plan: &Plan, root: &Path, verify: bool) -> Result<()> {
-        let (parts, manifest) = (self.parts(plan, root), plan.input_manifest.as_ref());
-        let made = self.made(plan);
-        ShardJoin { parts: &parts, root, name: &self.name, manifest, made, verify }.publish()
-    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::cuts::{apportion, bytes_of, cut};
-use super::products::{Look, Weight};
+use super::recipe::{Look, Weight};
 use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, TASKS, plan_path};
 use crate::batch::input_manifest;
 use crate::cli::Slice;
@@ -172,14 +172,11 @@ fn absolute(path: &Path) -> Result<PathBuf> {
 
 /// Whether nothing is where something is to be made.
 fn is_free(request: &PlanRequest, root: &Path) -> Result<bool> {
-    match request.product {
-        // Other sets may stand beside them.
-        Product::Puzzles => {
-            let taken = |(name, _): &(String, PathBuf)| Ok(!is_empty(&root.join(name))?);
-            Ok(files::find(&request.sources, taken)?.is_none())
-        }
-        _ => is_empty(root),
+    if !request.product.recipe().is_apart {
+        return is_empty(root);
     }
+    let taken = |(name, _): &(String, PathBuf)| Ok(!is_empty(&root.join(name))?);
+    Ok(files::find(&request.sources, taken)?.is_none())
 }
 
 /// Whether nothing is in a root but tasks.
@@ -190,11 +187,10 @@ fn is_empty(root: &Path) -> Result<bool> {
 /// The plan without its sources.
 fn empty(request: &PlanRequest, root: PathBuf) -> Result<Plan> {
     let paths: Vec<PathBuf> = request.sources.iter().map(|(_, path)| path.clone()).collect();
-    let manifest = match (request.product, request.raw_shards) {
-        (Product::KdRoot, None) => {
-            serde_json::from_value(input_manifest(&paths, request.compared)?)
-        }
-        _ => Ok(None),
+    let manifest = if request.product.recipe().has_input_manifest && request.raw_shards.is_none() {
+        serde_json::from_value(input_manifest(&paths, request.compared)?)
+    } else {
+        Ok(None)
     };
     let mut plan = Plan {
         schema_version: SCHEMA.to_string(),
@@ -242,7 +238,7 @@ fn look(request: &PlanRequest) -> Result<Vec<Looked>> {
     let tokens = limits.tokens.map(|tokens| tokens.div_ceil(sources.len().max(1) as u64));
     let mut all = Vec::new();
     for (name, paths, shard) in sources {
-        let Look { identity, weights } = request.product.look(&name, &paths, shard)?;
+        let Look { identity, weights } = (request.product.recipe().look)(&name, &paths, shard)?;
         let mut paths = paths.into_iter();
         let (path, further) = (paths.next().unwrap_or_default(), paths.collect());
         let there = weights.iter().flatten().map(|weight| weight.units).sum::<u64>();

@@ -5,6 +5,7 @@
 //! The files of a plan are described in `FORMAT.md`.
 
 mod args;
+mod conversations;
 mod cuts;
 mod far;
 mod finish;
@@ -14,6 +15,9 @@ mod make;
 mod packs;
 mod parts;
 mod products;
+mod recipe;
+mod roots;
+mod rows;
 mod run;
 mod sets;
 mod state;
@@ -194,7 +198,7 @@ impl PlanSource {
 
     /// Whether the source is not what it was when the plan was made.
     pub fn is_changed(&self, plan: &Plan) -> Result<bool> {
-        let look = plan.product.look(&self.name, &self.paths(plan), self.shard)?;
+        let look = (plan.product.recipe().look)(&self.name, &self.paths(plan), self.shard)?;
         Ok(look.identity != self.identity)
     }
 
@@ -272,7 +276,7 @@ impl Task<'_> {
 
     /// The file that makes the part whole.
     fn manifest(&self, root: &Path) -> PathBuf {
-        self.plan.product.manifest(&self.part(root), &self.source.name)
+        (self.plan.product.recipe().manifest)(&self.part(root), &self.source.name)
     }
 }
 

@@ -1,20 +1,26 @@
-//! Joining packs: npy-pack merges them, and the manifest then says what one run over all games would
-//! have written.
+//! Packs as a product of plans. npy-pack merges the parts, and the manifest then says what one run over all
+//! games would have written.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::Value;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
-use super::{Plan, TASKS, run};
+use super::finish::Joining;
+use super::recipe::{Look, Recipe, Weight};
+use super::summary::Summary;
+use super::{Plan, PlanSource, TASKS, Task, parts, run};
+use crate::cli::Slice;
+use crate::digest::hex;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
 use crate::files;
 use crate::format::RecordCounts;
-use crate::format::kd_root::forget_slice;
+use crate::format::kd_root::{MANIFEST, forget_slice};
 use crate::format::pack::{self, PackManifest};
-use crate::provenance::Made;
+use crate::format::raw_games;
 
 /// The options of npy-pack that decide how the whole is written.
 const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];
@@ -24,21 +30,81 @@ const JOINED: &str = "joining";
 /// How the names of packs begin that are merged of some of the parts.
 const STEP: &str = "joining-";
 
+pub(super) const RECIPE: Recipe = Recipe {
+    unit: "games",
+    sources: "shards",
+    look,
+    manifest: |part, _| part.join(MANIFEST),
+    is_one_file: false,
+    is_apart: false,
+    has_input_manifest: false,
+    is_kept,
+    check,
+    join,
+    sweep: remove_merged,
+};
+
+/// The games of a folder: their names and sizes.
+fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<Look> {
+    let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(Look::default()) };
+    let listed = raw_games::list(&[path])?;
+    let (mut hash, mut weights, mut sum) = (Sha256::new(), Vec::new(), 0u64);
+    for game in &listed {
+        let size = |path: &Path| Ok(files::metadata(path)?.map_or(0, |metadata| metadata.len()));
+        let (meta, steps): (Result<u64>, Result<u64>) = (size(game.meta()), size(&game.steps()));
+        let bytes = meta?.saturating_add(steps?);
+        hash.update(format!("{:?} {bytes}\n", game.name()));
+        sum = sum.saturating_add(bytes);
+        weights.push(Weight { units: 1, bytes });
+    }
+    let listing = hex(&hash.finalize());
+    let identity = json!({"games": listed.len(), "bytes": sum, "listing_sha256": listing});
+    Ok(Look { identity, weights: Some(weights) })
+}
+
+fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
+    if !files::is_file(&root.join(MANIFEST))? {
+        return Ok(false);
+    }
+    let manifest = PackManifest::read(root)?;
+    if manifest.made.as_ref() != Some(&source.made(plan)) {
+        return Ok(false);
+    }
+    for file in &manifest.files {
+        if files::size(&root.join(&file.path))? != Some(file.bytes) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The parts have the options of the plan.
+fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
+    parts::each(tasks, root, |task, _| {
+        let chain = PackManifest::read(&task.part(root))?.provenance;
+        Ok(task.other_options(&chain.unwrap_or_default(), false))
+    })
+}
+
+fn join(joining: &Joining<'_>, parts: &[PathBuf]) -> Result<Summary> {
+    let manifest = match joining.sources.first() {
+        Some(source) => merged(joining, source, parts)?,
+        None => PackManifest::read(joining.root)?,
+    };
+    Ok(Summary::from(&manifest))
+}
+
 /// Merges the parts into the root, in place of an older pack.
-pub(super) fn join(
-    plan: &Plan,
-    root: &Path,
-    parts: &[PathBuf],
-    (made, verify): (Made, bool),
-) -> Result<PackManifest> {
+fn merged(joining: &Joining<'_>, source: &PlanSource, parts: &[PathBuf]) -> Result<PackManifest> {
+    let Joining { plan, root, options, .. } = joining;
     let Stated { provenance, lost, records } = stated(parts)?;
     let adopt = |from: &Path, verify: bool| {
-        let made = Some(made);
+        let made = Some(source.made(plan));
         let whole = PackManifest { provenance, lost, records, made, ..PackManifest::read(from)? };
         pack::adopt(from, root, &whole, verify).map(|()| whole)
     };
     if let [only] = parts {
-        return adopt(only, verify);
+        return adopt(only, !options.here);
     }
     // Merged beside the parts, so that the root never has a manifest that is not the final one.
     let merged = root.join(TASKS).join(JOINED);
@@ -47,7 +113,7 @@ pub(super) fn join(
 }
 
 /// Removes merged packs: those of a `finish` that has adopted them, and of one that could not remove them.
-pub(super) fn remove_merged(root: &Path) -> Result<()> {
+fn remove_merged(root: &Path) -> Result<()> {
     for path in files::paths_if_there(&root.join(TASKS))? {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name == JOINED || name.starts_with(STEP) {

@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use clap::Args;
 
 use super::state::State;
-use super::{Plan, Product, Task};
+use super::{Plan, Task};
 use crate::cli;
 use crate::error::{Error, Kind, Result, shown};
 use crate::failure::Failure;
@@ -64,7 +64,7 @@ pub fn run(root: &Path, id: &str, name: &str, options: &RunOptions) -> Result<()
     }
     if status.success() {
         let is_shown = |line: &&String| {
-            let is_warning = plan.product == Product::Puzzles || line.contains(": warning: ");
+            let is_warning = plan.product.recipe().is_apart || line.contains(": warning: ");
             options.warnings && is_warning
         };
         messages.iter().filter(is_shown).for_each(|line| cli::tell(line));

@@ -1,44 +1,101 @@
-//! Puzzle sets that a plan has made, each in a folder of its own below the root.
+//! Puzzle sets as a product of plans: each in a folder of its own below the root.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::finish::Joining;
+use super::recipe::{Look, Recipe, uncounted};
 use super::summary::Summary;
 use super::{Plan, PlanSource};
+use crate::cli::Slice;
+use crate::digest::hex;
 use crate::error::Result;
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, BUILD, PuzzleRoot, PuzzleSetManifest};
 use crate::wording::exactly;
+use crate::{puzzle, walk};
 
-impl PlanSource {
-    /// Publishes the set, in place of an older one.
-    pub(super) fn publish_set(&self, plan: &Plan, root: &Path, verify: bool) -> Result<()> {
-        for task in self.tasks(plan) {
-            let part: PuzzleSetManifest = json_file::read(&task.manifest(root))?;
-            let manifest = PuzzleSetManifest { made: Some(self.made(plan)), ..part };
-            puzzle_dir::adopt(&task.part(root), &root.join(&self.name), &manifest, verify)?;
-        }
-        Ok(())
+pub(super) const RECIPE: Recipe = Recipe {
+    unit: "groups",
+    sources: "sets",
+    look,
+    manifest: |part, _| part.join(BUILD),
+    is_one_file: false,
+    is_apart: true,
+    has_input_manifest: false,
+    is_kept,
+    // Their build.json has no chain; the receipts name the plan.
+    check: |_, _| Ok(()),
+    join,
+    sweep: |_| Ok(()),
+};
+
+/// The inputs of a puzzle domain: their names, sizes and hashes. A domain whose games
+/// the filter plays has a number of states in place of a path.
+fn look(name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<Look> {
+    if puzzle::domain(name).is_some_and(|domain| !domain.reads_inputs()) {
+        let number = paths.first().and_then(|path| path.file_name()).unwrap_or_default();
+        return Ok(Look { identity: json!({"states": number.to_string_lossy()}), weights: None });
     }
-
-    /// Whether the set is there, and would be made as it is.
-    pub(super) fn is_kept_set(&self, plan: &Plan, root: &Path) -> Result<bool> {
-        let set = root.join(&self.name);
-        let manifest: Option<PuzzleSetManifest> =
-            json_file::if_there(&set.join(BUILD), json_file::read)?;
-        let Some(manifest) = manifest else { return Ok(false) };
-        if manifest.made.as_ref() != Some(&self.made(plan)) {
-            return Ok(false);
-        }
-        let differs = |file: &puzzle_dir::PuzzleSetFile| -> Result<bool> {
-            Ok(files::size(&set.join(&file.name))? != Some(file.bytes))
+    let (mut hash, mut count, mut bytes) = (Sha256::new(), 0u64, 0u64);
+    for path in paths {
+        let all = if files::is_directory(path)? {
+            walk::files(path, |_| true).collect::<Result<Vec<_>, _>>()?
+        } else {
+            vec![path.clone()]
         };
-        Ok(files::find(&manifest.files, differs)?.is_none())
+        let mut all: Vec<(&Path, &PathBuf)> =
+            all.iter().map(|file| (file.strip_prefix(path).unwrap_or(file), file)).collect();
+        all.sort();
+        for (name, file) in all {
+            let file = uncounted(file)?;
+            hash.update(format!("{name:?} {file}\n"));
+            bytes = bytes.saturating_add(file["bytes"].as_u64().unwrap_or(0));
+            count += 1;
+        }
     }
+    let listing = hex(&hash.finalize());
+    let identity = json!({"files": count, "bytes": bytes, "listing_sha256": listing});
+    Ok(Look { identity, weights: None })
+}
+
+/// Whether the set is there, and would be made as it is.
+fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
+    let set = root.join(&source.name);
+    let manifest: Option<PuzzleSetManifest> =
+        json_file::if_there(&set.join(BUILD), json_file::read)?;
+    let Some(manifest) = manifest else { return Ok(false) };
+    if manifest.made.as_ref() != Some(&source.made(plan)) {
+        return Ok(false);
+    }
+    let differs = |file: &puzzle_dir::PuzzleSetFile| -> Result<bool> {
+        Ok(files::size(&set.join(&file.name))? != Some(file.bytes))
+    };
+    Ok(files::find(&manifest.files, differs)?.is_none())
+}
+
+/// Publishes each set in its folder; says of all what is there.
+fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
+    let Joining { plan, root, options, .. } = joining;
+    joining.each(|source| publish(source, plan, root, !options.here))?;
+    summary(plan, root)
+}
+
+/// Publishes the set, in place of an older one.
+fn publish(source: &PlanSource, plan: &Plan, root: &Path, verify: bool) -> Result<()> {
+    for task in source.tasks(plan) {
+        let part: PuzzleSetManifest = json_file::read(&task.manifest(root))?;
+        let manifest = PuzzleSetManifest { made: Some(source.made(plan)), ..part };
+        puzzle_dir::adopt(&task.part(root), &root.join(&source.name), &manifest, verify)?;
+    }
+    Ok(())
 }
 
 /// What the sets of a plan hold.
-pub(super) fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
+fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
     let (mut made, mut groups, mut bytes) = (String::new(), 0, 0);
     for source in &plan.sources {
         let directory = root.join(&source.name);

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Plan, Product, Task};
+use super::{Plan, Task};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
@@ -195,7 +195,7 @@ impl Task<'_> {
             slice: self.slice_text(),
             rows: self.source.rows,
             manifest_sha256: digest(&self.manifest(root))?,
-            files: listed(&part, self.plan.product)?,
+            files: listed(&part, self.plan.product.recipe().is_one_file)?,
             host: host(),
         };
         publish_file(json_file::pending(&directory.join(RECEIPT), &receipt)?, true)?;
@@ -266,14 +266,13 @@ fn digest(manifest: &Path) -> Result<String> {
 }
 
 /// The files of a part. Temporary files of another copy of the task may vanish meanwhile.
-fn listed(part: &Path, product: Product) -> Result<Vec<FileEntry>> {
+fn listed(part: &Path, is_one_file: bool) -> Result<Vec<FileEntry>> {
     let mut listed = Vec::new();
     for path in walk::files(part, |name| !name.as_encoded_bytes().starts_with(b".")) {
         let path = path?;
         let bytes = files::size(&path)?.unwrap_or(0);
         let relative = shown(path.strip_prefix(part).unwrap_or(&path));
-        let has_manifest = product != Product::Conversations;
-        let hashed = (!has_manifest).then(|| FileEntry::of(&path)).transpose()?;
+        let hashed = is_one_file.then(|| FileEntry::of(&path)).transpose()?;
         let sha256 = hashed.and_then(|hashed| hashed.sha256);
         listed.push(FileEntry { path: relative.into(), bytes, sha256 });
     }

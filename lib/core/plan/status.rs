@@ -35,7 +35,7 @@ impl Status {
         let Some(plan) = Plan::find(root)? else { return Status::finished(root, list, todo) };
         let read = |path| -> Result<(&Path, TaskList)> { Ok((path, TaskList::read(path, &plan)?)) };
         let list = list.map(read).transpose()?;
-        let mut status = Status { unit: plan.product.unit(), ..Status::empty() };
+        let mut status = Status { unit: plan.product.recipe().unit, ..Status::empty() };
         for (task, state) in states(&plan, root, jobs)? {
             let name = task.name();
             if list.as_ref().is_some_and(|(_, list)| !list.names.contains(&name)) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::far::Far;
 use super::state::State;
-use super::{Plan, Product, Task};
+use super::{Plan, Task};
 use crate::cli::{self, EveryMinute, Line};
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
@@ -50,11 +50,10 @@ impl Work {
         plan.check_build()?;
         let (mut open, mut far) = self.look(plan, root)?;
         let side_by_side = self.jobs.get().min(open.len().max(1));
-        let threads = match plan.product {
-            // Their sizes differ by far: the last one that runs has all processors.
-            Product::Puzzles => self.jobs.get(),
-            _ => self.jobs.get().div_ceil(open.len().max(1)),
-        };
+        // (The last one that runs may have all processors, where sizes differ by far.)
+        let is_apart = plan.product.recipe().is_apart;
+        let others = if is_apart { 1 } else { open.len().max(1) };
+        let threads = self.jobs.get().div_ceil(others);
         let passing = PassedSignals::start().map_err(|e| Error::io("signals", &e))?;
         let (send, ended) = channel();
         let mut line = (std::io::stderr().is_terminal() && self.told).then(Line::new);

@@ -1,0 +1,125 @@
+//! Roots of Megatron datasets as a product of plans.
+
+use std::path::{Path, PathBuf};
+
+use super::finish::Joining;
+use super::recipe::Recipe;
+use super::summary::Summary;
+use super::{Plan, PlanSource, Task, parts, rows};
+use crate::batch::input_manifest;
+use crate::error::{Error, Result};
+use crate::format::json_file;
+use crate::format::kd_root::{
+    KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, configs_agree, manifest_in_root,
+};
+use crate::provenance::{Build, BuildRun};
+use crate::publish::TargetLock;
+
+pub(super) const RECIPE: Recipe = Recipe {
+    unit: "rows",
+    sources: "shards",
+    look: rows::look,
+    manifest: manifest_in_root,
+    is_one_file: false,
+    is_apart: false,
+    has_input_manifest: true,
+    is_kept,
+    check,
+    join,
+    sweep: |_| Ok(()),
+};
+
+fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
+    let path = manifest_in_root(root, &source.name);
+    let Some(part) = json_file::if_there(&path, KdPart::read)? else { return Ok(false) };
+    let manifest = plan.input_manifest.as_ref().map(|manifest| manifest.sha256.as_str());
+    if part.made.as_ref() != Some(&source.made(plan)) || part.source.manifest_sha256() != manifest {
+        return Ok(false);
+    }
+    let missing = |split: &KdSplit| split.files.missing(root);
+    let missing = part.splits.values().map(missing).collect::<Result<Vec<_>>>()?;
+    Ok(missing.iter().all(Option::is_none))
+}
+
+/// The parts have the options of the plan, are of its slices, and of one dataset.
+fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
+    let mut first: Option<KdPart> = None;
+    parts::each(tasks, root, |task, path| {
+        let part = KdPart::read(path)?;
+        let differs = task.shard_differs(&part);
+        Ok(differs.or_else(|| other_dataset(first.get_or_insert_with(|| part.clone()), &part)))
+    })
+}
+
+/// Why two parts do not belong to one dataset.
+fn other_dataset(first: &KdPart, part: &KdPart) -> Option<String> {
+    let same = [
+        ("config", configs_agree(part, first)),
+        ("dtype", part.dtype == first.dtype),
+        ("policy", part.source.policy == first.source.policy),
+        ("tokenizer", part.source.tokenizer == first.source.tokenizer),
+        ("spans", part.source.spans == first.source.spans),
+    ];
+    let (what, _) = same.iter().find(|(_, is_same)| !is_same)?;
+    Some(format!("its {what} is not that of the first part"))
+}
+
+impl Task<'_> {
+    /// Why the part of a shard is not the one of this task.
+    fn shard_differs(&self, part: &KdPart) -> Option<String> {
+        let Task { plan, source: planned, .. } = self;
+        let KdPart { source, run, provenance, .. } = part;
+        let (limits, build) = (&source.limits, Build::of(run));
+        let cause = match () {
+            _ if !planned.is_of(source.known_inputs()) => "is of another input",
+            _ if limits.slice != self.slice_text() => "is another slice",
+            _ if limits.rows != planned.rows => "has another limit of rows",
+            _ if limits.tokens != planned.tokens => "has another limit of tokens",
+            _ if build != plan.build => {
+                return Some(format!("was made by {build}, the plan by {}", plan.build));
+            }
+            // NDJSON has no header: there the chain begins with the last filter.
+            _ => return self.other_options(provenance, provenance.len() < 2),
+        };
+        Some(cause.to_string())
+    }
+}
+
+/// Joins the parts of every shard, several side by side, and writes the root's manifest.
+fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
+    let Joining { plan, root, options, start, .. } = joining;
+    check_input_manifest(plan)?;
+    joining.each(|source| {
+        let parts: Vec<PathBuf> = source.tasks(plan).map(|task| task.part(root)).collect();
+        let (manifest, made) = (plan.input_manifest.as_ref(), source.made(plan));
+        let (name, verify) = (source.name.as_str(), !options.here);
+        ShardJoin { parts: &parts, root, name, manifest, made, verify }.publish()
+    })?;
+    let settings = RootSettings {
+        dataset_dir: Some(plan.input.clone()),
+        glob: plan.recorded.glob.clone(),
+        rows: plan.limits.rows,
+        rows_per_shard: plan.limits.rows_per_source,
+        tokens: plan.limits.tokens,
+        shards: plan.sources.iter().map(|source| source.name.clone()).collect(),
+    };
+    let lock = TargetLock::take(root)?;
+    let manifest = KdRootManifest::collect(root, &settings, BuildRun::since(*start))?;
+    manifest.publish(root, &lock)?;
+    Ok(Summary::from(&manifest))
+}
+
+/// The manifest beside the sources is still that of the plan.
+fn check_input_manifest(plan: &Plan) -> Result<()> {
+    let Some(planned) = &plan.input_manifest else { return Ok(()) };
+    let paths: Vec<PathBuf> =
+        plan.sources.iter().map(|source| plan.directory.join(&source.path)).collect();
+    let now = input_manifest(&paths, false)?;
+    if now["sha256"] == planned.sha256.as_str() {
+        Ok(())
+    } else {
+        Err(Error::data("has changed since the plan was made")
+            .at(plan.directory.join(&planned.path).as_path())
+            .hint("plan again, which keeps what is done"))
+    }
+}

@@ -1,0 +1,53 @@
+//! Sources of rows: Parquet files, and shards of raw rows.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::recipe::{Look, Weight, uncounted};
+use crate::cli::Slice;
+use crate::dataset::{raw_files, shard_of};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::format::parquet::{self, ParquetFile, read_error};
+
+/// A Parquet file, or a shard of the raw rows below a folder.
+pub(super) fn look(_name: &str, paths: &[PathBuf], shard: Option<Slice>) -> Result<Look> {
+    let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(Look::default()) };
+    match shard {
+        Some(shard) => raw_shard(path, shard),
+        None => {
+            let (identity, weights) =
+                rows(path)?.ok_or_else(|| Error::usage("is not a Parquet file").at(path))?;
+            Ok(Look { identity, weights: Some(weights) })
+        }
+    }
+}
+
+/// A Parquet file, with its row groups; `None` if it is none.
+fn rows(path: &Path) -> Result<Option<(Value, Vec<Weight>)>> {
+    let Some(identity) = parquet::describe(path)? else { return Ok(None) };
+    let file = files::open_member(path).map_err(|e| Error::io(path, &e))?;
+    let file = ParquetFile::open(file).map_err(|e| read_error(&e).at(path))?;
+    let weight = |(units, bytes)| Weight { units, bytes };
+    Ok(Some((identity, file.row_group_sizes().map(weight).collect())))
+}
+
+/// The files of a shard, as synth-harmony divides them.
+fn raw_shard(folder: &Path, shard: Slice) -> Result<Look> {
+    let all = raw_files(&[folder.to_path_buf()])?;
+    let (mut identity, mut weights) = (Vec::new(), Some(Vec::new()));
+    for path in shard_of(&all, shard) {
+        match rows(path)? {
+            Some((file, groups)) => {
+                identity.push(file);
+                weights.iter_mut().for_each(|weights| weights.extend_from_slice(&groups));
+            }
+            None => {
+                identity.push(uncounted(path)?);
+                weights = None;
+            }
+        }
+    }
+    Ok(Look { identity: Value::from(identity), weights })
+}
