@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::left_out::LeftOut;
 use super::tools::not_json;
-use super::value::{Json, integer};
+use super::value::Json;
 use crate::harmony::Role;
 use crate::json::Kind;
 use crate::json::Reader;
@@ -65,7 +65,7 @@ pub const OPENAI: Keys = Keys { role: "role", content: "content", is_sharegpt: f
 pub const SHAREGPT: Keys = Keys { role: "from", content: "value", is_sharegpt: true };
 
 /// The keys of a message that are read; what stands in others is left out, and counted.
-const KNOWN: [&str; 16] = [
+const KNOWN: [&str; 17] = [
     "role",
     "content",
     "from",
@@ -79,9 +79,23 @@ const KNOWN: [&str; 16] = [
     "refusal",
     "weight",
     "train",
+    "loss",
     "type",
     "id",
     "status",
+];
+
+/// Keys that say what of a message is trained on in ways that are not read here.
+const FINER: [&str; 5] = ["loss_mask", "mask", "loss_scale", "train_detail", "training_detail"];
+/// Values of these that change nothing.
+const ALL_OF_IT: [&str; 2] = ["1", "1.0"];
+
+/// Keys of messages that hold what belongs elsewhere, and what to do.
+const ELSEWHERE: [(&str, &str); 4] = [
+    ("tools", "give them beside the messages"),
+    ("functions", "give them beside the messages"),
+    ("function_calls", "give tool_calls"),
+    ("reasoning_details", "give reasoning, as text"),
 ];
 
 /// Keys of Harmony's own messages.
@@ -129,10 +143,12 @@ pub fn read<'r>(
     let role = given.get(keys.role).ok_or_else(|| within("no role".to_string()))?;
     let role = role.text().ok_or_else(|| within(format!("role is a {}", role.type_name())))?;
     if keys.is_sharegpt && role.eq_ignore_ascii_case("function_call") {
-        return called(given, index, keys).map_err(within);
+        return called(given, index, keys, left_out).map_err(within);
     }
     let role = role_of(role, keys).ok_or_else(|| within(format!("unknown role '{role}'")))?;
-    fill(Draft::new(index, role), given, keys, left_out).map_err(within)
+    let draft = fill(Draft::new(index, role), given, left_out).map_err(within)?;
+    let content = content(given, keys, role, left_out).map_err(within)?;
+    Ok(Draft { content, ..draft })
 }
 
 fn role_of(name: &str, keys: Keys) -> Option<Role> {
@@ -146,7 +162,12 @@ fn role_of(name: &str, keys: Keys) -> Option<Role> {
 }
 
 /// A turn of ShareGPT that is a call, or several, as JSON.
-fn called<'r>(given: &'r Json<'r>, index: usize, keys: Keys) -> Result<Draft<'r>, String> {
+fn called<'r>(
+    given: &'r Json<'r>,
+    index: usize,
+    keys: Keys,
+    left_out: &mut LeftOut,
+) -> Result<Draft<'r>, String> {
     let calls = |calls: &Json<'_>| {
         let list = calls.list().unwrap_or(std::slice::from_ref(calls)).iter();
         list.map(|given| call(given).map(Call::into_owned)).collect::<Result<Vec<_>, String>>()
@@ -158,21 +179,19 @@ fn called<'r>(given: &'r Json<'r>, index: usize, keys: Keys) -> Result<Draft<'r>
         },
         value => calls(value)?,
     };
-    let is_trained = is_trained(given)?;
-    Ok(Draft { calls, is_trained, ..Draft::new(index, Role::Assistant) })
+    Ok(Draft { calls, ..fill(Draft::new(index, Role::Assistant), given, left_out)? })
 }
 
+/// All of a message but its content.
 fn fill<'r>(
     mut draft: Draft<'r>,
     given: &'r Json<'r>,
-    keys: Keys,
     left_out: &mut LeftOut,
 ) -> Result<Draft<'r>, String> {
     if let Some(key) = HARMONY.iter().find(|key| given.get(key).is_some()) {
         return Err(format!("has \"{key}\": this is a Harmony message; try: harmony-tok"));
     }
     draft.is_trained = is_trained(given)?;
-    draft.content = content(given, keys, draft.role)?;
     let is_assistant = draft.role == Role::Assistant;
     let mut reasoning: Option<Cow<'r, str>> = None;
     for key in ["thinking", "reasoning_content", "reasoning"] {
@@ -185,6 +204,12 @@ fn fill<'r>(
         }
     }
     draft.thinking = reasoning;
+    for (key, hint) in ELSEWHERE {
+        let is_said = key == "reasoning_details" && draft.thinking.is_some();
+        if !is_said && given.get(key).is_some_and(Json::is_true) {
+            return Err(format!("has \"{key}\", which is not read here; {hint}"));
+        }
+    }
     if is_assistant {
         draft.calls = calls(given)?;
     }
@@ -203,30 +228,55 @@ fn fill<'r>(
 
 /// What is said of training on a message, which is otherwise trained on if it is an assistant's.
 fn is_trained(given: &Json<'_>) -> Result<bool, String> {
-    let by_weight = match given.get("weight") {
-        None => true,
-        Some(Json::Number(text)) => match text.parse::<f64>() {
-            Ok(0.0) => false,
-            Ok(1.0) => true,
-            _ => return Err("weight must be 0 or 1".to_string()),
+    for key in FINER {
+        let is_all = |value: &Json<'_>| match value {
+            Json::Boolean(is) => *is,
+            Json::Number(number) => ALL_OF_IT.contains(&&**number),
+            other => !other.is_true(),
+        };
+        if given.get(key).is_some_and(|value| !is_all(value)) {
+            return Err(format!(
+                "has \"{key}\", which is not read; give train: false, or weight: 0"
+            ));
+        }
+    }
+    let mut is_trained = true;
+    for (key, wanted) in
+        [("weight", "0 or 1"), ("train", "true or false"), ("loss", "true or false")]
+    {
+        let Some(value) = given.get(key) else { continue };
+        let said = flag(value).filter(|_| key != "weight" || matches!(value, Json::Number(_)));
+        is_trained &= said.ok_or_else(|| format!("{key} must be {wanted}"))?;
+    }
+    Ok(is_trained)
+}
+
+/// True or false, or 1 or 0.
+pub fn flag(value: &Json<'_>) -> Option<bool> {
+    match value {
+        Json::Boolean(is) => Some(*is),
+        Json::Number(text) => match text.parse::<f64>() {
+            Ok(0.0) => Some(false),
+            Ok(1.0) => Some(true),
+            _ => None,
         },
-        Some(_) => return Err("weight must be 0 or 1".to_string()),
-    };
-    match given.get("train") {
-        None => Ok(by_weight),
-        Some(Json::Boolean(train)) => Ok(by_weight && *train),
-        Some(value) => match integer(value) {
-            Some(number @ (0 | 1)) => Ok(by_weight && number == 1),
-            _ => Err("train must be true or false".to_string()),
-        },
+        _ => None,
     }
 }
 
-fn content<'r>(given: &'r Json<'r>, keys: Keys, role: Role) -> Result<Option<Content<'r>>, String> {
-    let Some(value) = given.get(keys.content) else {
-        let refusal = given.get("refusal").filter(|_| role == Role::Assistant);
-        return Ok(refusal.and_then(Json::text).map(|text| Content::Text(text.into())));
+fn content<'r>(
+    given: &'r Json<'r>,
+    keys: Keys,
+    role: Role,
+    left_out: &mut LeftOut,
+) -> Result<Option<Content<'r>>, String> {
+    let refusal = given.get("refusal").filter(|_| role == Role::Assistant).and_then(Json::text);
+    let refusal = refusal.filter(|text| !text.is_empty());
+    let is_empty = |value: &&Json<'_>| value.text() == Some("") && refusal.is_some();
+    let Some(value) = given.get(keys.content).filter(|value| !is_empty(value)) else {
+        return Ok(refusal.map(|text| Content::Text(text.into())));
     };
+    left_out.count("refusal", refusal.is_some());
     if role == Role::Tool {
         return result(value).map(Some);
     }
@@ -277,6 +327,10 @@ fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
         match (kind, part.get("text").and_then(Json::text)) {
             (None | Some("text" | "input_text" | "output_text"), Some(text)) => Ok(text),
             (Some("summary_text" | "reasoning_text"), Some(text)) => Ok(text),
+            (Some("refusal"), None) => match part.get("refusal").and_then(Json::text) {
+                Some(text) => Ok(text),
+                None => Err(Cause::Part("part of type 'refusal' is not text".to_string())),
+            },
             (Some(kind), _) => Err(Cause::Part(format!("part of type '{kind}' is not text"))),
             (None, _) => Err(Cause::Part(format!("part is a {}, not text", part.type_name()))),
         }
@@ -314,7 +368,13 @@ pub fn call<'r>(given: &'r Json<'r>) -> Result<Call<'r>, String> {
     let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     let name = without_namespace(name.ok_or("a tool call without a name")?);
     let id = id_of(given, "id")?.or(id_of(given, "call_id")?).map(Cow::Borrowed);
-    let arguments = match function.get("arguments") {
+    // (Llama's calls have them as parameters.)
+    let given = ["arguments", "parameters"].into_iter().find_map(|key| function.get(key));
+    let unread = ["args", "input", "kwargs"].into_iter().find(|key| function.get(key).is_some());
+    let arguments = match given {
+        None if let Some(key) = unread => {
+            return Err(format!("the call of {name} has \"{key}\"; give arguments"));
+        }
         None => Cow::Borrowed("{}"),
         Some(Json::Text(text)) => {
             let mut reader = Reader::lenient(text);
@@ -361,6 +421,9 @@ impl Draft<'_> {
             self.thinking = Some(Cow::Owned(thinking));
             self.content = Some(Content::Text(Cow::Owned(answer)));
         }
+        if self.thinking.is_none() && self.text().is_some_and(is_torn) {
+            return Err(TORN.to_string());
+        }
         self.thinking = self.thinking.filter(|text| !text.is_empty());
         let texts = [self.text(), self.thinking.as_deref()];
         if texts.iter().flatten().any(|text| has_channel_tags(text)) {
@@ -374,14 +437,24 @@ impl Draft<'_> {
 const TAGS: &str =
     "Harmony channel tags in the text; give analysis as thinking and the answer as content";
 
+const TORN: &str = "</think> without <think> in the text; give reasoning as thinking";
+
+/// Whether reasoning ends in it that does not begin there: the template of the model had the tag that opens it.
+fn is_torn(content: &str) -> bool {
+    let is_open = |(before, _): (&str, &str)| before.contains("<think>");
+    content.split_once("</think>").is_some_and(|parts| !is_open(parts))
+}
+
 /// `<think>..</think>` and what follows, without the new lines around both.
 fn thought(content: &str) -> Option<(&str, &str)> {
-    let (thinking, answer) = content.strip_prefix("<think>")?.split_once("</think>")?;
+    let (thinking, answer) =
+        content.trim_start().strip_prefix("<think>")?.split_once("</think>")?;
     Some((thinking.trim_matches('\n'), answer.trim_start_matches('\n')))
 }
 
 const ANALYSIS: &str = "<|channel|>analysis<|message|>";
 const FINAL: &str = "<|channel|>final<|message|>";
+const CALL: &str = "<|channel|>commentary to=functions.";
 const ASSISTANT: &str = "<|start|>assistant";
 
 /// The whole output of a model, with an analysis and a final message.
@@ -396,5 +469,5 @@ fn harmony_output(content: &str) -> Option<(&str, &str)> {
 
 fn has_channel_tags(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), b"<|channel|>").is_some()
-        && (text.contains(ANALYSIS) || text.contains(FINAL))
+        && (text.contains(ANALYSIS) || text.contains(FINAL) || text.contains(CALL))
 }

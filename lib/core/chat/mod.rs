@@ -82,6 +82,8 @@ pub struct Settings {
     pub cutoff: String,
     /// Harmony's own: `browser`, `python`.
     pub builtin_tools: Vec<String>,
+    /// Whether a content that is a JSON array of parts, as text, is the text of the message.
+    pub content_is_text: bool,
 }
 
 impl Settings {
@@ -92,7 +94,10 @@ impl Settings {
         left_out: &mut LeftOut,
     ) -> Result<Cow<'s, Settings>, String> {
         let mut settings = Cow::Borrowed(self);
-        let kwargs = record.get("chat_template_kwargs");
+        let kwargs = record.get(KWARGS);
+        if let Some(other) = kwargs.filter(|kwargs| !kwargs.is_object()) {
+            return Err(format!("{KWARGS} is a {}, wanted an object", other.type_name()));
+        }
         let said = |key: &str| kwargs.and_then(|kwargs| kwargs.get(key)).or(record.get(key));
         let text = |key: &str, value: &Json<'_>| match value.text() {
             Some(text) => Ok(text.to_string()),
@@ -101,6 +106,8 @@ impl Settings {
         if said("add_generation_prompt").is_some_and(Json::is_true) {
             return Err("add_generation_prompt: not for training".to_string());
         }
+        left_out
+            .count("reasoning", record.get("reasoning").is_some_and(|own| own.text().is_some()));
         let effort = record.get("reasoning").and_then(|reasoning| reasoning.get("effort"));
         if let Some(value) = said(EFFORT).or(effort) {
             settings.to_mut().effort = text(EFFORT, value)?;
@@ -122,7 +129,7 @@ impl Settings {
         }
         for (key, value) in kwargs.map(Json::entries).unwrap_or_default() {
             let is_read = [EFFORT, IDENTITY, DATE, CUTOFF, BUILTIN].contains(&&**key);
-            left_out.count(&format!("chat_template_kwargs.{key}"), !is_read && value.is_true());
+            left_out.count(&format!("{KWARGS}.{key}"), !is_read && value.is_true());
         }
         Ok(settings)
     }
@@ -154,6 +161,7 @@ impl Settings {
     }
 }
 
+const KWARGS: &str = "chat_template_kwargs";
 const EFFORT: &str = "reasoning_effort";
 const IDENTITY: &str = "model_identity";
 const DATE: &str = "conversation_start_date";

@@ -113,6 +113,9 @@ fn list<'r>(
     items.zip(from..).map(|(item, index)| message::read(item, index, keys, left_out)).collect()
 }
 
+/// Columns with the text of a system message.
+const SYSTEM: [&str; 2] = ["system", "system_prompt"];
+
 /// Puts the text of a column first, unless the messages begin with a system message of their own, where it
 /// is left out.
 fn with_system<'r>(
@@ -120,27 +123,35 @@ fn with_system<'r>(
     drafts: Vec<Draft<'r>>,
     left_out: &mut LeftOut,
 ) -> Result<Messages<'r>, String> {
-    const COLUMN: &str = "system";
     let is_system = |draft: &Draft| matches!(draft.role, Role::System | Role::Developer);
-    if drafts.first().is_some_and(is_system) {
-        left_out.count(COLUMN, record.get(COLUMN).is_some_and(Json::is_true));
-        Ok(Messages { drafts, completion: None })
-    } else {
-        after(record, COLUMN, drafts)
+    if !drafts.first().is_some_and(is_system) {
+        return after(record, &SYSTEM, drafts);
     }
-}
-
-/// Puts the text of a column first.
-fn after<'r>(
-    record: &'r Json<'r>,
-    column: &str,
-    mut drafts: Vec<Draft<'r>>,
-) -> Result<Messages<'r>, String> {
-    if let Some(system) = record.get(column) {
-        let content = Some(Content::Text(text(system, column)?));
-        drafts.insert(0, Draft { content, ..Draft::new(0, Role::System) });
+    for column in SYSTEM {
+        left_out.count(column, record.get(column).is_some_and(Json::is_true));
     }
     Ok(Messages { drafts, completion: None })
+}
+
+/// Puts the texts of columns first, each once.
+fn after<'r>(
+    record: &'r Json<'r>,
+    columns: &[&str],
+    drafts: Vec<Draft<'r>>,
+) -> Result<Messages<'r>, String> {
+    let mut texts: Vec<Cow<'r, str>> = Vec::new();
+    for column in columns {
+        let Some(system) = record.get(column) else { continue };
+        let text = text(system, column)?;
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    let first = texts.into_iter().map(|text| {
+        let content = Some(Content::Text(text));
+        Draft { content, ..Draft::new(0, Role::System) }
+    });
+    Ok(Messages { drafts: first.chain(drafts).collect(), completion: None })
 }
 
 fn prompt_completion<'r>(
@@ -176,7 +187,11 @@ fn alpaca<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, Str
             .ok_or_else(|| format!("{name} is a {}, wanted a string", value.type_name())),
     };
     let mut drafts = Vec::new();
-    for pair in record.get("history").and_then(Json::list).unwrap_or_default() {
+    let history = record.get("history").filter(|history| history.is_true());
+    if let Some(other) = history.filter(|history| history.list().is_none()) {
+        return Err(format!("history is a {}, wanted a list of pairs", other.type_name()));
+    }
+    for pair in history.and_then(Json::list).unwrap_or_default() {
         let Some([Json::Text(question), Json::Text(answer)]) = pair.list() else {
             return Err("history: wanted pairs of strings".to_string());
         };
@@ -192,7 +207,7 @@ fn alpaca<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, Str
     let index = drafts.len();
     drafts.push(Draft { content: Some(Content::Text(question)), ..Draft::new(index, Role::User) });
     drafts.push(Draft::of_text(index + 1, Role::Assistant, column("output")?));
-    after(record, "system", drafts)
+    after(record, &SYSTEM, drafts)
 }
 
 fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {
@@ -203,7 +218,7 @@ fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, St
         thinking: column("analysis")?,
         ..Draft::new(1, Role::Assistant)
     };
-    after(record, "developer", vec![user, answer])
+    after(record, &["system", "system_prompt", "developer"], vec![user, answer])
 }
 
 /// The items of the Responses API: what one answer of the model consists of becomes one message.
@@ -234,7 +249,7 @@ fn responses<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Message
             }
         }
     }
-    after(record, "instructions", drafts)
+    after(record, &["system", "system_prompt", "instructions"], drafts)
 }
 
 /// The message of an item; `None` if it has nothing to say.
@@ -283,14 +298,19 @@ fn printed(call: Call<'_>) -> Call<'_> {
 fn goes_on(last: &Draft<'_>, next: &Draft<'_>) -> bool {
     let are_answers = [last.role, next.role] == [Role::Assistant; 2];
     let has_no_more = last.calls.is_empty() || !next.calls.is_empty();
-    let begins = next.thinking.is_some() && next.content.is_none();
+    // (Reasoning may come in several items.)
+    let is_reasoning = last.content.is_none() && last.calls.is_empty();
+    let begins = next.thinking.is_some() && next.content.is_none() && !is_reasoning;
     let is_second = last.content.is_some() && next.content.is_some();
     are_answers && has_no_more && !begins && !is_second
 }
 
 fn join<'r>(last: &mut Draft<'r>, next: Draft<'r>) {
     last.content = last.content.take().or(next.content);
-    last.thinking = last.thinking.take().or(next.thinking);
+    last.thinking = match (last.thinking.take(), next.thinking) {
+        (Some(first), Some(next)) => Some(Cow::Owned(format!("{first}\n\n{next}"))),
+        (first, next) => first.or(next),
+    };
     last.calls.extend(next.calls);
     last.is_trained &= next.is_trained;
 }

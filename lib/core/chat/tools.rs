@@ -17,15 +17,18 @@ pub struct Tool<'r> {
 /// Where a record has them; `functions` is the older name.
 const KEYS: [&str; 2] = ["tools", "functions"];
 
-/// The record with its tools as values, where it has them as the text of JSON.
-pub fn with_tools_parsed(record: Json<'_>) -> Result<Json<'_>, String> {
+/// What may be the text of JSON, as columns of tables are.
+const TEXTS: [&str; 3] = ["tools", "functions", "chat_template_kwargs"];
+
+/// The record with its tools, and what it says to the template, as values.
+pub fn with_texts_parsed(record: Json<'_>) -> Result<Json<'_>, String> {
     let is_text = |key: &&str| record.get(key).is_some_and(|value| value.text().is_some());
-    if !KEYS.iter().any(is_text) {
+    if !TEXTS.iter().any(is_text) {
         return Ok(record);
     }
     let Json::Object(mut entries) = record else { return Ok(record) };
     for (key, value) in &mut entries {
-        let Some(text) = value.text().filter(|_| KEYS.contains(&&**key)) else { continue };
+        let Some(text) = value.text().filter(|_| TEXTS.contains(&&**key)) else { continue };
         *value = match text {
             "" => Json::Null,
             text => match Json::parse(text) {
@@ -39,12 +42,22 @@ pub fn with_tools_parsed(record: Json<'_>) -> Result<Json<'_>, String> {
 
 /// The functions of a record.
 pub fn tools_of<'r>(record: &'r Json<'_>) -> Result<Vec<Tool<'r>>, String> {
-    let found = KEYS.iter().find_map(|key| Some((key, record.get(key)?)));
-    match found {
-        None => Ok(Vec::new()),
-        Some((_, Json::List(items))) => items.iter().map(tool).collect(),
-        Some((key, value)) => Err(format!("{key} is a {}, wanted a list", value.type_name())),
+    let found = KEYS.map(|key| record.get(key));
+    let mut tools = Vec::new();
+    for (key, value) in KEYS.iter().zip(found) {
+        match value {
+            None => {}
+            Some(Json::List(items)) if items.is_empty() => {}
+            Some(Json::List(_)) if !tools.is_empty() => {
+                return Err("has both tools and functions".to_string());
+            }
+            Some(Json::List(items)) => {
+                tools = items.iter().map(tool).collect::<Result<_, String>>()?;
+            }
+            Some(value) => return Err(format!("{key} is a {}, wanted a list", value.type_name())),
+        }
     }
+    Ok(tools)
 }
 
 /// Why a text is no JSON, as Python says it.
@@ -69,7 +82,10 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
     let function = given.get("function").unwrap_or(given);
     let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     let name = name.ok_or("a tool without a name")?;
-    let parameters = match function.get("parameters") {
+    // (As Anthropic and MCP name them.)
+    let schema =
+        ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
+    let parameters = match schema {
         None => None,
         Some(Json::Text(text)) if text.is_empty() => None,
         Some(Json::Text(text)) => {
@@ -83,8 +99,48 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
     if let Some(other) = parameters.as_ref().filter(|parameters| !parameters.is_object()) {
         return Err(format!("parameters of {name}: a {}, wanted an object", other.type_name()));
     }
+    let parameters = parameters.map(|schema| {
+        if !has_empty_properties(&schema) {
+            return schema;
+        }
+        let mut schema = schema.into_owned();
+        remove_empty_properties(&mut schema);
+        Cow::Owned(schema)
+    });
     Ok(Tool { name, description: function.get("description"), parameters })
 }
+
+/// Whether a schema has a property that is null: a table has the properties of all tools in each of them.
+fn has_empty_properties(schema: &Json<'_>) -> bool {
+    match schema {
+        Json::Object(entries) => entries.iter().any(|(key, value)| {
+            let is_empty = |(_, property): &(Cow<'_, str>, Json<'_>)| *property == Json::Null;
+            (key == PROPERTIES && value.entries().iter().any(is_empty))
+                || has_empty_properties(value)
+        }),
+        Json::List(items) => items.iter().any(has_empty_properties),
+        _ => false,
+    }
+}
+
+fn remove_empty_properties(schema: &mut Json<'_>) {
+    match schema {
+        Json::Object(entries) => {
+            for (key, value) in entries {
+                if let Json::Object(properties) = value
+                    && key == PROPERTIES
+                {
+                    properties.retain(|(_, property)| *property != Json::Null);
+                }
+                remove_empty_properties(value);
+            }
+        }
+        Json::List(items) => items.iter_mut().for_each(remove_empty_properties),
+        _ => {}
+    }
+}
+
+const PROPERTIES: &str = "properties";
 
 /// Appends the tools of a developer message as openai-harmony reads them.
 pub fn write_harmony(out: &mut Vec<u8>, tools: &[Tool<'_>]) -> Result<(), String> {

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::left_out::LeftOut;
-use super::message::{Call, Content, Draft, without_namespace};
+use super::message::{Call, Content, Draft, flag, without_namespace};
 use super::shapes::{self, Messages};
 use super::tools::{Tool, tools_of};
 use super::value::Json;
-use crate::harmony::Role;
+use crate::harmony::{OF_PARTS, Role, is_of_parts};
 
 /// A chat, whatever its shape was.
 #[derive(Debug)]
@@ -54,8 +54,15 @@ impl Message<'_> {
 }
 
 /// The chat that a record holds.
-pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Chat<'r>, String> {
+///
+/// `content_is_text`: a text that is JSON of parts is what a message says.
+pub fn read<'r>(
+    record: &'r Json<'r>,
+    content_is_text: bool,
+    left_out: &mut LeftOut,
+) -> Result<Chat<'r>, String> {
     let Messages { drafts, completion } = shapes::read(record, left_out)?;
+    let is_trained = is_trained(record)?;
     if drafts.is_empty() {
         return Err("no messages".to_string());
     }
@@ -64,6 +71,10 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Chat<'r>
     for draft in drafts {
         let index = draft.index;
         let within = |cause: String| format!("message {index}: {cause}");
+        let is_parts = |text: &str| !content_is_text && is_of_parts(text);
+        if draft.role != Role::Tool && draft.text().is_some_and(is_parts) {
+            return Err(within(OF_PARTS.to_string()));
+        }
         if let Role::System | Role::Developer = draft.role {
             let text = draft.text().unwrap_or_default();
             if !messages.is_empty() {
@@ -77,7 +88,15 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Chat<'r>
             continue;
         }
         let draft = draft.settled().map_err(within)?;
-        messages.push(message(draft, &messages).map_err(within)?);
+        let mut message = message(draft, &messages).map_err(within)?;
+        message.is_trained &= is_trained;
+        messages.push(message);
+    }
+    if matches!(messages.last(), Some(Message { said: Said::User(_), .. }))
+        && ["chosen", "rejected"].iter().all(|key| record.get(key).is_some())
+    {
+        let cause = "chosen and rejected answers to the last message: which is trained on?";
+        return Err(cause.to_string());
     }
     if !messages.iter().any(Message::is_assistant) {
         return Err("no assistant message".to_string());
@@ -87,6 +106,22 @@ pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Chat<'r>
         return Err("completion without an assistant message".to_string());
     }
     Ok(Chat { instructions, tools: tools_of(record)?, messages, completion })
+}
+
+/// Whether a record may be trained on, as far as it says so of itself. (A column of such a name may hold something
+/// else: a loss, the name of a split.)
+fn is_trained(record: &Json<'_>) -> Result<bool, String> {
+    for key in ["label", "kto_tag"] {
+        if record.get(key) == Some(&Json::Boolean(false)) {
+            return Err(format!("{key} is false: an answer that is not wanted"));
+        }
+    }
+    let weight = match record.get("weight") {
+        Some(weight @ Json::Number(_)) => flag(weight).ok_or("weight must be 0 or 1")?,
+        _ => true,
+    };
+    let is_false = |key| record.get(key) == Some(&Json::Boolean(false));
+    Ok(weight && !is_false("train") && !is_false("loss"))
 }
 
 fn message<'r>(draft: Draft<'r>, before: &[Message<'r>]) -> Result<Message<'r>, String> {

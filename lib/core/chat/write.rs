@@ -8,7 +8,7 @@ use serde_json::json;
 use super::left_out::LeftOut;
 use super::message::{Call, Content};
 use super::template;
-use super::tools::{Tool, with_tools_parsed, write_harmony};
+use super::tools::{Tool, with_texts_parsed, write_harmony};
 use super::value::Json;
 use super::whole::{self, Chat, Message, Said};
 use super::{Settings, Style, Thinking, TrainOn};
@@ -52,8 +52,8 @@ impl Conversations {
         left_out: &mut LeftOut,
         out: &mut Vec<u8>,
     ) -> Result<Vec<Made>, String> {
-        let record = with_tools_parsed(record)?;
-        let chat = whole::read(&record, left_out)?;
+        let record = with_texts_parsed(record)?;
+        let chat = whole::read(&record, self.settings.content_is_text, left_out)?;
         let settings = self.settings.of(&record, left_out)?;
         let has_tools = !chat.tools.is_empty();
         let mut begin = match &settings {
@@ -90,6 +90,8 @@ struct Part {
     turn: Option<usize>,
     /// It ends before this message.
     end: usize,
+    /// The turn whose reasoning is written, where each has a conversation of its own.
+    own: Range<usize>,
     /// Messages that may be trained on.
     trained: Range<usize>,
     /// The last message of the chat that ends a turn.
@@ -101,7 +103,7 @@ impl Part {
     fn keeps(&self, settings: &Settings, message: &Message<'_>, place: usize) -> bool {
         match settings.thinking {
             Thinking::All => true,
-            Thinking::Split => self.trained.contains(&place),
+            Thinking::Split => self.own.contains(&place),
             // As the template: that of an answer if it is the last message, that before a call if no
             // answer follows.
             Thinking::Last if message.is_answer() => place + 1 == self.end,
@@ -120,7 +122,8 @@ fn parts(settings: &Settings, chat: &Chat<'_>, left_out: &mut LeftOut) -> Vec<Pa
         (Some(TrainOn::Completion), None) => last,
     };
     if settings.thinking != Thinking::Split {
-        return vec![Part { turn: None, end: all, trained: first_trained..all, last_answer }];
+        let (own, trained) = (0..all, first_trained..all);
+        return vec![Part { turn: None, end: all, own, trained, last_answer }];
     }
     let end = turns.last().map_or(0, |turn| turn.end);
     left_out.count(AFTER_THE_LAST, end < all);
@@ -129,7 +132,8 @@ fn parts(settings: &Settings, chat: &Chat<'_>, left_out: &mut LeftOut) -> Vec<Pa
     let part = |(turn, number): (&Range<usize>, usize)| Part {
         turn: Some(number),
         end: turn.end,
-        trained: turn.clone(),
+        own: turn.clone(),
+        trained: turn.start.max(first_trained)..turn.end,
         last_answer,
     };
     parts.map(part).collect()

@@ -42,9 +42,13 @@ impl<'a> PartText<'a> {
     }
 }
 
+/// Why a content that [`is_of_parts`] is refused.
+pub(crate) const OF_PARTS: &str = "the text is a JSON array of parts, as a JSON column becomes when it is read as text; \
+     try: the array itself, or --content-is-text";
+
 /// Whether a text is a JSON array of parts: what a content of parts becomes on its way through a column of
 /// JSON that is then read as text.
-pub(super) fn is_of_parts(text: &str) -> bool {
+pub(crate) fn is_of_parts(text: &str) -> bool {
     // Nearly every text ends here.
     let inside = text.trim_start().strip_prefix('[').map(str::trim_start);
     if !inside.is_some_and(|inside| inside.starts_with('{')) {

@@ -203,10 +203,7 @@ fn content<'a>(
         Kind::String => {
             let text = PartText::read(reader, texts)?;
             if !rules.content_is_text && content::is_of_parts(text.value(texts)) {
-                return Err(RenderError::new(
-                    "the text is a JSON array of parts, as a JSON column becomes when it is read as text; \
-                     try: the array itself, or --content-is-text",
-                ));
+                return Err(RenderError::new(content::OF_PARTS));
             }
             parts.push(Part::Text(text));
         }

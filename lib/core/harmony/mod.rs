@@ -21,6 +21,7 @@ mod typescript;
 mod unrendered;
 mod value;
 
+pub(crate) use content::{OF_PARTS, is_of_parts};
 pub use decode::{Decoded, DecodedMessage, decode};
 pub use error::RenderError;
 pub use header::{StructureError, places_from, segments_of};

@@ -8,8 +8,8 @@ use crate::json::{self, Reader, Str};
 use crate::record::conversation::BESIDE_MESSAGES;
 
 /// Of messages, as OpenAI, transformers, Axolotl and the servers of open models write them: reasoning, calls
-/// of tools, what a model said in place of an answer, and whether a message is trained on.
-const OF_MESSAGES: [&str; 8] = [
+/// of tools, what a model said in place of an answer, and whether a message, or what of it, is trained on.
+const OF_MESSAGES: [&str; 14] = [
     "thinking",
     "reasoning_content",
     "reasoning",
@@ -18,6 +18,12 @@ const OF_MESSAGES: [&str; 8] = [
     "refusal",
     "weight",
     "train",
+    "loss",
+    "loss_mask",
+    "mask",
+    "loss_scale",
+    "train_detail",
+    "training_detail",
 ];
 
 /// Values with which a field changes nothing: nothing, also as text, and what is so without it.

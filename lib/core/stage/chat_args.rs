@@ -64,6 +64,11 @@ pub struct ChatArgs {
     #[arg(hide_short_help = true, value_parser = ["browser", "python"])]
     #[arg(hide_possible_values = true)]
     pub builtin_tools: Vec<String>,
+
+    /// Take a content that is a JSON array of parts, as text, for the text of the message: it is
+    /// refused otherwise, since a column of JSON becomes such text when it is read as text
+    #[arg(long, add = ForPipelines, hide_short_help = true, help_heading = "Conversations")]
+    pub content_is_text: bool,
 }
 
 impl ChatArgs {
@@ -77,6 +82,7 @@ impl ChatArgs {
             date: self.date.clone(),
             cutoff: self.knowledge_cutoff.clone(),
             builtin_tools: self.builtin_tools.clone(),
+            content_is_text: self.content_is_text,
         }
     }
 }

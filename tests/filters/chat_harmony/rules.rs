@@ -395,3 +395,199 @@ fn an_arrow_pipe_states_how_the_chats_were_read() {
     let row = bash(&format!("ds-cat {root}")).ok().records();
     assert_eq!([&row[0]["input"], &row[0]["row"]], [&json!("chats.ndjson"), &json!(0)]);
 }
+
+/// What says that an answer, or a part of it, is not to be trained on, under the names that trainers have for it.
+#[test]
+fn every_flag_of_training_is_read_or_refused() {
+    let flagged = |key: &str, value: Value| {
+        let mut answer = assistant("b");
+        answer[key] = value;
+        answer
+    };
+    for (key, value) in [
+        ("weight", json!(0)),
+        ("train", json!(false)),
+        ("loss", json!(false)),
+        ("loss", json!(0.0)),
+    ] {
+        let record = chat(json!([user("a"), flagged(key, value.clone())]));
+        let made = converted(&record, &["-q"]).unwrap();
+        assert_eq!(made["messages"][2]["train"], json!(false), "{key} {value}");
+        // (`train` is a field of our own records.)
+        let direct = json!({"id": "x", "messages": [user("a"), flagged(key, value)]});
+        let direct = tool("harmony-tok").args(&["--policy", "chat"]).input(&format!("{direct}\n"));
+        assert_eq!(direct.run_whatever().code(), Some(if key == "train" { 0 } else { 1 }), "{key}");
+    }
+    for (key, value) in [
+        ("loss_mask", json!(0)),
+        ("mask", json!(false)),
+        ("loss_scale", json!(0.5)),
+        ("train_detail", json!([{"begin_offset": 0, "end_offset": 1, "train": false}])),
+    ] {
+        let record = chat(json!([user("a"), flagged(key, value)]));
+        let reason =
+            format!("message 1: has \"{key}\", which is not read; give train: false, or weight: 0");
+        assert_eq!(converted(&record, &["-q"]), Err(reason));
+        assert!(converted(&chat(json!([user("a"), flagged(key, json!(1))])), &["-q"]).is_ok());
+    }
+    // Of the record as a whole.
+    for (key, value) in [("weight", json!(0)), ("train", json!(false)), ("loss", json!(false))] {
+        for mut record in
+            [chat(json!([user("a"), assistant("b")])), json!({"prompt": "a", "completion": "b"})]
+        {
+            record[key] = value.clone();
+            let made = converted(&record, &["-q"]).unwrap();
+            assert_eq!(made["messages"][2]["train"], json!(false), "{record}");
+        }
+    }
+    // Columns that mean something else.
+    let mut record = chat(json!([user("a"), assistant("b")]));
+    (record["loss"], record["train"], record["label"]) = (json!(1.25), json!("part 1"), json!(0));
+    assert!(converted(&record, &["-q"]).unwrap()["messages"][2]["train"].is_null());
+    for (record, reason) in [
+        (
+            json!({"prompt": "a", "completion": "b", "label": false}),
+            "label is false: an answer that is not wanted",
+        ),
+        (
+            json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}, {"from": "human", "value": "c"}],
+                   "chosen": {"from": "gpt", "value": "d"}, "rejected": {"from": "gpt", "value": "e"}}),
+            "chosen and rejected answers to the last message: which is trained on?",
+        ),
+    ] {
+        assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));
+    }
+}
+
+/// With a conversation for each turn, what is before the completion is context.
+#[test]
+fn splitting_trains_on_nothing_before_the_completion() {
+    let record = json!({
+        "prompt": [user("a"), {"role": "assistant", "thinking": "T0", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+                   {"role": "tool", "content": "r"}],
+        "completion": [{"role": "assistant", "thinking": "T1", "content": "A"}],
+    });
+    let made = converted(&record, &["-q", "--thinking", "split"]).unwrap();
+    let trained: Vec<bool> = made["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "assistant")
+        .map(|message| message["train"].is_null())
+        .collect();
+    // T0, the call, T1, A.
+    assert_eq!(trained, [false, false, true, true]);
+}
+
+/// What a chat holds under other names than OpenAI's is read or refused, and never left out.
+#[test]
+fn what_other_names_hold_is_not_lost() {
+    let call = |call: Value| chat(json!([user("a"), {"role": "assistant", "tool_calls": [call]}]));
+    let arguments = |record: &Value| {
+        let made = converted(record, &["-q"])?;
+        Ok::<_, String>(
+            made["messages"].as_array().unwrap().last().unwrap()["content"][0]["text"].clone(),
+        )
+    };
+    let of_llama = call(json!({"function": {"name": "f", "parameters": {"city": "Rome"}}}));
+    assert_eq!(arguments(&of_llama), Ok(json!("{\"city\": \"Rome\"}")));
+    let turn = json!({"from": "function_call", "value": "{\"name\":\"f\",\"parameters\":{\"city\":\"Rome\"}}", "reasoning_content": "R"});
+    let sharegpt = json!({"conversations": [{"from": "human", "value": "a"}, turn]});
+    assert_eq!(arguments(&sharegpt), Ok(json!("{\"city\": \"Rome\"}")));
+    assert_eq!(said(&sharegpt, &[]).len(), 3, "user, reasoning, call");
+    let reason = "message 1: the call of f has \"args\"; give arguments";
+    assert_eq!(arguments(&call(json!({"name": "f", "args": {"x": 1}}))), Err(reason.to_string()));
+
+    // System messages in a column, whatever the shape.
+    for record in [
+        json!({"system": "S", "input": "a", "output": "b"}),
+        json!({"system": "S", "user": "a", "final": "b"}),
+        json!({"system_prompt": "S", "instruction": "a", "output": "b"}),
+        json!({"system_prompt": "S", "input": [user("a")], "output": "b"}),
+        json!({"system_prompt": "S", "messages": [user("a"), assistant("b")]}),
+        json!({"system_prompt": "S", "system": "S", "prompt": "a", "completion": "b"}),
+    ] {
+        let made = converted(&record, &["-q"]).unwrap();
+        assert_eq!(made["messages"][1]["content"][0]["instructions"], "S", "{record}");
+    }
+
+    // Reasoning in tags.
+    let answer = |content: &str| converted(&chat(json!([user("a"), assistant(content)])), &["-q"]);
+    let made = answer("\n<think>\nT</think>\nA").unwrap();
+    assert_eq!(made["messages"][2]["channel"], "analysis");
+    let reason = "message 1: </think> without <think> in the text; give reasoning as thinking";
+    assert_eq!(answer("T</think>A"), Err(reason.to_string()));
+    assert!(answer("The tags <think> and </think> hold reasoning.").is_ok());
+    let reason = "message 1: Harmony channel tags in the text; give analysis as thinking and the answer as content";
+    assert_eq!(
+        answer("<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}<|call|>"),
+        Err(reason.to_string())
+    );
+
+    // Tools.
+    let with = |tools: Value| {
+        let mut record = chat(json!([user("a"), assistant("b")]));
+        record.as_object_mut().unwrap().extend(tools.as_object().unwrap().clone());
+        let made = converted(&record, &["-q"])?;
+        Ok::<_, String>(
+            made["messages"][1]["content"][0]["tools"]["functions"]["tools"][0]["parameters"]
+                .clone(),
+        )
+    };
+    let schema = json!({"type": "object", "properties": {"city": {"type": "string"}}});
+    for key in ["parameters", "input_schema", "inputSchema"] {
+        assert_eq!(with(json!({"tools": [{"name": "f", key: schema}]})), Ok(schema.clone()));
+    }
+    assert_eq!(
+        with(json!({"tools": [], "functions": [{"name": "f", "parameters": schema}]})),
+        Ok(schema.clone())
+    );
+    // A table has the properties of all tools in each.
+    let mut filled = schema.clone();
+    filled["properties"]["place"] = Value::Null;
+    assert_eq!(with(json!({"tools": [{"name": "f", "parameters": filled}]})), Ok(schema.clone()));
+    let both = json!({"tools": [{"name": "f"}], "functions": [{"name": "g"}]});
+    assert_eq!(with(both), Err("has both tools and functions".to_string()));
+
+    // Keys of messages.
+    for (message, reason) in [
+        (
+            json!({"role": "system", "content": "S", "tools": [{"name": "f"}]}),
+            "message 0: has \"tools\", which is not read here; give them beside the messages",
+        ),
+        (
+            json!({"role": "user", "content": "[{\"type\": \"text\", \"text\": \"Q\"}]"}),
+            "message 0: the text is a JSON array of parts, as a JSON column becomes when it is read as text; try: the array itself, or --content-is-text",
+        ),
+    ] {
+        let record = chat(json!([message, user("a"), assistant("b")]));
+        assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));
+    }
+    let record = chat(json!([user("[{\"type\": \"text\", \"text\": \"Q\"}]"), assistant("b")]));
+    assert!(converted(&record, &["-q", "--content-is-text"]).is_ok());
+    let record =
+        chat(json!([user("a"), {"role": "assistant", "content": "", "refusal": "I cannot."}]));
+    assert_eq!(arguments(&record), Ok(json!("I cannot.")));
+    let part = json!([{"type": "refusal", "refusal": "I cannot."}]);
+    assert_eq!(
+        arguments(&chat(json!([user("a"), {"role": "assistant", "content": part}]))),
+        Ok(json!("I cannot."))
+    );
+
+    // What the record says to the template, as text.
+    let mut record = chat(json!([user("a"), assistant("b")]));
+    record["chat_template_kwargs"] = json!("{\"reasoning_effort\": \"high\"}");
+    let made = converted(&record, &["-q"]).unwrap();
+    assert_eq!(made["messages"][0]["content"][0]["reasoning_effort"], "High");
+    record["chat_template_kwargs"] = json!([1]);
+    assert_eq!(
+        converted(&record, &["-q"]),
+        Err("chat_template_kwargs is a list, wanted an object".to_string())
+    );
+
+    // Reasoning of one answer in two items.
+    let summary = |text: &str| json!({"type": "reasoning", "summary": [{"type": "summary_text", "text": text}]});
+    let record = json!({"input": [user("a"), summary("R1"), summary("R2"), {"type": "message", "role": "assistant", "content": "A"}]});
+    let made = converted(&record, &["-q"]).unwrap();
+    assert_eq!(made["messages"][2]["content"][0]["text"], "R1\n\nR2");
+}
