@@ -32,7 +32,10 @@ impl<R: Read> Lines<R> {
             return Err(Error::data(path.display(), format_args!("is empty, expected {HEADER}")));
         }
         let header = lines.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&lines.text);
-        if header != HEADER.as_bytes() {
+        // (Some programs quote every field.)
+        let quoted = format!("\"{}\"", HEADER.replace(',', "\",\""));
+        let is_header = [HEADER, &quoted].iter().any(|known| header == known.as_bytes());
+        if !is_header {
             let cause = format!("header is {}, expected {HEADER}", excerpt(header));
             return Err(lines.error(&cause));
         }

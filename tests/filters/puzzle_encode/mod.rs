@@ -5,6 +5,7 @@ mod domains;
 
 use crate::common;
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -670,6 +671,15 @@ fn compressed_inputs_are_seen_through() {
         run.records().into_iter().map(|mut record| record["labels"].take()).collect::<Vec<_>>()
     };
     assert_eq!(labels(&dir.at("train.csv")), labels(train.to_str().unwrap()));
+    // (As programs write that quote every field.)
+    let text = fs::read_to_string(&train).unwrap();
+    let quoted = text.replacen(
+        "source,question,answer,rating",
+        "\"source\",\"question\",\"answer\",\"rating\"",
+        1,
+    );
+    assert_ne!(quoted, text);
+    assert_eq!(labels(&dir.write("quoted.csv", quoted)), labels(train.to_str().unwrap()));
 }
 
 #[test]
@@ -843,4 +853,44 @@ fn the_stated_domain_wins() {
     let none = check("guessed", &["--domain", "none"]);
     assert!(none.code() == Some(0) && !none.text().contains("puzzle.sudoku"), "{none:?}");
     check("guessed", &["--domain", "chess"]).fails(2, &["sudoku, arc, maze, domino, none"]);
+}
+
+/// Two puzzles have one identifier only where a file says that they are one.
+#[test]
+fn puzzles_without_names_of_their_own_stay_apart() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    for (name, from) in [("x", 1), ("y", 5)] {
+        let lines: String = (from..from + 3)
+            .map(|at| chess("train", "g", &format!("p{at}"), &format!("{name}{at}"), at - from + 1))
+            .collect();
+        let flags = [&["-o", &dir.at(name)][..], &CHESS].concat();
+        tool("npy-pack").args(&flags).input(&lines).run().ok();
+    }
+    let identifiers = |name: &str| {
+        let code = "import sys, numpy; print(numpy.load(sys.argv[1]).tolist())";
+        let array = dir.at(&format!("{name}/train/all__puzzle_identifiers.npy"));
+        let printed = Command::new(&python).args(["-c", code, &array]).output().unwrap();
+        serde_json::from_slice::<Vec<i64>>(&printed.stdout).unwrap()
+    };
+    let different = |name: &str| identifiers(name).into_iter().collect::<HashSet<_>>().len();
+    // A name that stands twice, and one that is that of the blank identifier.
+    let blank = dir.json("x/train/dataset.json")["blank_identifier_id"].as_u64().unwrap() as usize;
+    let mut names: Vec<String> = serde_json::from_value(dir.json("x/identifiers.json")).unwrap();
+    let others: Vec<usize> = (0..names.len()).filter(|place| *place != blank).collect();
+    names[others[1]] = names[others[0]].clone();
+    names[others[2]] = "<blank>".to_string();
+    dir.write("x/identifiers.json", json!(names).to_string());
+    let copied = tool("npy-pack").args(&[&dir.at("x"), "-o", &dir.at("copy")]).run().ok();
+    assert!(copied.stderr.contains("identifiers.json repeats 2 names"), "{copied:?}");
+    assert_eq!((different("copy"), identifiers("copy").contains(&(blank as i64))), (3, false));
+    // None at all.
+    for file in ["identifiers.json", "build.json"] {
+        ["x", "y"]
+            .iter()
+            .for_each(|name| fs::remove_file(dir.at(&format!("{name}/{file}"))).unwrap());
+    }
+    let flags = ["x", "y"].map(|name| dir.at(name));
+    tool("npy-pack").args(&[&flags[0], &flags[1], "-o", &dir.at("merged")]).run().ok();
+    assert_eq!(different("merged"), 6);
 }

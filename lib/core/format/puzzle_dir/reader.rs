@@ -2,7 +2,7 @@
 //! `dataset.json`. Identifiers come by name. Names of groups and puzzles are not stored:
 //! they are taken from the identifiers if these tell them apart, else they are numbers.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,9 +64,13 @@ impl PuzzleReader {
     pub fn open(paths: &[PathBuf], slice: Option<Slice>) -> Result<PuzzleReader> {
         let (mut parts, mut notes) = (Vec::new(), Vec::new());
         let mut dropped = Dropped::default();
-        for path in paths {
-            let root = PuzzleRoot::open(path)?;
-            open_root(&root, &mut parts, &mut notes)?;
+        let roots = paths.iter().map(|path| PuzzleRoot::open(path)).collect::<Result<Vec<_>>>()?;
+        // (Several splits may be of one root.)
+        let place = |root: &PuzzleRoot| roots.iter().position(|first| first.path == root.path);
+        let are_several = roots.iter().any(|root| place(root) != Some(0));
+        for root in &roots {
+            let own = place(root).filter(|_| are_several);
+            open_root(root, own, &mut parts, &mut notes)?;
             dropped = dropped.and(&root.dropped()?);
         }
         if let Some(slice) = slice {
@@ -165,8 +169,13 @@ impl RecordSource for PuzzleReader {
     }
 }
 
-/// Opens all sets of a root.
-fn open_root(root: &PuzzleRoot, parts: &mut Vec<OpenSet>, notes: &mut Vec<String>) -> Result<()> {
+/// Opens all sets of a root; `own` is its place among several.
+fn open_root(
+    root: &PuzzleRoot,
+    own: Option<usize>,
+    parts: &mut Vec<OpenSet>,
+    notes: &mut Vec<String>,
+) -> Result<()> {
     let build = root.build()?;
     let names = root.identifiers()?;
     let mut named_blank = None;
@@ -180,7 +189,14 @@ fn open_root(root: &PuzzleRoot, parts: &mut Vec<OpenSet>, notes: &mut Vec<String
                 Arc::clone(shared)
             }
             _ => {
-                let made = Identifiers::new(names.clone(), &metadata);
+                let made = Identifiers::new(names.clone(), own, &metadata);
+                if identifiers.is_none() && made.renamed > 0 {
+                    let renamed = exactly(made.renamed, "name");
+                    notes.push(format!(
+                        "{}: identifiers.json repeats {renamed}; told apart by their places (NAME#3)",
+                        shown(&root.path)
+                    ));
+                }
                 named_blank = named_blank.or_else(|| made.foreign_blank());
                 Arc::clone(identifiers.insert(Arc::new(made)))
             }
@@ -218,18 +234,32 @@ fn build_text(build: Option<&Map<String, Value>>) -> String {
 #[derive(Debug)]
 struct Identifiers {
     names: Option<Vec<String>>,
+    /// The place of their root among several, which the numbers of its puzzles need to be names: those of another
+    /// root are other puzzles.
+    own: Option<usize>,
     blank: i64,
-    /// Whether two of them have one name.
+    /// Whether two of them have one name in the file.
     repeated: bool,
+    /// How many have another name here, since they would be one puzzle with another, or blank.
+    renamed: usize,
 }
 
 impl Identifiers {
-    fn new(names: Option<Vec<String>>, metadata: &SplitMetadata) -> Identifiers {
+    fn new(
+        mut names: Option<Vec<String>>,
+        own: Option<usize>,
+        metadata: &SplitMetadata,
+    ) -> Identifiers {
         let blank = metadata.constants.blank_identifier_id;
-        let mut sorted: Vec<&String> = names.iter().flatten().collect();
-        sorted.sort_unstable();
-        let repeated = sorted.windows(2).any(|pair| pair[0] == pair[1]);
-        Identifiers { names, blank, repeated }
+        let mut seen = HashSet::from([BLANK_IDENTIFIER.to_string()]);
+        let (mut repeated, mut renamed) = (false, 0);
+        for (place, name) in names.iter_mut().flatten().enumerate() {
+            if i64::try_from(place) != Ok(blank) && !seen.insert(name.clone()) {
+                (repeated, renamed) = (true, renamed + 1);
+                *name = format!("{name}#{place}");
+            }
+        }
+        Identifiers { names, own, blank, repeated, renamed }
     }
 
     /// What the file calls the blank identifier, if that is not its name.
@@ -245,7 +275,10 @@ impl Identifiers {
         }
         match &self.names {
             Some(names) => names.get(usize::try_from(identifier).ok()?).cloned(),
-            None => Some(identifier.to_string()),
+            None => Some(match self.own {
+                Some(own) => format!("{own}.{identifier}"),
+                None => identifier.to_string(),
+            }),
         }
     }
 }
