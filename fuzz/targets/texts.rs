@@ -56,6 +56,7 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
             date: "2026-01-01".to_string(),
             cutoff: "2024-06".to_string(),
             builtin_tools: vec!["python".to_string()],
+            content_is_text: true,
         });
         let mut made = Vec::new();
         last = match conversations.of(record, &mut LeftOut::default(), &mut made) {

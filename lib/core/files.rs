@@ -39,6 +39,17 @@ pub fn exists(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some())
 }
 
+/// Whether two paths lead to one file or directory.
+pub fn is_same(a: &Path, b: &Path) -> Result<bool> {
+    let Some(a) = metadata(a)? else { return Ok(false) };
+    Ok(metadata(b)?.is_some_and(|b| are_same(&a, &b)))
+}
+
+/// Whether both are of one file.
+pub fn are_same(a: &Metadata, b: &Metadata) -> bool {
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
 pub fn is_file(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_file()))
 }

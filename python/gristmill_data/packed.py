@@ -179,9 +179,10 @@ class PackedStream(IterableDataset):
     """All rows once an epoch, in an order drawn from `seed` and the epoch; a rank gets every
     `world_size`-th row of it, a worker of a DataLoader its share of these.
 
-    After an iteration the next is of the next epoch. `state_dict()` says how far it is, and
+    After an iteration the next is of the next epoch; where workers end with an iteration (a DataLoader without
+    `persistent_workers=True`), call `set_epoch()` before it. `state_dict()` says how far it is, and
     `load_state_dict()` goes on from there, also with another `world_size`, if all ranks were as far.
-    (Of workers each has its own state: torchdata's StatefulDataLoader keeps them.) `even=True` leaves out
+    (Of workers each has its own state: torchdata's StatefulDataLoader keeps them, for as many ranks as before.) `even=True` leaves out
     the last rows of an epoch so that all ranks have as many.
     """
 
@@ -204,6 +205,10 @@ class PackedStream(IterableDataset):
         self._begin = 0
         #: Rows of this rank since (of this worker, in one).
         self._taken = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is of this epoch, from its beginning."""
+        self.epoch, self._begin, self._taken = epoch, 0, 0
 
     def order(self) -> np.ndarray:
         """The rows of the epoch in their order."""
@@ -232,13 +237,18 @@ class PackedStream(IterableDataset):
     def state_dict(self) -> dict[str, int]:
         info = get_worker_info()
         state = {"epoch": self.epoch, "seed": self.seed, "rows": len(self.rows)}
+        state |= {"shuffle": int(self.shuffle), "even": int(self.even)}
         if info is not None:
-            return {**state, "begin": self._begin, "taken": self._taken, "workers": info.num_workers}
+            workers = {"workers": info.num_workers, "world_size": self.world_size}
+            return {**state, **workers, "begin": self._begin, "taken": self._taken}
         return {**state, "begin": self._begin + self._taken * self.world_size, "taken": 0}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        for name, own in (("seed", self.seed), ("rows", len(self.rows))):
-            if state[name] != own:
+        same = {"seed": self.seed, "rows": len(self.rows), "shuffle": int(self.shuffle), "even": int(self.even)}
+        # Of a worker it is not known what the others had.
+        same["world_size"] = self.world_size
+        for name, own in same.items():
+            if state.get(name, own) != own:
                 raise ValueError(f"the state is of {name} {state[name]}, not {own}")
         info = get_worker_info()
         if state.get("workers", 0) != (0 if info is None else info.num_workers):

@@ -1,9 +1,7 @@
 //! npy-pack: records in, a dataset directory out: games become a pool (structured `.npy` rows and
 //! `metadata.db`), puzzles a puzzle set.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -80,7 +78,9 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    if let Some(input) = files::find(&args.input.files, |input| is_same(input, &args.output))? {
+    if let Some(input) =
+        files::find(&args.input.files, |input| files::is_same(input, &args.output))?
+    {
         return Err(Error::usage("is an input and the output").at(shown(input)));
     }
     let reader = open(&args, false)?;
@@ -131,11 +131,4 @@ fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     let runner = Runner::new(tool, &args.common, "examples")
         .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)
-}
-
-/// Whether both paths lead to one directory.
-fn is_same(a: &Path, b: &Path) -> Result<bool> {
-    let identity = |found: Metadata| (found.dev(), found.ino());
-    let Some(a) = files::metadata(a)?.filter(Metadata::is_dir) else { return Ok(false) };
-    Ok(files::metadata(b)?.map(identity) == Some(identity(a)))
 }

@@ -34,7 +34,7 @@ impl OnErrorArgs {
         let Some(path) = &self.rejects else { return Ok(self) };
         let Some(found) = files::metadata(path)? else { return Ok(self) };
         for input in inputs.iter().filter(|input| input.as_os_str() != "-") {
-            if files::metadata(input)?.is_some_and(|input| is_same(&input, &found)) {
+            if files::metadata(input)?.is_some_and(|input| files::are_same(&input, &found)) {
                 return Err(Error::usage("is an input of this run").at(shown(path)));
             }
         }
@@ -91,8 +91,4 @@ pub fn is_of_manifests(path: &Path) -> bool {
 
 fn text(name: Option<&OsStr>) -> String {
     name.unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn is_same(a: &Metadata, b: &Metadata) -> bool {
-    (a.dev(), a.ino()) == (b.dev(), b.ino())
 }

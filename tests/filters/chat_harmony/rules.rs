@@ -415,7 +415,7 @@ fn every_flag_of_training_is_read_or_refused() {
         assert_eq!(made["messages"][2]["train"], json!(false), "{key} {value}");
         // (`train` is a field of our own records.)
         let direct = json!({"id": "x", "messages": [user("a"), flagged(key, value)]});
-        let direct = tool("harmony-tok").args(&["--policy", "chat"]).input(&format!("{direct}\n"));
+        let direct = tool("harmony-tok").args(&["--policy", "chat"]).input(format!("{direct}\n"));
         assert_eq!(direct.run_whatever().code(), Some(if key == "train" { 0 } else { 1 }), "{key}");
     }
     for (key, value) in [

@@ -864,7 +864,8 @@ fn puzzles_without_names_of_their_own_stay_apart() {
         let lines: String = (from..from + 3)
             .map(|at| chess("train", "g", &format!("p{at}"), &format!("{name}{at}"), at - from + 1))
             .collect();
-        let flags = [&["-o", &dir.at(name)][..], &CHESS].concat();
+        let root = dir.at(name);
+        let flags = [&["-o", &root][..], &CHESS].concat();
         tool("npy-pack").args(&flags).input(&lines).run().ok();
     }
     let identifiers = |name: &str| {

@@ -24,6 +24,10 @@ fn what_cannot_be_packed_is_told_in_a_line() {
             &["--form", "megatron-bridge", "--algorithm", "wrapped", "-n", "80"],
             &["whole sequences"],
         ),
+        (
+            &["--form", "trl", "--algorithm", "wrapped", "-n", "80", "--overflow", "cut"],
+            &["--algorithm wrapped cuts at each row's end"],
+        ),
         (&["--metadata", "m.json"], &["--form megatron-bridge"]),
         (&["--pad-seq-to-mult", "16"], &["--pad-seq-to-mult 16 is for --form megatron-bridge"]),
         (&["--form", "trl", "-n", "80", "--pad-seq-to-mult", "2"], &["for --form megatron-bridge"]),
@@ -49,6 +53,10 @@ fn what_cannot_be_packed_is_told_in_a_line() {
     let padded = ["--form", "megatron-bridge", "-n", "80", "--pad-seq-to-mult", "4"];
     seq_pack(&[&[train.as_str(), "--index", &index][..], &padded].concat())
         .fails(2, &["i.parquet", "an index has no tokens, and no padding"]);
+    for more in [&["--columns", "id"], &["--compression", "zstd"]] {
+        seq_pack(&[&[train.as_str(), "--index", &index, "-n", "900"][..], more].concat())
+            .fails(2, &["give -o FILE"]);
+    }
     // Both splits at once would train on what is not to be trained on.
     pack(&[&dir.at("root")]).fails(2, &["root: has train and valid", "train alone"]);
     // No masks, no end of a document, no such file, another name.
@@ -67,7 +75,7 @@ fn what_cannot_be_packed_is_told_in_a_line() {
         .args(&["-o", &out])
         .input(masked_line("a", &[1, 2, 3]))
         .run()
-        .fails(1, &["stdin:1: does not end in <|endoftext|> (199999)", "--keep-eod"]);
+        .fails(1, &["stdin:1: (a) does not end in <|endoftext|> (199999)", "--keep-eod"]);
     seq_pack(&[&train, "-o", &dir.at("r.bin")]).fails(2, &["r.bin", "ends in .parquet"]);
     pack(&[&dir.at("nowhere")]).fails(2, &["nowhere"]);
     let piped = bash(&format!(
@@ -143,4 +151,93 @@ fn data_that_was_changed_is_not_taken() {
     fs::remove_dir_all(dir.path().join("root")).unwrap();
     let found = tool("ds-check").args(&[&index]).run();
     assert_eq!(found.code(), Some(1), "{found:?}");
+}
+
+/// An output that is an input, by whatever name, would destroy it.
+#[test]
+fn no_output_replaces_an_input() {
+    let dir = TempDir::new();
+    root(&dir, 20);
+    let rows = dir.at("r.parquet");
+    seq_pack(&[&dir.at("p/a"), "-o", &rows, "--columns", "span_id", "-q"]).silent();
+    std::os::unix::fs::symlink(&rows, dir.at("link.parquet")).unwrap();
+    let before = (dir.read("r.parquet"), dir.read("m.arrows"));
+    for input in [rows.clone(), dir.at("./r.parquet"), dir.at("link.parquet")] {
+        for out in ["r.parquet", "p/../r.parquet"] {
+            let run = seq_pack(&[&input, "-o", &dir.at(out), "--overwrite"]);
+            run.fails(2, &["is an input and the output"]);
+        }
+    }
+    let bridge = ["--form", "megatron-bridge", "-n", "900", "--overflow", "drop", "--overwrite"];
+    let files = ["-o", &dir.at("z.parquet"), "--metadata", &dir.at("./m.arrows")];
+    seq_pack(&[&[dir.at("m.arrows").as_str()][..], &files, &bridge].concat())
+        .fails(2, &["is an input and the output"]);
+    assert!((dir.read("r.parquet"), dir.read("m.arrows")) == before);
+}
+
+/// Bad records are skipped as in every filter, and what is in no row is what it should be, too.
+#[test]
+fn what_is_left_out_is_looked_at() {
+    let dir = TempDir::new();
+    let line = |id: &str, tokens: &[i64], mask: &[u8]| {
+        let spans: Vec<u8> = mask.iter().map(|mask| 2 * mask.min(&1)).collect();
+        let record =
+            serde_json::json!({"id": id, "tokens": tokens, "loss_mask": mask, "span_id": spans});
+        format!("{record}\n")
+    };
+    let good = line("good", &[1, 2, 3, 199_999], &[1, 1, 1, 0]);
+    let bad = [
+        line("a", &[1, 2, 3], &[1, 1, 0]),
+        line("b", &[5], &[0]),
+        line("c", &[1, 2, 3, 199_999], &[1, 2, 1, 0]),
+    ];
+    let (out, rejects) = (dir.at("r.parquet"), dir.at("left.ndjson"));
+    let flags = ["-o", &out, "--on-error", "skip", "--rejects", &rejects, "-q", "--overwrite"];
+    tool("seq-pack").args(&flags).input(good.clone() + &bad.concat()).run().ok();
+    assert_eq!((sequences(&out).len(), dir.text("left.ndjson").lines().count()), (1, 3));
+    for bad in &bad {
+        let flags = ["-o", &dir.at("no.parquet"), "--form", "trl", "-n", "2", "--overflow", "cut"];
+        assert_eq!(tool("seq-pack").args(&flags).input(bad).run().code(), Some(1), "{bad}");
+    }
+    // On disk, where a sequence that is cut, or dropped, or has one token, is not read as a whole.
+    for (name, tokens, how) in [
+        ("cut", &[1i64, 2, 3, 4, 5][..], "cut"),
+        ("dropped", &[1, 2, 3, 4, 5], "drop"),
+        ("one", &[5], "cut"),
+    ] {
+        let mask = vec![0; tokens.len()];
+        let input = good.clone() + &line("x", tokens, &mask);
+        let prefix = dir.at(name);
+        tool("mmidx-write")
+            .args(&["--no-check", "--prefix", &prefix, "-q"])
+            .input(input)
+            .run()
+            .ok();
+        let out = dir.at("never.parquet");
+        let run = seq_pack(&[&prefix, "-o", &out, "--form", "trl", "-n", "3", "--overflow", how]);
+        run.fails(1, &["does not end in <|endoftext|>"]);
+    }
+    // Labels in no row are counted, each once.
+    let lines: String = [3usize, 7, 12, 1, 5]
+        .iter()
+        .map(|&length| {
+            let tokens: Vec<i64> = (0..length as i64).chain([199_999]).collect();
+            line("x", &tokens, &vec![1; length].into_iter().chain([0]).collect::<Vec<u8>>())
+        })
+        .collect();
+    tool("mmidx-write")
+        .args(&["--no-check", "--prefix", &dir.at("labels"), "-q"])
+        .input(lines)
+        .run()
+        .ok();
+    let Some(python) = crate::common::python() else { return };
+    for how in ["cut", "drop"] {
+        let out = dir.at("l.parquet");
+        let flags = ["--form", "trl", "-n", "4", "--overflow", how, "-q", "--overwrite"];
+        seq_pack(&[&[dir.at("labels").as_str(), "-o", &out][..], &flags].concat()).silent();
+        let labels = super::manifest(&python, &out)["labels"].clone();
+        let sum = labels["in_rows"].as_u64().unwrap() + labels["lost"].as_u64().unwrap();
+        // The label of each token but the first, the end of a document included.
+        assert_eq!(sum, 28, "{how}: {labels}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The columns of each form, built row by row.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::builder::StringBuilder;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::manifest::Labels;
-use super::store::{Sequences, no_end};
+use super::store::{Sequences, no_end, wrong_mask};
 use crate::error::{Error, Result};
 use crate::packing::{Counted, Overflow, Packing, Piece};
 use crate::tokenizer::{EOD, RETURN};
@@ -180,6 +181,29 @@ impl GroupTotals {
     }
 }
 
+/// The labels of tokens that are in no row: those after the first of some tokens at the end of a sequence, and
+/// after them the end of document, if it is not kept. That must be there.
+pub(super) fn left_out(
+    store: &dyn Sequences,
+    sequence: u64,
+    tokens: Range<u32>,
+    keep_eod: bool,
+) -> Result<u64> {
+    let end = tokens.end;
+    if !keep_eod {
+        let mut last = Vec::new();
+        store.tokens(sequence, end..end + 1, &mut last)?;
+        if last != [EOD] {
+            return Err(no_end(&store.place(sequence)));
+        }
+    }
+    let mut mask = Vec::new();
+    // (Position t is about token t + 1.)
+    let about = if keep_eod { end.saturating_sub(1) } else { end };
+    store.masks(sequence, tokens.start..about.max(tokens.start), &mut mask, None)?;
+    Ok(mask.iter().map(|&mask| u64::from(mask)).sum())
+}
+
 /// What pieces are cut from.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
@@ -255,7 +279,7 @@ impl GroupColumns {
         let next = self.masks(piece, source)?;
         let mask = &self.mask[masks..];
         if let Some(other) = mask.iter().find(|value| **value > 1) {
-            return Err(bad(format!("a loss mask of {other}, not 0 or 1")));
+            return Err(bad(wrong_mask(*other)));
         }
         let is_token_aligned = self.layout.form.is_token_aligned();
         let tokens = &self.tokens[begin..];
@@ -269,6 +293,9 @@ impl GroupColumns {
         let goes_on = end < all && source.packing.overflow != Overflow::Cut;
         if next && !goes_on {
             *lost += 1;
+        }
+        if end < all && !goes_on {
+            *lost += left_out(source.store, sequence, end..all, source.keep_eod)?;
         }
         *at_seams += match is_token_aligned {
             true => u64::from(start > 0 && mask.first() == Some(&1)),

@@ -7,7 +7,7 @@ use std::thread;
 
 use serde_json::json;
 
-use super::columns::{Extra, GroupTotals, Layout, PAD, Source};
+use super::columns::{Extra, GroupTotals, Layout, PAD, Source, left_out};
 use super::index::IndexFile;
 use super::manifest::{
     Contents, Padding, RowsInput, RowsManifest, SCHEMA, TokenCounts, share, summary,
@@ -121,6 +121,14 @@ impl Output {
                 let reason =
                     format!("{length}: more than {most}", length = exactly(length, "token"));
                 rejects.keep(Rejection { place, id, reason, input: Rejected::Nothing })?;
+            }
+        }
+        // Of what is in no row the end of document is looked at, too, and labels are counted.
+        let is_dropped =
+            |length: u32| packing.overflow == Overflow::Drop && length > packing.most_tokens();
+        for (sequence, (&length, &whole)) in (first..).zip(lengths.iter().zip(all)) {
+            if self.file.is_some() && (is_dropped(length) || (length == 0 && whole > 0)) {
+                self.totals.group.labels.lost += left_out(store, sequence, 0..length, keep_eod)?;
             }
         }
         self.count(all, &rows, changed);
@@ -355,8 +363,9 @@ impl Sink for WindowSink {
     fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
+        let keep_eod = self.output.settings.keep_eod;
         for row in 0..view.len() {
-            if let Err(cause) = self.window.push(&view, row, batch.origin.place(row)) {
+            if let Err(cause) = self.window.push(&view, row, batch.origin.place(row), keep_eod) {
                 batch.reject_row((&records, row), view.id(row), cause, tokens::to_json);
                 continue;
             }

@@ -43,7 +43,7 @@ pub struct RowsTarget {
 
 impl RowsTarget {
     /// All files, the one that makes them whole last.
-    fn files(&self) -> impl Iterator<Item = &PathBuf> {
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
         [&self.metadata, &self.index, &self.rows].into_iter().flatten()
     }
 }
@@ -91,6 +91,17 @@ impl RowsSettings {
             (_, Algorithm::None, _) => {}
             (.., None) => return usage("give --seq-length N: the positions of a row"),
             _ => {}
+        }
+        if algorithm == Algorithm::Wrapped && self.packing.overflow != Overflow::Error {
+            return usage(
+                "--algorithm wrapped cuts at each row's end, whatever --overflow says: leave it out",
+            );
+        }
+        if target.rows.is_none() && !self.extras.is_empty() {
+            return usage("--columns are columns of rows: give -o FILE");
+        }
+        if target.rows.is_none() && self.compression != Compressed::None {
+            return usage("--compression is of rows: give -o FILE");
         }
         if target.metadata.is_some() && self.form != Form::MegatronBridge {
             return usage("--metadata is for --form megatron-bridge");

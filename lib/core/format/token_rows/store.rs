@@ -41,8 +41,15 @@ pub(crate) trait Sequences: Sync {
 
 /// The error of a sequence without an end of document that is to be left out.
 pub(super) fn no_end(place: &Place) -> Error {
-    let cause = format!("does not end in <|endoftext|> ({EOD})");
-    Error::data(cause).at(place).hint("--keep-eod, which takes every token as it is")
+    Error::data(NO_END).at(place).hint(KEEP_EOD)
+}
+
+const NO_END: &str = "does not end in <|endoftext|> (199999)";
+const KEEP_EOD: &str = "--keep-eod, which takes every token as it is";
+
+/// What is wrong with a value of a loss mask.
+pub(super) fn wrong_mask(value: u8) -> String {
+    format!("a loss mask of {value}, not 0 or 1")
 }
 
 /// The values of sequences that stand one after another, by their number: the first of each.
@@ -360,12 +367,14 @@ impl Window {
         self.tokens.len()
     }
 
-    /// Takes a record; the cause if it has no masks of its length.
+    /// Takes a record; the cause if it has no masks of its length, masks that are none, or (unless that is kept)
+    /// no end of document.
     pub fn push(
         &mut self,
         view: &Tokens<'_>,
         row: usize,
         place: Place,
+        keep_eod: bool,
     ) -> std::result::Result<(), String> {
         let tokens = view.tokens(row);
         let (Some(mask), Some(spans)) = (view.loss_mask(row), view.span_id(row)) else {
@@ -378,6 +387,12 @@ impl Window {
                 mask.len(),
                 spans.len()
             ));
+        }
+        if let Some(other) = mask.iter().find(|value| **value > 1) {
+            return Err(wrong_mask(*other));
+        }
+        if !keep_eod && tokens.last().is_some_and(|token| *token != EOD) {
+            return Err(format!("{NO_END}; try: {KEEP_EOD}"));
         }
         let length = u32::try_from(tokens.len()).map_err(|_| "has 2^32 tokens".to_string())?;
         self.starts.push(self.tokens.len() as u64);
