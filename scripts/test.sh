@@ -14,6 +14,11 @@ if [[ -x target/venv-torch/bin/python ]]; then
 fi
 axe=$(compgen -G "$PWD/target/axe-core/*.min.js") && export GRISTMILL_AXE=$axe
 
+# The tests write and sync many small files: in memory, where there is room.
+if [[ -z ${TMPDIR-} && -w /dev/shm && $(df --output=avail -k /dev/shm | tail -n 1) -gt $((8 << 20)) ]]; then
+    export TMPDIR=/dev/shm
+fi
+
 cargo fmt --check
 cargo clippy --release --all-targets -- -D warnings
 RUSTDOCFLAGS="-D warnings" cargo doc --quiet --release --no-deps

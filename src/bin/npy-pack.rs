@@ -126,6 +126,9 @@ fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {
 }
 
 fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
+    for note in reader.notes().iter().filter(|_| !args.common.quiet) {
+        tool.tell(note);
+    }
     let asserted = args.puzzles.or_header(&reader.header().parameters);
     let sink = PuzzleWriter::create(&args.output, asserted, args.sink.overwrite)?;
     let runner = Runner::new(tool, &args.common, "examples")

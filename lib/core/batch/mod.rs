@@ -286,7 +286,9 @@ impl Origin {
             Position::Line(number) | Position::Record(number) => number.checked_sub(1)?,
             Position::Whole => return None,
         };
-        let is_pipe = *source == *STDIN || source.starts_with("/dev/");
+        // (Files in /dev/shm are files.)
+        let is_pipe = *source == *STDIN
+            || ["/dev/fd/", "/dev/std", "/proc/"].iter().any(|place| source.starts_with(place));
         let name = source.rsplit('/').next().filter(|_| !is_pipe)?;
         Some((name.to_string(), number))
     }

@@ -380,6 +380,7 @@ fn system_messages_are_the_same_in_both_styles() {
 
 #[test]
 fn an_arrow_pipe_states_how_the_chats_were_read() {
+    // (In /tmp or in /dev/shm, which is no pipe: scripts/test.sh takes that where there is room.)
     let dir = TempDir::new();
     let chats =
         dir.write("chats.ndjson", format!("{}\n", chat(json!([user("a"), assistant("b")]))));
