@@ -190,6 +190,24 @@ class EachOnceTest(PackedTest):
         state = PackedStream(rows, seed=1).state_dict()
         with self.assertRaisesRegex(ValueError, "seed 1, not 2"):
             PackedStream(rows, seed=2).load_state_dict(state)
+        with self.assertRaisesRegex(ValueError, "shuffle 1, not 0"):
+            PackedStream(rows, seed=1, shuffle=False).load_state_dict(state)
+        with self.assertRaisesRegex(ValueError, "even 0, not 1"):
+            PackedStream(rows, seed=1, even=True).load_state_dict(state)
+        # Of a worker: what the others had is not known.
+        state = {**state, "world_size": 1}
+        with self.assertRaisesRegex(ValueError, "world_size 1, not 2"):
+            PackedStream(rows, seed=1, world_size=2).load_state_dict(state)
+
+    def test_epochs_of_workers(self):
+        rows = self.pack()
+        stream = PackedStream(rows, seed=3)
+        seen = []
+        for epoch in range(2):
+            stream.set_epoch(epoch)
+            seen.append([row["row"] for row in DataLoader(stream, batch_size=None, num_workers=2)])
+        self.assertEqual(*map(sorted, seen))
+        self.assertNotEqual(*seen)
 
 
 class LossTest(PackedTest):
