@@ -23,7 +23,8 @@ use gristmill::stream::Writer;
 /// Every X.meta.json (or .meta.json.gz) pairs with X.jsonl.gz in its folder. Games are in the
 /// order of their paths below RAW_DIR, folders in the order given; run_id is the place in that
 /// listing. Every step is checked against its board, its place and the metadata, and board_eval is
-/// recomputed; that boards follow from each other ds-check finds in the pack. An error anywhere in a game makes the whole game a bad record.
+/// recomputed; that boards follow from each other ds-check finds in the pack. An error anywhere in
+/// a game makes the whole game a bad record.
 #[derive(Parser)]
 #[command(name = "mx-decode", version, after_long_help = HELP)]
 pub struct Args {

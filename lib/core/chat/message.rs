@@ -87,8 +87,6 @@ const KNOWN: [&str; 17] = [
 
 /// Keys that say what of a message is trained on in ways that are not read here.
 const FINER: [&str; 5] = ["loss_mask", "mask", "loss_scale", "train_detail", "training_detail"];
-/// Values of these that change nothing.
-const ALL_OF_IT: [&str; 2] = ["1", "1.0"];
 
 /// Keys of messages that hold what belongs elsewhere, and what to do.
 const ELSEWHERE: [(&str, &str); 4] = [
@@ -229,11 +227,7 @@ fn fill<'r>(
 /// What is said of training on a message, which is otherwise trained on if it is an assistant's.
 fn is_trained(given: &Json<'_>) -> Result<bool, String> {
     for key in FINER {
-        let is_all = |value: &Json<'_>| match value {
-            Json::Boolean(is) => *is,
-            Json::Number(number) => ALL_OF_IT.contains(&&**number),
-            other => !other.is_true(),
-        };
+        let is_all = |value: &Json<'_>| flag(value).unwrap_or(!value.is_true());
         if given.get(key).is_some_and(|value| !is_all(value)) {
             return Err(format!(
                 "has \"{key}\", which is not read; give train: false, or weight: 0"

@@ -125,7 +125,7 @@ fn with_system<'r>(
 ) -> Result<Messages<'r>, String> {
     let is_system = |draft: &Draft| matches!(draft.role, Role::System | Role::Developer);
     if !drafts.first().is_some_and(is_system) {
-        return after(record, &SYSTEM, drafts);
+        return after(record, None, drafts);
     }
     for column in SYSTEM {
         left_out.count(column, record.get(column).is_some_and(Json::is_true));
@@ -133,14 +133,14 @@ fn with_system<'r>(
     Ok(Messages { drafts, completion: None })
 }
 
-/// Puts the texts of columns first, each once.
+/// Puts the texts of the columns first, each once; `own` is the column of the shape.
 fn after<'r>(
     record: &'r Json<'r>,
-    columns: &[&str],
+    own: Option<&str>,
     drafts: Vec<Draft<'r>>,
 ) -> Result<Messages<'r>, String> {
     let mut texts: Vec<Cow<'r, str>> = Vec::new();
-    for column in columns {
+    for column in SYSTEM.into_iter().chain(own) {
         let Some(system) = record.get(column) else { continue };
         let text = text(system, column)?;
         if !texts.contains(&text) {
@@ -207,7 +207,7 @@ fn alpaca<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, Str
     let index = drafts.len();
     drafts.push(Draft { content: Some(Content::Text(question)), ..Draft::new(index, Role::User) });
     drafts.push(Draft::of_text(index + 1, Role::Assistant, column("output")?));
-    after(record, &SYSTEM, drafts)
+    after(record, None, drafts)
 }
 
 fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {
@@ -218,7 +218,7 @@ fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, St
         thinking: column("analysis")?,
         ..Draft::new(1, Role::Assistant)
     };
-    after(record, &["system", "system_prompt", "developer"], vec![user, answer])
+    after(record, Some("developer"), vec![user, answer])
 }
 
 /// The items of the Responses API: what one answer of the model consists of becomes one message.
@@ -249,7 +249,7 @@ fn responses<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Message
             }
         }
     }
-    after(record, &["system", "system_prompt", "instructions"], drafts)
+    after(record, Some("instructions"), drafts)
 }
 
 /// The message of an item; `None` if it has nothing to say.

@@ -126,8 +126,10 @@ impl Output {
         // Of what is in no row the end of document is looked at, too, and labels are counted.
         let is_dropped =
             |length: u32| packing.overflow == Overflow::Drop && length > packing.most_tokens();
-        for (sequence, (&length, &whole)) in (first..).zip(lengths.iter().zip(all)) {
-            if self.file.is_some() && (is_dropped(length) || (length == 0 && whole > 0)) {
+        // (An index reads no token.)
+        let read = if self.file.is_some() { lengths } else { &[] };
+        for (sequence, (&length, &whole)) in (first..).zip(read.iter().zip(all)) {
+            if is_dropped(length) || (length == 0 && whole > 0) {
                 self.totals.group.labels.lost += left_out(store, sequence, 0..length, keep_eod)?;
             }
         }
