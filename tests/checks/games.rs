@@ -307,6 +307,13 @@ pub const POOLS: &[Defect] = &[
     defect("pool.run.score", |dir| {
         sql(dir, "UPDATE runs SET max_score = max_score + 4 WHERE id = 1")
     }),
+    defect("pool.run.shortened", |dir| {
+        sql(
+            dir,
+            "UPDATE session SET meta_value = '{\"num_moves\":99,' || substr(meta_value, 2)
+             WHERE meta_key = 'run.1'",
+        )
+    }),
     defect("pool.step.row", |dir| {
         // The cells of a v1 row begin after its ids.
         let is_shard = |name: &String| name.starts_with("v1/steps-");

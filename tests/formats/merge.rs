@@ -433,6 +433,71 @@ fn a_pack_that_is_not_what_it_states_is_not_merged() {
     }
 }
 
+/// A score that the log has is merged as one pack has it (of several tasks of a plan as of one); so are
+/// games from which steps were left out, and keys of the session that belong to no run.
+#[test]
+fn what_a_pack_may_state_is_merged() {
+    let place = Checkout::new(None);
+    checks::games::make(&place.0);
+    let games = place.0.text("g.ndjson");
+    let games: Vec<Value> = games.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let pack = |name: &str, change: &dyn Fn(&mut Value)| {
+        let mut games = games.clone();
+        games.iter_mut().for_each(change);
+        let lines: String = games.iter().map(|game| format!("{game}\n")).collect();
+        tool("npy-pack").args(&["-o", &place.at(name)]).input(lines).run()
+    };
+    let found = |name: &str| {
+        let found = checks::found(&[&place.at(name)]);
+        (found.code, found.ids())
+    };
+    let expected = |ids: &[&str]| (Some(0), ids.iter().map(|id| id.to_string()).collect());
+    let more = |game: &mut Value| game["score"] = (game["score"].as_u64().unwrap() + 4).into();
+    pack("score", &more).ok();
+    let first = |game: &mut Value| {
+        game["steps"].as_array_mut().unwrap().truncate(10);
+    };
+    let odd = |game: &mut Value| {
+        let mut number = 0;
+        game["steps"].as_array_mut().unwrap().retain(|_| {
+            number += 1;
+            number % 2 == 1
+        });
+    };
+    let told = ["2 games with fewer or more steps than num_moves states"];
+    for (name, change) in [("first", &first as &dyn Fn(&mut _)), ("odd", &odd)] {
+        assert!(pack(name, change).ok().stderr.contains(told[0]), "{name}");
+    }
+    let cases: [(&str, &[&str]); 3] = [
+        ("score", &["pool.run.score"]),
+        ("first", &["pool.run.shortened"]),
+        ("odd", &["pool.run.shortened", "pool.step.index"]),
+    ];
+    for (name, ids) in cases {
+        assert_eq!(found(name), expected(ids), "{name}");
+        let [input, out] = [name.to_string(), format!("{name}-out")].map(|name| place.at(&name));
+        tool("npy-pack").args(&["-q", &input, &place.at("pack"), "-o", &out]).run().ok();
+        assert_eq!(found(&format!("{name}-out")), expected(ids), "{name}");
+    }
+    // Without a manifest nobody knows whose score it is.
+    fs::remove_file(place.at("score/manifest.json")).unwrap();
+    tool("npy-pack")
+        .args(&[&place.at("score"), "-o", &place.at("no")])
+        .run()
+        .fails(1, &["run 0: expected the score "]);
+    // A key of a run that is not there stays, under the number of its pool.
+    bash(&format!("cd {}; cp -r pack a; rm a/manifest.json", place.0.path().display())).ok();
+    sql(&place.0, "INSERT INTO session VALUES ('run.9', '{\"by\":1}')");
+    tool("npy-pack").args(&["-q", &place.at("a"), "-o", &place.at("keys")]).run().ok();
+    let database = Connection::open(place.at("keys/metadata.db")).unwrap();
+    let value: String = database
+        .query_row("SELECT meta_value FROM session WHERE meta_key = '0.run.9'", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert_eq!(value, "{\"by\":1}");
+}
+
 /// What is deleted has passed every rule, those of single rows too.
 #[test]
 fn inputs_are_checked_by_every_rule_before_they_are_deleted() {

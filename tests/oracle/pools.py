@@ -236,6 +236,15 @@ def legacy(root):
     steps = [step(3 - i, board, move_dir=i) for i, board in enumerate(boards)]
     finish(root, "legacy-big", [game(1, steps[::-1])])
 
+    # The first letters of the moves.
+    directory = root / "legacy-letters"
+    directory.mkdir()
+    boards = [some_board() for _ in range(4)]
+    rows = [(1, i, nibbles(board), "UdLr"[i]) for i, board in enumerate(boards)]
+    save(directory, np.array(rows, [("run_id", "<i8"), ("step_idx", "<i4"), ("board", "<u8"), ("move", "S1")]))
+    steps = [step(i, board, move_dir=i) for i, board in enumerate(boards)]
+    finish(root, "legacy-letters", [game(1, steps)])
+
     # Nothing but boards; metadata.db says where runs end.
     directory = root / "legacy-boards"
     directory.mkdir()

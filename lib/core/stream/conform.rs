@@ -38,12 +38,8 @@ impl Conform {
                 Some(index) => {
                     let source = from.field(index).data_type();
                     if !means_the_same(source, field.data_type()) {
-                        return Err(format!(
-                            "column {:?}: expected {}, got {}",
-                            field.name(),
-                            shown(field.data_type()),
-                            shown(source)
-                        ));
+                        let cause = difference(source, field.data_type());
+                        return Err(format!("column {:?}: {cause}", field.name()));
                     }
                 }
                 None if !field.is_nullable() => {
@@ -221,6 +217,34 @@ fn means_the_same(source: &DataType, target: &DataType) -> bool {
     }
 }
 
+/// What of two types does not mean the same: the member, if they are structs or lists of them.
+fn difference(source: &DataType, target: &DataType) -> String {
+    use DataType::*;
+    let item = |data_type: &DataType| match data_type {
+        List(item) | LargeList(item) | ListView(item) | FixedSizeList(item, _) => {
+            Some(item.data_type().clone()).filter(DataType::is_nested)
+        }
+        _ => None,
+    };
+    if let (Some(source), Some(target)) = (item(source), item(target)) {
+        return difference(&source, &target);
+    }
+    if let (Struct(source), Struct(target)) = (source, target) {
+        for wanted in target {
+            let name = wanted.name();
+            match source.iter().find(|field| field.name() == name) {
+                Some(field) if !means_the_same(field.data_type(), wanted.data_type()) => {
+                    let cause = difference(field.data_type(), wanted.data_type());
+                    return format!("member {name:?}: {cause}");
+                }
+                None if !wanted.is_nullable() => return format!("no member {name:?}"),
+                _ => {}
+            }
+        }
+    }
+    format!("expected {}, got {}", shown(target), shown(source))
+}
+
 fn same_type(a: &Field, b: &Field) -> bool {
     a.name() == b.name() && a.data_type() == b.data_type()
 }
@@ -234,5 +258,33 @@ fn shown(data_type: &DataType) -> String {
         DataType::Struct(_) => "a struct".to_string(),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "utf8".to_string(),
         other => other.to_string().to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::GAME;
+
+    #[test]
+    fn the_member_that_does_not_fit_is_named() {
+        let game = GAME.schema();
+        let changed = |change: fn(&Field) -> Option<Field>| {
+            let steps = game.field_with_name("steps").unwrap();
+            let DataType::List(item) = steps.data_type() else { unreachable!() };
+            let DataType::Struct(members) = item.data_type() else { unreachable!() };
+            let members: Vec<Field> = members.iter().filter_map(|field| change(field)).collect();
+            let item = item.as_ref().clone().with_data_type(DataType::Struct(members.into()));
+            let steps = steps.clone().with_data_type(DataType::LargeList(Arc::new(item)));
+            Conform::new(&Schema::new(vec![steps]), &game).unwrap_err()
+        };
+        let cause = changed(|field| {
+            let is = field.name() == "board_eval";
+            let of = if is { DataType::Utf8 } else { field.data_type().clone() };
+            Some(field.clone().with_data_type(of))
+        });
+        assert_eq!(cause, "column \"steps\": member \"board_eval\": expected int32, got utf8");
+        let cause = changed(|field| (field.name() != "board").then(|| field.clone()));
+        assert_eq!(cause, "column \"steps\": no member \"board\"");
     }
 }

@@ -70,7 +70,7 @@ fn what_cannot_be_packed_is_told_in_a_line() {
         .args(&["-o", &out])
         .input(tokens_line("a", &[1, 2, 199_999]))
         .run()
-        .fails(1, &["stdin:1: (a) has no masks"]);
+        .fails(1, &["stdin:1: (a) has no loss mask"]);
     tool("seq-pack")
         .args(&["-o", &out])
         .input(masked_line("a", &[1, 2, 3]))
@@ -95,15 +95,17 @@ fn what_is_dropped_is_in_the_rejects() {
     root(&dir, 50);
     let (out, rejects) = (dir.at("r.parquet"), dir.at("left.ndjson"));
     let n = ["--form", "trl", "-n", "80", "--overflow", "drop", "-q", "--overwrite"];
-    for input in [dir.at("p/a"), dir.at("m.arrows")] {
-        let flags = ["-o", &out, "--rejects", &rejects, "--columns", "id,span_id"];
+    for (input, columns) in
+        [(dir.at("p/a"), "id,span_id"), (dir.at("p/a"), "span_id"), (dir.at("m.arrows"), "span_id")]
+    {
+        let flags = ["-o", &out, "--rejects", &rejects, "--columns", columns];
         seq_pack(&[&[input.as_str()][..], &flags, &n].concat()).silent();
         clean(&out);
         let left = dir.text("left.ndjson");
         assert!(left.lines().all(|line| line.contains("more than 80")), "{left}");
         let kept = sequences(&out).len();
         assert_eq!(left.lines().count() + kept, 50);
-        assert!(left.contains("\"id\":\"id-"), "{left}");
+        assert!(left.lines().all(|line| line.contains("\"id\":\"id-")), "{left}");
     }
 }
 
@@ -190,11 +192,12 @@ fn what_is_left_out_is_looked_at() {
         line("a", &[1, 2, 3], &[1, 1, 0]),
         line("b", &[5], &[0]),
         line("c", &[1, 2, 3, 199_999], &[1, 2, 1, 0]),
+        line("d", &[1, 199_999, 3, 199_999], &[1, 1, 1, 0]),
     ];
     let (out, rejects) = (dir.at("r.parquet"), dir.at("left.ndjson"));
     let flags = ["-o", &out, "--on-error", "skip", "--rejects", &rejects, "-q", "--overwrite"];
     tool("seq-pack").args(&flags).input(good.clone() + &bad.concat()).run().ok();
-    assert_eq!((sequences(&out).len(), dir.text("left.ndjson").lines().count()), (1, 3));
+    assert_eq!((sequences(&out).len(), dir.text("left.ndjson").lines().count()), (1, bad.len()));
     for bad in &bad {
         let flags = ["-o", &dir.at("no.parquet"), "--form", "trl", "-n", "2", "--overflow", "cut"];
         assert_eq!(tool("seq-pack").args(&flags).input(bad).run().code(), Some(1), "{bad}");
@@ -217,6 +220,45 @@ fn what_is_left_out_is_looked_at() {
         let run = seq_pack(&[&prefix, "-o", &out, "--form", "trl", "-n", "3", "--overflow", how]);
         run.fails(1, &["does not end in <|endoftext|>"]);
     }
+    // An end inside of a sequence; with --keep-eod it is a token as others.
+    let inside = dir.at("inside");
+    tool("mmidx-write")
+        .args(&["--no-check", "--prefix", &inside, "-q"])
+        .input(good.clone() + &bad[3])
+        .run()
+        .ok();
+    let out = dir.at("inside.parquet");
+    seq_pack(&[&inside, "-o", &out])
+        .fails(1, &["inside", "record 2: token 1 is <|endoftext|> (199999)", "--keep-eod"]);
+    seq_pack(&[&inside, "-o", &out, "--keep-eod", "-q"]).silent();
+    clean(&out);
+    // An index of a slice answers for its own sequences.
+    tool("mmidx-write")
+        .args(&["--no-check", "--prefix", &dir.at("half"), "-q"])
+        .input(good.clone() + &bad[0])
+        .run()
+        .ok();
+    for (slice, code) in [("0/2", 0), ("1/2", 1)] {
+        let index = dir.at("half.parquet");
+        let flags = ["--index", &index, "-n", "9", "--slice", slice, "-q", "--overwrite"];
+        let made = seq_pack(&[&[dir.at("half").as_str()][..], &flags].concat());
+        assert_eq!(made.code(), Some(code), "{made:?}");
+        if code == 0 {
+            clean(&index);
+        }
+    }
+    // Span ids that are not known matter only where they are wanted.
+    let unknown = "{\"id\": \"u\", \"tokens\": [1, 2, 199999], \"loss_mask\": [1, 1, 0]}\n";
+    let out = dir.at("unknown.parquet");
+    tool("seq-pack").args(&["-o", &out, "-q"]).input(unknown).run().ok();
+    clean(&out);
+    let stat = tool("ds-stat").args(&[&out]).run().text();
+    assert!(stat.contains("span ids not known") && !stat.contains("without masks"), "{stat}");
+    tool("seq-pack")
+        .args(&["-o", &out, "--overwrite", "--columns", "span_id"])
+        .input(unknown)
+        .run()
+        .fails(1, &["stdin:1: (u) has no span ids"]);
     // Labels in no row are counted, each once.
     let lines: String = [3usize, 7, 12, 1, 5]
         .iter()
@@ -240,4 +282,26 @@ fn what_is_left_out_is_looked_at() {
         // The label of each token but the first, the end of a document included.
         assert_eq!(sum, 28, "{how}: {labels}");
     }
+}
+
+/// Rows that hold more than they state are not read as if they were whole.
+#[test]
+fn rows_behind_the_last_sequence_are_not_passed_over() {
+    let Some(python) = crate::common::python() else { return };
+    let dir = TempDir::new();
+    root(&dir, 50);
+    let rows = dir.at("r.parquet");
+    let n = ["--form", "trl", "-n", "80", "--overflow", "split", "-q"];
+    seq_pack(&[&[dir.at("p/a").as_str(), "-o", &rows][..], &n].concat()).silent();
+    // Of 50 sequences 49 are stated; the last is one of those in pieces, or a whole one.
+    let script = "import json, sys, pyarrow.parquet as pq
+table = pq.read_table(sys.argv[1])
+manifest = json.loads(pq.read_metadata(sys.argv[1]).metadata[b'gristmill.rows'])
+manifest['records']['written'] -= 1
+metadata = {b'gristmill.rows': json.dumps(manifest).encode()}
+pq.write_table(table.replace_schema_metadata(metadata), sys.argv[1])";
+    let run = std::process::Command::new(python).args(["-c", script, &rows]).status().unwrap();
+    assert!(run.success());
+    tool("ds-cat").args(&[&rows]).run().fails(1, &["r.parquet: has more sequences than it states"]);
+    tool("ds-cat").args(&[&rows, "--limit", "3", "-q"]).run().ok();
 }

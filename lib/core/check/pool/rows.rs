@@ -29,10 +29,13 @@ pub(super) fn check(
         gaps: Severity::Error,
         valuations: files.valuations.as_ref().map(known_ids),
     };
+    let of_shortened = StepRules { gaps: Severity::Warning, ..rules.clone() };
+    let shortened = runs.shortened().clone();
+    let rules_of = |run| if shortened.contains_key(&run) { &of_shortened } else { &rules };
     let at = |run: &RunSummary| At::file(directory).record("run", run.id);
     let mut open: Option<RunSummary> = None;
     let make_worker =
-        || |chunk, findings: &mut Findings<'_>| Ok(look((rows, layout), &rules, chunk, findings));
+        || |chunk, findings: &mut Findings<'_>| Ok(look((rows, layout), rules_of, chunk, findings));
     context.check_chunks(chunks(rows).map(Ok), make_worker, findings, |chunk, findings| {
         for run in chunk.summary {
             match &mut open {
@@ -77,9 +80,9 @@ fn chunks(rows: &PoolShards) -> impl Iterator<Item = Chunk> + Send + '_ {
 }
 
 /// Checks the rows of a chunk. Its runs are the summary; the first may have begun before it.
-fn look(
+fn look<'a>(
     (rows, layout): (&PoolShards, RowLayout),
-    rules: &StepRules,
+    rules_of: impl Fn(u64) -> &'a StepRules,
     chunk: Chunk,
     findings: &mut Findings<'_>,
 ) -> CheckedChunk<Vec<RunSummary>> {
@@ -87,14 +90,18 @@ fn look(
     let mut runs: Vec<RunSummary> = Vec::new();
     let earlier = before(rows, layout, &chunk).map(|row| (row.run_id, step(&row)));
     let size = rows.row_bytes();
+    let (mut run_id, mut rules) = (0, rules_of(0));
     for (number, row) in chunk.rows.clone().zip(layout.rows(mapped.part(chunk.rows.clone()))) {
         let at = At::file(path).record("row", number);
+        let id = u64::from(row.run_id);
+        if run_id != id {
+            (run_id, rules) = (id, rules_of(id));
+        }
         if row.tile_65536_mask != 0 && !row.packed_board().mask_is_sound() {
             rules.mask(at, row.tile_65536_mask, findings);
         }
         let step = step(&row);
         rules.step(at, StepLabel::None, &step, findings);
-        let id = u64::from(row.run_id);
         match runs.last_mut().filter(|run| run.id == id) {
             Some(run) => {
                 rules.next(at, StepLabel::None, &run.last, &step, findings);

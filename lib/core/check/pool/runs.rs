@@ -1,6 +1,6 @@
 //! The rows of each run against what `metadata.db` says of it, and the database by itself.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ checks! {
         "the runs of a pack are not numbered 0, 1, 2, ...: runs were lost, or merged by hand";
     STEPS: Error Content "pool.run.steps",
         "runs.steps is not the number of the run's rows: epochs are too long or too short";
+    pub(super) SHORTENED: Warning Content "pool.run.shortened",
+        "session states other moves of the game than the run has steps: steps were left out",
+        hint "how such a run began and ended is not checked; train on its steps one by one";
     RUN_SEED: Error Content "pool.run.seed",
         "the rows do not have the low 32 bits of the run's seed";
     HIGHEST: Error Content "pool.run.highest_tile",
@@ -142,6 +145,8 @@ pub(super) struct RunChecker {
     /// need not be.
     is_pack: bool,
     seen: HashSet<u64>,
+    /// The runs from which steps were left out, with the moves of their games.
+    shortened: HashMap<u64, u64>,
     /// All runs below this one were seen, or are without steps.
     passed: u64,
 }
@@ -191,7 +196,8 @@ impl RunChecker {
             let cause = "is in WAL mode: a reader must make a file beside it";
             findings.add_as(&JOURNAL, Severity::Warning, &path, cause);
         }
-        Ok(RunChecker { path, database, is_pack, seen: HashSet::new(), passed: 0 })
+        let shortened = database.as_ref().map(shortened).unwrap_or_default();
+        Ok(RunChecker { path, database, is_pack, seen: HashSet::new(), shortened, passed: 0 })
     }
 
     /// Adds a run whose rows have all been seen.
@@ -212,12 +218,25 @@ impl RunChecker {
         let Some(database) = &self.database else { return Ok(()) };
         match database.run(run.id) {
             Ok(Some(known)) => {
-                RunClaims::from(&known).compare(Some(run), self.severity(), at, findings);
+                let mut claims = RunClaims::from(&known);
+                let there = run.played.steps();
+                if let Some(moves) = self.shortened.get(&run.id).filter(|moves| **moves != there) {
+                    let moves = exactly(*moves, "move");
+                    findings.add(&SHORTENED, at, format_args!("{moves} stated, {there} are there"));
+                    (claims.score, claims.highest_tile) = (None, None);
+                }
+                claims.compare(Some(run), self.severity(), at, findings);
             }
             Ok(None) => findings.add(&UNKNOWN, at, format_args!("run {} is not in runs", run.id)),
             Err(error) => findings.add(&DATABASE, &self.path, error.or_unavailable()?.cause),
         }
         Ok(())
+    }
+
+    /// The runs from which steps were left out, with the moves of their games: the steps of such a run
+    /// need not follow each other.
+    pub fn shortened(&self) -> &HashMap<u64, u64> {
+        &self.shortened
     }
 
     /// Adds a run whose rows cannot be read: it exists.
@@ -303,6 +322,26 @@ impl RunChecker {
         self.session(database, &known, listed.err(), findings)?;
         Ok(count)
     }
+}
+
+/// The runs whose `session` has moves of their own, which `npy-pack` writes if they are not the number
+/// of the rows. Damage of the database is reported where all of it is read.
+fn shortened(database: &DatabaseReader) -> HashMap<u64, u64> {
+    #[derive(serde::Deserialize)]
+    struct Moves {
+        num_moves: u64,
+    }
+    let mut shortened = HashMap::new();
+    let _ = database.session_keys(|key, value| {
+        let value = value.filter(|value| value.contains("\"num_moves\""));
+        if let (Some(id), Some(value)) = (run_of_key(key), value)
+            && let Ok(Moves { num_moves }) = serde_json::from_str(value)
+        {
+            shortened.insert(id, num_moves);
+        }
+        Ok::<_, ()>(())
+    });
+    shortened
 }
 
 /// Bytes 18 and 19 of a database are its file format versions: 2 means write-ahead logging

@@ -116,10 +116,10 @@ pub(super) fn index(
         ("positions that are taken", used, manifest.used),
     ];
     compare(path, &pairs, findings);
-    checker.pieces.check(path, manifest, findings);
-    if let Some(store) = store.filter(|_| !manifest.keep_eod) {
-        ends(path, &store, findings)?;
+    if let Some(store) = store.as_ref().filter(|_| !manifest.keep_eod) {
+        ends(path, store, &checker.pieces, findings)?;
     }
+    checker.pieces.check(path, manifest, findings);
     Ok(())
 }
 
@@ -161,9 +161,17 @@ fn data(
     Ok((before == findings.has(&DATA)).then_some(store))
 }
 
-/// What is left out at the end of each sequence is an end of document.
-fn ends(path: &Path, store: &PrefixStore, findings: &mut Findings<'_>) -> Result<()> {
-    if let Some(sequence) = store.without_end(0..store.sequences(), 1)? {
+/// What is left out at the end of each sequence is an end of document. (An index may be of a slice.)
+fn ends(
+    path: &Path,
+    store: &PrefixStore,
+    pieces: &Pieces,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    let sequences = || pieces.0.iter().filter_map(|piece| u64::try_from(piece.sequence).ok());
+    let end = sequences().max().map_or(0, |last| last + 1).min(store.sequences());
+    let range = sequences().min().unwrap_or(0)..end;
+    if let Some(sequence) = store.without_end(range, 1)? {
         let message = format_args!("sequence {sequence} does not end in <|endoftext|>");
         findings.add(&DATA, path, message);
     }

@@ -13,6 +13,7 @@ use crate::format::raw_games::Legality;
 use crate::game2048::{Game, StepRows, StoredGame};
 use crate::ordered::Flow;
 use crate::record::game::Games;
+use crate::wording::exactly;
 
 /// Writes all games as one pack.
 pub struct PackSink {
@@ -20,6 +21,8 @@ pub struct PackSink {
     /// The game being read.
     game: Game,
     written: u64,
+    /// How many of them have not as many steps as moves.
+    shortened: u64,
     legality: Option<Legality>,
     provenance: Option<Vec<Value>>,
 }
@@ -42,7 +45,8 @@ impl PackSink {
         let legality: Option<Legality> = serde_json::from_value(legality)
             .map_err(|e| Error::data(format!("the stream's header: legality: {e}")))?;
         let provenance = (!options.no_provenance).then_some(header.provenance);
-        Ok(PackSink { pack, game: Game::default(), written: 0, legality, provenance })
+        let (game, written, shortened) = (Game::default(), 0, 0);
+        Ok(PackSink { pack, game, written, shortened, legality, provenance })
     }
 
     /// Writes one game, or rejects it. What is wrong with the pack as a whole ends the run.
@@ -50,7 +54,7 @@ impl PackSink {
         let prepared = self.pack.prepare(game);
         match prepared.map_err(|error| error.at(batch.origin.place(row)))? {
             Ok(()) => {
-                self.written += 1;
+                self.count(game, game.steps.len());
                 self.pack.push(game)
             }
             Err(reason) => {
@@ -61,9 +65,14 @@ impl PackSink {
         }
     }
 
+    fn count(&mut self, game: &Game, steps: usize) {
+        self.written += 1;
+        self.shortened += u64::from(game.num_moves.is_some_and(|moves| moves != steps as u64));
+    }
+
     /// Writes one game whose steps are rows.
     fn put_rows(&mut self, row: usize, game: &Game, rows: &StepRows, batch: &Batch) -> Result<()> {
-        self.written += 1;
+        self.count(game, rows.len());
         self.pack.push_rows(game, rows).map_err(|error| match error.place() {
             Some(_) => error,
             None => error.at(batch.origin.place(row)),
@@ -126,6 +135,10 @@ impl Sink for PackSink {
                 "valuation types beyond search, tuple10 and tuple11 ({names}): some readers of \
                  packs fail on them"
             ));
+        }
+        if self.shortened > 0 {
+            let games = exactly(self.shortened, "game");
+            warnings.push(format!("{games} with fewer or more steps than num_moves states"));
         }
         if !lost.is_empty() {
             warnings.push(format!("lost: {lost}"));

@@ -244,7 +244,10 @@ impl Columns {
                 if name.is_empty() {
                     return Ok(None);
                 }
-                let known = Direction::from_name(&name.to_lowercase());
+                let lower = name.to_lowercase();
+                // Some have the first letter alone.
+                let named = Direction::NAMES.iter().find(|name| name[..1] == lower);
+                let known = Direction::from_name(named.unwrap_or(&lower.as_str()));
                 Ok(Some(known.ok_or_else(|| format!("move {name:?} is not a direction"))? as u8))
             }
         }

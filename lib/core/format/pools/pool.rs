@@ -1,5 +1,6 @@
 //! One pool: its rows, what its `metadata.db` knows of their runs, and both as games.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -253,7 +254,7 @@ impl Pool {
         let (Some(_), Some(database)) = (self.layout, &self.database) else { return Ok(()) };
         let id = stored.game.run_id;
         let run = database.run(id)?;
-        match stated::contradiction(run.as_ref(), stored) {
+        match stated::contradiction(run.as_ref(), stored, self.manifest().is_some()) {
             Some(cause) => Err(Error::data(format!("run {id}: {cause}"))
                 .at(shown(&self.directory.join(DATABASE)))
                 .hint(stated::WAY_ON)),
@@ -323,14 +324,15 @@ impl Pool {
         Ok(())
     }
 
-    /// The pool's own keys, and one more for what is left out: the text of a JSON object. It is written
-    /// as the keys come: there may be millions.
+    /// The pool's own keys, those of runs that do not exist among them, and one more for what is left
+    /// out: the text of a JSON object. It is written as the keys come: there may be millions.
     fn session(&self) -> Result<String> {
         let mut own = Members::default();
         if let Some(database) = &self.database {
+            let runs: HashSet<u64> = self.runs.iter().map(|run| run.id).collect();
             let all = database.session_keys(|key, value| {
                 let is_left_out = key == LEFT_OUT && !self.left_out.is_empty();
-                if run_of_key(key).is_none() && !is_left_out {
+                if run_of_key(key).is_none_or(|run| !runs.contains(&run)) && !is_left_out {
                     own.push(key, &value.map_or(Value::Null, Value::from));
                 }
                 Ok::<_, Error>(())

@@ -11,22 +11,30 @@ use crate::wording::{exactly, of_plural};
 /// The way on for all of them.
 pub(super) const WAY_ON: &str = "ds-check, for all that is wrong";
 
-/// What `metadata.db` states of a run that its rows contradict; the score and the highest tile of a run
-/// that lacks rows are not known.
-pub(super) fn contradiction(run: Option<&RunRow>, game: &StoredGame) -> Option<String> {
+/// What `metadata.db` states of a run that its rows contradict; how a run ended from which steps were
+/// left out is not known. `is_hashed`: the pack has a manifest, with which its bytes are compared: then
+/// nothing was lost since it was written, and a score that differs is that of the log.
+pub(super) fn contradiction(
+    run: Option<&RunRow>,
+    game: &StoredGame,
+    is_hashed: bool,
+) -> Option<String> {
     let Some(run) = run else { return Some("has rows, and is not in metadata.db".to_string()) };
     let there = game.steps() as u64;
     if let Some(stated) = run.steps.filter(|stated| *stated != there) {
         return Some(format!("expected {stated}, got {there}", stated = exactly(stated, "step")));
+    }
+    if game.game.num_moves.is_some_and(|moves| moves != there) {
+        return None;
     }
     let played = played(game)?;
     let of_tile = |stated| Some((stated, played.other_highest(stated)?));
     if let Some((stated, highest)) = run.highest_tile.and_then(of_tile) {
         return Some(format!("expected {stated} as its highest tile, got {highest}"));
     }
+    let is_compared = |stated: &u64| !is_hashed && !played.is_score_of_board(*stated);
     let of_score = |stated| Some((stated, played.other_score(stated)?));
-    let (stated, score) =
-        run.max_score.filter(|stated| !played.is_score_of_board(*stated)).and_then(of_score)?;
+    let (stated, score) = run.max_score.filter(is_compared).and_then(of_score)?;
     Some(format!("expected the score {stated}, got {score}"))
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::manifest::Labels;
-use super::store::{Sequences, no_end, wrong_mask};
+use super::store::{Sequences, end_inside, no_end, not_at_end, wrong_mask};
 use crate::error::{Error, Result};
 use crate::packing::{Counted, Overflow, Packing, Piece};
 use crate::tokenizer::{EOD, RETURN};
@@ -275,10 +275,15 @@ impl GroupColumns {
         if has_end && self.tokens.pop() != Some(EOD) {
             return Err(no_end(&source.store.place(sequence)));
         }
+        if let (false, Some(cause)) = (source.keep_eod, end_inside(&self.tokens[begin..])) {
+            return Err(not_at_end(cause, &source.store.place(sequence)));
+        }
         let masks = self.mask.len();
         let next = self.masks(piece, source)?;
         let mask = &self.mask[masks..];
-        if let Some(other) = mask.iter().find(|value| **value > 1) {
+        // (All of them together first: that is done many at once.)
+        let together = mask.iter().fold(0, |together, value| together | value);
+        if let Some(other) = mask.iter().find(|value| together > 1 && **value > 1) {
             return Err(bad(wrong_mask(*other)));
         }
         let is_token_aligned = self.layout.form.is_token_aligned();

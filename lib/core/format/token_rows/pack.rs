@@ -115,9 +115,14 @@ impl Output {
         })?;
         if packing.overflow == Overflow::Drop && rejects.has_file() {
             let most = packing.most_tokens();
-            for (sequence, &length) in (first..).zip(lengths).filter(|(_, length)| **length > most)
-            {
-                let (place, id) = (store.place(sequence), store.id(sequence).map(str::to_string));
+            let dropped: Vec<(u64, u32)> = (first..)
+                .zip(lengths.iter().copied())
+                .filter(|(_, length)| *length > most)
+                .collect();
+            let sequences: Vec<u64> = dropped.iter().map(|(sequence, _)| *sequence).collect();
+            let ids = store.ids_of(&sequences)?;
+            for ((sequence, length), id) in dropped.into_iter().zip(ids) {
+                let place = store.place(sequence);
                 let reason =
                     format!("{length}: more than {most}", length = exactly(length, "token"));
                 rejects.keep(Rejection { place, id, reason, input: Rejected::Nothing })?;
@@ -365,9 +370,10 @@ impl Sink for WindowSink {
     fn write(&mut self, mut batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
-        let keep_eod = self.output.settings.keep_eod;
+        let settings = &self.output.settings;
+        let columns = (settings.keep_eod, settings.extras.contains(&Extra::SpanId));
         for row in 0..view.len() {
-            if let Err(cause) = self.window.push(&view, row, batch.origin.place(row), keep_eod) {
+            if let Err(cause) = self.window.push(&view, row, batch.origin.place(row), columns) {
                 batch.reject_row((&records, row), view.id(row), cause, tokens::to_json);
                 continue;
             }

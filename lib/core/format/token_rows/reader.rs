@@ -105,6 +105,8 @@ pub(super) struct RowsReader {
     used: u64,
     padding: Option<u64>,
     is_slice: bool,
+    /// Whether all records are read: then there must be no others behind them.
+    is_whole: bool,
     /// The ascending runs of the records that are read, and the number of the next record.
     runs: VecDeque<Range<u64>>,
     next: u64,
@@ -190,8 +192,38 @@ impl RowsReader {
         let waiting = paths.iter().cloned().collect();
         let runs = [run].into();
         let (is_slice, current) = (slice.is_some(), None);
-        Ok(RowsReader { waiting, first, current, rows, used, padding, is_slice, runs, next: 0 })
+        let (is_whole, next) = (!is_slice, 0);
+        Ok(RowsReader {
+            waiting,
+            first,
+            current,
+            rows,
+            used,
+            padding,
+            is_slice,
+            is_whole,
+            runs,
+            next,
+        })
     }
+
+    /// Whether nothing is left in the files, whole sequences or pieces.
+    fn confirm_end(&mut self) -> Result<()> {
+        loop {
+            let Some(mut open) = self.current.take() else {
+                let Some(path) = self.waiting.pop_front() else { return Ok(()) };
+                self.current = Some(OpenFile::open(&path)?);
+                continue;
+            };
+            if open.next_batch()?.is_some() {
+                return Err(more_than_stated(&open.path));
+            }
+        }
+    }
+}
+
+fn more_than_stated(path: &Path) -> Error {
+    Error::data("has more sequences than it states").at(path)
 }
 
 impl RecordSource for RowsReader {
@@ -228,7 +260,12 @@ impl RecordSource for RowsReader {
         _most: u64,
     ) -> Result<Option<Batch>> {
         loop {
-            let Some(end) = self.runs.back().map(|run| run.end) else { return Ok(None) };
+            let Some(end) = self.runs.back().map(|run| run.end) else {
+                if std::mem::take(&mut self.is_whole) {
+                    self.confirm_end()?;
+                }
+                return Ok(None);
+            };
             let Some(open) = &mut self.current else {
                 let Some(path) = self.waiting.pop_front() else { return Ok(None) };
                 self.current = Some(OpenFile::open(&path)?);
@@ -239,12 +276,15 @@ impl RecordSource for RowsReader {
                 continue;
             };
             let all = self.next..self.next + records.num_rows() as u64;
+            if self.is_whole && all.end > end {
+                return Err(more_than_stated(&open.path));
+            }
             self.next = all.end;
             let kept = runs_within(self.runs.make_contiguous(), &all);
             while self.runs.front().is_some_and(|run| run.end <= all.end) {
                 self.runs.pop_front();
             }
-            if all.end >= end {
+            if all.end >= end && !self.is_whole {
                 (self.current, self.waiting) = (None, VecDeque::new());
             }
             let rows: Vec<usize> = kept.into_iter().flatten().map(|row| row as usize).collect();
@@ -258,6 +298,7 @@ impl RecordSource for RowsReader {
     }
 
     fn read_runs(&mut self, runs: &[Range<u64>]) -> Result<bool> {
+        self.is_whole = false;
         let start = self.runs.front().map_or(0, |run| run.start);
         let all = self.runs.back().map_or(0, |run| run.end);
         let moved = |run: &Range<u64>| start + run.start..(start + run.end).min(all);

@@ -35,16 +35,36 @@ pub(crate) trait Sequences: Sync {
     /// The id, where ids are kept.
     fn id(&self, sequence: u64) -> Option<&str>;
 
+    /// The ids of ascending sequences, also where they are only on disk.
+    fn ids_of(&self, sequences: &[u64]) -> Result<Vec<Option<String>>> {
+        Ok(sequences.iter().map(|&sequence| self.id(sequence).map(str::to_string)).collect())
+    }
+
     /// Where the sequence is, for messages.
     fn place(&self, sequence: u64) -> Place;
 }
 
 /// The error of a sequence without an end of document that is to be left out.
 pub(super) fn no_end(place: &Place) -> Error {
-    Error::data(NO_END).at(place).hint(KEEP_EOD)
+    Error::data(no_end_in_words()).at(place).hint(KEEP_EOD)
 }
 
-const NO_END: &str = "does not end in <|endoftext|> (199999)";
+/// The cause if the tokens of a document without its end have an end of document.
+pub(super) fn end_inside(tokens: &[i32]) -> Option<String> {
+    // (Looked for in all of them first: that is done many at once.)
+    let place = tokens.contains(&EOD).then(|| tokens.iter().position(|&token| token == EOD))??;
+    Some(format!("token {place} is <|endoftext|> ({EOD}), and it goes on"))
+}
+
+/// The error of a sequence that [`end_inside`] is about.
+pub(super) fn not_at_end(cause: String, place: &Place) -> Error {
+    Error::data(cause).at(place).hint(KEEP_EOD)
+}
+
+fn no_end_in_words() -> String {
+    format!("does not end in <|endoftext|> ({EOD})")
+}
+
 const KEEP_EOD: &str = "--keep-eod, which takes every token as it is";
 
 /// What is wrong with a value of a loss mask.
@@ -338,6 +358,31 @@ impl Sequences for PrefixStore {
         self.ids.as_ref()?.get(sequence as usize)
     }
 
+    fn ids_of(&self, sequences: &[u64]) -> Result<Vec<Option<String>>> {
+        let mut ids = Vec::with_capacity(sequences.len());
+        let mut rest = sequences;
+        while let Some(&sequence) = rest.first() {
+            let ((first, prefix, datasets), _) = self.prefix_of(sequence);
+            let count = datasets[0].index.sequences;
+            let (own, others) =
+                rest.split_at(rest.partition_point(|&sequence| sequence < first + count));
+            rest = others;
+            let Some(path) = find_ids(prefix)? else {
+                ids.extend(own.iter().map(|_| None));
+                continue;
+            };
+            let runs: Vec<Range<u64>> =
+                own.iter().map(|sequence| sequence - first..sequence - first + 1).collect();
+            let mut rows = IdsFile::open(&path)?.of_sequences(count)?.read(&runs)?;
+            for &sequence in own {
+                let length = i32::try_from(self.lengths[sequence as usize]).unwrap_or(i32::MAX);
+                let id = |identity: Identity<'_>| identity.id.map(str::to_string);
+                ids.push(rows.next_of(length, id)?);
+            }
+        }
+        Ok(ids)
+    }
+
     fn place(&self, sequence: u64) -> Place {
         let ((_, prefix, _), number) = self.prefix_of(sequence);
         Place { source: shown(prefix).into(), position: Position::Record(number + 1) }
@@ -367,39 +412,45 @@ impl Window {
         self.tokens.len()
     }
 
-    /// Takes a record; the cause if it has no masks of its length, masks that are none, or (unless that is kept)
-    /// no end of document.
+    /// Takes a record; the cause if it has no masks of its length, masks that are none, no span ids where they
+    /// are wanted, or (unless ends of documents are kept) another number of them than one, at its end.
     pub fn push(
         &mut self,
         view: &Tokens<'_>,
         row: usize,
         place: Place,
-        keep_eod: bool,
+        (keep_eod, with_spans): (bool, bool),
     ) -> std::result::Result<(), String> {
         let tokens = view.tokens(row);
-        let (Some(mask), Some(spans)) = (view.loss_mask(row), view.span_id(row)) else {
-            return Err("has no masks: rows have labels".to_string());
+        let mask = view.loss_mask(row).ok_or("has no loss mask: rows have labels")?;
+        let spans = match (view.span_id(row), with_spans) {
+            (None, true) => return Err("has no span ids".to_string()),
+            (spans, _) => spans,
         };
-        if mask.len() != tokens.len() || spans.len() != tokens.len() {
+        if mask.len() != tokens.len() || spans.is_some_and(|spans| spans.len() != tokens.len()) {
+            let spans = spans.map(|spans| format!(", {} span ids", spans.len()));
             return Err(format!(
-                "{}, {} in the loss mask, {} span ids",
+                "{}, {} in the loss mask{}",
                 exactly(tokens.len(), "token"),
                 mask.len(),
-                spans.len()
+                spans.unwrap_or_default()
             ));
         }
         if let Some(other) = mask.iter().find(|value| **value > 1) {
             return Err(wrong_mask(*other));
         }
-        if !keep_eod && tokens.last().is_some_and(|token| *token != EOD) {
-            return Err(format!("{NO_END}; try: {KEEP_EOD}"));
+        if let (false, Some((last, before))) = (keep_eod, tokens.split_last()) {
+            let no_end = (*last != EOD).then(no_end_in_words);
+            if let Some(cause) = no_end.or_else(|| end_inside(before)) {
+                return Err(format!("{cause}; try: {KEEP_EOD}"));
+            }
         }
         let length = u32::try_from(tokens.len()).map_err(|_| "has 2^32 tokens".to_string())?;
         self.starts.push(self.tokens.len() as u64);
         self.lengths.push(length);
         self.tokens.extend_from_slice(tokens);
         self.masks.extend_from_slice(mask);
-        self.spans.extend_from_slice(spans);
+        self.spans.extend_from_slice(spans.filter(|_| with_spans).unwrap_or_default());
         self.ids.push(view.id(row));
         self.places.push(place);
         Ok(())

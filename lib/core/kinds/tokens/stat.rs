@@ -20,8 +20,10 @@ pub struct TokensStat {
     pub tokens: u64,
     /// Of the sequences, in tokens.
     pub lengths: Distribution,
-    /// Sequences that have masks.
+    /// Sequences that have loss masks.
     pub masked: u64,
+    /// Sequences that have span ids.
+    pub spanned: u64,
     /// Positions whose loss mask is not 0.
     pub supervised: u64,
     /// Positions by span id, without 0.
@@ -33,7 +35,7 @@ pub struct TokensStat {
     /// Sequences whose messages are not known.
     pub without_messages: u64,
     /// Sequences without a message of an assistant in this channel; if the messages are not known,
-    /// without its span (1, 2).
+    /// without its span (1, 2). (Of which neither is known is not counted.)
     pub no_reasoning: u64,
     pub no_final: u64,
     /// Sequences with masks that are 0 everywhere.
@@ -49,15 +51,14 @@ impl TokensStat {
         self.lengths.add(length);
         self.longer += u64::from(options.seq_length.is_some_and(|most| length > most));
         let spans = self.add_masks(rows, row);
-        let mut parts = Parts::default();
-        match rows.segments(row) {
+        let parts = match rows.segments(row) {
             None => {
                 self.without_messages += 1;
                 self.outside += length;
-                let has = |id: usize| spans.is_some_and(|spans| spans[id]);
-                parts = Parts { reasoning: has(1), answer: has(2) };
+                spans.map(|[_, reasoning, answer]| Parts { reasoning, answer })
             }
             Some(segments) => {
+                let mut parts = Parts::default();
                 let mut inside = 0;
                 for segment in segments {
                     let tokens = u64::try_from(segment.end - segment.start).unwrap_or(0);
@@ -65,20 +66,23 @@ impl TokensStat {
                     self.messages.add((segment.role, segment.channel), tokens, &mut parts)?;
                 }
                 self.outside += length.saturating_sub(inside);
+                Some(parts)
             }
-        }
-        self.no_reasoning += u64::from(!parts.reasoning);
-        self.no_final += u64::from(!parts.answer);
+        };
+        self.no_reasoning += u64::from(parts.is_some_and(|parts| !parts.reasoning));
+        self.no_final += u64::from(parts.is_some_and(|parts| !parts.answer));
         Ok(())
     }
 
-    /// Counts the masks of a sequence; says which of the first span ids it has.
+    /// Counts the masks of a sequence; says which of the first span ids it has, if that is known.
     fn add_masks(&mut self, rows: &Tokens<'_>, row: usize) -> Option<[bool; FEW]> {
-        let (mask, span) = (rows.loss_mask(row)?, rows.span_id(row)?);
+        let mask = rows.loss_mask(row)?;
         let supervised = mask.len() as u64 - occurrences(mask, 0);
         self.masked += 1;
         self.supervised += supervised;
         self.nothing_supervised += u64::from(supervised == 0);
+        let span = rows.span_id(row)?;
+        self.spanned += 1;
         let few: [u64; FEW] = std::array::from_fn(|id| occurrences(span, id as u8));
         let ids = (1..).zip(&few[1..]);
         ids.filter(|(_, times)| **times > 0).for_each(|(id, times)| self.add_span(id, *times));
@@ -123,6 +127,7 @@ impl Numbers for TokensStat {
         messages.merge(other.messages)?;
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.masked = self.masked.saturating_add(other.masked);
+        self.spanned = self.spanned.saturating_add(other.spanned);
         self.supervised = self.supervised.saturating_add(other.supervised);
         self.outside = self.outside.saturating_add(other.outside);
         self.without_messages = self.without_messages.saturating_add(other.without_messages);
@@ -175,6 +180,9 @@ impl Numbers for TokensStat {
         }
         if self.masked < all {
             out.share("without masks", all - self.masked, all);
+        }
+        if self.spanned < self.masked {
+            out.share("span ids not known", self.masked - self.spanned, all);
         }
         if self.without_messages > 0 {
             out.share("messages not known", self.without_messages, all);

@@ -7,7 +7,6 @@ use crate::puzzle::{BLANK_IDENTIFIER, Error, Split};
 use crate::walk::{self, WalkError};
 use crate::wording::exactly;
 use serde_json::{Map, Value};
-use std::collections::HashMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -67,18 +66,21 @@ pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tas
             }
         }
     }
-    found.sort_by(|(a, _, _), (b, _, _)| a.name.cmp(&b.name));
-    let mut paths: HashMap<&str, &Path> = HashMap::new();
-    for (task, _, path) in &found {
-        if let Some(other) = paths.insert(&task.name, path) {
-            // The order of the two is the file system's, and no message shows it.
-            let path = path.as_path();
-            let (one, other) = if other < path { (other, path) } else { (path, other) };
-            let cause = format!("task {} is in {} too", task.name, one.display());
-            return Err(Error::data(other.display(), cause));
+    // Of two files of one task the first by name stays: the order of folders is the file system's.
+    found.sort_by(|(a, _, one), (b, _, other)| (&a.name, one).cmp(&(&b.name, other)));
+    let (mut tasks, mut inputs): (Vec<Task>, Vec<InputFile>) = (Vec::new(), Vec::new());
+    let mut first = PathBuf::new();
+    for (task, input, path) in found {
+        if tasks.last().is_some_and(|last| last.name == task.name) {
+            rejected += 1;
+            let cause = format!("task {} is in {} too", task.name, first.display());
+            build.reject(Error::data(path.display(), cause), None)?;
+            continue;
         }
+        tasks.push(task);
+        inputs.push(input);
+        first = path;
     }
-    let (tasks, inputs) = found.into_iter().map(|(task, input, _)| (task, input)).unzip();
     Ok(Tasks { tasks, inputs, rejected })
 }
 

@@ -309,4 +309,16 @@ fn rejected_tasks_are_left_out() {
     assert_eq!((source.group_count, source.notes.len()), (1, 1));
     assert_eq!(source.notes, ["1 malformed tasks, left out"]);
     assert!(rejected[0].ends_with("b.json:1:1: EOF while parsing an object"), "{rejected:?}");
+    // Of a task that stands twice the second.
+    let root = Folder::with(&[("t/a.json", &task("")), ("u/a.json", &task("")), ("u/b.json", "{")]);
+    let mut rejected = Vec::new();
+    let mut take = |bad: RejectedInput| {
+        rejected.push(format!("{}: {}", bad.place, bad.cause));
+        Ok(())
+    };
+    let args = ArcArgs { dirs: vec![root.path().into()], num_aug: 0 };
+    let build = &mut BuildContext { rejects: Some(&mut take), ..BuildContext::default() };
+    assert_eq!(args.open(build).unwrap().group_count, 1);
+    assert_eq!(rejected.len(), 2);
+    assert!(rejected[1].ends_with("t/a.json too"), "{rejected:?}");
 }
