@@ -6,7 +6,7 @@ of Debian's packages and never committed.
 Downloads the packages of real_texts.txt (`apt-get download`, nothing is installed), takes the plain
 text of their files, removes paragraphs that came before, cuts documents of 3 to 6 kB, and writes
 DIR/real.ndjson (all, in an order drawn with a fixed seed), DIR/real_KIND.ndjson for each script and
-kind, one JSON string a line, and DIR/made.json: versions, sizes and SHA-256. Needs Debian 12 (or
+kind (and for some scripts that are part of one), one JSON string a line, and DIR/made.json: versions, sizes and SHA-256. Needs Debian 12 (or
 its sources in apt), dpkg-deb and the network.
 """
 
@@ -45,6 +45,12 @@ SCRIPTS = {
     "thai": re.compile("[\u0e00-\u0e7f]"),
     "latin": re.compile("[\u00c0-\u024f\u1e00-\u1eff]"),
     "other": re.compile("[\u0370-\u03ff\u0530-\u05ff\u0980-\u0dff\u1000-\u13ff\u1780-\u17ff]"),
+}
+# Scripts that are also measured by themselves, each with the kind that it is a part of.
+PARTS = {
+    "korean": ("cjk", re.compile("[\uac00-\ud7af]")),
+    "greek": ("other", re.compile("[\u0370-\u03ff]")),
+    "khmer": ("other", re.compile("[\u1780-\u17ff]")),
 }
 DIGITS = re.compile(r"[0-9]")
 
@@ -210,6 +216,9 @@ def main():
 
     kinds = chosen(documents.kinds)
     made = {kind: write(out / f"real_{kind}.ndjson", texts) for kind, texts in kinds.items()}
+    for name, (kind, found) in PARTS.items():
+        texts = [text for text in kinds[kind] if len(found.findall(text)) > 0.15 * len(text)]
+        made[name] = write(out / f"real_{name}.ndjson", texts)
     everything = [text for texts in kinds.values() for text in texts]
     random.Random(1).shuffle(everything)
     made = {"all": write(out / "real.ndjson", everything), **made}
