@@ -54,6 +54,11 @@ impl FileEntry {
         })
     }
 
+    /// The first of several whose size differs; reads nothing.
+    pub fn first_of_other_size(stated: &[FileEntry]) -> Result<Option<&FileEntry>> {
+        files::find(stated, |entry| Ok(entry.size_difference()?.is_some()))
+    }
+
     /// How its content differs from its hash, if it has one; reads all of it.
     pub fn verify(&self) -> Result<Option<Difference>> {
         let Some(stated) = &self.sha256 else { return Ok(None) };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::cuts::{apportion, bytes_of, cut};
-use super::recipe::{Look, Weight};
+use super::recipe::{SourceState, Weight};
 use super::{Plan, PlanLimits, PlanSource, Product, SCHEMA, TASKS, plan_path};
 use crate::batch::input_manifest;
 use crate::cli::Slice;
@@ -238,7 +238,8 @@ fn look(request: &PlanRequest) -> Result<Vec<Looked>> {
     let tokens = limits.tokens.map(|tokens| tokens.div_ceil(sources.len().max(1) as u64));
     let mut all = Vec::new();
     for (name, paths, shard) in sources {
-        let Look { identity, weights } = (request.product.recipe().look)(&name, &paths, shard)?;
+        let SourceState { identity, weights } =
+            (request.product.recipe().look)(&name, &paths, shard)?;
         let mut paths = paths.into_iter();
         let (path, further) = (paths.next().unwrap_or_default(), paths.collect());
         let there = weights.iter().flatten().map(|weight| weight.units).sum::<u64>();

@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::finish::Joining;
-use super::recipe::{Look, Recipe, Weight};
+use super::recipe::{Recipe, SourceState, Weight};
 use super::summary::Summary;
 use super::{Plan, PlanSource, TASKS, Task, parts, run};
 use crate::cli::Slice;
 use crate::digest::hex;
 use crate::error::{Error, Result};
 use crate::failure::Failure;
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::RecordCounts;
 use crate::format::kd_root::{MANIFEST, forget_slice};
@@ -45,8 +46,8 @@ pub(super) const RECIPE: Recipe = Recipe {
 };
 
 /// The games of a folder: their names and sizes.
-fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<Look> {
-    let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(Look::default()) };
+fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState> {
+    let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(SourceState::default()) };
     let listed = raw_games::list(&[path])?;
     let (mut hash, mut weights, mut sum) = (Sha256::new(), Vec::new(), 0u64);
     for game in &listed {
@@ -59,7 +60,7 @@ fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<Look> {
     }
     let listing = hex(&hash.finalize());
     let identity = json!({"games": listed.len(), "bytes": sum, "listing_sha256": listing});
-    Ok(Look { identity, weights: Some(weights) })
+    Ok(SourceState { identity, weights: Some(weights) })
 }
 
 fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
@@ -70,12 +71,7 @@ fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     if manifest.made.as_ref() != Some(&source.made(plan)) {
         return Ok(false);
     }
-    for file in &manifest.files {
-        if files::size(&root.join(&file.path))? != Some(file.bytes) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+    Ok(FileEntry::first_of_other_size(&manifest.stated(root))?.is_none())
 }
 
 /// The parts have the options of the plan.

@@ -18,7 +18,7 @@ pub(super) struct Recipe {
     pub sources: &'static str,
     /// Looks at a source: a name, its files or folders, and which of the shards of the raw rows below the folder
     /// it is.
-    pub look: fn(&str, &[PathBuf], Option<Slice>) -> Result<Look>,
+    pub look: fn(&str, &[PathBuf], Option<Slice>) -> Result<SourceState>,
     /// The file that makes a part whole, of a part and the name of its source.
     pub manifest: fn(&Path, &str) -> PathBuf,
     /// Whether it is the only file of a part, so that nothing states the hash of the others.
@@ -47,7 +47,7 @@ pub struct Weight {
 
 /// A source as it is now.
 #[derive(Debug, Default)]
-pub(super) struct Look {
+pub(super) struct SourceState {
     /// What tells it from another, or from itself after a change: of a file an object, of a shard of
     /// raw rows a list of its files.
     pub identity: Value,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::recipe::{Look, Weight, uncounted};
+use super::recipe::{SourceState, Weight, uncounted};
 use crate::cli::Slice;
 use crate::dataset::{raw_files, shard_of};
 use crate::error::{Error, Result};
@@ -12,14 +12,14 @@ use crate::files;
 use crate::format::parquet::{self, ParquetFile, read_error};
 
 /// A Parquet file, or a shard of the raw rows below a folder.
-pub(super) fn look(_name: &str, paths: &[PathBuf], shard: Option<Slice>) -> Result<Look> {
-    let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(Look::default()) };
+pub(super) fn look(_name: &str, paths: &[PathBuf], shard: Option<Slice>) -> Result<SourceState> {
+    let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(SourceState::default()) };
     match shard {
         Some(shard) => raw_shard(path, shard),
         None => {
             let (identity, weights) =
                 rows(path)?.ok_or_else(|| Error::usage("is not a Parquet file").at(path))?;
-            Ok(Look { identity, weights: Some(weights) })
+            Ok(SourceState { identity, weights: Some(weights) })
         }
     }
 }
@@ -34,7 +34,7 @@ fn rows(path: &Path) -> Result<Option<(Value, Vec<Weight>)>> {
 }
 
 /// The files of a shard, as synth-harmony divides them.
-fn raw_shard(folder: &Path, shard: Slice) -> Result<Look> {
+fn raw_shard(folder: &Path, shard: Slice) -> Result<SourceState> {
     let all = raw_files(&[folder.to_path_buf()])?;
     let (mut identity, mut weights) = (Vec::new(), Some(Vec::new()));
     for path in shard_of(&all, shard) {
@@ -49,5 +49,5 @@ fn raw_shard(folder: &Path, shard: Slice) -> Result<Look> {
             }
         }
     }
-    Ok(Look { identity: Value::from(identity), weights })
+    Ok(SourceState { identity: Value::from(identity), weights })
 }

@@ -6,12 +6,13 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::finish::Joining;
-use super::recipe::{Look, Recipe, uncounted};
+use super::recipe::{Recipe, SourceState, uncounted};
 use super::summary::Summary;
 use super::{Plan, PlanSource};
 use crate::cli::Slice;
 use crate::digest::hex;
 use crate::error::Result;
+use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, BUILD, PuzzleRoot, PuzzleSetManifest};
@@ -35,10 +36,13 @@ pub(super) const RECIPE: Recipe = Recipe {
 
 /// The inputs of a puzzle domain: their names, sizes and hashes. A domain whose games
 /// the filter plays has a number of states in place of a path.
-fn look(name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<Look> {
+fn look(name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState> {
     if puzzle::domain(name).is_some_and(|domain| !domain.reads_inputs()) {
         let number = paths.first().and_then(|path| path.file_name()).unwrap_or_default();
-        return Ok(Look { identity: json!({"states": number.to_string_lossy()}), weights: None });
+        return Ok(SourceState {
+            identity: json!({"states": number.to_string_lossy()}),
+            weights: None,
+        });
     }
     let (mut hash, mut count, mut bytes) = (Sha256::new(), 0u64, 0u64);
     for path in paths {
@@ -59,7 +63,7 @@ fn look(name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<Look> {
     }
     let listing = hex(&hash.finalize());
     let identity = json!({"files": count, "bytes": bytes, "listing_sha256": listing});
-    Ok(Look { identity, weights: None })
+    Ok(SourceState { identity, weights: None })
 }
 
 /// Whether the set is there, and would be made as it is.
@@ -71,10 +75,7 @@ fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     if manifest.made.as_ref() != Some(&source.made(plan)) {
         return Ok(false);
     }
-    let differs = |file: &puzzle_dir::PuzzleSetFile| -> Result<bool> {
-        Ok(files::size(&set.join(&file.name))? != Some(file.bytes))
-    };
-    Ok(files::find(&manifest.files, differs)?.is_none())
+    Ok(FileEntry::first_of_other_size(&manifest.stated(&set))?.is_none())
 }
 
 /// Publishes each set in its folder; says of all what is there.

@@ -2,7 +2,7 @@
 //! `dataset.json`. Identifiers come by name. Names of groups and puzzles are not stored:
 //! they are taken from the identifiers if these tell them apart, else they are numbers.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow_schema::SchemaRef;
 use serde_json::{Map, Value};
 
+use super::identifiers::Identifiers;
 use super::manifest::OF_SET;
 use super::{PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata};
 use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, Wanted};
@@ -228,59 +229,6 @@ fn build_text(build: Option<&Map<String, Value>>) -> String {
     let mut build = build.cloned().unwrap_or_default();
     build.retain(|key, _| !OF_SET.contains(&key.as_str()));
     Value::Object(build).to_string()
-}
-
-/// The name of each identifier.
-#[derive(Debug)]
-struct Identifiers {
-    names: Option<Vec<String>>,
-    /// The place of their root among several, which the numbers of its puzzles need to be names: those of another
-    /// root are other puzzles.
-    own: Option<usize>,
-    blank: i64,
-    /// Whether two of them have one name in the file.
-    repeated: bool,
-    /// How many have another name here, since they would be one puzzle with another, or blank.
-    renamed: usize,
-}
-
-impl Identifiers {
-    fn new(
-        mut names: Option<Vec<String>>,
-        own: Option<usize>,
-        metadata: &SplitMetadata,
-    ) -> Identifiers {
-        let blank = metadata.constants.blank_identifier_id;
-        let mut seen = HashSet::from([BLANK_IDENTIFIER.to_string()]);
-        let (mut repeated, mut renamed) = (false, 0);
-        for (place, name) in names.iter_mut().flatten().enumerate() {
-            if i64::try_from(place) != Ok(blank) && !seen.insert(name.clone()) {
-                (repeated, renamed) = (true, renamed + 1);
-                *name = format!("{name}#{place}");
-            }
-        }
-        Identifiers { names, own, blank, repeated, renamed }
-    }
-
-    /// What the file calls the blank identifier, if that is not its name.
-    fn foreign_blank(&self) -> Option<String> {
-        let name = self.names.as_ref()?.get(usize::try_from(self.blank).ok()?)?;
-        (name != BLANK_IDENTIFIER).then(|| name.clone())
-    }
-
-    /// The name of an identifier: its number if there is no `identifiers.json`.
-    fn name(&self, identifier: i64) -> Option<String> {
-        if identifier == self.blank {
-            return Some(BLANK_IDENTIFIER.to_string());
-        }
-        match &self.names {
-            Some(names) => names.get(usize::try_from(identifier).ok()?).cloned(),
-            None => Some(match self.own {
-                Some(own) => format!("{own}.{identifier}"),
-                None => identifier.to_string(),
-            }),
-        }
-    }
 }
 
 impl OpenSet {

@@ -1,0 +1,59 @@
+//! The names of a puzzle set's identifiers.
+
+use std::collections::HashSet;
+
+use super::SplitMetadata;
+use crate::puzzle::BLANK_IDENTIFIER;
+
+/// The name of each identifier.
+#[derive(Debug)]
+pub(super) struct Identifiers {
+    pub names: Option<Vec<String>>,
+    /// The place of their root among several, which the numbers of its puzzles need to be names: those of another
+    /// root are other puzzles.
+    own: Option<usize>,
+    pub blank: i64,
+    /// Whether two of them have one name in the file.
+    pub repeated: bool,
+    /// How many have another name here, since they would be one puzzle with another, or blank.
+    pub renamed: usize,
+}
+
+impl Identifiers {
+    pub fn new(
+        mut names: Option<Vec<String>>,
+        own: Option<usize>,
+        metadata: &SplitMetadata,
+    ) -> Identifiers {
+        let blank = metadata.constants.blank_identifier_id;
+        let mut seen = HashSet::from([BLANK_IDENTIFIER.to_string()]);
+        let (mut repeated, mut renamed) = (false, 0);
+        for (place, name) in names.iter_mut().flatten().enumerate() {
+            if i64::try_from(place) != Ok(blank) && !seen.insert(name.clone()) {
+                (repeated, renamed) = (true, renamed + 1);
+                *name = format!("{name}#{place}");
+            }
+        }
+        Identifiers { names, own, blank, repeated, renamed }
+    }
+
+    /// What the file calls the blank identifier, if that is not its name.
+    pub fn foreign_blank(&self) -> Option<String> {
+        let name = self.names.as_ref()?.get(usize::try_from(self.blank).ok()?)?;
+        (name != BLANK_IDENTIFIER).then(|| name.clone())
+    }
+
+    /// The name of an identifier: its number if there is no `identifiers.json`.
+    pub fn name(&self, identifier: i64) -> Option<String> {
+        if identifier == self.blank {
+            return Some(BLANK_IDENTIFIER.to_string());
+        }
+        match &self.names {
+            Some(names) => names.get(usize::try_from(identifier).ok()?).cloned(),
+            None => Some(match self.own {
+                Some(own) => format!("{own}.{identifier}"),
+                None => identifier.to_string(),
+            }),
+        }
+    }
+}
