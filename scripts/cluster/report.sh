@@ -6,7 +6,8 @@ result=$place/result.md
 version() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || echo 'not from a package'; }
 
 report_machine() {
-    local package
+    local package packages='openssh-server parallel iproute2 util-linux'
+    [[ $engines != *slurm* ]] || packages+=' slurmctld slurmd munge'
     {
         echo "# Two small clusters, $(date -u +%F)"
         echo
@@ -22,7 +23,7 @@ report_machine() {
         echo "| processor | $(awk -F ': ' '/model name/ { print $2; exit }' /proc/cpuinfo), $(nproc) cores |"
         echo "| load | $(cut -d ' ' -f 1-3 /proc/loadavg) before |"
         echo "| system | $(uname -sr), $(. /etc/os-release && echo "$PRETTY_NAME") |"
-        for package in openssh-server parallel slurmctld slurmd munge iproute2 util-linux; do
+        for package in $packages; do
             echo "| $package | $(version "$package") |"
         done
         echo
