@@ -293,7 +293,7 @@ finish_plan() {
     check_rows
     # Done before, and the parts deleted: a scheduler may call this again, or rows are wanted later.
     if [[ ! -e $root/tasks ]]; then
-        ds-plan status "$root" >/dev/null || exit
+        ds-plan status "$root" "${tasks[@]}" >/dev/null || exit
         make_rows "$root"
         return
     fi

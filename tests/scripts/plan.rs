@@ -121,6 +121,19 @@ fn forty_tasks(run: &str) {
     assert_eq!(place.states("many").1, 0);
     let todo = place.run("bash $KD status many tasks.txt --todo").silent();
     assert_eq!(todo.text(), "", "nothing is to be run again");
+    // But what is no task of it, or not there any more, is not done.
+    place.run("sed 's|/many |/one |' tasks.txt > others.txt; echo echo hello > hello.txt").ok();
+    for command in ["status", "finish"] {
+        let run = |list: &str| place.run(&format!("bash $KD {command} many {list}"));
+        run("others.txt").fails(2, &["others.txt:1: is a task of ", "/one"]);
+        run("hello.txt").fails(2, &["hello.txt:1: is not the line of a task"]);
+        place.run("mv many/train/shard_00_span.bin kept").silent();
+        run("tasks.txt").fails(1, &["many", "shard_00_span.bin"]);
+        place.run("head -c 9 kept > many/train/shard_00_span.bin").silent();
+        run("tasks.txt").fails(1, &["shard_00_span.bin: is not as it was finished"]);
+        place.run("mv kept many/train/shard_00_span.bin").silent();
+        run("tasks.txt").ok();
+    }
 }
 
 /// The shell that runs the list is killed, and the filters of its task run on beside the retry.

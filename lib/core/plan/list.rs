@@ -34,17 +34,11 @@ pub struct TaskList {
 impl TaskList {
     /// Reads a list. It is an error if a line is not one of tasks of this plan.
     pub fn read(path: &Path, plan: &Plan) -> Result<TaskList> {
-        let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
-        let text = String::from_utf8(text).map_err(|_| Error::usage("is no text").at(path))?;
         let known: BTreeSet<String> = plan.tasks().map(|task| task.name()).collect();
         let mut names = BTreeSet::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            let place = Place::line(shown(path), number);
+        for (place, line) in &lines(path)? {
             let bad = |cause: String| Err(Error::usage(cause).at(place));
             let Some((id, name)) = id_and_name(line) else {
-                if line.trim().is_empty() {
-                    continue;
-                }
                 return bad("is not the line of a task".to_string());
             };
             if id != plan.id {
@@ -59,12 +53,20 @@ impl TaskList {
         Ok(TaskList { names })
     }
 
-    /// The names of the lines of any plan's list.
-    pub fn names_in(path: &Path) -> Result<Vec<String>> {
-        let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
-        let text = String::from_utf8_lossy(&text).into_owned();
-        let name = |line: &str| id_and_name(line).map(|(_, name)| name.to_string());
-        Ok(text.lines().filter_map(name).collect())
+    /// The names of a list whose plan is gone. It is an error if a line is not one of tasks of this root.
+    pub fn of_root(path: &Path, root: &Path) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        for (place, line) in &lines(path)? {
+            let bad = |cause: String| Err(Error::usage(cause).at(place));
+            let (Some((_, name)), Some(own)) = (id_and_name(line), root_of(line)) else {
+                return bad("is not the line of a task".to_string());
+            };
+            if !files::is_same(Path::new(&own), root)? {
+                return bad(format!("is a task of {own}"));
+            }
+            names.push(name.to_string());
+        }
+        Ok(names)
     }
 
     /// Fails if tasks of the plan are not in the list: it is of the time before they were added.
@@ -76,6 +78,25 @@ impl TaskList {
         let cause =
             format!("lacks {lacks} of the plan's {}", exactly(plan.tasks().count(), "task"));
         Err(Error::usage(cause).at(path).hint("plan again"))
+    }
+}
+
+/// The lines of a list that are not empty, and where they are.
+fn lines(path: &Path) -> Result<Vec<(Place, String)>> {
+    let text = files::read_member(path).map_err(|e| Error::io(path, &e))?;
+    let text = String::from_utf8(text).map_err(|_| Error::usage("is no text").at(path))?;
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
+    let placed = lines.map(|(number, line)| (Place::line(shown(path), number), line.to_string()));
+    Ok(placed.collect())
+}
+
+/// The root in a task's line, the word before the last two.
+fn root_of(line: &str) -> Option<String> {
+    let before = |text: &str| Some(text.trim_end().rsplit_once(char::is_whitespace)?.0.to_string());
+    let line = before(&before(line)?)?;
+    match line.trim_end().strip_suffix('\'') {
+        Some(line) => Some(line[line.rfind(" run '")? + 6..].replace("'\\''", "'")),
+        None => line.split_whitespace().next_back().map(str::to_string),
     }
 }
 
@@ -99,6 +120,11 @@ mod tests {
         }
         let line = "'/a b/ds-plan' run '/r s' 0123456789ab shard_00.part-00000-of-00001";
         assert_eq!(id_and_name(line), Some(("0123456789ab", "shard_00.part-00000-of-00001")));
+        assert_eq!(root_of(line).as_deref(), Some("/r s"));
+        let line = "/b/ds-plan run 'it'\\''s' 0123456789ab x.part-00000-of-00001 ";
+        assert_eq!(root_of(line).as_deref(), Some("it's"));
+        let line = "/b/ds-plan run /r 0123456789ab x.part-00000-of-00001";
+        assert_eq!(root_of(line).as_deref(), Some("/r"));
         for other in ["", "echo hello", "0123456789ab x.part-0", "run 0123 x.part-0", "# x"] {
             assert_eq!(id_and_name(other), None, "{other}");
         }

@@ -6,6 +6,8 @@ use std::path::Path;
 use super::{Plan, State, Task, TaskList, is_finished, line, states};
 use crate::cli::{counted, far, grouped};
 use crate::error::{Error, Result};
+use crate::file_entry::FileEntry;
+use crate::format::FORMATS;
 use crate::visible;
 use crate::wording::exactly;
 
@@ -53,12 +55,23 @@ impl Status {
         Ok(status)
     }
 
-    /// The status of a root whose plan was deleted with its parts, after it was joined and checked.
+    /// The status of a root whose plan was deleted with its parts, after it was joined and checked: all is done
+    /// if the files that it states are there. (Whether the input was changed since is not known any more.)
     fn finished(root: &Path, list: Option<&Path>, todo: Option<&Path>) -> Result<Status> {
         if !is_finished(root)? {
             Plan::read(root)?;
         }
-        let names = list.map(TaskList::names_in).transpose()?.unwrap_or_default();
+        for format in FORMATS {
+            if (format.knows)(root)? {
+                (format.refuse_missing)(root)?;
+                if let Some(entry) = FileEntry::first_of_other_size(&(format.stated)(root)?)? {
+                    let cause = "is not as it was finished";
+                    return Err(Error::data(cause).at(entry.path.as_path()));
+                }
+            }
+        }
+        let names = list.map(|list| TaskList::of_root(list, root)).transpose()?;
+        let names = names.unwrap_or_default();
         let lines = names
             .iter()
             .filter(|_| todo.is_none())
