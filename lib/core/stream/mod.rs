@@ -13,6 +13,7 @@ mod frames;
 mod ids;
 mod inferred;
 mod input;
+mod joined;
 mod lines;
 mod ndjson_reader;
 mod ndjson_source;

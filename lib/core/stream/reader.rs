@@ -14,13 +14,14 @@ use super::conform::Conform;
 use super::fitting::Fitting;
 use super::ids::{IdFilter, all_found};
 use super::input::{Content, Input};
+use super::joined::{joined, surplus};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
 use super::typed::with_stated;
 use crate::batch::{Batch, Dropped, Header, RecordSource, Wanted};
 use crate::cli::{Choice, InputArgs, SelectArgs, records_in, runs_within, size};
-use crate::error::{Kind, Result, shown};
+use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::checked_sum;
 use crate::format::parquet::describe;
@@ -31,8 +32,8 @@ use crate::record::{RecordType, ndjson_name, record_type, record_type_with};
 /// Which records are asked for.
 #[derive(Debug, Clone)]
 pub enum Request {
-    /// Records of any type, and Parquet files of any schema. All inputs must have the schema of
-    /// the first.
+    /// Records of any type, and Parquet files of any schema. Of several Parquet files the columns are those
+    /// of all; other inputs must have no column that the first has not.
     Any,
     /// Records of one of these types: the type of the first input, or the first in this list if
     /// the input does not show its type (its first lines are bad).
@@ -67,6 +68,8 @@ pub struct Reader {
     header: Header,
     encoding: String,
     schema: SchemaRef,
+    /// All columns, where inputs of any schema are read: what an input has beyond them would be lost.
+    known: Option<SchemaRef>,
     sources: Vec<Value>,
     total: Option<u64>,
     /// How many more records may be handed out.
@@ -159,6 +162,7 @@ impl Reader {
             header: Header::default(),
             encoding: String::new(),
             schema: SchemaRef::new(Schema::empty()),
+            known: None,
             sources: Vec::new(),
             total: None,
             left: u64::MAX,
@@ -205,13 +209,35 @@ impl Reader {
             (self.header, self.schema) = (header, schema);
             self.encoding = current.encoding();
         }
-        if let Some(wanted) = &self.wanted {
-            self.schema = match wanted.any_types {
-                true => with_stated(&self.schema, wanted),
-                false => wanted.schema.clone(),
-            };
+        match &self.wanted {
+            Some(wanted) if wanted.any_types => self.schema = with_stated(&self.schema, wanted),
+            Some(wanted) => self.schema = wanted.schema.clone(),
+            None if self.is_dataset() => {}
+            None => {
+                self.schema = self.with_columns_of_all()?;
+                self.known = Some(self.schema.clone());
+            }
         }
         Ok(self)
+    }
+
+    /// The columns of all inputs, if all are Parquet files.
+    fn with_columns_of_all(&self) -> Result<SchemaRef> {
+        let mut schema = self.schema.clone();
+        if self.files.len() < 2 || self.sources.len() < self.files.len() {
+            return Ok(schema);
+        }
+        for path in &self.files {
+            let input = Waiting { path: path.clone(), range: None, runs: None };
+            let opened = Input::open(path, self.allow_empty)?;
+            let (_, own) = open(opened, &input, self.most)?.begin(None)?;
+            if own != schema
+                && let Some(joined) = joined(&schema, &own)
+            {
+                schema = SchemaRef::new(joined);
+            }
+        }
+        Ok(schema)
     }
 
     /// The type of the records, one of those asked for; `None` if the input is empty and does not
@@ -510,7 +536,14 @@ impl Reader {
             let what = "Parquet, whose end is read first";
             self.spooled.push(format!("{name}: {bytes} of {what}, kept in {folder} meanwhile"));
         }
+        let name = opened.name.clone();
         let mut source = open(opened, input, self.most)?;
+        if let Some(known) = &self.known
+            && let Some(surplus) = surplus(source.begin(None)?.1.as_ref(), known)
+        {
+            let cause = format!("column {surplus:?} is not in the first input: it would be lost");
+            return Err(Error::data(cause).at(&name));
+        }
         source.decode_on(self.threads);
         if let Some(runs) = &input.runs {
             source.read_runs(runs)?;

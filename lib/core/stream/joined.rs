@@ -1,0 +1,81 @@
+//! One schema for inputs that are read as they are: what only one of them has is null in the others.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+
+use crate::record::ndjson_name;
+
+/// The schema of inputs of two schemas: columns, and members of structs, of both, those of the first
+/// before the others. Types are those of the first; who reads the second says whether they fit. `None`: they
+/// have one field in two forms, as values and as JSON.
+pub(super) fn joined(first: &Schema, second: &Schema) -> Option<Schema> {
+    let is_other_form = |own: &FieldRef, other: &FieldRef| {
+        own.name() != other.name() && ndjson_name(own) == ndjson_name(other)
+    };
+    let mut pairs = first.fields().iter().flat_map(|a| second.fields().iter().map(move |b| (a, b)));
+    let has_other_form = pairs.any(|(own, other)| is_other_form(own, other));
+    (!has_other_form).then(|| Schema::new(joined_fields(first.fields(), second.fields())))
+}
+
+fn joined_fields(first: &Fields, second: &Fields) -> Fields {
+    let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
+    let named = |fields: &Fields, name: &str| {
+        fields.iter().find(|field| field.name() == name).map(Arc::clone)
+    };
+    let own = first.iter().map(|field| match named(second, field.name()) {
+        Some(other) => Arc::new(joined_field(field, &other)),
+        None => nullable(field),
+    });
+    let others = second.iter().filter(|field| named(first, field.name()).is_none()).map(nullable);
+    own.chain(others).collect()
+}
+
+fn joined_field(first: &Field, second: &Field) -> Field {
+    let field = first.clone().with_nullable(first.is_nullable() || second.is_nullable());
+    field.with_data_type(joined_type(first.data_type(), second.data_type()))
+}
+
+fn joined_type(first: &DataType, second: &DataType) -> DataType {
+    use DataType::*;
+    let item = |first: &FieldRef, second: &FieldRef| Arc::new(joined_field(first, second));
+    match (first, second) {
+        (Null, other) => other.clone(),
+        (Struct(own), Struct(other)) => Struct(joined_fields(own, other)),
+        (List(own), List(other) | LargeList(other) | FixedSizeList(other, _)) => {
+            List(item(own, other))
+        }
+        (LargeList(own), List(other) | LargeList(other) | FixedSizeList(other, _)) => {
+            LargeList(item(own, other))
+        }
+        _ => first.clone(),
+    }
+}
+
+/// The first column or member that a schema has beyond another, as a path: it would be lost. (JSON has what
+/// it is made of.)
+pub(super) fn surplus(of: &Schema, beyond: &Schema) -> Option<String> {
+    surplus_field(of.fields(), beyond.fields())
+}
+
+fn surplus_field(of: &Fields, beyond: &Fields) -> Option<String> {
+    of.iter().find_map(|field| {
+        let name = field.name();
+        let known = beyond.iter().find(|known| known.name() == name || ndjson_name(known) == name);
+        let Some(known) = known else { return Some(field.name().clone()) };
+        let below = surplus_type(field.data_type(), known.data_type())?;
+        Some(format!("{}.{below}", field.name()))
+    })
+}
+
+fn surplus_type(of: &DataType, beyond: &DataType) -> Option<String> {
+    use DataType::*;
+    match (of, beyond) {
+        (Struct(own), Struct(known)) => surplus_field(own, known),
+        (
+            List(own) | LargeList(own) | FixedSizeList(own, _) | ListView(own),
+            List(known) | LargeList(known) | FixedSizeList(known, _) | ListView(known),
+        ) => surplus_type(own.data_type(), known.data_type()),
+        _ => None,
+    }
+}
