@@ -166,9 +166,35 @@ impl Header {
         }
     }
 
+    /// The header of inputs one after another: a parameter that differs is null, and the chains of their
+    /// filters stand one after another, equal ones once.
+    pub fn and(self, next: &Header) -> Header {
+        let parameters = joined_parameters(&self.parameters, &next.parameters);
+        let mut provenance = self.provenance;
+        if !provenance.ends_with(&next.provenance) {
+            provenance.extend(next.provenance.iter().cloned());
+        }
+        Header { parameters, provenance, ..self }
+    }
+
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.parameters.insert(name.to_string(), value.into());
     }
+}
+
+/// What two inputs state, each name once: null where it is not the same, but weights may come if one has them.
+pub fn joined_parameters(
+    first: &Map<String, Value>,
+    second: &Map<String, Value>,
+) -> Map<String, Value> {
+    let names = first.keys().chain(second.keys().filter(|name| !first.contains_key(*name)));
+    let value = |name: &String| {
+        let (own, other) = (first.get(name), second.get(name));
+        let is_same = own == other || name == WEIGHTS;
+        let value = own.or(other).filter(|_| is_same).cloned().unwrap_or_default();
+        (name.clone(), value)
+    };
+    names.map(value).collect()
 }
 
 /// A parameter: whether messages may have weights (`train`).

@@ -23,7 +23,9 @@ use crate::game2048::{ALIGNED_ROW, StoredGame};
 use crate::record::{RecordType, named_type_with, record_type};
 
 pub use counts::{Counts, Dropped, known_sum};
-pub use header::{Header, WEIGHTS, file_metadata, input_manifest, manifest_sha256};
+pub use header::{
+    Header, WEIGHTS, file_metadata, input_manifest, joined_parameters, manifest_sha256,
+};
 pub use pieces::{Pieces, TooLarge, row_sizes};
 pub use sink::{Finished, Sink};
 pub use skipped::Skipped;

@@ -7,6 +7,7 @@ use arrow_array::{ListArray, UInt8Array};
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 
 use super::declare::prelude::*;
+use crate::stream::NdjsonEncoder;
 
 /// Tokens: the fields of [`SequenceFields`] and, once masked, of [`MaskFields`].
 pub const TOKENS: RecordType = RecordType {
@@ -68,12 +69,14 @@ const UNMASKED: usize = 5;
 /// The index of `tokens`.
 const TOKEN_LIST: usize = 1;
 
-/// A row as written to the rejects.
+/// A row as written to the rejects: all of it, as in NDJSON.
 pub fn to_json(batch: &RecordBatch, row: usize) -> String {
-    let Ok(tokens) = Tokens::of(batch) else { return "null".to_string() };
-    let mut text = "{\"tokens\":".to_string();
-    append_integers(&mut text, tokens.tokens(row));
-    text + "}"
+    let mut line = Vec::new();
+    let encoder = NdjsonEncoder::new(batch.schema());
+    match encoder.encode(&batch.slice(row, 1), &mut line) {
+        Ok(()) => String::from_utf8_lossy(line.trim_ascii_end()).into_owned(),
+        Err(_) => "null".to_string(),
+    }
 }
 
 /// The schema of records without masks.

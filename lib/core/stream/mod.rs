@@ -39,7 +39,7 @@ pub use choose::Choosing;
 pub use conform::Conform;
 pub use input::open_bytes;
 pub use ndjson_reader::project;
-pub use ndjson_writer::json_member;
+pub use ndjson_writer::{NdjsonEncoder, json_member};
 pub use output::{FileEncoding, FileOutputArgs, Output};
 pub use reader::{Reader, Request};
 pub use writer::Writer;

@@ -208,6 +208,7 @@ impl Reader {
             let (header, schema) = current.begin(self.wanted.as_ref())?;
             (self.header, self.schema) = (header, schema);
             self.encoding = current.encoding();
+            self.header = self.header_of_all()?;
         }
         match &self.wanted {
             Some(wanted) if wanted.any_types => self.schema = with_stated(&self.schema, wanted),
@@ -219,6 +220,30 @@ impl Reader {
             }
         }
         Ok(self)
+    }
+
+    /// What all inputs state, also those of other slices: a parameter is null where it differs. (Of pipes, which
+    /// can be read once only, and NDJSON, which has no header, it is what the first input states.)
+    fn header_of_all(&self) -> Result<Header> {
+        let is_pipe = |path: &PathBuf| Ok(path.as_os_str() == "-" || !files::is_file(path)?);
+        if self.files.len() < 2 || files::find(&self.files, is_pipe)?.is_some() {
+            return Ok(self.header.clone());
+        }
+        let mut all: Option<Header> = None;
+        for path in &self.files {
+            let input = Waiting { path: path.clone(), range: None, runs: None };
+            let opened = Input::open(path, self.allow_empty)?;
+            if matches!(opened.content, Content::Ndjson(_)) {
+                return Ok(self.header.clone());
+            }
+            let header = open(opened, &input, self.most)?.begin(None)?.0;
+            all = Some(match all {
+                Some(all) => all.and(&header),
+                None => header,
+            });
+        }
+        let all = all.unwrap_or_default();
+        Ok(Header { parameters: all.parameters, provenance: all.provenance, ..self.header.clone() })
     }
 
     /// The columns of all inputs, if all are Parquet files.

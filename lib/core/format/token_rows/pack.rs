@@ -16,7 +16,7 @@ use super::settings::{Compressed, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
 use super::store::{PrefixStore, Sequences, Window, no_end};
 use crate::batch::{Batch, Counts, Dropped, Finished, Header, Sink, Skipped};
-use crate::cli::{Progress, Rejected, Rejection, Rejects, Slice, grouped};
+use crate::cli::{Progress, Rejection, Rejects, Slice, grouped};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
 use crate::format::stated::Comparison;
@@ -122,10 +122,10 @@ impl Output {
             let sequences: Vec<u64> = dropped.iter().map(|(sequence, _)| *sequence).collect();
             let ids = store.ids_of(&sequences)?;
             for ((sequence, length), id) in dropped.into_iter().zip(ids) {
-                let place = store.place(sequence);
+                let (place, input) = (store.place(sequence), store.rejected(sequence));
                 let reason =
                     format!("{length}: more than {most}", length = exactly(length, "token"));
-                rejects.keep(Rejection { place, id, reason, input: Rejected::Nothing })?;
+                rejects.keep(Rejection { place, id, reason, input })?;
             }
         }
         // Of what is in no row the end of document is looked at, too, and labels are counted.

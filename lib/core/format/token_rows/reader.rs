@@ -10,9 +10,10 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use serde_json::json;
 
+use super::columns::Form;
 use super::decode::{DecodedRows, RowPiece};
 use super::manifest::{Contents, KEY, PACKED, RowsManifest, SCHEMA};
-use crate::batch::{Batch, Header, Origin, RecordSource, Wanted};
+use crate::batch::{Batch, Header, Origin, RecordSource, Wanted, joined_parameters};
 use crate::cli::{Slice, grouped, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -97,8 +98,11 @@ impl OpenedRows {
 /// Reads files of rows one after another.
 pub(super) struct RowsReader {
     waiting: VecDeque<PathBuf>,
-    /// The manifest of the first.
+    /// The manifest of the first, with what all state.
     first: RowsManifest,
+    /// The form, and the positions of a row, if they are those of all.
+    form: Option<Form>,
+    seq_length: Option<u64>,
     current: Option<OpenFile>,
     /// Rows of all files, positions that are taken, and those of padding if there may be any, for people.
     rows: u64,
@@ -187,8 +191,18 @@ impl RowsReader {
         let are_padded = manifests.iter().any(|manifest| manifest.padding.is_some());
         let padding = are_padded.then(|| sum(of_padding)).transpose()?;
         let run = slice.map_or(0..total, |slice| slice.of(total));
-        let first = manifests.into_iter().next();
-        let first = first.ok_or_else(|| Error::usage("no file is named"))?;
+        let mut all = manifests.into_iter();
+        let mut first = all.next().ok_or_else(|| Error::usage("no file is named"))?;
+        let row_length = |manifest: &RowsManifest| manifest.packing().row_length();
+        let (mut form, mut seq_length) = (Some(first.form), row_length(&first).map(u64::from));
+        for next in all {
+            first.parameters = joined_parameters(&first.parameters, &next.parameters);
+            if !first.provenance.ends_with(&next.provenance) {
+                first.provenance.extend(next.provenance.iter().cloned());
+            }
+            form = form.filter(|form| *form == next.form);
+            seq_length = seq_length.filter(|length| row_length(&next).map(u64::from) == Some(*length));
+        }
         let waiting = paths.iter().cloned().collect();
         let runs = [run].into();
         let (is_slice, current) = (slice.is_some(), None);
@@ -196,6 +210,8 @@ impl RowsReader {
         Ok(RowsReader {
             waiting,
             first,
+            form,
+            seq_length,
             current,
             rows,
             used,
@@ -236,8 +252,7 @@ impl RecordSource for RowsReader {
         let mut header = Header::of_record(&TOKENS);
         header.parameters = self.first.parameters.clone();
         header.set("alignment", Alignment::Label.name());
-        let form = self.first.form;
-        let seq_length = self.first.packing().row_length();
+        let (form, seq_length) = (self.form, self.seq_length);
         let [rows, used] = [self.rows, self.used].map(|sum| (!self.is_slice).then_some(sum));
         let mut packed =
             json!({"form": form, "seq_length": seq_length, "rows": rows, "used": used});
@@ -307,7 +322,10 @@ impl RecordSource for RowsReader {
     }
 
     fn encoding(&self) -> String {
-        format!("rows ({})", self.first.form.name())
+        match self.form {
+            Some(form) => format!("rows ({})", form.name()),
+            None => "rows".to_string(),
+        }
     }
 }
 

@@ -6,9 +6,11 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use byteorder::{ByteOrder, LittleEndian};
+use serde_json::json;
 
 use super::manifest::RowsInput;
 use super::sample::sample;
+use crate::cli::Rejected;
 use crate::digest::sha256_of;
 use crate::error::{Error, Place, Position, Result, shown};
 use crate::files::{changed, open_member};
@@ -42,6 +44,11 @@ pub(crate) trait Sequences: Sync {
 
     /// Where the sequence is, for messages.
     fn place(&self, sequence: u64) -> Place;
+
+    /// The sequence as it goes to the rejects: one that is on disk stays there.
+    fn rejected(&self, _sequence: u64) -> Rejected {
+        Rejected::Nothing
+    }
 }
 
 /// The error of a sequence without an end of document that is to be left out.
@@ -506,5 +513,17 @@ impl Sequences for Window {
 
     fn place(&self, sequence: u64) -> Place {
         self.places[self.at(sequence)].clone()
+    }
+
+    fn rejected(&self, sequence: u64) -> Rejected {
+        let values = self.values(sequence, &(0..self.lengths[self.at(sequence)]));
+        let spans = self.spans.get(values.clone()).filter(|spans| !spans.is_empty());
+        let record = json!({
+            "id": self.id(sequence),
+            "tokens": self.tokens[values.clone()],
+            "loss_mask": self.masks[values],
+            "span_id": spans,
+        });
+        Rejected::Text(record.to_string())
     }
 }
