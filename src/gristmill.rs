@@ -21,7 +21,7 @@ fn main() -> ExitCode {
     let word = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
     match FILTERS.iter().find(|(name, ..)| word == *name) {
         Some((_, filter, _)) => filter(),
-        None => match explain(&words) {
+        None => match of_all(&words) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 cli::tell(&format!("{}: {error}", program::ALL));
@@ -35,12 +35,19 @@ fn main() -> ExitCode {
 fn all() -> Command {
     let all = Command::new(program::ALL)
         .version(env!("CARGO_PKG_VERSION"))
+        .long_version(cli::version())
         .about("Small Unix filters that grind raw data into training-ready datasets")
         .after_help("gristmill help FILTER, or FILTER --help, says what a filter does.")
         .subcommand_value_name("FILTER")
         .subcommand_help_heading("Filters")
         .subcommands(FILTERS.iter().map(|(_, _, command)| command()));
     cli::as_used(all)
+}
+
+/// What is said where no filter is named, by this program.
+fn of_all(words: &[OsString]) -> Result<()> {
+    program::set_sources(gristmill::sources!());
+    explain(words)
 }
 
 /// What is said where no filter is named.
@@ -55,7 +62,8 @@ fn explain(words: &[OsString]) -> Result<()> {
     let wrong = |cause: &str| Err(Error::usage(cause).hint(format!("{} help", program::ALL)));
     match (first.as_deref(), second.as_deref()) {
         (Some("-h" | "--help" | "help"), None) => cli::print(&all().render_help().to_string()),
-        (Some("-V" | "--version"), _) => cli::print(&all().render_version()),
+        (Some("-V"), _) => cli::print(&all().render_version()),
+        (Some("--version"), _) => cli::print(&all().render_long_version()),
         (Some("help"), Some(name)) => match FILTERS.iter().find(|(known, ..)| *known == name) {
             Some((_, _, command)) => {
                 cli::print(&cli::as_used(command()).render_long_help().to_string())

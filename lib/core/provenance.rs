@@ -42,11 +42,23 @@ impl Build {
     }
 }
 
+impl Build {
+    /// The version and, where they are known, the commit and whether it was changed.
+    pub fn in_words(&self) -> String {
+        let Build { version, git_sha, git_dirty } = self;
+        let sha = git_sha.as_deref().map(|sha| sha.get(..12).unwrap_or(sha).to_string());
+        let changed = (*git_dirty == Some(true)).then(|| "changed".to_string());
+        let known: Vec<String> = sha.into_iter().chain(changed).collect();
+        match known.is_empty() {
+            true => version.clone(),
+            false => format!("{version} ({})", known.join(", ")),
+        }
+    }
+}
+
 impl std::fmt::Display for Build {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let sha = self.git_sha.as_deref().map_or("", |sha| sha.get(..12).unwrap_or(sha));
-        let dirty = if self.git_dirty == Some(true) { ", changed" } else { "" };
-        write!(f, "gristmill {} ({sha}{dirty})", self.version)
+        write!(f, "gristmill {}", self.in_words())
     }
 }
 

@@ -285,3 +285,101 @@ fn a_dash_is_stdout() {
     let run = bash(&format!("cd {}; {line}; echo ${{PIPESTATUS[@]}}", dir.path().display()));
     assert_eq!((run.text().trim(), run.stderr.lines().count()), ("1 1", 1), "{run:?}");
 }
+
+/// What only one of several files has, a column or a member of a struct, is null in the others: in any order, in
+/// slices too, and for what reads the result.
+#[test]
+fn columns_of_all_files_are_kept() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    let script = "import pyarrow as pa, pyarrow.parquet as pq, os, sys
+os.chdir(sys.argv[1])
+def write(name, id, messages, **more):
+    columns = {'id': [id], 'messages': [messages], **{k: [v] for k, v in more.items()}}
+    pq.write_table(pa.table(columns), name)
+user = {'role': 'user', 'content': 'Hi'}
+write('a.parquet', 'a', [user, {'role': 'assistant', 'content': 'Hello'}])
+write('b.parquet', 'b', [user, {'role': 'assistant', 'content': 'hm', 'channel': 'analysis'},
+    {'role': 'assistant', 'content': 'Hello', 'channel': 'final'}], note={'by': {'who': 'me'}})";
+    let run = std::process::Command::new(python)
+        .args(["-c", script, dir.path().to_str().unwrap()])
+        .status();
+    assert!(run.unwrap().success());
+    let [a, b] = ["a.parquet", "b.parquet"].map(|name| dir.at(name));
+    for inputs in [[&a, &b], [&b, &a]] {
+        let records = tool("ds-cat").args(&inputs).run().silent().records();
+        let of = |id: &str| records.iter().find(|record| record["id"] == id).unwrap();
+        assert_eq!(of("b")["note"], json!({"by": {"who": "me"}}));
+        assert_eq!(
+            (&of("a")["note"], &of("b")["messages"][1]["channel"]),
+            (&Value::Null, &json!("analysis"))
+        );
+        let joined = dir.at("joined.parquet");
+        tool("ds-cat").args(&inputs).args(&["-q", "-o", &joined]).run().ok();
+        assert_eq!(tool("ds-cat").args(&[&joined]).run().silent().records(), records);
+        // As each file by itself.
+        let channels = |inputs: &[&String]| {
+            let run =
+                tool("harmony-tok").args(&["--policy", "chat"]).args(inputs).run().ok().records();
+            run.iter().map(|record| record["segments"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(channels(&[&joined]), channels(&inputs));
+        for (slice, id) in [("0/2", 0), ("1/2", 1)] {
+            let part =
+                tool("ds-cat").args(&inputs).args(&["--slice", slice]).run().silent().records();
+            assert_eq!(part, records[id..=id], "{slice}");
+        }
+    }
+    // A stream whose columns are known from the first has no room for others.
+    tool("ds-cat").args(&[&a, "-q", "-o", &dir.at("a.arrows")]).run().ok();
+    tool("ds-cat").args(&[&dir.at("a.arrows"), &b]).run().fails(
+        1,
+        &["b.parquet: column \"messages.channel\" is not in the first input: it would be lost"],
+    );
+}
+
+/// What several streams or files of rows state differently is not known of all.
+#[test]
+fn what_inputs_state_differently_is_null() {
+    let dir = TempDir::new();
+    let lines = dir.write("c.ndjson", conversations(4));
+    for (name, flags) in [("a", ""), ("b", "--span final=1")] {
+        bash(&format!(
+            "set -e; cd {}; export GRISTMILL_TO=arrow; harmony-tok {lines} --policy chat | span-mask {flags} > {name}.arrows
+             mmidx-write -q --prefix {name} < {name}.arrows
+             seq-pack -q {name} -o {name}.parquet --columns id; seq-pack -q {name} -o {name}2.parquet --form trl -n 4096",
+            dir.path().display()
+        ))
+        .ok();
+    }
+    let spans = |inputs: &[&str]| {
+        let paths = inputs.iter().map(|name| dir.at(name)).collect::<Vec<_>>();
+        let records = tool("ds-cat").args(&paths).run().silent().records();
+        let of = |record: &Value| {
+            let ids = record["span_id"].as_array().unwrap().iter();
+            ids.filter_map(Value::as_u64).max().unwrap()
+        };
+        records.iter().map(of).collect::<Vec<_>>()
+    };
+    let own = (spans(&["a.arrows"]), spans(&["b.arrows"]));
+    assert!(own.0.contains(&2) && own.1.iter().all(|id| *id == 1), "{own:?}");
+    for ending in [".arrows", ".parquet"] {
+        let inputs = [format!("a{ending}"), format!("b{ending}")];
+        let both = spans(&[&inputs[0], &inputs[1]]);
+        assert_eq!(both, [own.0.as_slice(), own.1.as_slice()].concat(), "{ending}");
+        // Neither accuses what the other does.
+        let [a, b] = inputs.map(|name| dir.at(&name));
+        bash(&format!(
+            "set -eo pipefail; cd {}; ds-cat {a} {b} --to arrow | mmidx-write -q --overwrite --prefix c{ending}",
+            dir.path().display()
+        ))
+        .ok();
+        let part: Value = serde_json::from_str(&dir.text(&format!("c{ending}.part.json"))).unwrap();
+        assert_eq!(part["source"]["spans"], Value::Null, "{ending}");
+        assert_eq!(part["source"]["policy"], "chat", "{ending}");
+    }
+    // Rows of several lengths have no share of one of them.
+    let rows = ["a2.parquet", "b.parquet"].map(|name| dir.at(name));
+    let told = tool("ds-stat").args(&rows).run().text();
+    assert!(told.contains("rows for trainers") && !told.contains("positions used"), "{told}");
+}

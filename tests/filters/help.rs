@@ -95,11 +95,23 @@ fn help_has_80_columns() {
     }
 }
 
+/// The version that `--version` prints, without the commit and whether it was changed, where they are known.
+fn long_version(name: &str) -> String {
+    let text = tool(name).args(&["--version"]).run().silent().text();
+    let line = text.trim_end();
+    let Some((version, built)) = line.split_once(" (") else { return line.to_string() };
+    let built = built.strip_suffix(')').unwrap().trim_end_matches(", changed");
+    let is_commit = built.len() == 12 && built.bytes().all(|byte| byte.is_ascii_hexdigit());
+    assert!(is_commit || built == "changed", "{line}");
+    version.to_string()
+}
+
 #[test]
 fn version_and_wrong_flags() {
     for name in TOOLS.iter() {
-        let version = tool(name).args(&["--version"]).run().silent().text();
-        assert_eq!(version, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
+        let short = tool(name).args(&["-V"]).run().silent().text();
+        assert_eq!(short, format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
+        assert_eq!(long_version(name), short.trim_end(), "{name}");
         for wrong in ["--no-such-flag", "--slice=1", "-Z"] {
             let run = tool(name).args(&[wrong]).input("").run();
             assert_eq!(run.code(), Some(2), "{run:?}");
@@ -196,8 +208,9 @@ fn one_program_is_all_filters() {
     assert_eq!(arrow(&link), arrow("ds-cat"));
     tool("gristmill").run().fails(2, &["gristmill: no filter is named; try: gristmill help"]);
     tool("gristmill").args(&["ds-dog"]).run().fails(2, &["gristmill: ds-dog: no such filter"]);
-    let version = tool("gristmill").args(&["--version"]).run().silent().text();
+    let version = tool("gristmill").args(&["-V"]).run().silent().text();
     assert_eq!(version, format!("gristmill {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(long_version("gristmill"), version.trim_end());
 }
 
 /// A filter that is started at a terminal without input says so instead of waiting.

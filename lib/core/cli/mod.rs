@@ -14,6 +14,7 @@ mod tool;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use clap::{Arg, Command, Parser};
@@ -21,6 +22,7 @@ use clap::{Arg, Command, Parser};
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
 use crate::program;
+use crate::provenance::Build;
 use crate::signals;
 use crate::visible;
 
@@ -129,10 +131,17 @@ fn end_stream(tool: &Tool, error: &Error) {
 }
 
 fn parse<A: Parser>(arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
-    let matches = as_used(A::command()).try_get_matches_from(arguments)?;
+    let command = A::command().long_version(version());
+    let matches = as_used(command).try_get_matches_from(arguments)?;
     let tool = Tool::of(&A::command(), &matches);
     let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;
     Ok((parsed, tool))
+}
+
+/// What `--version` says of this program.
+pub fn version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| Build::own().in_words())
 }
 
 /// The command as it is used: help of 80 columns at most; and options take `-1` for a value, so that an

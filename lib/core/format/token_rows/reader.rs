@@ -201,7 +201,8 @@ impl RowsReader {
                 first.provenance.extend(next.provenance.iter().cloned());
             }
             form = form.filter(|form| *form == next.form);
-            seq_length = seq_length.filter(|length| row_length(&next).map(u64::from) == Some(*length));
+            seq_length =
+                seq_length.filter(|length| row_length(&next).map(u64::from) == Some(*length));
         }
         let waiting = paths.iter().cloned().collect();
         let runs = [run].into();
