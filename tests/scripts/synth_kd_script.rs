@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use common::run::Tool;
 use common::{
-    Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, copy_ds_plan,
-    copy_scripts, data, datasets_in, files_in, oracle, python, write_shards,
+    Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, conversations,
+    copy_ds_plan, copy_scripts, data, datasets_in, files_in, oracle, python, tool, write_shards,
 };
 use serde_json::Value;
 
@@ -274,6 +274,50 @@ fn what_stands_is_overwritten_only_when_told_so() {
     assert_eq!(quiet.text(), "");
     assert!(datasets_in(&bench.root("out")).iter().all(|name| name.starts_with("valid/")));
     bench.run("in out --overwrite --resume").fails(2, &["exclude each other"]);
+}
+
+/// What a root is built of decides what is in it, not what was there: shards of before go when the new ones are
+/// there, and without --overwrite they bar the build before anything changes.
+#[test]
+fn fewer_shards_leave_none_of_before() {
+    let bench = Bench::without_input();
+    let lines = conversations(24);
+    let (first, second) = lines.split_at(lines.find("{\"id\":\"id-12\"").unwrap());
+    bench.dir.write("in/a.ndjson", first);
+    bench.dir.write("in/b.ndjson", second);
+    let options = "--valid-fraction 0.5 --jobs 2";
+    bench.run(&format!("in one --shards 1 {options}")).ok();
+    let expected = files_in(&bench.root("one"));
+    let without_run = |root: &str, name: &str| {
+        let mut manifest = bench.dir.json(&format!("{root}/{name}"));
+        manifest.as_object_mut().unwrap().remove("run");
+        manifest
+    };
+    bench.run(&format!("in root --shards 2 {options}")).ok();
+    let before = identities(&bench.root("root"));
+    assert!(before.iter().any(|(name, _)| name.contains("shard_01")));
+
+    // The old dataset stands, whole.
+    let kept = bench.run(&format!("in root --shards 1 --resume {options}"));
+    kept.fails(1, &["parts/shard_01.json: is not one of the shards expected; try: --overwrite"]);
+    assert_eq!(identities(&bench.root("root")), before);
+    tool("ds-check").args(&["-q", &bench.dir.at("root")]).run().ok();
+
+    // What nothing names is not known to be of the old dataset.
+    let stray = bench.root("root/train/other_tokens.bin");
+    fs::write(&stray, "").unwrap();
+    let kept = bench.run(&format!("in root --shards 1 --overwrite {options}"));
+    kept.fails(1, &["train/other: no part manifest names it"]);
+    assert_eq!(identities(&bench.root("root")).len(), before.len() + 1);
+    assert!(bench.root("root/manifest.json").exists());
+    fs::remove_file(stray).unwrap();
+
+    bench.run(&format!("in root --shards 1 --overwrite {options}")).ok();
+    assert_same_datasets(&bench.root("root"), &bench.root("one"));
+    assert_eq!(files_in(&bench.root("root")), expected);
+    for name in ["manifest.json", "parts/shard_00.json"] {
+        assert_eq!(without_run("root", name), without_run("one", name), "{name}");
+    }
 }
 
 #[test]

@@ -69,10 +69,12 @@ fn chain_of_file(path: &Path) -> Result<Vec<Value>> {
 /// Joins the parts of every shard, and writes the folder's manifest.
 fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
     let Joining { plan, root, options, start, .. } = joining;
+    let names = plan.sources.iter().map(|source| synth_shards::file_name(&source.name)).collect();
+    let recorded = SynthSource::new(&plan.recorded);
+    synth_shards::refuse_surplus(root, &recorded, &names)?;
     joining.each(|source| join_shard(source, plan, root, !options.here))?;
     let lock = TargetLock::take(root)?;
-    let source = SynthSource::new(&plan.recorded);
-    let mut manifest = SynthManifest::collect(root, source, BuildRun::since(*start))?;
+    let mut manifest = SynthManifest::collect(root, recorded, BuildRun::since(*start))?;
     let made = |source: &PlanSource| (source.name.clone(), source.made(plan));
     manifest.made = plan.sources.iter().map(made).collect();
     manifest.publish(root, &lock)?;

@@ -118,6 +118,15 @@ impl Finish {
 }
 
 impl Joining<'_> {
+    /// What to do about a root that holds what the plan does not make.
+    pub fn hint_for_surplus(&self) -> &'static str {
+        if self.options.here {
+            "--overwrite, or another root"
+        } else {
+            "another root, or remove it"
+        }
+    }
+
     /// Does something with each of them, several side by side.
     pub fn each(&self, join: impl Fn(&PlanSource) -> Result<()> + Sync) -> Result<()> {
         let sources = self.sources.iter().copied().map(Ok);

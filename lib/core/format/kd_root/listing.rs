@@ -177,7 +177,7 @@ fn files_of(stated: &[Stated]) -> Vec<FileEntry> {
 }
 
 /// The manifest of a root, if it is one that is known here.
-fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
+pub(super) fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
     let path = root.join(MANIFEST);
     if !files::is_member(&path)? {
         return Ok(None);

@@ -3,7 +3,7 @@
 
 mod join;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -321,6 +321,21 @@ impl Found {
     fn chain(&self) -> Chain {
         let shard = self.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         Chain { shard, filters: self.provenance.clone() }
+    }
+}
+
+/// Refuses a folder with shards whose files have none of these names, before anything in it changes.
+pub fn refuse_surplus(folder: &Path, source: &SynthSource, names: &HashSet<String>) -> Result<()> {
+    let paths = if crate::files::is_directory(folder)? { files_in(folder)? } else { Vec::new() };
+    let is_expected = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        !is_named(path, &source.glob) || names.contains(&*name)
+    };
+    match paths.iter().find(|path| !is_expected(path)) {
+        Some(path) => Err(Error::data("is not one of the shards expected")
+            .at(path.as_path())
+            .hint("another folder, or remove it")),
+        None => Ok(()),
     }
 }
 
