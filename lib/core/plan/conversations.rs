@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::MANIFEST;
-use crate::format::parquet::{ParquetFile, read_error};
+use crate::format::parquet::{self, ParquetFile, read_error};
 use crate::format::synth_shards::{
     self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
 };
@@ -24,6 +24,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     unit: "rows",
     sources: "shards",
     look: rows::look,
+    format: &parquet::FOLDER_FORMAT,
     // It is in the footer of the file.
     manifest: |part, name| part.join(synth_shards::file_name(name)),
     is_one_file: true,

@@ -90,6 +90,7 @@ impl Finish {
     pub fn run(&self, plan: &Plan, root: &Path) -> Result<String> {
         let start = Instant::now();
         plan.check_build()?;
+        plan.product.recipe().refuse_others(root)?;
         let mut sources = Vec::new();
         for source in &plan.sources {
             if self.again || !source.is_kept(plan, root)? {

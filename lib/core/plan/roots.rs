@@ -10,7 +10,7 @@ use crate::batch::input_manifest;
 use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::format::kd_root::{
-    KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, Surplus, configs_agree,
+    FORMAT, KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, Surplus, configs_agree,
     manifest_in_root,
 };
 use crate::provenance::{Build, BuildRun};
@@ -20,6 +20,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     unit: "rows",
     sources: "shards",
     look: rows::look,
+    format: &FORMAT,
     manifest: manifest_in_root,
     is_one_file: false,
     is_apart: false,

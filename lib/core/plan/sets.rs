@@ -23,6 +23,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     unit: "groups",
     sources: "sets",
     look,
+    format: &puzzle_dir::FORMAT,
     manifest: |part, _| part.join(BUILD),
     is_one_file: false,
     is_apart: true,

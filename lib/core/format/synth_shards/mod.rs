@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 pub use join::{ConversationJoin, ConversationPart};
 
-use super::parquet::{MANIFEST, ParquetFile, files_in, read_error};
+use super::parquet::{FOLDER_FORMAT, MANIFEST, ParquetFile, files_in, read_error};
 use super::{RecordCounts, json_file};
 use crate::batch::{Counts, Header, Skipped};
 use crate::cli::counted;
@@ -230,6 +230,7 @@ impl SynthManifest {
 
     /// Writes `manifest.json`, under the lock under which it was collected.
     pub fn publish(&self, folder: &Path, lock: &TargetLock) -> Result<()> {
+        FOLDER_FORMAT.refuse_others(folder)?;
         publish_file_locked(json_file::pending(&folder.join(MANIFEST), self)?, lock)
     }
 
