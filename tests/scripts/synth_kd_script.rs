@@ -198,6 +198,38 @@ fn limits_of_rows_and_tokens() {
     assert_eq!(bench.manifest("rows")["limits"]["rows"], 12);
 }
 
+/// Whoever reads rows or chats is cut off when there are tokens enough, which is no failure.
+#[test]
+fn enough_tokens_end_a_large_input() {
+    let bench = Bench::without_input();
+    let words = "the mill grinds the grain ".repeat(60);
+    let raw = |number: usize| {
+        format!(
+            "{{\"synth_id\":\"{number}\",\"query\":\"{words}\",\"synthetic_reasoning\":\"r {number}\",\
+             \"synthetic_answer\":\"{words}\"}}\n"
+        )
+    };
+    let chat = |number: usize| {
+        format!("{{\"instruction\":\"{number} {words}\",\"output\":\"{words}\"}}\n")
+    };
+    bench.dir.write("raw/a.ndjson", (0..2000).map(raw).collect::<String>());
+    bench.dir.write("chats/a.ndjson", (0..2000).map(chat).collect::<String>());
+    for way in ["raw", "chat"] {
+        let input = if way == "raw" { "raw" } else { "chats" };
+        let options = format!("--{way} --max-tokens 10000 --valid-fraction 0 -q");
+        bench.run(&format!("{input} {way}-root {options}")).ok();
+        let manifest = bench.manifest(&format!("{way}-root"));
+        let tokens = manifest["splits"]["train"]["tokens"].as_u64().unwrap();
+        assert!((10_000..12_000).contains(&tokens), "{way}: {tokens}");
+        assert_eq!(manifest["limits"]["tokens"], 10_000);
+    }
+    // Other failures of the reader are failures.
+    let bad = format!("{}{{\"synth_id\":7}}\n", raw(0));
+    bench.dir.write("bad/a.ndjson", bad);
+    let run = bench.run("bad out --raw --max-tokens 10000 -q");
+    assert_eq!(run.code(), Some(1), "{run:?}");
+}
+
 /// Which files a run has written anew.
 fn identities(root: &Path) -> Vec<(String, u64)> {
     let identity = |name: String| (name.clone(), fs::metadata(root.join(&name)).unwrap().ino());
