@@ -400,6 +400,13 @@ class ConversationTest(unittest.TestCase):
                     with open(place, "w") as file:
                         json.dump({"source": {"spans": known}}, file)
                     self.assertEqual(spans_of(prefix), known)
+                    # In its own folder it is a bare name.
+                    before = os.getcwd()
+                    os.chdir(os.path.dirname(prefix))
+                    try:
+                        self.assertEqual(spans_of("p"), known)
+                    finally:
+                        os.chdir(before)
 
     def test_masks_of_the_token_itself_or_shifted_twice(self):
         tokens, spans = answer()

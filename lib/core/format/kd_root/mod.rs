@@ -11,6 +11,7 @@ mod manifest;
 mod merge;
 mod part;
 mod part_sink;
+mod place;
 mod reader;
 mod sink;
 mod split;
