@@ -394,6 +394,7 @@ class ConversationTest(unittest.TestCase):
             prefix = os.path.join(folder, "train", "p")
             self.assertEqual(spans_of(prefix), SPANS)
             os.makedirs(os.path.join(folder, "parts"))
+            os.makedirs(os.path.dirname(prefix))
             for place in (os.path.join(folder, "parts", "p.json"), f"{prefix}.part.json"):
                 os.makedirs(os.path.dirname(place), exist_ok=True)
                 for known in (stated, None):

@@ -368,16 +368,17 @@ fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
     }
 }
 
-/// Whether a file is there that was made with these settings and of these inputs; an error, if it was
-/// made with others.
-pub fn is_finished(path: &Path, header: &Header) -> Result<bool> {
+/// Whether a file is there that was made with these settings and of these inputs, as these parameters of the
+/// header say; an error, if it was made with others.
+pub fn is_finished(path: &Path, header: &Header, parameters: &[&str]) -> Result<bool> {
     if !crate::files::is_file(path)? {
         return Ok(false);
     }
     let file = open_member(path).map_err(|error| Error::io(path, &error))?;
     let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
     let made = Header::of(file.schema()).map_err(|error| error.at(path))?;
-    if made.parameters.get(CONVERSION) == header.parameters.get(CONVERSION) {
+    let is_same = |name: &&str| made.parameters.get(*name) == header.parameters.get(*name);
+    if parameters.iter().all(is_same) {
         Ok(true)
     } else {
         let cause = "was made with other settings or of other inputs";
