@@ -60,9 +60,11 @@ fn a_file_of_other_inputs_is_not_resumed() {
         [("synth-harmony", [raw("one"), raw("two")]), ("chat-harmony", [chat("one"), chat("two")])]
     {
         let dir = TempDir::new();
+        let piped = one.clone();
         let (one, two) = (dir.write("one.ndjson", one), dir.write("two.ndjson", two));
         let run = |input: &str, more: &[&str]| {
-            tool(filter).args(&[input, "-q", "-o", &dir.at("s.parquet")]).args(more).run()
+            let arguments = [input, "-q", "-o", &dir.at("s.parquet")];
+            tool(filter).args(&arguments).args(more).input(&piped).run()
         };
         run(&one, &[]).ok();
         let unknown = "--resume: expected inputs that can be compared, got NDJSON, Arrow or stdin; \
