@@ -198,6 +198,28 @@ fn limits_of_rows_and_tokens() {
     assert_eq!(bench.manifest("rows")["limits"]["rows"], 12);
 }
 
+/// A build without any valid row, where some were to be expected, says so, as ds-manifest does.
+#[test]
+fn a_build_says_that_nothing_is_valid() {
+    let bench = Bench::without_input();
+    // Of these ids none is in the first tenth.
+    let lines = conversations(7);
+    bench.dir.write("in/a.ndjson", &lines[..lines.find("{\"id\":\"id-6\"").unwrap()]);
+    let line = "valid has no rows: none of 6 ids is in its share of 0.1\n";
+    let told = bench.run("in out --valid-fraction 0.1").ok();
+    assert_eq!(told.stderr, format!("ds-plan: {line}"));
+    let told = tool("ds-manifest").args(&[bench.dir.at("out")]).run().ok();
+    assert_eq!(told.stderr, format!("ds-manifest: {line}"));
+    let plan = "bash scripts/synth-kd.sh plan in planned --valid-fraction 0.1 > tasks && bash tasks && \
+                bash scripts/synth-kd.sh finish planned tasks";
+    let path = format!("{}:$PATH", bin_dir().display());
+    let told = bash(&format!("cd {}; export PATH={path}; {plan}", bench.dir.path().display())).ok();
+    assert!(told.stderr.ends_with(&format!("ds-plan: {line}")), "{told:?}");
+    // Where none are wanted there is nothing to say.
+    bench.run("in none --valid-fraction 0").silent();
+    bench.run("in quiet --valid-fraction 0.1 -q").silent();
+}
+
 /// Whoever reads rows or chats is cut off when there are tokens enough, which is no failure.
 #[test]
 fn enough_tokens_end_a_large_input() {

@@ -86,8 +86,8 @@ pub(super) struct Joining<'a> {
 }
 
 impl Finish {
-    /// Joins the parts into the root. Returns what to say of it.
-    pub fn run(&self, plan: &Plan, root: &Path) -> Result<String> {
+    /// Joins the parts into the root. Returns what to print of it, and a line for the user if there is one.
+    pub fn run(&self, plan: &Plan, root: &Path) -> Result<(String, Option<String>)> {
         let start = Instant::now();
         plan.check_build()?;
         plan.product.recipe().refuse_others(root)?;
@@ -114,7 +114,7 @@ impl Finish {
             Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
             None => start.elapsed(),
         };
-        Ok(summary.told(root, took))
+        Ok((summary.told(root, took), summary.note))
     }
 }
 

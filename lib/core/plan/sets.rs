@@ -117,5 +117,5 @@ fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
         }
         made += &format!("{}: {}\n", source.name, told.join(", "));
     }
-    Ok(Summary { made, unit: "groups", read: Some(groups), lost: Vec::new(), bytes })
+    Ok(Summary { made, unit: "groups", read: Some(groups), lost: Vec::new(), bytes, note: None })
 }
