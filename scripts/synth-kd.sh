@@ -189,6 +189,8 @@ make_part() {
             --jobs "${jobs:-1}" --progress never "${report[@]}")
         "${read[@]}" | "${tokenize[@]}" | "${mask[@]}" |
             "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
+        # harmony-tok has stopped after so many tokens, and nobody took what the reader still had.
+        [[ -z $max_tokens || "${codes[*]}" != "141 0 0 0" ]] || codes=()
     else
         "${tokenize[@]}" "$input" "${limits[@]}" ${no_input_check:+"$no_input_check"} |
             "${mask[@]}" |

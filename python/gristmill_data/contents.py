@@ -81,7 +81,8 @@ def spans_of(prefix: str) -> Mapping[str, int] | None:
 
 def rules_of(prefix: str) -> Rules:
     """As the manifest of the part at `prefix` states them, or those where there is none."""
-    folder, name = os.path.split(prefix)
+    # (In its own folder a prefix is a bare name.)
+    folder, name = os.path.split(os.path.abspath(prefix))
     root, split = os.path.split(folder)
     paths = [f"{prefix}.part.json"]
     if split in ("train", "valid"):

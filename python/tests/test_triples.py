@@ -394,12 +394,20 @@ class ConversationTest(unittest.TestCase):
             prefix = os.path.join(folder, "train", "p")
             self.assertEqual(spans_of(prefix), SPANS)
             os.makedirs(os.path.join(folder, "parts"))
+            os.makedirs(os.path.dirname(prefix))
             for place in (os.path.join(folder, "parts", "p.json"), f"{prefix}.part.json"):
                 os.makedirs(os.path.dirname(place), exist_ok=True)
                 for known in (stated, None):
                     with open(place, "w") as file:
                         json.dump({"source": {"spans": known}}, file)
                     self.assertEqual(spans_of(prefix), known)
+                    # In its own folder it is a bare name.
+                    before = os.getcwd()
+                    os.chdir(os.path.dirname(prefix))
+                    try:
+                        self.assertEqual(spans_of("p"), known)
+                    finally:
+                        os.chdir(before)
 
     def test_masks_of_the_token_itself_or_shifted_twice(self):
         tokens, spans = answer()

@@ -84,7 +84,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         // As many conversations come of them as the assistant has turns.
         args.source.forget_rows(&mut header);
     }
-    if args.output.is_finished(&header)? {
+    if args.output.is_finished(&header, &args.source, &reader)? {
         return Ok(());
     }
     let with_places = args.output.has_places();

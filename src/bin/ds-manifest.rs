@@ -7,9 +7,10 @@ use std::time::Instant;
 use clap::Parser;
 
 use gristmill::cli::{self, Tool};
-use gristmill::error::{Error, Result};
+use gristmill::error::{Error, Kind, Result};
+use gristmill::files;
 use gristmill::format::kd_root::{KdRootManifest, RootSettings};
-use gristmill::format::parquet::compare_inputs;
+use gristmill::format::parquet::{MANIFEST, compare_inputs};
 use gristmill::format::synth_shards::{Recorded, SynthManifest, SynthSource, is_folder_of_shards};
 use gristmill::provenance::BuildRun;
 use gristmill::publish::TargetLock;
@@ -77,7 +78,7 @@ pub fn main() -> ExitCode {
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
     if let Some(directory) = args.check_input.clone() {
-        return compare_inputs(&[directory]);
+        return check_input(&directory);
     }
     let Some(root) = args.root.clone() else { return Err(Error::usage("give the dataset's ROOT")) };
     let start = Instant::now();
@@ -105,6 +106,25 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Compares a folder with the manifest in it, which must be there.
+fn check_input(directory: &Path) -> Result<()> {
+    let place = directory.join(MANIFEST);
+    let found = match () {
+        _ if files::is_directory(directory)? && files::is_member(&place)? => {
+            let again = "the shards again, or synth-kd.sh --no-input-check";
+            return compare_inputs(&[directory]).map_err(|error| match error.kind() {
+                Kind::Data => error.hint(again),
+                _ => error,
+            });
+        }
+        _ if files::is_directory(directory)? => "one without it",
+        _ if files::exists(directory)? => "a file",
+        _ => "nothing",
+    };
+    let cause = format!("expected a folder with {MANIFEST}, got {found}");
+    Err(Error::usage(cause).at(directory).hint("the folder of the shards"))
 }
 
 /// The manifest of a folder of conversations.

@@ -161,8 +161,13 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
             let plan = Plan::read(&of.root)?;
             let since = since.and_then(time);
             let finish = Finish { jobs: of.jobs(), list: of.tasks, here, again, rejects, since };
-            let made = finish.run(&plan, &of.root)?;
-            if quiet { Ok(()) } else { cli::print_text(&made) }
+            let (made, note) = finish.run(&plan, &of.root)?;
+            if quiet {
+                return Ok(());
+            }
+            cli::print_text(&made)?;
+            note.iter().for_each(|line| tool.tell(line));
+            Ok(())
         }
         Command::Summary { pack, since } => {
             cli::print_text(&plan::summary_of_pack(&pack, since.and_then(time))?)

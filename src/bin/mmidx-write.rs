@@ -123,10 +123,10 @@ fn write(mut args: Args, tool: &Tool) -> Result<()> {
 
 fn concat(args: &Args, tool: &Tool) -> Result<()> {
     let start = Instant::now();
-    let Some(prefix) = &args.target.prefix else {
+    let target = args.target.target()?;
+    let KdTarget::Prefix(prefix) = &target else {
         return Err(Error::usage("--concat needs --prefix P"));
     };
-    let target = KdTarget::Prefix(prefix.clone());
     refuse_existing(&target, args.sink.overwrite)?;
     let ids = args.target.ids();
     let (mut files, part) =

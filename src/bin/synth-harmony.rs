@@ -66,7 +66,7 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
         stated["columns"] = json!(args.conversation.columns);
     }
     let header = args.source.header(&reader, stated, args.output.entry(tool))?;
-    if args.output.is_finished(&header)? {
+    if args.output.is_finished(&header, &args.source, &reader)? {
         return Ok(());
     }
     let with_places = args.output.has_places();

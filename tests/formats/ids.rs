@@ -228,6 +228,40 @@ fn ids_come_back_through_every_filter() {
     }
 }
 
+/// A prefix in a split of a root has its ids and its manifest, from wherever it is named.
+#[test]
+fn a_prefix_is_the_same_however_its_path_is_written() {
+    let dir = root(40);
+    tool("ds-manifest").args(&["-q", &dir.at("root")]).run().silent();
+    let expected = cat(&dir.at("root/train/s"), &[]);
+    let ways = [
+        ("root", ["train", "./train", "train/s", "./train/s"]),
+        ("root/train", [".", "../train", "s", "./s"]),
+        ("root/valid", ["../train", "../train/.", "../train/s", "./../train/s"]),
+    ];
+    for (folder, paths) in ways {
+        for path in paths {
+            let run = |name: &str, more: &[&str]| {
+                let folder = dir.path().join(folder);
+                tool(name).args(more).args(&[path]).in_directory(&folder).run().silent()
+            };
+            assert_eq!(run("ds-cat", &[]).records(), expected, "{folder}: {path}");
+            run("ds-check", &["-q"]);
+            if path.ends_with('s') {
+                let prefix = dir.at("joined");
+                let joined = run("mmidx-write", &["--overwrite", "--prefix", &prefix, "--concat"]);
+                assert_eq!(joined.text(), "");
+                assert_eq!(cat(&prefix, &[]), expected, "{folder}: {path}");
+            }
+        }
+    }
+    // What is written there is in the root, too, whose manifest does not know it.
+    let train = dir.path().join("root/train");
+    let concat = ["--concat", "s", "--prefix", "t"];
+    tool("mmidx-write").args(&concat).in_directory(&train).run().ok();
+    assert!(train.join("t_tokens.bin").exists() && !dir.path().join("root/manifest.json").exists());
+}
+
 #[test]
 fn slices_and_concatenations_carry_them() {
     let dir = root(30);

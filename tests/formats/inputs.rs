@@ -69,6 +69,23 @@ fn a_build_stops_before_it_begins() {
     }
 }
 
+/// Where nothing is compared nothing is right, and the way on is one that there is.
+#[test]
+fn a_folder_that_is_not_there_is_not_as_its_manifest_says() {
+    let dir = shards();
+    let check = |path: &str| tool("ds-manifest").args(&["--check-input", path]).run();
+    check(&dir.at("in")).silent();
+    fs::create_dir(dir.at("empty")).unwrap();
+    for (path, found) in [("nowhere", "nothing"), ("empty", "one without it"), (SECOND, "a file")] {
+        let cause = format!("{path}: expected a folder with manifest.json, got {found}; try: ");
+        check(&dir.at(path)).fails(2, &[&cause]);
+    }
+    fs::remove_file(dir.at(SECOND)).unwrap();
+    let told =
+        check(&dir.at("in")).fails(1, &["try: the shards again, or synth-kd.sh --no-input-check"]);
+    assert!(!told.stderr.contains("if that is meant"), "{told:?}");
+}
+
 /// Whatever reads a folder does not take what is left of it for a smaller good one; its files can be
 /// named.
 #[test]

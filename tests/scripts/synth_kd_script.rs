@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use common::run::Tool;
 use common::{
-    Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, copy_ds_plan,
-    copy_scripts, data, datasets_in, files_in, oracle, python, write_shards,
+    Outcome, TempDir, assert_no_temporaries, assert_same_datasets, bash, bin_dir, conversations,
+    copy_ds_plan, copy_scripts, data, datasets_in, files_in, oracle, python, tool, write_shards,
 };
 use serde_json::Value;
 
@@ -198,6 +198,60 @@ fn limits_of_rows_and_tokens() {
     assert_eq!(bench.manifest("rows")["limits"]["rows"], 12);
 }
 
+/// A build without any valid row, where some were to be expected, says so, as ds-manifest does.
+#[test]
+fn a_build_says_that_nothing_is_valid() {
+    let bench = Bench::without_input();
+    // Of these ids none is in the first tenth.
+    let lines = conversations(7);
+    bench.dir.write("in/a.ndjson", &lines[..lines.find("{\"id\":\"id-6\"").unwrap()]);
+    let line = "valid has no rows: none of 6 ids is in its share of 0.1\n";
+    let told = bench.run("in out --valid-fraction 0.1").ok();
+    assert_eq!(told.stderr, format!("ds-plan: {line}"));
+    let told = tool("ds-manifest").args(&[bench.dir.at("out")]).run().ok();
+    assert_eq!(told.stderr, format!("ds-manifest: {line}"));
+    let plan = "bash scripts/synth-kd.sh plan in planned --valid-fraction 0.1 > tasks && bash tasks && \
+                bash scripts/synth-kd.sh finish planned tasks";
+    let path = format!("{}:$PATH", bin_dir().display());
+    let told = bash(&format!("cd {}; export PATH={path}; {plan}", bench.dir.path().display())).ok();
+    assert!(told.stderr.ends_with(&format!("ds-plan: {line}")), "{told:?}");
+    // Where none are wanted there is nothing to say.
+    bench.run("in none --valid-fraction 0").silent();
+    bench.run("in quiet --valid-fraction 0.1 -q").silent();
+}
+
+/// Whoever reads rows or chats is cut off when there are tokens enough, which is no failure.
+#[test]
+fn enough_tokens_end_a_large_input() {
+    let bench = Bench::without_input();
+    let words = "the mill grinds the grain ".repeat(60);
+    let raw = |number: usize| {
+        format!(
+            "{{\"synth_id\":\"{number}\",\"query\":\"{words}\",\"synthetic_reasoning\":\"r {number}\",\
+             \"synthetic_answer\":\"{words}\"}}\n"
+        )
+    };
+    let chat = |number: usize| {
+        format!("{{\"instruction\":\"{number} {words}\",\"output\":\"{words}\"}}\n")
+    };
+    bench.dir.write("raw/a.ndjson", (0..2000).map(raw).collect::<String>());
+    bench.dir.write("chats/a.ndjson", (0..2000).map(chat).collect::<String>());
+    for way in ["raw", "chat"] {
+        let input = if way == "raw" { "raw" } else { "chats" };
+        let options = format!("--{way} --max-tokens 10000 --valid-fraction 0 -q");
+        bench.run(&format!("{input} {way}-root {options}")).ok();
+        let manifest = bench.manifest(&format!("{way}-root"));
+        let tokens = manifest["splits"]["train"]["tokens"].as_u64().unwrap();
+        assert!((10_000..12_000).contains(&tokens), "{way}: {tokens}");
+        assert_eq!(manifest["limits"]["tokens"], 10_000);
+    }
+    // Other failures of the reader are failures.
+    let bad = format!("{}{{\"synth_id\":7}}\n", raw(0));
+    bench.dir.write("bad/a.ndjson", bad);
+    let run = bench.run("bad out --raw --max-tokens 10000 -q");
+    assert_eq!(run.code(), Some(1), "{run:?}");
+}
+
 /// Which files a run has written anew.
 fn identities(root: &Path) -> Vec<(String, u64)> {
     let identity = |name: String| (name.clone(), fs::metadata(root.join(&name)).unwrap().ino());
@@ -274,6 +328,50 @@ fn what_stands_is_overwritten_only_when_told_so() {
     assert_eq!(quiet.text(), "");
     assert!(datasets_in(&bench.root("out")).iter().all(|name| name.starts_with("valid/")));
     bench.run("in out --overwrite --resume").fails(2, &["exclude each other"]);
+}
+
+/// What a root is built of decides what is in it, not what was there: shards of before go when the new ones are
+/// there, and without --overwrite they bar the build before anything changes.
+#[test]
+fn fewer_shards_leave_none_of_before() {
+    let bench = Bench::without_input();
+    let lines = conversations(24);
+    let (first, second) = lines.split_at(lines.find("{\"id\":\"id-12\"").unwrap());
+    bench.dir.write("in/a.ndjson", first);
+    bench.dir.write("in/b.ndjson", second);
+    let options = "--valid-fraction 0.5 --jobs 2";
+    bench.run(&format!("in one --shards 1 {options}")).ok();
+    let expected = files_in(&bench.root("one"));
+    let without_run = |root: &str, name: &str| {
+        let mut manifest = bench.dir.json(&format!("{root}/{name}"));
+        manifest.as_object_mut().unwrap().remove("run");
+        manifest
+    };
+    bench.run(&format!("in root --shards 2 {options}")).ok();
+    let before = identities(&bench.root("root"));
+    assert!(before.iter().any(|(name, _)| name.contains("shard_01")));
+
+    // The old dataset stands, whole.
+    let kept = bench.run(&format!("in root --shards 1 --resume {options}"));
+    kept.fails(1, &["parts/shard_01.json: is not one of the shards expected; try: --overwrite"]);
+    assert_eq!(identities(&bench.root("root")), before);
+    tool("ds-check").args(&["-q", &bench.dir.at("root")]).run().ok();
+
+    // What nothing names is not known to be of the old dataset.
+    let stray = bench.root("root/train/other_tokens.bin");
+    fs::write(&stray, "").unwrap();
+    let kept = bench.run(&format!("in root --shards 1 --overwrite {options}"));
+    kept.fails(1, &["train/other: no part manifest names it"]);
+    assert_eq!(identities(&bench.root("root")).len(), before.len() + 1);
+    assert!(bench.root("root/manifest.json").exists());
+    fs::remove_file(stray).unwrap();
+
+    bench.run(&format!("in root --shards 1 --overwrite {options}")).ok();
+    assert_same_datasets(&bench.root("root"), &bench.root("one"));
+    assert_eq!(files_in(&bench.root("root")), expected);
+    for name in ["manifest.json", "parts/shard_00.json"] {
+        assert_eq!(without_run("root", name), without_run("one", name), "{name}");
+    }
 }
 
 #[test]

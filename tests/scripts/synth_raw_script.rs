@@ -8,7 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{
-    Outcome, TempDir, assert_same_datasets, bash, bash_with, data, files_in, oracle, python, tool,
+    Outcome, TempDir, assert_same_datasets, bash, bash_with, data, files_in, masked_answer, oracle,
+    python, tool,
 };
 use serde_json::{Value, json};
 
@@ -215,6 +216,43 @@ fn a_folder_is_finished_by_its_manifest() {
         .unwrap();
     let refused = ["does not say how it was made: synth-harmony did not write it"];
     tool("ds-manifest").args(&[dir.at("out")]).run().fails(1, &refused);
+}
+
+/// A folder of conversations and a dataset of another kind do not share a directory.
+#[test]
+fn other_kinds_are_not_written_into() {
+    let dir = TempDir::new();
+    let row = r#"{"synth_id":"a","query":"q","synthetic_reasoning":"r","synthetic_answer":"s"}"#;
+    dir.write("raw/a.ndjson", format!("{row}\n"));
+    script(&dir, "synth-raw.sh raw folder", &[]).ok();
+    script(&dir, "synth-kd.sh raw root --raw --valid-fraction 0", &[]).ok();
+    let set = "puzzle-encode domino --num-games 20 --seed 1 -q | npy-pack -q -o set";
+    bash(&format!("cd {} && {set}", dir.path().display())).ok();
+    let all = || -> Vec<(String, Vec<u8>)> {
+        let files = ["folder", "root", "set"].map(|name| {
+            let files = files_in(&dir.path().join(name)).into_iter();
+            files.map(|file| format!("{name}/{file}")).collect::<Vec<String>>()
+        });
+        files.concat().into_iter().map(|name| (name.clone(), dir.read(&name))).collect()
+    };
+    let before = all();
+    let is_last = "nothing else is written there; try: another directory";
+    for (place, kind) in [("root", "Megatron datasets"), ("set", "a puzzle set")] {
+        let line = format!("synth-raw.sh raw {place} --overwrite");
+        script(&dir, &line, &[]).fails(2, &[&format!("belongs to {kind}: {is_last}")]);
+    }
+    let cause = format!("manifest.json: belongs to a folder of Parquet shards: {is_last}");
+    script(&dir, "synth-kd.sh raw folder --raw --overwrite", &[]).fails(2, &[&cause]);
+    for target in [["--root=folder", "--shard=s"], ["--prefix=folder/p", "-q"]] {
+        let sink = tool("mmidx-write").args(&target).in_directory(dir.path());
+        sink.input(masked_answer("a", &[64])).run().fails(2, &[&cause]);
+    }
+    assert!(all() == before, "something has changed");
+    // Parquet files of one's own are no dataset of ours.
+    dir.write("own/mine.parquet", dir.read("folder/synth_harmony_shard_00.parquet"));
+    let sink = tool("mmidx-write").args(&["--prefix=own/p", "-q"]).in_directory(dir.path());
+    sink.input(masked_answer("a", &[64])).run().ok();
+    assert!(dir.path().join("own/mine.parquet").exists());
 }
 
 #[test]

@@ -3,7 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::FORMATS;
+use serde::Deserialize;
+
+use super::kd_root::MANIFEST;
+use super::whole::understood;
+use super::{FORMATS, json_file};
 use crate::batch::RecordSource;
 use crate::cli::Slice;
 use crate::error::{Error, Result};
@@ -25,6 +29,8 @@ pub struct Format {
     /// Whether a file of this name in one of the folders tells readers, ours and others, that the directory is
     /// of this format: nothing else is written there.
     pub is_sign: fn(folder: &str, name: &str) -> bool,
+    /// What `schema_version` is in the `manifest.json` of a directory of it, by which that is known too.
+    pub schema: Option<&'static str>,
     /// Whether a path is, or was meant to be, a dataset of this format: a damaged one counts.
     pub knows: fn(&Path) -> Result<bool>,
     /// How it is read as records.
@@ -48,6 +54,12 @@ pub enum Open {
 }
 
 impl Format {
+    /// Refuses a place that holds a dataset of another format in one of its folders.
+    pub(crate) fn refuse_others(&self, place: &Path) -> Result<()> {
+        let folders = self.folders.iter().map(|folder| place.join(folder));
+        folders.into_iter().try_for_each(|folder| refuse_other_formats(&folder, self))
+    }
+
     /// A file by which a directory is of this format.
     fn sign_in(&self, directory: &Path) -> Result<Option<PathBuf>> {
         for folder in self.folders {
@@ -66,11 +78,29 @@ impl Format {
 
 /// Refuses a directory that holds a dataset of another format than `own`, before something is written there.
 pub(super) fn refuse_other_formats(directory: &Path, own: &Format) -> Result<()> {
+    let manifest = directory.join(MANIFEST);
+    let schema = schema_of(&manifest)?;
     for format in FORMATS.into_iter().filter(|format| format.name != own.name) {
-        if let Some(sign) = format.sign_in(directory)? {
+        let by_schema = schema.as_deref().filter(|schema| Some(*schema) == format.schema);
+        let sign = match by_schema {
+            Some(_) => Some(manifest.clone()),
+            None => format.sign_in(directory)?,
+        };
+        if let Some(sign) = sign {
             let cause = format!("belongs to {}: nothing else is written there", format.owner);
             return Err(Error::usage(cause).at(sign.as_path()).hint("another directory"));
         }
     }
     Ok(())
+}
+
+/// What kind of manifest a file is, if that is stated.
+fn schema_of(manifest: &Path) -> Result<Option<String>> {
+    #[derive(Deserialize)]
+    struct Stated {
+        schema_version: Option<String>,
+    }
+    let stated: Option<Stated> =
+        understood(json_file::if_there(manifest, json_file::read_all))?.flatten();
+    Ok(stated.and_then(|stated| stated.schema_version))
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::MANIFEST;
-use crate::format::parquet::{ParquetFile, read_error};
+use crate::format::parquet::{self, ParquetFile, read_error};
 use crate::format::synth_shards::{
     self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
 };
@@ -24,6 +24,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     unit: "rows",
     sources: "shards",
     look: rows::look,
+    format: &parquet::FOLDER_FORMAT,
     // It is in the footer of the file.
     manifest: |part, name| part.join(synth_shards::file_name(name)),
     is_one_file: true,
@@ -69,10 +70,12 @@ fn chain_of_file(path: &Path) -> Result<Vec<Value>> {
 /// Joins the parts of every shard, and writes the folder's manifest.
 fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
     let Joining { plan, root, options, start, .. } = joining;
+    let names = plan.sources.iter().map(|source| synth_shards::file_name(&source.name)).collect();
+    let recorded = SynthSource::new(&plan.recorded);
+    synth_shards::refuse_surplus(root, &recorded, &names)?;
     joining.each(|source| join_shard(source, plan, root, !options.here))?;
     let lock = TargetLock::take(root)?;
-    let source = SynthSource::new(&plan.recorded);
-    let mut manifest = SynthManifest::collect(root, source, BuildRun::since(*start))?;
+    let mut manifest = SynthManifest::collect(root, recorded, BuildRun::since(*start))?;
     let made = |source: &PlanSource| (source.name.clone(), source.made(plan));
     manifest.made = plan.sources.iter().map(made).collect();
     manifest.publish(root, &lock)?;

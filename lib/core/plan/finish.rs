@@ -86,10 +86,11 @@ pub(super) struct Joining<'a> {
 }
 
 impl Finish {
-    /// Joins the parts into the root. Returns what to say of it.
-    pub fn run(&self, plan: &Plan, root: &Path) -> Result<String> {
+    /// Joins the parts into the root. Returns what to print of it, and a line for the user if there is one.
+    pub fn run(&self, plan: &Plan, root: &Path) -> Result<(String, Option<String>)> {
         let start = Instant::now();
         plan.check_build()?;
+        plan.product.recipe().refuse_others(root)?;
         let mut sources = Vec::new();
         for source in &plan.sources {
             if self.again || !source.is_kept(plan, root)? {
@@ -113,11 +114,20 @@ impl Finish {
             Some(since) => SystemTime::now().duration_since(since).unwrap_or_default(),
             None => start.elapsed(),
         };
-        Ok(summary.told(root, took))
+        Ok((summary.told(root, took), summary.note))
     }
 }
 
 impl Joining<'_> {
+    /// What to do about a root that holds what the plan does not make.
+    pub fn hint_for_surplus(&self) -> &'static str {
+        if self.options.here {
+            "--overwrite, or another root"
+        } else {
+            "another root, or remove it"
+        }
+    }
+
     /// Does something with each of them, several side by side.
     pub fn each(&self, join: impl Fn(&PlanSource) -> Result<()> + Sync) -> Result<()> {
         let sources = self.sources.iter().copied().map(Ok);

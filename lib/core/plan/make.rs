@@ -76,6 +76,7 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
             .at(request.root.as_path())
             .hint("--overwrite"));
     }
+    request.product.recipe().refuse_others(&root)?;
     let looked = look(request)?;
     let directory = directory_of(&path);
     files::make_directories(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;

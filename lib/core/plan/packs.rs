@@ -21,7 +21,7 @@ use crate::files;
 use crate::format::RecordCounts;
 use crate::format::kd_root::{MANIFEST, forget_slice};
 use crate::format::pack::{self, PackManifest};
-use crate::format::raw_games;
+use crate::format::{pools, raw_games};
 
 /// The options of npy-pack that decide how the whole is written.
 const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];
@@ -35,6 +35,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     unit: "games",
     sources: "shards",
     look,
+    format: &pools::FORMAT,
     manifest: |part, _| part.join(MANIFEST),
     is_one_file: false,
     is_apart: false,

@@ -10,6 +10,7 @@ use super::{Plan, PlanSource, Task};
 use crate::cli::Slice;
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
+use crate::format::Format;
 
 /// All that plans ask of a product.
 pub(super) struct Recipe {
@@ -19,6 +20,8 @@ pub(super) struct Recipe {
     /// Looks at a source: a name, its files or folders, and which of the shards of the raw rows below the folder
     /// it is.
     pub look: fn(&str, &[PathBuf], Option<Slice>) -> Result<SourceState>,
+    /// Its format: a root that holds a dataset of another is refused.
+    pub format: &'static Format,
     /// The file that makes a part whole, of a part and the name of its source.
     pub manifest: fn(&Path, &str) -> PathBuf,
     /// Whether it is the only file of a part, so that nothing states the hash of the others.
@@ -36,6 +39,14 @@ pub(super) struct Recipe {
     pub join: fn(&Joining<'_>, &[PathBuf]) -> Result<Summary>,
     /// Removes from the root what joining has left.
     pub sweep: fn(&Path) -> Result<()>,
+}
+
+impl Recipe {
+    /// Refuses a root that holds a dataset of another kind.
+    pub fn refuse_others(&self, root: &Path) -> Result<()> {
+        // (Where each source has a folder of its own, that is looked at when it is published.)
+        if self.is_apart { Ok(()) } else { self.format.refuse_others(root) }
+    }
 }
 
 /// Units of a source that are together, and their decoded bytes.

@@ -10,7 +10,8 @@ use crate::batch::input_manifest;
 use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::format::kd_root::{
-    KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, configs_agree, manifest_in_root,
+    FORMAT, KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, Surplus, configs_agree,
+    manifest_in_root,
 };
 use crate::provenance::{Build, BuildRun};
 use crate::publish::TargetLock;
@@ -19,6 +20,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     unit: "rows",
     sources: "shards",
     look: rows::look,
+    format: &FORMAT,
     manifest: manifest_in_root,
     is_one_file: false,
     is_apart: false,
@@ -89,6 +91,10 @@ impl Task<'_> {
 fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
     let Joining { plan, root, options, start, .. } = joining;
     check_input_manifest(plan)?;
+    let surplus = Surplus::of(root, &plan.sources.iter().map(|source| &*source.name).collect())?;
+    if !options.again {
+        surplus.refuse(joining.hint_for_surplus())?;
+    }
     joining.each(|source| {
         let parts: Vec<PathBuf> = source.tasks(plan).map(|task| task.part(root)).collect();
         let (manifest, made) = (plan.input_manifest.as_ref(), source.made(plan));
@@ -104,6 +110,7 @@ fn join(joining: &Joining<'_>, _: &[PathBuf]) -> Result<Summary> {
         shards: plan.sources.iter().map(|source| source.name.clone()).collect(),
     };
     let lock = TargetLock::take(root)?;
+    surplus.withdraw(&lock)?;
     let manifest = KdRootManifest::collect(root, &settings, BuildRun::since(*start))?;
     manifest.publish(root, &lock)?;
     Ok(Summary::from(&manifest))

@@ -23,6 +23,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     unit: "groups",
     sources: "sets",
     look,
+    format: &puzzle_dir::FORMAT,
     manifest: |part, _| part.join(BUILD),
     is_one_file: false,
     is_apart: true,
@@ -116,5 +117,5 @@ fn summary(plan: &Plan, root: &Path) -> Result<Summary> {
         }
         made += &format!("{}: {}\n", source.name, told.join(", "));
     }
-    Ok(Summary { made, unit: "groups", read: Some(groups), lost: Vec::new(), bytes })
+    Ok(Summary { made, unit: "groups", read: Some(groups), lost: Vec::new(), bytes, note: None })
 }

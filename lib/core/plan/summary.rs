@@ -21,6 +21,8 @@ pub(super) struct Summary {
     /// What was skipped, with the reasons where they are known, and rejected.
     pub lost: Vec<String>,
     pub bytes: u64,
+    /// What the user should know of it.
+    pub note: Option<String>,
 }
 
 /// What is said of a pack in `directory`, of which the work began then (`None`: now).
@@ -35,7 +37,8 @@ impl From<&KdRootManifest> for Summary {
         let bytes = shards.flat_map(|shard| shard.files.bytes.values()).sum();
         let made = manifest.summary();
         let records = manifest.records.clone().unwrap_or_default();
-        Summary::of(made, "rows", records, bytes)
+        let note = manifest.nothing_in_valid();
+        Summary { note, ..Summary::of(made, "rows", records, bytes) }
     }
 }
 
@@ -70,12 +73,12 @@ impl Summary {
         if let Some(rejected) = rejected.filter(|rejected| *rejected > 0) {
             lost.push(format!("{rejected} rejected"));
         }
-        Summary { made, unit, read, lost, bytes }
+        Summary { made, unit, read, lost, bytes, note: None }
     }
 
     /// The lines, of what is in `place` and took so long.
     pub(super) fn told(&self, place: &Path, took: Duration) -> String {
-        let Summary { made, unit, read, lost, bytes } = self;
+        let Summary { made, unit, read, lost, bytes, note: _ } = self;
         let lost: String = lost.iter().map(|lost| format!(", {lost}")).collect();
         let unit = read.map_or(unit.to_string(), |read| of_plural(read, unit));
         let read = read.map_or("unknown".to_string(), grouped);

@@ -69,6 +69,12 @@ pub fn publish(
     change(target, &mut files, overwrite, &lock)
 }
 
+/// Removes a dataset that the one published under this lock replaces. Returns the dependents that were
+/// withdrawn.
+pub fn withdraw(target: &impl Target, lock: &TargetLock) -> Result<Vec<PathBuf>> {
+    change(target, &mut [], true, lock)
+}
+
 /// Forces all bytes to the disk.
 pub(super) fn prepare(files: &[PendingFile]) -> Result<()> {
     start_writing(files)?;
@@ -175,7 +181,9 @@ impl<T: Target> Change<'_, T> {
 
     /// Gives the files their names, all but the manifest.
     fn replace(&mut self) -> Result<()> {
-        let Some((_, data)) = self.files.split_last_mut() else { return Ok(()) };
+        // (Without files, what stands there goes.)
+        let (_, data) = self.files.split_last_mut().unzip();
+        let data = data.unwrap_or_default();
         for file in data.iter_mut() {
             file.rename()?;
             self.changed = true;

@@ -15,6 +15,9 @@ use crate::format::synth_shards::{CONVERSION, is_finished};
 use crate::record::CONVERSATION;
 use crate::stream::{FileOutputArgs, Output, Reader};
 
+/// Where --hash-inputs says in the header what was read.
+const INPUTS: &str = "inputs";
+
 /// Where the records come from.
 #[derive(Debug, Args)]
 pub struct SourceArgs {
@@ -47,6 +50,19 @@ impl SourceArgs {
     /// What is known of each file that was opened, if that is asked for.
     pub fn described(&self) -> Result<Option<Vec<Value>>> {
         self.hash_inputs.then(|| describe_raw(&self.input.files)).transpose()
+    }
+
+    /// Which parameters of the header tell these inputs, opened, from others: the settings name Parquet files with
+    /// their footers, --hash-inputs all files; `None` if there are others.
+    fn identity(&self, reader: &Reader) -> Option<&'static [&'static str]> {
+        let files = &self.input.files;
+        if files.is_empty() || files.iter().any(|path| path.as_os_str() == "-") {
+            None
+        } else if reader.sources().len() == files.len() {
+            Some(&[CONVERSION])
+        } else {
+            self.hash_inputs.then_some(&[CONVERSION, INPUTS])
+        }
     }
 
     /// Opens the files, and those below the folders.
@@ -83,7 +99,7 @@ impl SourceArgs {
         settings["limits"] = json!({"rows": self.limit.limit, "slice": slice});
         header.set(CONVERSION, settings);
         if let Some(inputs) = self.described()? {
-            header.set("inputs", inputs);
+            header.set(INPUTS, inputs);
         }
         Ok(header)
     }
@@ -115,11 +131,23 @@ pub struct ConversationOutputArgs {
 }
 
 impl ConversationOutputArgs {
-    /// Whether the file is finished that is to be resumed.
-    pub fn is_finished(&self, header: &Header) -> Result<bool> {
-        match self.output.output.as_deref().filter(|_| self.resume) {
-            Some(path) => is_finished(path, header),
-            None => Ok(false),
+    /// Whether the file is finished that is to be resumed, with this header and of these inputs.
+    pub fn is_finished(
+        &self,
+        header: &Header,
+        source: &SourceArgs,
+        reader: &Reader,
+    ) -> Result<bool> {
+        let Some(path) = self.output.output.as_deref().filter(|_| self.resume) else {
+            return Ok(false);
+        };
+        match source.identity(reader) {
+            Some(parameters) => is_finished(path, header, parameters),
+            None => {
+                let cause =
+                    "--resume: expected inputs that can be compared, got NDJSON, Arrow or stdin";
+                Err(Error::usage(cause).hint("FILEs with --hash-inputs"))
+            }
         }
     }
 

@@ -47,6 +47,42 @@ const RUNS: [(&str, &str, &[&str]); 4] = [
     ("real4", "raw_files", &[]),
 ];
 
+/// What is kept with --resume was made of these inputs; where that cannot be known, nothing is kept.
+#[test]
+fn a_file_of_other_inputs_is_not_resumed() {
+    let raw = |id: &str| {
+        format!(
+            "{{\"synth_id\":\"{id}\",\"query\":\"q\",\"synthetic_reasoning\":\"r\",\"synthetic_answer\":\"a\"}}\n"
+        )
+    };
+    let chat = |id: &str| format!("{{\"instruction\":\"{id}\",\"output\":\"o\"}}\n");
+    for (filter, [one, two]) in
+        [("synth-harmony", [raw("one"), raw("two")]), ("chat-harmony", [chat("one"), chat("two")])]
+    {
+        let dir = TempDir::new();
+        let piped = one.clone();
+        let (one, two) = (dir.write("one.ndjson", one), dir.write("two.ndjson", two));
+        let run = |input: &str, more: &[&str]| {
+            let arguments = [input, "-q", "-o", &dir.at("s.parquet")];
+            tool(filter).args(&arguments).args(more).input(&piped).run()
+        };
+        run(&one, &[]).ok();
+        let unknown = "--resume: expected inputs that can be compared, got NDJSON, Arrow or stdin; \
+                       try: FILEs with --hash-inputs";
+        for input in [one.as_str(), &two, "-"] {
+            run(input, &["--resume"]).fails(2, &[unknown]);
+        }
+        // How it was made is not known.
+        let other = "s.parquet: was made with other settings or of other inputs; try: --overwrite";
+        run(&one, &["--resume", "--hash-inputs"]).fails(2, &[other]);
+        run(&one, &["--overwrite", "--hash-inputs"]).ok();
+        let before = dir.read("s.parquet");
+        run(&one, &["--resume", "--hash-inputs"]).ok();
+        run(&two, &["--resume", "--hash-inputs"]).fails(2, &[other]);
+        assert!(dir.read("s.parquet") == before, "{filter}");
+    }
+}
+
 #[test]
 fn every_run_gives_the_published_rows() {
     let Some(data) = data("synth_raw") else { return };

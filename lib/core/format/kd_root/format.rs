@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{KdListing, KdPart, KdReader};
+use super::{KdListing, KdPart, KdReader, ROOT_SCHEMA};
 use crate::error::Result;
 use crate::files;
 use crate::format::whole::{all_there, understood};
@@ -19,6 +19,7 @@ pub const FORMAT: Format = Format {
         "parts" => name.ends_with(".json"),
         _ => name.ends_with(".idx"),
     },
+    schema: Some(ROOT_SCHEMA),
     knows: |path| Ok(KdListing::of(path)?.is_some()),
     open: Open::Records(|paths, slice| Ok(Box::new(KdReader::open(paths, slice)?))),
     stated: |path| KdListing::of(path)?.map_or(Ok(Vec::new()), |listing| listing.stated()),

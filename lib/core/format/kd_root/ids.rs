@@ -13,7 +13,7 @@ use arrow_array::{Array, BinaryViewArray, RecordBatch};
 use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 
-use super::SPLITS;
+use super::place::PlaceInRoot;
 use crate::cli::runs_within;
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -53,14 +53,8 @@ pub fn ids_in_root(root: &Path, split: &str, name: &str) -> PathBuf {
 /// The ids file of a prefix, beside it or in the `ids` of its root, if there is one.
 pub fn find_ids(prefix: &Path) -> Result<Option<PathBuf>> {
     let mut places = vec![ids_beside(prefix)];
-    let split = prefix.parent().and_then(|parent| parent.file_name()?.to_str());
-    let root = prefix.parent().and_then(Path::parent);
-    let name = prefix.file_name().and_then(|name| name.to_str());
-    if let (Some(split), Some(root), Some(name)) = (split, root, name)
-        && SPLITS.contains(&split)
-    {
-        places.push(ids_in_root(root, split, name));
-    }
+    let in_root = PlaceInRoot::of(prefix);
+    places.extend(in_root.map(|place| ids_in_root(&place.root, place.split, &place.name)));
     Ok(files::find(&places, |path| files::is_member(path))?.cloned())
 }
 

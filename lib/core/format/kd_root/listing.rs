@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::manifest::find_parts;
 use super::part::{KdFiles, KdPart, KdSplit, find_manifest};
+use super::place::named;
 use super::{ALL, KdRootManifest, MANIFEST, ROOT_SCHEMA, SPLITS};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
@@ -50,12 +51,13 @@ impl KdListing {
     /// Lists a root, a directory of prefixes, or one prefix; `None` if it is not one of these.
     pub fn of(path: &Path) -> Result<Option<KdListing>> {
         if !files::is_directory(path)? {
-            let path = prefix_of(path)?;
+            let path = named(&prefix_of(path)?);
             let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
             let prefix =
                 PrefixLayout::found(&path)?.map(|layout| KdPrefix { path, layout, split: None });
             return Ok(prefix.map(|p| KdListing { base, is_root: false, prefixes: vec![p] }));
         }
+        let path = &named(path);
         let mut prefixes = Vec::new();
         let mut is_root = files::is_directory(&path.join("parts"))?;
         for split in SPLITS {
@@ -177,7 +179,7 @@ fn files_of(stated: &[Stated]) -> Vec<FileEntry> {
 }
 
 /// The manifest of a root, if it is one that is known here.
-fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
+pub(super) fn root_manifest(root: &Path) -> Result<Option<KdRootManifest>> {
     let path = root.join(MANIFEST);
     if !files::is_member(&path)? {
         return Ok(None);

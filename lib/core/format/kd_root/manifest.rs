@@ -11,6 +11,7 @@ use super::part::{
     KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, agree, best_known, configs_agree,
     first_difference,
 };
+use super::surplus::UNEXPECTED;
 use super::{ALL, KdListing, MANIFEST, ROOT_SCHEMA, SPLITS};
 use crate::error::{Error, Result, shown};
 use crate::files;
@@ -284,9 +285,9 @@ fn check_complete(root: &Path, settings: &RootSettings, parts: &[FoundPart]) -> 
     }
     let expected: HashSet<&str> = expected.iter().map(String::as_str).collect();
     match parts.iter().find(|found| !expected.contains(&*found.part.name)) {
-        Some(other) => Err(Error::data("is not one of the shards expected")
-            .at(other.path.as_path())
-            .hint("another root, or remove it")),
+        Some(other) => {
+            Err(Error::data(UNEXPECTED).at(other.path.as_path()).hint("another root, or remove it"))
+        }
         None => Ok(()),
     }
 }

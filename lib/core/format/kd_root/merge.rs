@@ -383,7 +383,8 @@ fn describe(
     let provenance = union(parts().map(|part| &part.provenance));
     let rows = split.rows;
     let records = match inputs {
-        [] => Some(RecordCounts::written(rows, Counts::new(rows, Dropped::default()))),
+        // What other programs have read is not known.
+        [] => Some(RecordCounts::written(rows, Counts::new(rows, Dropped::UNKNOWN))),
         _ => RecordCounts::sum(inputs.iter().map(|input| input.part.records_of(&input.name))),
     };
     let overflow = || Error::data("the records of its parts are more than 2^64").at(out);
@@ -404,21 +405,24 @@ fn describe(
     })
 }
 
-/// Where the records of all parts together came from.
+/// Where the records of all parts together came from: what is the same in all, and the inputs of all.
 pub(super) fn joined_source<'a>(parts: impl Iterator<Item = &'a KdPart> + Clone) -> KdSource {
-    let mut source = parts.clone().next().map_or(KdSource::default(), |part| part.source.clone());
+    let Some(KdPart { source: first, .. }) = parts.clone().next() else {
+        return KdSource::default();
+    };
+    let mut source = first.clone();
     // All slices together are not a slice; limits of rows or tokens stay only if all share them.
     source.limits.slice = None;
     let limits = |part: &KdPart| (part.source.limits.rows, part.source.limits.tokens);
     if !parts.clone().all(|part| limits(part) == (source.limits.rows, source.limits.tokens)) {
         (source.limits.rows, source.limits.tokens) = (None, None);
     }
-    if parts.clone().next().is_some() {
-        source.inputs = union_of_known(parts.clone().map(|part| &part.source.inputs));
-    }
-    for part in parts {
-        source.policy = source.policy.filter(|_| part.source.policy.is_some());
-        source.spans = source.spans.filter(|_| part.source.spans.is_some());
+    source.inputs = union_of_known(parts.clone().map(|part| &part.source.inputs));
+    for KdPart { source: other, .. } in parts {
+        source.manifest = source.manifest.filter(|own| other.manifest.as_ref() == Some(own));
+        source.policy = source.policy.filter(|own| other.policy.as_ref() == Some(own));
+        source.tokenizer = source.tokenizer.filter(|own| other.tokenizer.as_ref() == Some(own));
+        source.spans = source.spans.filter(|own| other.spans.as_ref() == Some(own));
     }
     source
 }

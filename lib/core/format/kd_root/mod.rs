@@ -11,9 +11,11 @@ mod manifest;
 mod merge;
 mod part;
 mod part_sink;
+mod place;
 mod reader;
 mod sink;
 mod split;
+mod surplus;
 mod target_args;
 
 pub use caches::caches_of;
@@ -31,6 +33,7 @@ pub use part_sink::{AssertedSource, PartSink, publish_part, status};
 pub use reader::KdReader;
 pub use sink::{KdSink, KdTarget, RowRule, count_spans};
 pub use split::{FractionError, ValidFraction};
+pub use surplus::Surplus;
 pub use target_args::KdTargetArgs;
 
 /// The splits of a root, in the order in which their rows are read back.

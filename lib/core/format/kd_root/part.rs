@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::place::PlaceInRoot;
 use super::{ALL, SPLITS, ValidFraction};
 use crate::batch::{Counts, Dropped};
 use crate::cli::{counted, grouped};
@@ -421,21 +422,13 @@ pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
     if files::is_member(&beside)? {
         return Ok(Some((beside, ALL.to_string())));
     }
-    let Some((in_root, split)) = place_in_root(prefix) else { return Ok(None) };
-    let is_there = SPLITS.contains(&split.as_str()) && files::is_member(&in_root)?;
-    Ok(is_there.then_some((in_root, split)))
+    let Some(PlaceInRoot { root, split, name }) = PlaceInRoot::of(prefix) else { return Ok(None) };
+    let in_root = manifest_in_root(&root, &name);
+    Ok(files::is_member(&in_root)?.then(|| (in_root, split.to_string())))
 }
 
 /// Where the manifest of a prefix may be.
 pub fn manifests_of(prefix: &Path) -> Vec<PathBuf> {
-    let in_root = place_in_root(prefix).filter(|(_, split)| SPLITS.contains(&split.as_str()));
-    [manifest_beside(prefix)].into_iter().chain(in_root.map(|(path, _)| path)).collect()
-}
-
-/// The manifest that a prefix has if it is a shard of a root, and the split that it is then.
-fn place_in_root(prefix: &Path) -> Option<(PathBuf, String)> {
-    let split = prefix.parent()?.file_name()?.to_str()?.to_string();
-    let root = prefix.parent()?.parent()?;
-    let root = if root.as_os_str().is_empty() { Path::new(".") } else { root };
-    Some((manifest_in_root(root, prefix.file_name()?.to_str()?), split))
+    let in_root = PlaceInRoot::of(prefix).map(|place| manifest_in_root(&place.root, &place.name));
+    [manifest_beside(prefix)].into_iter().chain(in_root).collect()
 }

@@ -273,7 +273,11 @@ pub fn publish_part(
     files: Vec<PendingFile>,
     overwrite: bool,
 ) -> Result<Vec<String>> {
-    let withdrawn = publish(target, files, overwrite)?;
+    Ok(told_of_withdrawn(&publish(target, files, overwrite)?))
+}
+
+/// Removes the folders that are empty without what was withdrawn. Returns what the user should know.
+pub(super) fn told_of_withdrawn(withdrawn: &[PathBuf]) -> Vec<String> {
     let (caches, manifests): (Vec<&PathBuf>, Vec<&PathBuf>) =
         withdrawn.iter().partition(|path| is_cache(path));
     remove_empty_folders(&caches);
@@ -288,5 +292,5 @@ pub fn publish_part(
             "{count} {plural} of Megatron's index caches of the old data are removed: {first}, ..."
         ));
     }
-    Ok(warnings)
+    warnings
 }

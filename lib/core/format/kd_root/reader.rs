@@ -12,9 +12,11 @@ use arrow_schema::SchemaRef;
 use byteorder::{ByteOrder, LittleEndian};
 use serde_json::{Value, json};
 
+use super::manifest::union;
+use super::merge::joined_source;
 use super::part::{KdPart, find_manifest};
 use super::{IdRows, IdsFile, KdListing, find_ids};
-use crate::batch::{Batch, Header, Origin, RecordSource, Selected, WEIGHTS, Wanted};
+use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, Selected, WEIGHTS, Wanted};
 use crate::cli::{Slice, records_in, runs_within};
 use crate::error::{Error, Result, shown};
 use crate::files::{self, changed};
@@ -41,7 +43,11 @@ pub struct KdReader {
     rows: u64,
     /// The types of the tokens, each once.
     dtypes: Vec<&'static str>,
-    part: Option<KdPart>,
+    /// What the manifests say of the prefixes that are read: the part, and the split that the prefix is;
+    /// `None` where there is no manifest.
+    stated: Vec<Option<(Arc<KdPart>, String)>>,
+    /// Whether only some of their sequences are read.
+    is_part: bool,
     /// The spans of prefixes some of whose messages weights keep from being trained on.
     weighted: HashMap<PathBuf, Spans>,
 }
@@ -97,23 +103,38 @@ impl KdReader {
         let wanted = slice.map_or(0..total, |slice| slice.of(total));
         let mut waiting = VecDeque::new();
         let mut start = 0;
-        let part = prefixes.first().map(|prefix| find_manifest(prefix)).transpose()?.flatten();
-        let part = part.map(|(path, _)| KdPart::read(&path)).transpose()?;
+        let (mut manifests, mut stated, mut weighted) =
+            (HashMap::new(), Vec::new(), HashMap::new());
         for (prefix, size) in prefixes.into_iter().zip(sizes) {
             let from = wanted.start.clamp(start, start + size) - start;
             let to = wanted.end.clamp(start, start + size) - start;
+            if from < to || wanted.is_empty() {
+                let part = part_of(&prefix, &mut manifests)?;
+                let spans = part.as_ref().and_then(|(part, _)| spans_of_weighted(part));
+                weighted.extend(spans.map(|spans| (prefix.clone(), spans)));
+                stated.push(part);
+            }
             if from < to {
                 waiting.push_back((prefix, std::iter::once(from..to).collect()));
             }
             start += size;
         }
         let rows = wanted.end - wanted.start;
-        let mut weighted = HashMap::new();
-        for (prefix, _) in &waiting {
-            weighted.extend(spans_of_weighted(prefix)?.map(|spans| (prefix.clone(), spans)));
+        let (selected, current, is_part) = (false, None, rows < total);
+        Ok(KdReader { waiting, selected, layout, current, rows, dtypes, stated, is_part, weighted })
+    }
+
+    /// The parts that are read, each once; `None` if it is not known what one of the prefixes is of.
+    fn parts(&self) -> Option<Vec<&KdPart>> {
+        let mut parts: Vec<&KdPart> = Vec::new();
+        let mut seen = HashSet::new();
+        for stated in &self.stated {
+            let (part, _) = stated.as_ref()?;
+            if seen.insert(Arc::as_ptr(part)) {
+                parts.push(part);
+            }
         }
-        let (selected, current) = (false, None);
-        Ok(KdReader { waiting, selected, layout, current, rows, dtypes, part, weighted })
+        Some(parts)
     }
 }
 
@@ -122,15 +143,22 @@ impl RecordSource for KdReader {
         Ok(Some(&TOKENS))
     }
 
-    /// What the part manifest of the first prefix says, if there is one.
+    /// What the part manifests say of all that is read; nothing of a prefix without one.
     fn begin(&mut self, _: Option<&Wanted>) -> Result<(Header, SchemaRef)> {
         let mut header = Header::of_record(&TOKENS);
         header.set("alignment", "label");
         if !self.weighted.is_empty() {
             header.set(WEIGHTS, true);
         }
-        if let Some(part) = &self.part {
-            let source = &part.source;
+        let parts = self.parts();
+        if parts.is_none() && self.stated.iter().any(Option::is_some) {
+            header.provenance = Dropped::UNKNOWN.header().provenance;
+        }
+        if let Some(parts) = parts.filter(|parts| !parts.is_empty()) {
+            let source = match parts.as_slice() {
+                [part] => part.source.clone(),
+                _ => joined_source(parts.iter().copied()),
+            };
             header.set("policy", source.policy.clone());
             header.set("inputs", source.inputs.clone());
             header.set("input_manifest", json!(source.manifest));
@@ -139,7 +167,7 @@ impl RecordSource for KdReader {
             if let Some(spans) = &source.spans {
                 header.set("spans", spans.clone());
             }
-            header.provenance = part.provenance.clone();
+            header.provenance = union(parts.iter().map(|part| &part.provenance));
         }
         let schema = match self.layout {
             PrefixLayout::Triple => masked_schema(),
@@ -203,8 +231,20 @@ impl RecordSource for KdReader {
             *runs = found;
         }
         self.waiting.retain(|(_, runs)| !runs.is_empty());
-        (self.selected, self.rows) = (true, selected.records);
+        (self.selected, self.rows, self.is_part) = (true, selected.records, true);
         Ok(Some(selected))
+    }
+
+    /// Of a part of the sequences it is not known which of the dropped records belong to it.
+    fn dropped(&self) -> Dropped {
+        let of = |stated: &Option<(Arc<KdPart>, String)>| {
+            let dropped =
+                |(part, split): &(Arc<KdPart>, String)| part.records_of(split).counts().dropped();
+            stated.as_ref().map_or(Dropped::UNKNOWN, dropped)
+        };
+        let all = self.stated.iter().map(of).reduce(|sum, dropped| sum.and(&dropped));
+        let all = all.unwrap_or_default();
+        if self.is_part { all.of_part() } else { all }
     }
 
     /// The types of the tokens of all prefixes.
@@ -227,12 +267,24 @@ impl RecordSource for KdReader {
     }
 }
 
-/// The spans of a prefix, if its manifest states that weights keep some messages from being trained on.
-fn spans_of_weighted(prefix: &Path) -> Result<Option<Spans>> {
-    let Some((path, _)) = find_manifest(prefix)? else { return Ok(None) };
-    let part = KdPart::read(&path)?;
+/// The manifest of a prefix, each read once, and the split that the prefix is.
+fn part_of(
+    prefix: &Path,
+    manifests: &mut HashMap<PathBuf, Arc<KdPart>>,
+) -> Result<Option<(Arc<KdPart>, String)>> {
+    let Some((path, split)) = find_manifest(prefix)? else { return Ok(None) };
+    if let Some(part) = manifests.get(&path) {
+        return Ok(Some((part.clone(), split)));
+    }
+    let part = Arc::new(KdPart::read(&path)?);
+    manifests.insert(path, part.clone());
+    Ok(Some((part, split)))
+}
+
+/// The spans of a part, if it states that weights keep some messages from being trained on.
+fn spans_of_weighted(part: &KdPart) -> Option<Spans> {
     let spans = part.source.spans.as_ref().filter(|_| part.has_weights());
-    Ok(spans.map(Spans::from_json))
+    spans.map(Spans::from_json)
 }
 
 /// The ids of a prefix: as many as it has sequences.

@@ -16,6 +16,9 @@ pub struct ValidFraction {
 }
 
 impl ValidFraction {
+    /// Of nothing: all is train.
+    pub const NONE: ValidFraction = ValidFraction { threshold: 0, float: 0.0 };
+
     /// Whether the conversation of this id is in the valid split:
     /// blake2b-8(id), read as a big-endian number, is less than floor(fraction × 2^64).
     pub fn is_valid(&self, id: &str) -> bool {

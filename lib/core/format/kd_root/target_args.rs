@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::place::named;
 use super::{KdTarget, ValidFraction};
 use crate::cli::{WithoutEffect, on_disk};
 use crate::error::{Error, Result};
@@ -68,7 +69,7 @@ impl KdTargetArgs {
                 Ok(KdTarget::Root { root, name, valid_fraction: self.valid_fraction })
             }
             (_, _, Some(prefix)) if prefix.file_name().is_some() => {
-                Ok(KdTarget::Prefix(prefix.clone()))
+                Ok(KdTarget::Prefix(named(prefix)))
             }
             _ => Err(Error::usage("give --root ROOT --shard SHARD, or --prefix P")),
         }

@@ -58,8 +58,9 @@ pub const FOLDER_FORMAT: Format = Format {
     signs: "no *.parquet",
     folders: &[""],
     endings: &["parquet", "json"],
-    // (Other datasets have Parquet files as well.)
+    // (Other datasets have Parquet files as well; a folder of these is known by its manifest.)
     is_sign: |_, _| false,
+    schema: Some(crate::format::synth_shards::SCHEMA),
     knows: |path| Ok(files::is_directory(path)? && !files_in(path)?.is_empty()),
     open: Open::Files(files_in),
     // Its manifest is compared where its files are listed.

@@ -37,6 +37,7 @@ pub const FORMAT: Format = Format {
     folders: &[""],
     endings: &["npy", "db", "json"],
     is_sign: |_, name| name == DATABASE || name == STEPS || is_shard(name.as_bytes()),
+    schema: Some(crate::format::pack::SCHEMA),
     // A pool without its rows is still one.
     knows: |path| {
         let has_database = || files::is_member(&path.join(DATABASE));

@@ -19,6 +19,7 @@ pub const FORMAT: Format = Format {
     folders: &["", "train", "test"],
     endings: &["npy", "json"],
     is_sign: |_, name| name == DATASET || (name.starts_with("all__") && name.ends_with(".npy")),
+    schema: None,
     knows,
     open: Open::Records(|paths, slice| Ok(Box::new(PuzzleReader::open(paths, slice)?))),
     stated: |path| PuzzleRoot::open(path)?.stated(),

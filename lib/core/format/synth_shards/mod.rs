@@ -3,7 +3,7 @@
 
 mod join;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 pub use join::{ConversationJoin, ConversationPart};
 
-use super::parquet::{MANIFEST, ParquetFile, files_in, read_error};
+use super::parquet::{FOLDER_FORMAT, MANIFEST, ParquetFile, files_in, read_error};
 use super::{RecordCounts, json_file};
 use crate::batch::{Counts, Header, Skipped};
 use crate::cli::counted;
@@ -230,6 +230,7 @@ impl SynthManifest {
 
     /// Writes `manifest.json`, under the lock under which it was collected.
     pub fn publish(&self, folder: &Path, lock: &TargetLock) -> Result<()> {
+        FOLDER_FORMAT.refuse_others(folder)?;
         publish_file_locked(json_file::pending(&folder.join(MANIFEST), self)?, lock)
     }
 
@@ -324,6 +325,21 @@ impl Found {
     }
 }
 
+/// Refuses a folder with shards whose files have none of these names, before anything in it changes.
+pub fn refuse_surplus(folder: &Path, source: &SynthSource, names: &HashSet<String>) -> Result<()> {
+    let paths = if crate::files::is_directory(folder)? { files_in(folder)? } else { Vec::new() };
+    let is_expected = |path: &Path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        !is_named(path, &source.glob) || names.contains(&*name)
+    };
+    match paths.iter().find(|path| !is_expected(path)) {
+        Some(path) => Err(Error::data("is not one of the shards expected")
+            .at(path.as_path())
+            .hint("another folder, or remove it")),
+        None => Ok(()),
+    }
+}
+
 /// How many shards there are, all of which must be there.
 fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
     let Some(Some(count)) = found
@@ -352,16 +368,17 @@ fn check_complete(folder: &Path, found: &[Found]) -> Result<u64> {
     }
 }
 
-/// Whether a file is there that was made with these settings and of these inputs; an error, if it was
-/// made with others.
-pub fn is_finished(path: &Path, header: &Header) -> Result<bool> {
+/// Whether a file is there that was made with these settings and of these inputs, as these parameters of the
+/// header say; an error, if it was made with others.
+pub fn is_finished(path: &Path, header: &Header, parameters: &[&str]) -> Result<bool> {
     if !crate::files::is_file(path)? {
         return Ok(false);
     }
     let file = open_member(path).map_err(|error| Error::io(path, &error))?;
     let file = ParquetFile::open(file).map_err(|error| read_error(&error).at(path))?;
     let made = Header::of(file.schema()).map_err(|error| error.at(path))?;
-    if made.parameters.get(CONVERSION) == header.parameters.get(CONVERSION) {
+    let is_same = |name: &&str| made.parameters.get(*name) == header.parameters.get(*name);
+    if parameters.iter().all(is_same) {
         Ok(true)
     } else {
         let cause = "was made with other settings or of other inputs";

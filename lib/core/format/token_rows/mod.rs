@@ -56,6 +56,7 @@ pub const FORMAT: Format = Format {
     folders: &[],
     endings: &["parquet"],
     is_sign: |_, _| false,
+    schema: None,
     knows: |path| Ok(OpenedRows::if_rows(path)?.is_some()),
     open: Open::Records(|paths, slice| {
         let reader: Box<dyn RecordSource> = Box::new(reader::RowsReader::open(paths, slice)?);

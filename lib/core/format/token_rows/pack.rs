@@ -15,7 +15,7 @@ use super::manifest::{
 use super::settings::{Compressed, RowsSettings, RowsTarget};
 use super::sink::RowsFile;
 use super::store::{PrefixStore, Sequences, Window, no_end};
-use crate::batch::{Batch, Counts, Dropped, Finished, Header, Sink, Skipped};
+use crate::batch::{Batch, Counts, Dropped, Finished, Header, RecordSource, Sink, Skipped};
 use crate::cli::{Progress, Rejection, Rejects, Slice, grouped};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
@@ -306,7 +306,8 @@ pub fn pack_datasets(
     comparison.finish()?;
     let skipped = output.left_out();
     let written = output.written();
-    let dropped = Dropped { skipped: Some(skipped), ..Dropped::default() };
+    let before = kd_root::KdReader::open(paths, slice)?.dropped();
+    let dropped = before.and(&Dropped { skipped: Some(skipped), ..Dropped::default() });
     let records = RecordCounts::written(written, Counts::new(written, dropped));
     rejects.publish()?;
     unchanged.check()?;
