@@ -65,7 +65,7 @@ impl Format {
 }
 
 /// Refuses a directory that holds a dataset of another format than `own`, before something is written there.
-pub(super) fn refuse_other_formats(directory: &Path, own: &Format) -> Result<()> {
+pub(crate) fn refuse_other_formats(directory: &Path, own: &Format) -> Result<()> {
     for format in FORMATS.into_iter().filter(|format| format.name != own.name) {
         if let Some(sign) = format.sign_in(directory)? {
             let cause = format!("belongs to {}: nothing else is written there", format.owner);

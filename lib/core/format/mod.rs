@@ -24,6 +24,7 @@ use std::{fmt, fs, io};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use descriptor::refuse_other_formats;
 pub use descriptor::{Format, Open};
 
 use crate::batch::{Counts, Skipped};

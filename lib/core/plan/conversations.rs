@@ -11,16 +11,17 @@ use super::{Plan, PlanSource, Task, parts, rows};
 use crate::batch::Header;
 use crate::error::{Error, Result};
 use crate::files;
-use crate::format::json_file;
 use crate::format::kd_root::MANIFEST;
 use crate::format::parquet::{ParquetFile, read_error};
 use crate::format::synth_shards::{
     self, ConversationJoin, ConversationPart, SynthManifest, SynthSource,
 };
+use crate::format::{json_file, parquet};
 use crate::provenance::BuildRun;
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
+    format: &parquet::FOLDER_FORMAT,
     unit: "rows",
     sources: "shards",
     look: rows::look,
@@ -29,6 +30,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     is_one_file: true,
     is_apart: false,
     has_input_manifest: false,
+    made: None,
     is_kept,
     check,
     join,

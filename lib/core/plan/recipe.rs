@@ -10,9 +10,15 @@ use super::{Plan, PlanSource, Task};
 use crate::cli::Slice;
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
+use crate::format::Format;
+use crate::provenance::Made;
+
+type MadeOf = fn(&PlanSource, &Path) -> Result<Option<Made>>;
 
 /// All that plans ask of a product.
 pub(super) struct Recipe {
+    /// What it is on disk.
+    pub format: &'static Format,
     /// What its sources have, and what they become, in the plural.
     pub unit: &'static str,
     pub sources: &'static str,
@@ -28,6 +34,9 @@ pub(super) struct Recipe {
     pub is_apart: bool,
     /// Whether a manifest beside the sources is part of what they are.
     pub has_input_manifest: bool,
+    /// What stands where a source becomes a dataset says of how it was made. `--resume` goes on only with what
+    /// was made as the plan would; `None`: it makes anew what was made in another way.
+    pub made: Option<MadeOf>,
     /// Whether a root holds a source already, as the plan would make it.
     pub is_kept: fn(&PlanSource, &Plan, &Path) -> Result<bool>,
     /// Fails if the parts of the tasks, in their order, are not what the plan says.

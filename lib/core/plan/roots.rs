@@ -8,14 +8,15 @@ use super::summary::Summary;
 use super::{Plan, PlanSource, Task, parts, rows};
 use crate::batch::input_manifest;
 use crate::error::{Error, Result};
-use crate::format::json_file;
 use crate::format::kd_root::{
     KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, configs_agree, manifest_in_root,
 };
+use crate::format::{json_file, kd_root};
 use crate::provenance::{Build, BuildRun};
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
+    format: &kd_root::FORMAT,
     unit: "rows",
     sources: "shards",
     look: rows::look,
@@ -23,6 +24,7 @@ pub(super) const RECIPE: Recipe = Recipe {
     is_one_file: false,
     is_apart: false,
     has_input_manifest: true,
+    made: None,
     is_kept,
     check,
     join,
