@@ -33,6 +33,7 @@ use crate::game2048::{Game, StepRows, remove_padding};
 use crate::publish::{PendingFile, Standing, Target, publish, refuse_existing};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
+pub use self::selfplay_v1::LARGE_TILES;
 pub use self::sink::PackSink;
 pub use adopt::adopt;
 
