@@ -198,8 +198,11 @@ fn packs_of_others_are_not_resumed() {
         assert!(told.stderr.contains("belongs to a pool of games: "), "{told:?}");
         place.run("diff -r own into/domino; test ! -e into/tasks").silent();
     }
+    place.run("mkdir lain; touch lain/embeddings-000001.npy").silent();
+    mx("a lain --overwrite")
+        .fails(2, &["belongs to the rows of another pool; try: remove it first"]);
     assert!(place.calls().is_empty());
-    place.run("diff -r sets_before sets").silent();
+    place.run("diff -r sets_before sets && test ! -e lain/tasks").silent();
 }
 
 /// Puzzle sets: each is a task of its own, made of all its inputs.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::finish::Joining;
-use super::recipe::Recipe;
+use super::recipe::{Recipe, refuse_others};
 use super::summary::Summary;
 use super::{Plan, PlanSource, Task, parts, rows};
 use crate::batch::Header;
@@ -21,7 +21,7 @@ use crate::provenance::BuildRun;
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    format: &parquet::FOLDER_FORMAT,
+    refuse: |directory| refuse_others(directory, &parquet::FOLDER_FORMAT),
     unit: "rows",
     sources: "shards",
     look: rows::look,

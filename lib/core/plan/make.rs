@@ -12,8 +12,8 @@ use crate::batch::input_manifest;
 use crate::cli::Slice;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::format::json_file;
 use crate::format::synth_shards::Recorded;
-use crate::format::{json_file, refuse_other_formats};
 use crate::provenance::Build;
 use crate::publish::{TargetLock, directory_of, publish_file_locked};
 
@@ -74,7 +74,8 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     let root = absolute(&request.root)?;
     let path = plan_path(&root);
     let recipe = request.product.recipe();
-    check_format(request)?;
+    // The last step would refuse it, after all of the work.
+    targets(request).iter().try_for_each(|target| (recipe.refuse)(target))?;
     if !files::exists(&path)? && !request.overwrite && !request.resume && !is_free(request)? {
         return Err(Error::usage("is not empty, and has no plan")
             .at(request.root.as_path())
@@ -188,17 +189,6 @@ fn targets(request: &PlanRequest) -> Vec<PathBuf> {
 fn is_free(request: &PlanRequest) -> Result<bool> {
     let taken = |target: &PathBuf| Ok(!is_empty(target)?);
     Ok(files::find(&targets(request), taken)?.is_none())
-}
-
-/// Fails if a dataset of another kind is there, which the last step would refuse to replace.
-fn check_format(request: &PlanRequest) -> Result<()> {
-    let format = request.product.recipe().format;
-    for target in targets(request) {
-        for folder in format.folders {
-            refuse_other_formats(&target.join(folder), format)?;
-        }
-    }
-    Ok(())
 }
 
 /// Fails if what is there was neither begun nor made by the plan.

@@ -21,7 +21,7 @@ use crate::files;
 use crate::format::RecordCounts;
 use crate::format::kd_root::{MANIFEST, forget_slice};
 use crate::format::pack::{self, PackManifest};
-use crate::format::{pools, raw_games};
+use crate::format::raw_games;
 use crate::provenance::Made;
 
 /// The options of npy-pack that decide how the whole is written.
@@ -33,7 +33,7 @@ const JOINED: &str = "joining";
 const STEP: &str = "joining-";
 
 pub(super) const RECIPE: Recipe = Recipe {
-    format: &pools::FORMAT,
+    refuse: pack::refuse_foreign,
     unit: "games",
     sources: "shards",
     look,

@@ -10,15 +10,16 @@ use super::{Plan, PlanSource, Task};
 use crate::cli::Slice;
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
-use crate::format::Format;
+use crate::format::{Format, refuse_other_formats};
 use crate::provenance::Made;
 
 type MadeOf = fn(&PlanSource, &Path) -> Result<Option<Made>>;
 
 /// All that plans ask of a product.
 pub(super) struct Recipe {
-    /// What it is on disk.
-    pub format: &'static Format,
+    /// Refuses a directory in which it cannot be written, whatever may be overwritten: another kind of dataset is
+    /// there.
+    pub refuse: fn(&Path) -> Result<()>,
     /// What its sources have, and what they become, in the plural.
     pub unit: &'static str,
     pub sources: &'static str,
@@ -45,6 +46,11 @@ pub(super) struct Recipe {
     pub join: fn(&Joining<'_>, &[PathBuf]) -> Result<Summary>,
     /// Removes from the root what joining has left.
     pub sweep: fn(&Path) -> Result<()>,
+}
+
+/// Refuses a directory with a dataset of another format.
+pub(super) fn refuse_others(directory: &Path, own: &Format) -> Result<()> {
+    own.folders.iter().try_for_each(|folder| refuse_other_formats(&directory.join(folder), own))
 }
 
 /// Units of a source that are together, and their decoded bytes.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::finish::Joining;
-use super::recipe::Recipe;
+use super::recipe::{Recipe, refuse_others};
 use super::summary::Summary;
 use super::{Plan, PlanSource, Task, parts, rows};
 use crate::batch::input_manifest;
@@ -16,7 +16,7 @@ use crate::provenance::{Build, BuildRun};
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
-    format: &kd_root::FORMAT,
+    refuse: |directory| refuse_others(directory, &kd_root::FORMAT),
     unit: "rows",
     sources: "shards",
     look: rows::look,

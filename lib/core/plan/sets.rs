@@ -6,7 +6,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::finish::Joining;
-use super::recipe::{Recipe, SourceState, uncounted};
+use super::recipe::{Recipe, SourceState, refuse_others, uncounted};
 use super::summary::Summary;
 use super::{Plan, PlanSource};
 use crate::cli::Slice;
@@ -21,7 +21,7 @@ use crate::wording::exactly;
 use crate::{puzzle, walk};
 
 pub(super) const RECIPE: Recipe = Recipe {
-    format: &puzzle_dir::FORMAT,
+    refuse: |directory| refuse_others(directory, &puzzle_dir::FORMAT),
     unit: "groups",
     sources: "sets",
     look,

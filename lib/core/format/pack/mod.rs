@@ -338,6 +338,11 @@ impl PackWriter {
     }
 }
 
+/// Refuses a directory in which no pack is written, whatever may be overwritten.
+pub fn refuse_foreign(directory: &Path) -> Result<()> {
+    PackTarget(directory).standing().map(|_| ())
+}
+
 /// The directory of a pack.
 struct PackTarget<'a>(&'a Path);
 
