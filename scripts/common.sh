@@ -365,7 +365,7 @@ make_all() {
         again=(--again)
     fi
     building=$root
-    run "${@:1:3}" --here "$most" ${overwrite:+--overwrite} ${resume:+--overwrite} "${@:4}" >/dev/null || leave "$root" $?
+    run "${@:1:3}" --here "$most" ${overwrite:+--overwrite} ${resume:+--resume} "${@:4}" >/dev/null || leave "$root" $?
     run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} --progress "$progress" ||
         die "a ${made:-shard} failed; finished ones are kept for --resume" $?
     run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" \

@@ -28,7 +28,7 @@ Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
                             (not that of --resume's finished tasks)
   --overwrite               replace the pack in PACK_DIR
   --resume                  keep what is finished with the same settings, of the
-                            same games
+                            same games; other packs are refused
   --no-check                do not run ds-check on PACK_DIR
   -q, --quiet               print only errors, and what ds-check finds
   --progress WHEN           say how far it is: auto, always or never (auto)

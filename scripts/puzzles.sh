@@ -28,7 +28,7 @@ Usage: scripts/puzzles.sh OUT_DIR [--sudoku DIR] [--maze DIR] [--arc DIR]...
                    of sets that --resume keeps)
   --overwrite      replace the sets in OUT_DIR
   --resume         keep the sets that are finished with the same settings, of
-                   the same input
+                   the same input; others are refused
   --no-check       do not run ds-check on the sets
   -q, --quiet      print only errors, and what ds-check finds
   --progress WHEN  say how far it is: auto, always or never (auto)

@@ -179,6 +179,70 @@ fn packs_become_selfplay_pools_only_with_lossy() {
     }
 }
 
+/// Boards that are not known are named as lost: those of a pool whose tiles end at 32768, and those with several
+/// tiles over it of a pack, which does not say which of them is 131072.
+#[test]
+fn tiles_over_32768_are_named_as_lost() {
+    let Some(python) = python() else { return };
+    let directory = TempDir::new();
+    let run = |line: &str| bash(&format!("set -o pipefail; cd {}; {line}", directory.at("")));
+    let script = r#"
+import numpy as np, os, sqlite3
+def pool(name, boards, highest):
+    os.mkdir(name)
+    rows = np.zeros(len(boards), [('board', '<u8'), ('run_id', '<u4'), ('step_index', '<u4')])
+    rows['board'] = [sum(min(c, 15) << (4 * (15 - i)) for i, c in enumerate(b)) for b in boards]
+    rows['step_index'] = range(len(boards))
+    np.save(f'{name}/steps.npy', rows)
+    d = sqlite3.connect(f'{name}/metadata.db')
+    d.execute('create table runs(id integer primary key, seed bigint, steps int, max_score int, highest_tile int)')
+    d.execute('insert into runs values(0, 1, ?, 4, ?)', (len(boards), highest))
+    d.commit()
+pool('past', [[16, 15, 1, 1] + [0] * 12, [16, 15, 2, 0, 1] + [0] * 11], 65536)
+pool('merged', [[15, 15, 1, 1] + [0] * 12, [16, 2, 0, 0, 1] + [0] * 11], 65536)
+pool('below', [[15, 14, 1, 1] + [0] * 12, [15, 14, 2, 0, 1] + [0] * 11], 32768)
+"#;
+    directory.write("pools.py", script);
+    run(&format!("{} pools.py", python.display())).silent();
+    let v1 = "--layout selfplay-v1";
+    run(&format!("npy-pack below -o below-v1 {v1} && ds-check -q below-v1")).ok();
+    let refused = ["the layout selfplay-v1 would lose tiles over 32768; try: --lossy"];
+    let checked = |pool: &str| {
+        let checked = run(&format!("ds-check {pool}")).ok();
+        assert!(checked.text().contains("pool.step.lost"), "{checked:?}");
+        assert!(!checked.text().contains(" error "), "{checked:?}");
+    };
+    for pool in ["past", "merged"] {
+        run(&format!("npy-pack {pool} -o no {v1}")).fails(1, &refused);
+        run(&format!("ds-cat -q {pool} | npy-pack -o no {v1}")).fails(1, &refused);
+        let made = run(&format!("npy-pack {pool} -o {pool}-v1 {v1} --lossy")).ok();
+        assert_eq!(made.stderr, "npy-pack: warning: lost: tiles over 32768\n");
+        let manifest = directory.json(&format!("{pool}-v1/manifest.json"));
+        assert_eq!(manifest["lost"], json!(["tiles over 32768"]));
+        checked(&format!("{pool}-v1"));
+        // What was lost stays so.
+        run(&format!("npy-pack {pool}-v1 -o no {v1}")).fails(1, &refused);
+        run(&format!("ds-cat -q {pool}-v1 | npy-pack -o no {v1}")).fails(1, &refused);
+    }
+    directory.write("raw/g.meta.json", r#"{"seed":1,"num_moves":2,"score":4,"max_tile":131072}"#);
+    let steps = r#"{"move":"left","board":[17,16,1,1,0,0,0,0,0,0,0,0,0,0,0,0]}
+{"move":"down","board":[17,16,2,0,2,0,0,0,0,0,0,0,0,0,0,0]}
+"#;
+    directory.write("raw/g.jsonl", steps);
+    run("gzip raw/g.jsonl && mx-decode raw | npy-pack -o pack -q").ok();
+    // A log says which is which.
+    let exact = run(&format!("mx-decode raw | npy-pack -o exact {v1} --lossy")).ok();
+    assert!(!exact.stderr.contains("32768"), "{exact:?}");
+    for line in ["npy-pack pack", "ds-cat -q pack | npy-pack"] {
+        let made = run(&format!("{line} -o known {v1} --lossy --overwrite")).ok();
+        assert!(made.stderr.ends_with("max_rank, tiles over 32768\n"), "{made:?}");
+        let checked = run("ds-check known").ok();
+        assert!(!checked.text().contains(" error "), "{checked:?}");
+    }
+    run(&format!("npy-pack known -o no {v1}")).fails(1, &refused);
+    assert!(!directory.path().join("no").exists());
+}
+
 fn names(session: &Value) -> Vec<&String> {
     session.as_object().unwrap().keys().collect()
 }

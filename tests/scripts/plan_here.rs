@@ -121,11 +121,88 @@ fn a_pack_is_resumed() {
     assert!(place.calls().is_empty() && kept.stderr == "macroxue: games: kept\n", "{kept:?}");
     let steps = || fs::metadata(place.dir.path().join("many/steps.npy")).unwrap().ino();
     let before = steps();
-    mx("many --resume --legality values -q").ok();
+    // What the same command has made is mended; what another has made is not replaced.
+    place.run("rm many/valuation_types.json").silent();
+    mx("many --resume -q").ok();
+    assert!(steps() != before && place.calls().len() == 1);
+    place.run("diff -r one many").silent();
+    let before = steps();
+    mx("many --resume --legality values -q")
+        .says(2, "ds-plan: many: was made with other options; try: --overwrite");
+    assert!(steps() == before && place.calls().is_empty());
+    mx("many --overwrite --legality values -q").ok();
     assert!(steps() != before && values(&place.calls(), "--legality") == ["values"]);
     mx("many").fails(2, &["many is not empty; try: --resume, or --overwrite"]);
     mx("many --overwrite -q").ok();
     place.run("diff -r one many").silent();
+}
+
+/// --resume goes on with what its plan has begun: a finished pack is replaced with --overwrite alone.
+#[test]
+fn packs_of_others_are_not_resumed() {
+    let place = Place::new(&[]);
+    for (game, seed) in [("a/g1", 1), ("a/g2", 2), ("b/g3", 3)] {
+        let meta = format!(r#"{{"seed":{seed},"num_moves":1,"score":4,"max_tile":4}}"#);
+        place.dir.write(&format!("{game}.meta.json"), meta);
+        let board = "[1,1,0,0,0,0,0,0,0,0,0,0,0,0,0,0]";
+        let step = format!(r#"{{"move":"left","board":{board},"branch_evs":{{"left":1.0}}}}"#);
+        place.dir.write(&format!("{game}.jsonl"), step + "\n");
+        place.run(&format!("gzip {game}.jsonl")).silent();
+    }
+    let mx = |more: &str| place.run(&format!("bash scripts/macroxue.sh {more} -q"));
+    mx("a pack").ok();
+    place.run("cp -r pack before; mx-decode a | npy-pack -o own; rm own/manifest.json").ok();
+    let database = rusqlite::Connection::open(place.dir.path().join("own/metadata.db")).unwrap();
+    database.execute("insert into session values('mine', 'precious')", []).unwrap();
+    database.close().unwrap();
+    place.run("cp -r own own_before").silent();
+    mx("b pack --resume").says(2, "ds-plan: pack: was made of another input; try: --overwrite");
+    mx("b own --resume").says(2, "ds-plan: own: was not made by this command; try: --overwrite");
+    mx("a own --resume").says(2, "ds-plan: own: was not made by this command; try: --overwrite");
+    place.run("diff -r before pack && diff -r own_before own").silent();
+    // The same of what was only begun.
+    place.run("bash scripts/macroxue.sh plan a begun > tasks.txt").ok();
+    mx("b begun --resume").fails(2, &["begun: has a plan of another input, "]);
+    mx("a begun --resume").ok();
+    place.run("diff -r before begun").silent();
+    // A pack that is to be replaced, but by another command.
+    place.run("mkdir c; cp b/* c; bash scripts/macroxue.sh plan c pack --overwrite").ok();
+    mx("b pack --resume").fails(2, &["pack: was made of another input; try: --overwrite"]);
+    place.run("rm -r pack/tasks; diff -r before pack").silent();
+    mx("b pack --overwrite").ok();
+    assert_eq!(place.dir.json("pack/manifest.json")["runs"], 1);
+
+    // Puzzle sets, each by itself.
+    let puzzles = |more: &str| place.run(&format!("bash scripts/puzzles.sh sets {more} -q"));
+    puzzles("--domino 5").ok();
+    place.run("cp -r sets sets_before").silent();
+    puzzles("--domino 6 --resume")
+        .says(2, "ds-plan: sets/domino: was made of another input; try: --overwrite");
+    puzzles("--domino 5 --seed 1 --resume")
+        .says(2, "ds-plan: sets/domino: was made with other options; try: --overwrite");
+    place.run("diff -r sets_before sets").silent();
+    puzzles("--domino 5 --resume").ok();
+
+    // Datasets of another kind are refused before any work, with --overwrite too.
+    let refused = "belongs to a puzzle set: nothing else is written there; try: another directory";
+    wrap(&place.dir, "mx-decode", &noting("nothing"));
+    for way in ["--overwrite", "--resume"] {
+        let told = mx(&format!("a sets/domino {way}"));
+        assert!(told.code() == Some(2) && told.stderr.contains(refused), "{told:?}");
+    }
+    let told = place.run("bash scripts/macroxue.sh plan a sets/domino --overwrite");
+    assert!(told.code() == Some(2) && told.stderr.contains(refused), "{told:?}");
+    for script in ["puzzles.sh into --domino 2", "synth-raw.sh raw into/domino"] {
+        place.run("rm -rf into; mkdir -p into raw; cp -r own into/domino; touch raw/a.jsonl").ok();
+        let told = place.run(&format!("bash scripts/{script} --overwrite -q"));
+        assert!(told.stderr.contains("belongs to a pool of games: "), "{told:?}");
+        place.run("diff -r own into/domino; test ! -e into/tasks").silent();
+    }
+    place.run("mkdir lain; touch lain/embeddings-000001.npy").silent();
+    mx("a lain --overwrite")
+        .fails(2, &["belongs to the rows of another pool; try: remove it first"]);
+    assert!(place.calls().is_empty());
+    place.run("diff -r sets_before sets && test ! -e lain/tasks").silent();
 }
 
 /// Puzzle sets: each is a task of its own, made of all its inputs.
@@ -166,7 +243,7 @@ fn puzzle_sets_are_resumed() {
     for domain in ["sudoku", "arc", "domino"] {
         assert_eq!(bare(&format!("one/{domain}")), bare(&format!("many/{domain}")));
     }
-    // Now all is there; what is lost, or whose input or settings are others, is made again.
+    // Now all is there; what is lost is made again, what is of another input or of other settings is refused.
     let quiet = "many --resume -q --no-check";
     puzzles(quiet).silent();
     assert!(domains().is_empty());
@@ -178,9 +255,12 @@ fn puzzle_sets_are_resumed() {
         "example/sudoku/train.csv",
         csv.lines().take(2).collect::<Vec<_>>().join("\n") + "\n",
     );
-    puzzles(quiet).ok();
-    assert_eq!(domains(), ["sudoku"]);
-    puzzles(&format!("{quiet} --seed 3")).ok();
+    puzzles(quiet).says(2, "ds-plan: many/sudoku: was made of another input; try: --overwrite");
+    place.dir.write("example/sudoku/train.csv", csv);
+    puzzles(&format!("{quiet} --seed 3"))
+        .says(2, "ds-plan: many/sudoku: was made with other options; try: --overwrite");
+    assert!(domains().is_empty());
+    puzzles(&format!("{} --seed 3", quiet.replace("resume", "overwrite"))).ok();
     assert_eq!(domains().len(), 3);
     // Without --resume or --overwrite nothing is replaced, and other sets may come beside what is there.
     puzzles("many").fails(2, &["many/sudoku is not empty; try: --resume, or --overwrite"]);

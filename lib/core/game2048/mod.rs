@@ -7,6 +7,7 @@ mod board;
 mod columns;
 mod eval;
 mod game;
+mod large_tiles;
 mod lines;
 mod played;
 mod rows;

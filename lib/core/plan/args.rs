@@ -67,6 +67,11 @@ pub struct PlanArgs {
     #[arg(long)]
     overwrite: bool,
 
+    /// Go on with what this plan has begun, and with what it has made; other packs and puzzle sets are
+    /// refused, other shards are made anew
+    #[arg(long, conflicts_with = "overwrite")]
+    resume: bool,
+
     /// The sources were not compared with the manifest.json beside them
     #[arg(long)]
     no_input_check: bool,
@@ -101,6 +106,7 @@ impl From<PlanArgs> for PlanRequest {
             here: args.here,
             threads: args.threads,
             overwrite: args.overwrite,
+            resume: args.resume,
             compared: !args.no_input_check,
         }
     }

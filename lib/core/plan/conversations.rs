@@ -21,15 +21,16 @@ use crate::provenance::BuildRun;
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
+    refuse: |directory| parquet::FOLDER_FORMAT.refuse_others(directory),
     unit: "rows",
     sources: "shards",
     look: rows::look,
-    format: &parquet::FOLDER_FORMAT,
     // It is in the footer of the file.
     manifest: |part, name| part.join(synth_shards::file_name(name)),
     is_one_file: true,
     is_apart: false,
     has_input_manifest: false,
+    made: None,
     is_kept,
     check,
     join,

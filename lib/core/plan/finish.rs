@@ -90,7 +90,8 @@ impl Finish {
     pub fn run(&self, plan: &Plan, root: &Path) -> Result<(String, Option<String>)> {
         let start = Instant::now();
         plan.check_build()?;
-        plan.product.recipe().refuse_others(root)?;
+        let refuse = plan.product.recipe().refuse;
+        plan.sources.iter().try_for_each(|source| refuse(&source.target(plan, root)))?;
         let mut sources = Vec::new();
         for source in &plan.sources {
             if self.again || !source.is_kept(plan, root)? {

@@ -1,10 +1,10 @@
 //! What the root holds already: a source that was made with this plan's options, of this input, by
 //! this build, and whose files are there, is not made or joined again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Plan, PlanSource};
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::provenance::Made;
 
 impl PlanSource {
@@ -26,5 +26,29 @@ impl PlanSource {
             Err(error) if error.kind() == Kind::Data => Ok(false),
             kept => kept,
         }
+    }
+
+    /// Where it becomes a dataset.
+    pub(super) fn target(&self, plan: &Plan, root: &Path) -> PathBuf {
+        if plan.product.recipe().is_apart { root.join(&self.name) } else { root.to_path_buf() }
+    }
+
+    /// Fails if what stands where it is to be was not made as the plan would make it: that is not to be
+    /// replaced without a word.
+    pub(super) fn check_resumed(&self, plan: &Plan, root: &Path) -> Result<()> {
+        let Some(made) = plan.product.recipe().made else { return Ok(()) };
+        let found = match made(self, root) {
+            // What cannot be read was not made by anybody who is known.
+            Err(error) if error.kind() == Kind::Data => None,
+            found => found?,
+        };
+        let cause = match found {
+            Some(found) if found == self.made(plan) => return Ok(()),
+            Some(found) if found.input != self.identity => "was made of another input",
+            Some(found) if found.build != plan.build => "was made by another build",
+            Some(_) => "was made with other options",
+            None => "was not made by this command",
+        };
+        Err(Error::usage(cause).at(self.target(plan, root).as_path()).hint("--overwrite"))
     }
 }

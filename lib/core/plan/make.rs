@@ -39,6 +39,8 @@ pub struct PlanRequest {
     pub here: Option<NonZeroUsize>,
     /// Replace a plan with other options.
     pub overwrite: bool,
+    /// Go on with what stands there.
+    pub resume: bool,
     /// The sources were compared with the manifest beside them.
     pub compared: bool,
 }
@@ -71,22 +73,25 @@ impl Looked {
 pub fn make(request: &PlanRequest) -> Result<Plan> {
     let root = absolute(&request.root)?;
     let path = plan_path(&root);
-    if !files::exists(&path)? && !request.overwrite && !is_free(request, &root)? {
+    let recipe = request.product.recipe();
+    // The last step would refuse it, after all of the work.
+    targets(request).iter().try_for_each(|target| (recipe.refuse)(target))?;
+    if !files::exists(&path)? && !request.overwrite && !request.resume && !is_free(request)? {
         return Err(Error::usage("is not empty, and has no plan")
             .at(request.root.as_path())
             .hint("--overwrite"));
     }
-    request.product.recipe().refuse_others(&root)?;
     let looked = look(request)?;
+    let mut plan = empty(request, root)?;
+    let replaces = request.overwrite || (request.resume && recipe.made.is_none());
+    if request.resume {
+        check_resumed(request, &plan, &looked)?;
+    }
     let directory = directory_of(&path);
     files::make_directories(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
     let lock = TargetLock::take(&directory)?;
-    let old = Plan::find(&root)?;
-    let mut plan = empty(request, root)?;
-    let old = match old {
-        Some(old) if old.id != plan.id && !request.overwrite => {
-            return Err(other_plan(&old, &plan));
-        }
+    let old = match Plan::find(&plan.root)? {
+        Some(old) if old.id != plan.id && !replaces => return Err(other_plan(&old, &plan)),
         old => old.filter(|old| old.id == plan.id),
     };
     let sizing = match (request.here, &old) {
@@ -95,7 +100,7 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
         (Some(jobs), None) => request.sizing.here(&looked, jobs),
         (None, _) => request.sizing,
     };
-    if let Some(old) = old.as_ref().filter(|old| old.sizing != sizing && !request.overwrite) {
+    if let Some(old) = old.as_ref().filter(|old| old.sizing != sizing && !replaces) {
         let cause = format!("has a plan with tasks of another size ({})", old.sizing);
         return Err(Error::usage(cause).at(request.root.as_path()).hint("--overwrite"));
     }
@@ -171,13 +176,32 @@ fn absolute(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// Whether nothing is where something is to be made.
-fn is_free(request: &PlanRequest, root: &Path) -> Result<bool> {
+/// Where something is to be made.
+fn targets(request: &PlanRequest) -> Vec<PathBuf> {
+    let root = &request.root;
     if !request.product.recipe().is_apart {
-        return is_empty(root);
+        return vec![root.clone()];
     }
-    let taken = |(name, _): &(String, PathBuf)| Ok(!is_empty(&root.join(name))?);
-    Ok(files::find(&request.sources, taken)?.is_none())
+    request.sources.iter().map(|(name, _)| root.join(name)).collect()
+}
+
+/// Whether nothing is there.
+fn is_free(request: &PlanRequest) -> Result<bool> {
+    let taken = |target: &PathBuf| Ok(!is_empty(target)?);
+    Ok(files::find(&targets(request), taken)?.is_none())
+}
+
+/// Fails if what is there was neither begun nor made by the plan.
+fn check_resumed(request: &PlanRequest, plan: &Plan, looked: &[Looked]) -> Result<()> {
+    let old = Plan::find(&plan.root)?.filter(|old| old.id == plan.id);
+    for Looked { source, .. } in looked {
+        let mut planned = old.iter().flat_map(|old| &old.sources);
+        let is_begun = planned.any(|old| old.name == source.name && old.is_same(source));
+        if !is_begun && !is_empty(&source.target(plan, &request.root))? {
+            source.check_resumed(plan, &request.root)?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether nothing is in a root but tasks.

@@ -21,7 +21,8 @@ use crate::files;
 use crate::format::RecordCounts;
 use crate::format::kd_root::{MANIFEST, forget_slice};
 use crate::format::pack::{self, PackManifest};
-use crate::format::{pools, raw_games};
+use crate::format::raw_games;
+use crate::provenance::Made;
 
 /// The options of npy-pack that decide how the whole is written.
 const OF_WHOLE: [&str; 2] = ["--shard-rows", "--layout"];
@@ -32,14 +33,15 @@ const JOINED: &str = "joining";
 const STEP: &str = "joining-";
 
 pub(super) const RECIPE: Recipe = Recipe {
+    refuse: pack::refuse_foreign,
     unit: "games",
     sources: "shards",
     look,
-    format: &pools::FORMAT,
     manifest: |part, _| part.join(MANIFEST),
     is_one_file: false,
     is_apart: false,
     has_input_manifest: false,
+    made: Some(made),
     is_kept,
     check,
     join,
@@ -64,14 +66,18 @@ fn look(_name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState>
     Ok(SourceState { identity, weights: Some(weights) })
 }
 
-fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
+fn made(_: &PlanSource, root: &Path) -> Result<Option<Made>> {
     if !files::is_file(&root.join(MANIFEST))? {
+        return Ok(None);
+    }
+    Ok(PackManifest::read(root)?.made)
+}
+
+fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
+    if made(source, root)? != Some(source.made(plan)) {
         return Ok(false);
     }
     let manifest = PackManifest::read(root)?;
-    if manifest.made.as_ref() != Some(&source.made(plan)) {
-        return Ok(false);
-    }
     Ok(FileEntry::first_of_other_size(&manifest.stated(root))?.is_none())
 }
 

@@ -10,18 +10,21 @@ use super::{Plan, PlanSource, Task};
 use crate::cli::Slice;
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
-use crate::format::Format;
+use crate::provenance::Made;
+
+type MadeOf = fn(&PlanSource, &Path) -> Result<Option<Made>>;
 
 /// All that plans ask of a product.
 pub(super) struct Recipe {
+    /// Refuses a directory in which it cannot be written, whatever may be overwritten: another kind of dataset is
+    /// there.
+    pub refuse: fn(&Path) -> Result<()>,
     /// What its sources have, and what they become, in the plural.
     pub unit: &'static str,
     pub sources: &'static str,
     /// Looks at a source: a name, its files or folders, and which of the shards of the raw rows below the folder
     /// it is.
     pub look: fn(&str, &[PathBuf], Option<Slice>) -> Result<SourceState>,
-    /// Its format: a root that holds a dataset of another is refused.
-    pub format: &'static Format,
     /// The file that makes a part whole, of a part and the name of its source.
     pub manifest: fn(&Path, &str) -> PathBuf,
     /// Whether it is the only file of a part, so that nothing states the hash of the others.
@@ -31,6 +34,9 @@ pub(super) struct Recipe {
     pub is_apart: bool,
     /// Whether a manifest beside the sources is part of what they are.
     pub has_input_manifest: bool,
+    /// What stands where a source becomes a dataset says of how it was made. `--resume` goes on only with what
+    /// was made as the plan would; `None`: it makes anew what was made in another way.
+    pub made: Option<MadeOf>,
     /// Whether a root holds a source already, as the plan would make it.
     pub is_kept: fn(&PlanSource, &Plan, &Path) -> Result<bool>,
     /// Fails if the parts of the tasks, in their order, are not what the plan says.
@@ -39,14 +45,6 @@ pub(super) struct Recipe {
     pub join: fn(&Joining<'_>, &[PathBuf]) -> Result<Summary>,
     /// Removes from the root what joining has left.
     pub sweep: fn(&Path) -> Result<()>,
-}
-
-impl Recipe {
-    /// Refuses a root that holds a dataset of another kind.
-    pub fn refuse_others(&self, root: &Path) -> Result<()> {
-        // (Where each source has a folder of its own, that is looked at when it is published.)
-        if self.is_apart { Ok(()) } else { self.format.refuse_others(root) }
-    }
 }
 
 /// Units of a source that are together, and their decoded bytes.

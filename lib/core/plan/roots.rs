@@ -17,14 +17,15 @@ use crate::provenance::{Build, BuildRun};
 use crate::publish::TargetLock;
 
 pub(super) const RECIPE: Recipe = Recipe {
+    refuse: |directory| FORMAT.refuse_others(directory),
     unit: "rows",
     sources: "shards",
     look: rows::look,
-    format: &FORMAT,
     manifest: manifest_in_root,
     is_one_file: false,
     is_apart: false,
     has_input_manifest: true,
+    made: None,
     is_kept,
     check,
     join,

@@ -16,18 +16,20 @@ use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::json_file;
 use crate::format::puzzle_dir::{self, BUILD, PuzzleRoot, PuzzleSetManifest};
+use crate::provenance::Made;
 use crate::wording::exactly;
 use crate::{puzzle, walk};
 
 pub(super) const RECIPE: Recipe = Recipe {
+    refuse: |directory| puzzle_dir::FORMAT.refuse_others(directory),
     unit: "groups",
     sources: "sets",
     look,
-    format: &puzzle_dir::FORMAT,
     manifest: |part, _| part.join(BUILD),
     is_one_file: false,
     is_apart: true,
     has_input_manifest: false,
+    made: Some(made),
     is_kept,
     // Their build.json has no chain; the receipts name the plan.
     check: |_, _| Ok(()),
@@ -67,12 +69,18 @@ fn look(name: &str, paths: &[PathBuf], _: Option<Slice>) -> Result<SourceState> 
     Ok(SourceState { identity, weights: None })
 }
 
+fn manifest(set: &Path) -> Result<Option<PuzzleSetManifest>> {
+    json_file::if_there(&set.join(BUILD), json_file::read)
+}
+
+fn made(source: &PlanSource, root: &Path) -> Result<Option<Made>> {
+    Ok(manifest(&root.join(&source.name))?.and_then(|manifest| manifest.made))
+}
+
 /// Whether the set is there, and would be made as it is.
 fn is_kept(source: &PlanSource, plan: &Plan, root: &Path) -> Result<bool> {
     let set = root.join(&source.name);
-    let manifest: Option<PuzzleSetManifest> =
-        json_file::if_there(&set.join(BUILD), json_file::read)?;
-    let Some(manifest) = manifest else { return Ok(false) };
+    let Some(manifest) = manifest(&set)? else { return Ok(false) };
     if manifest.made.as_ref() != Some(&source.made(plan)) {
         return Ok(false);
     }

@@ -192,6 +192,29 @@ fn exponents_16_and_17_are_evaluated_as_they_are() {
     );
 }
 
+/// Numbers that no float holds and halves of surrogates are JSON, and stay as they are written.
+#[test]
+fn a_sidecar_that_is_kept_is_an_object_for_ds_check() {
+    let folder = Folder::new();
+    let mut game = GameText::played(3);
+    game.meta = game.meta.replace("}", ",\"far\":1e999,\"note\":\"\\ud800\"}");
+    game.write(&folder, "a");
+    let out = TempDir::new();
+    pack(&folder.path.display().to_string(), &format!("-q -o {}", out.at("pack"))).silent();
+    let checked = || {
+        let text = tool("ds-check").args(&[&out.at("pack")]).run().text();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let found = checked();
+    assert!(!found.contains("pool.session"), "{found}");
+    let database = rusqlite::Connection::open(out.path().join("pack/metadata.db")).unwrap();
+    for other in ["{\"far\":1e}", "{} {}", "[{}]", "{\"far\":1", ""] {
+        database.execute("UPDATE session SET meta_value = ?1", [other]).unwrap();
+        let found = checked();
+        assert!(found.contains("run.0: is not a JSON object"), "{other}: {found}");
+    }
+}
+
 #[test]
 fn odd_games_are_packed_as_they_are() {
     let folder = Folder::new();

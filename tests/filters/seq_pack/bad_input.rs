@@ -155,6 +155,28 @@ fn data_that_was_changed_is_not_taken() {
     assert_eq!(found.code(), Some(1), "{found:?}");
 }
 
+/// Rows are never compared with what they were made of, which may be gone: that is said; an index is compared.
+#[test]
+fn ds_check_says_what_is_not_compared() {
+    let dir = TempDir::new();
+    root(&dir, 50);
+    let (train, rows, index) = (dir.at("root/train"), dir.at("r.parquet"), dir.at("i.parquet"));
+    seq_pack(&[&train, "-o", &rows, "--index", &index, "-n", "900", "-q"]).silent();
+    let noted = |path: &str, of: &str| {
+        let found = tool("ds-check").args(&[path, "--skip", "rows.unsupervised"]).run();
+        let words: Vec<String> = found.text().split_whitespace().map(str::to_string).collect();
+        let note = format!("note: made of {of}: the sequences are not compared with their data");
+        words.join(" ").contains(&note)
+    };
+    assert!(noted(&rows, "datasets") && !noted(&index, "datasets"));
+    let piped = dir.at("piped.parquet");
+    let line = format!("ds-cat -q --to arrow {train} | seq-pack -o {piped} -n 900 -q");
+    bash(&line).ok();
+    assert!(noted(&piped, "records from a pipe"));
+    fs::remove_dir_all(dir.path().join("root")).unwrap();
+    assert!(noted(&rows, "datasets"));
+}
+
 /// An output that is an input, by whatever name, would destroy it.
 #[test]
 fn no_output_replaces_an_input() {

@@ -48,7 +48,7 @@ pub(super) fn check(
 
 /// Checks a game by itself: its steps, and what it says of them.
 pub(crate) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
-    let run = game_steps(game, false, at, findings);
+    let run = game_steps(game, game.lacks_large_tiles(), at, findings);
     let claims = RunClaims {
         seed: game.seed,
         steps: game.num_moves,
@@ -59,7 +59,8 @@ pub(crate) fn game(game: &Game, at: At<'_>, findings: &mut Findings<'_>) {
 }
 
 /// Checks the steps of a game. `loses_large_tiles`: where a tile is over 2^15, the boards have
-/// 2^15; from there on they are not what was played, and only what does not need them is checked.
+/// 2^15 (or of several such tiles 2^16); from there on they are not what was played, and only what does not
+/// need them is checked.
 fn game_steps(
     game: &Game,
     loses_large_tiles: bool,
@@ -74,7 +75,7 @@ fn game_steps(
         let step = Step {
             step_index: known.step_index,
             board: known.board,
-            exact: !is_lost,
+            exact: !is_lost && !(loses_large_tiles && known.board.has_several_large()),
             board_eval: known.board_eval,
             move_dir: known.move_dir,
             valuation_type: None,
@@ -89,7 +90,7 @@ fn game_steps(
         let step = if loses_large_tiles && !is_lost && steps::is_past_32768(before, &step) {
             is_lost = true;
             let message = format_args!(
-                "from step {} on: its boards have no tile over 32768",
+                "from step {} on: its boards do not say which tiles are over 32768",
                 known.step_index
             );
             findings.add(&LOST, at, message);

@@ -81,10 +81,13 @@ fn what(manifest: &RowsManifest) -> String {
 
 fn notes(manifest: &RowsManifest) -> Vec<String> {
     let mut notes = vec![token_rows::summary(manifest)];
-    if manifest.inputs.is_none() {
-        notes.push(
-            "made of records from a pipe: the sequences are not compared with their data".into(),
-        );
+    // Only an index is compared with the datasets that it names.
+    if manifest.contents == Contents::Rows {
+        let of = match &manifest.inputs {
+            None => "records from a pipe",
+            Some(_) => "datasets",
+        };
+        notes.push(format!("made of {of}: the sequences are not compared with their data"));
     }
     notes
 }

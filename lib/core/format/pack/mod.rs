@@ -33,6 +33,7 @@ use crate::game2048::{Game, StepRows, remove_padding};
 use crate::publish::{PendingFile, Standing, Target, publish, refuse_existing};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
+pub use self::selfplay_v1::LARGE_TILES;
 pub use self::sink::PackSink;
 pub use adopt::adopt;
 
@@ -335,6 +336,11 @@ impl PackWriter {
     pub fn directory(&self) -> &Path {
         &self.directory
     }
+}
+
+/// Refuses a directory in which no pack is written, whatever may be overwritten.
+pub fn refuse_foreign(directory: &Path) -> Result<()> {
+    PackTarget(directory).standing().map(|_| ())
 }
 
 /// The directory of a pack.

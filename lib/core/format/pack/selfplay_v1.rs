@@ -10,6 +10,9 @@ pub(super) const SHARD_ROWS: u64 = 1_000_000;
 /// Readers sort the shards by name, which is their order as long as all numbers have six digits.
 const MAX_SHARDS: u64 = 999_999;
 
+/// What is lost where boards are not those that were played: readers would take them for exact.
+pub const LARGE_TILES: &str = "tiles over 32768";
+
 pub(super) struct SelfplayV1;
 
 pub(super) fn shard_name(number: u64) -> Option<String> {
@@ -36,6 +39,7 @@ impl RowMaker for SelfplayV1 {
             "seed" => own_seeds(),
             _ => true,
         };
-        game.steps.filled().into_iter().filter(is_lost).collect()
+        let large = game.lacks_large_tiles().then_some(LARGE_TILES);
+        game.steps.filled().into_iter().filter(is_lost).chain(large).collect()
     }
 }

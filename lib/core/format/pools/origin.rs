@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::batch::Dropped;
 use crate::error::{Kind, Result};
 use crate::files;
-use crate::format::pack::{MANIFEST, PackManifest};
+use crate::format::pack::{LARGE_TILES, MANIFEST, PackManifest};
 use crate::format::raw_games::Legality;
 
 /// Where the games of a pool come from, as far as it says.
@@ -26,6 +26,11 @@ impl PoolOrigin {
     pub fn dropped(&self) -> Dropped {
         let counts = self.manifest.as_ref().map(|manifest| manifest.records.counts());
         counts.map_or(Dropped::UNKNOWN, |counts| counts.dropped())
+    }
+
+    /// Whether tiles over 2^15 were lost when it was made.
+    pub fn lacks_large_tiles(&self) -> bool {
+        self.manifest.iter().flat_map(|manifest| &manifest.lost).any(|name| name == LARGE_TILES)
     }
 
     /// Reads a pool's manifest, if it has one. One that is damaged, or not ours, is ignored: games

@@ -19,7 +19,7 @@ use crate::files;
 use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, run_key, run_of_key,
 };
-use crate::format::pack::PackManifest;
+use crate::format::pack::{LARGE_TILES, PackManifest};
 use crate::format::raw_games::Legality;
 use crate::game2048::{Game, RowLayout, StepRows, StoredGame};
 use crate::record::game::LEFT_OUT;
@@ -94,6 +94,7 @@ impl Pool {
         let mut left_out = columns.unread.clone();
         left_out.extend(has_embeddings(directory)?.then(|| EMBEDDINGS.to_string()));
         let origin = PoolOrigin::of_pool(directory)?;
+        left_out.extend(origin.lacks_large_tiles().then(|| LARGE_TILES.to_string()));
         let directory = directory.to_path_buf();
         Ok(Pool {
             name: shown(&directory).into(),
@@ -139,9 +140,9 @@ impl Pool {
         &self.name
     }
 
-    /// Whether its rows cannot say that a tile is over 2^15, and have 2^15 there.
+    /// Whether its rows cannot say that a tile is over 2^15, and have 2^15 there, or were made of such.
     pub fn loses_large_tiles(&self) -> bool {
-        self.columns.loses_large_tiles()
+        self.columns.loses_large_tiles() || self.origin.lacks_large_tiles()
     }
 
     /// Games, those without rows too.

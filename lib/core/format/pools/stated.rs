@@ -59,8 +59,8 @@ fn played(game: &StoredGame) -> Option<Played> {
     for position in 0..game.game.steps.len() {
         let step = game.game.steps.get(position)?;
         // Of several cells over 15 a row does not say which is 17.
-        let over = step.board.cells().iter().filter(|&&cell| cell > 15).count();
-        let is_exact = over < 2 || step.max_rank.is_some_and(|rank| rank < 17);
+        let is_exact =
+            !step.board.has_several_large() || step.max_rank.is_some_and(|rank| rank < 17);
         push(step.step_index, step.board, is_exact, step.move_dir);
     }
     played

@@ -105,6 +105,11 @@ impl Board {
         self.0.iter().fold(0, |max, &cell| max.max(cell))
     }
 
+    /// Whether several cells are over 15: packed, they do not say which of them is 17.
+    pub fn has_several_large(&self) -> bool {
+        self.0.iter().filter(|&&cell| cell > MAX_NIBBLE).count() > 1
+    }
+
     /// Packs to nibbles; 16 and 17 become the same.
     #[inline]
     pub fn pack(&self) -> Packed {

@@ -8,8 +8,8 @@ use crate::walk::{self, WalkError};
 use crate::wording::exactly;
 use serde_json::{Map, Value};
 use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
 
 /// A longer task file is an error: a pair of 30 × 30 grids is 4 KB.
 const LONGEST_FILE: u64 = 64 << 20;
@@ -84,12 +84,30 @@ pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tas
     Ok(Tasks { tasks, inputs, rejected })
 }
 
-/// Whether a given folder, or the folder of a given file, is the evaluation set, in any spelling
-/// (such as `.` inside it).
+/// Whether a given folder, or the folder of a given file, is the evaluation set, in any spelling (such as `.`
+/// inside it): by its name as it is given, or by that to which links lead.
 fn is_evaluation(path: &Path, is_folder: bool) -> Result<bool, Error> {
-    let whole = fs::canonicalize(path).map_err(|cause| Error::io(path, &cause))?;
-    let folder = if is_folder { Some(whole.as_path()) } else { whole.parent() };
-    Ok(folder.and_then(Path::file_name).is_some_and(|name| name == EVALUATION))
+    let failed = |cause| Error::io(path, &cause);
+    let whole = [without_dots(path).map_err(failed)?, fs::canonicalize(path).map_err(failed)?];
+    let is_it = |whole: &PathBuf| {
+        let folder = if is_folder { Some(whole.as_path()) } else { whole.parent() };
+        folder.and_then(Path::file_name).is_some_and(|name| name == EVALUATION)
+    };
+    Ok(whole.iter().any(is_it))
+}
+
+/// The whole path without `.` and `..`; links stay as they are named.
+fn without_dots(path: &Path) -> io::Result<PathBuf> {
+    let mut plain = PathBuf::new();
+    for part in std::path::absolute(path)?.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    Ok(plain)
 }
 
 /// A given file, or the `.json` files below a given folder, each with whether it belongs to
@@ -114,7 +132,10 @@ fn collect(given: &Path, files: &mut Vec<(PathBuf, bool)>) -> Result<(), Error> 
         if path.extension().is_some_and(|extension| extension == "json") {
             let folders = path.strip_prefix(given).ok().and_then(Path::parent);
             let below = folders.is_some_and(|path| path.iter().any(|name| name == EVALUATION));
-            files.push((path, evaluation || below));
+            // (What is not there cannot be read, which is said then.)
+            let is_it = || is_evaluation(&path, false).unwrap_or(false);
+            let evaluation = evaluation || below || is_it();
+            files.push((path, evaluation));
         }
     }
     Ok(())

@@ -233,6 +233,43 @@ fn splits_names_and_order() {
     assert_eq!(one.group_count, 2);
 }
 
+/// A folder is the evaluation set by the name that is given and by that to which links lead.
+#[test]
+fn links_to_and_from_evaluation_count() {
+    let root = Folder::with(&[
+        ("store/v1/a.json", &task("")),
+        ("raw/evaluation/b.json", &task("")),
+        ("other/c.json", &task("")),
+        ("single/evaluation/d.json", &task("")),
+    ]);
+    let link = |from: &str, to: &str| {
+        std::os::unix::fs::symlink(root.join(from), root.join(to)).unwrap();
+    };
+    link("store/v1", "evaluation");
+    link("raw/evaluation", "v2");
+    link("raw/evaluation", "other/v2");
+    link("store/v1/a.json", "single/evaluation/a.json");
+    let tests = |given: &str| {
+        let made = examples(&open(&[root.join(given)], 0).unwrap());
+        made.iter().filter(|(split, ..)| *split == Split::Test).count()
+    };
+    for (given, count) in [
+        ("evaluation", 1),
+        ("evaluation/", 1),
+        ("other/../evaluation/.", 1),
+        ("evaluation/a.json", 1),
+        ("single/evaluation/a.json", 1),
+        ("single", 2),
+        ("v2", 1),
+        ("v2/b.json", 1),
+        ("other", 1),
+        ("store", 0),
+        ("store/v1/a.json", 0),
+    ] {
+        assert_eq!(tests(given), count, "{given}");
+    }
+}
+
 #[test]
 fn both_splits_share_augmentations() {
     let root = Folder::with(&[("evaluation/b.json", &task(""))]);
