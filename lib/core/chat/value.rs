@@ -97,6 +97,8 @@ impl<'a> Json<'a> {
             Json::Null => "NoneType",
             Json::Boolean(_) => "bool",
             Json::Number(text) if is_integer(text) => "int",
+            // Tables have it in the place of what JSON does not have.
+            Json::Number(text) if text == "NaN" => "NaN (bytes that are not UTF-8 are one, too)",
             Json::Number(_) => "float",
             Json::Text(_) => "str",
             Json::List(_) => "list",

@@ -138,7 +138,10 @@ impl Reasons {
 
     fn of(&mut self, batch: &RecordBatch, row: usize) -> Result<Option<String>, ArrowError> {
         self.line.clear();
-        self.encoder.encode(&batch.slice(row, 1), &mut self.line)?;
+        match self.encoder.encode(&batch.slice(row, 1), &mut self.line) {
+            Err(ArrowError::JsonError(cause)) => return Ok(Some(cause)),
+            encoded => encoded?,
+        }
         let reason = self.decoder.line(&self.line).err();
         self.decoder.finish()?;
         Ok(reason)
