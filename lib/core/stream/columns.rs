@@ -288,7 +288,10 @@ fn column_of(field: &Field, is_exact: bool) -> Result<Box<dyn JsonColumn>, Arrow
             known: NullableColumn::default(),
             is_steps: fields == step_fields(),
         }),
-        other => return Err(ArrowError::NotYetImplemented(format!("{other} read from NDJSON"))),
+        other => {
+            let cause = format!("column {}: {other} read from NDJSON", field.name());
+            return Err(ArrowError::NotYetImplemented(cause));
+        }
     })
 }
 
@@ -367,8 +370,9 @@ impl JsonColumn for StructColumn {
     }
 
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        let columns = self.columns.finish()?;
+        let (columns, rows) = (self.columns.finish()?, self.len());
         let nulls = null_buffer(std::mem::take(&mut self.known).into_parts().1);
-        Ok(Arc::new(StructArray::try_new(self.fields.clone(), columns, nulls)?))
+        let structs = StructArray::try_new_with_length(self.fields.clone(), columns, nulls, rows)?;
+        Ok(Arc::new(structs))
     }
 }
