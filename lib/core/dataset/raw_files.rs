@@ -81,12 +81,10 @@ impl Read for LineCount {
     }
 }
 
-/// Refuses what is no regular file, and would be waited for without end. (A pipe of this process,
-/// `/dev/fd/63`, has a writer.)
+/// Refuses what is no regular file, and would be waited for without end.
 fn refuse_endless(path: &Path) -> Result<()> {
-    let is_open = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
     match files::metadata(path)? {
-        Some(found) if !found.is_file() && !found.is_dir() && !is_open => {
+        Some(found) if !found.is_file() && !found.is_dir() && !files::is_open_here(path) => {
             Err(Error::usage("is no regular file").at(path).hint("< FILE, to read it from stdin"))
         }
         _ => Ok(()),
