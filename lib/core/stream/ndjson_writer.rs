@@ -49,6 +49,11 @@ impl NdjsonEncoder {
         NdjsonEncoder { schema, names, nulls: Nulls::Written }
     }
 
+    /// One whose lines show every value, also where it has no JSON, to people.
+    pub fn shown(schema: SchemaRef) -> NdjsonEncoder {
+        NdjsonEncoder { nulls: Nulls::Shown, ..NdjsonEncoder::new(schema) }
+    }
+
     /// One whose lines show what is no JSON, to be read as such.
     pub fn exact(schema: SchemaRef) -> NdjsonEncoder {
         NdjsonEncoder { nulls: Nulls::Verbatim, ..NdjsonEncoder::new(schema) }
@@ -116,6 +121,8 @@ enum Nulls {
     Filled,
     /// Written, and so are numbers that JSON does not have, as Python names them.
     Verbatim,
+    /// The same, with `NaN` in the place of other values that have no JSON.
+    Shown,
 }
 
 fn write_members(
@@ -292,11 +299,11 @@ impl<'a> ColumnPrinter<'a> {
             }
         };
         let values = match nulls {
-            Nulls::Filled if may_fail(array.data_type()) => Box::new(OrNan(values)),
+            Nulls::Filled | Nulls::Shown if may_fail(array.data_type()) => Box::new(OrNan(values)),
             _ => values,
         };
         let is_left_out = match nulls {
-            Nulls::Written | Nulls::Verbatim => is_rare(field),
+            Nulls::Written | Nulls::Verbatim | Nulls::Shown => is_rare(field),
             Nulls::LeftOut => true,
             Nulls::Filled => *array.data_type() != DataType::Null,
         };
@@ -396,10 +403,10 @@ impl<T: Float + Into<f64>> Printer for FloatPrinter<'_, T> {
         let number = value.into();
         if !number.is_finite() {
             let name: &[u8] = match self.1 {
-                Nulls::Verbatim if number.is_nan() => b"NaN",
-                Nulls::Verbatim if number > 0.0 => b"Infinity",
-                Nulls::Verbatim => b"-Infinity",
-                _ => b"null",
+                Nulls::Written | Nulls::LeftOut | Nulls::Filled => b"null",
+                Nulls::Verbatim | Nulls::Shown if number.is_nan() => b"NaN",
+                Nulls::Verbatim | Nulls::Shown if number > 0.0 => b"Infinity",
+                Nulls::Verbatim | Nulls::Shown => b"-Infinity",
             };
             out.extend_from_slice(name);
             return Ok(());

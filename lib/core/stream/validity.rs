@@ -114,7 +114,8 @@ pub(super) fn input_of(row: &RecordBatch) -> Rejected {
     let row = row.clone();
     Rejected::json(move || {
         let mut line = Vec::new();
-        let encoded = lossy(&row).and_then(|row| plain_encoder(&row).encode(&row, &mut line));
+        let encoded =
+            lossy(&row).and_then(|row| NdjsonEncoder::shown(plain(&row)).encode(&row, &mut line));
         match encoded {
             Ok(()) => String::from_utf8_lossy(&line).trim_end().to_string(),
             Err(_) => "null".to_string(),
@@ -142,7 +143,7 @@ impl Reasons {
         } else {
             fields.iter().filter_map(|field| places.find(field)).collect()
         };
-        let encoder = plain_encoder(&batch.project(&columns)?);
+        let encoder = NdjsonEncoder::exact(plain(&batch.project(&columns)?));
         let decoder = NdjsonDecoder::new(SchemaRef::new(Schema::new(fields)))?;
         Ok(Reasons { columns, encoder, decoder, line: Vec::new() })
     }
@@ -182,10 +183,14 @@ fn readable(field: &FieldRef) -> Option<FieldRef> {
 }
 
 /// Without their mark, JSON columns are written as the texts that they are.
-fn plain_encoder(batch: &RecordBatch) -> NdjsonEncoder {
-    let plain = |field: &Field| field.clone().with_metadata(HashMap::new());
-    let fields = batch.schema_ref().fields().iter().map(|field| plain(field));
-    NdjsonEncoder::exact(SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>())))
+fn plain(batch: &RecordBatch) -> SchemaRef {
+    let plain = |field: &FieldRef| match field.data_type() {
+        // (Of bytes it says what they are.)
+        DataType::FixedSizeBinary(_) => field.as_ref().clone(),
+        _ => field.as_ref().clone().with_metadata(HashMap::new()),
+    };
+    let fields = batch.schema_ref().fields().iter().map(plain);
+    SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
 /// Whether no row has what NDJSON would refuse, as far as the types do not say so already.
