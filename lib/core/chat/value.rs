@@ -92,6 +92,16 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Whether it is, or holds, a `NaN`.
+    pub fn has_nan(&self) -> bool {
+        match self {
+            Json::Number(text) => text == "NaN",
+            Json::List(items) => items.iter().any(Json::has_nan),
+            Json::Object(entries) => entries.iter().any(|(_, value)| value.has_nan()),
+            _ => false,
+        }
+    }
+
     /// The name of its type in Python.
     pub fn type_name(&self) -> &'static str {
         match self {
