@@ -62,6 +62,7 @@ fn chats_of_bytes_are_refused_one_by_one() {
         for (filter, name, cause) in [
             ("harmony-tok", "chats", "messages: content: not UTF-8"),
             ("chat-harmony", "columns", "not UTF-8"),
+            ("chat-harmony", "answers", "message 2: content: expected JSON, got NaN, or bytes"),
             ("chat-harmony", "system", "not UTF-8"),
         ] {
             let file = dir.at(&format!("{name}.{ending}"));
@@ -73,7 +74,7 @@ fn chats_of_bytes_are_refused_one_by_one() {
         // Of metadata they are no null either.
         let file = dir.at(&format!("weights.{ending}"));
         let flags = ["-q", "--metadata-fields", "image", &file];
-        tool("chat-harmony").args(&flags).run().fails(1, &[": record 2 (b): image ", "not UTF-8"]);
+        tool("chat-harmony").args(&flags).run().fails(1, &[": record 2 (b): image: ", "not UTF-8"]);
         for (name, trained) in [("weights", [false, true, true]), ("weight", [false, true, true])] {
             let file = dir.at(&format!("{name}.{ending}"));
             let made = tool("chat-harmony").args(&["-q", &file]).run().silent().records();

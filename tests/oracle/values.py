@@ -104,6 +104,9 @@ both("weight", {"id": ["a", "b", "c"], "weight": pa.array([decimal.Decimal(w) fo
 
 # Chats whose texts are bytes.
 both("chats", {"id": ["a", "b", "c"], "messages": pa.array([[{"role": "assistant", "channel": "final", "content": b}] for b in bad]), **unused})
+call = {"role": "assistant", "content": None, "tool_calls": [{"id": "1", "function": {"name": "f", "arguments": "{}"}}]}
+both("answers", {"id": ["a", "b", "c"], "messages": pa.array([
+    [{"role": "user", "content": b"q"}, call, {"role": "tool", "content": b}, {"role": "assistant", "content": b"x"}] for b in bad])})
 both("columns", {"id": ["a", "b", "c"], "user": pa.array(bad), "final": ["x", "y", "z"]})
 both("system", {"id": ["a", "b", "c"], "system": pa.array(bad), "messages": pa.array([[{"role": "assistant", "content": "a"}]] * 3)})
 

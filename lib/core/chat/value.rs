@@ -92,8 +92,16 @@ impl<'a> Json<'a> {
         }
     }
 
-    /// Whether it is, or holds, a `NaN`.
-    pub fn has_nan(&self) -> bool {
+    /// Refuses a value, of this name, that is or holds a `NaN`, which tables have in the place of what
+    /// has no JSON.
+    pub fn refuse_nan(&self, name: &str) -> Result<(), String> {
+        if self.has_nan() {
+            return Err(format!("{name}: expected JSON, got NaN, or bytes that are not UTF-8"));
+        }
+        Ok(())
+    }
+
+    fn has_nan(&self) -> bool {
         match self {
             Json::Number(text) => text == "NaN",
             Json::List(items) => items.iter().any(Json::has_nan),
@@ -108,8 +116,8 @@ impl<'a> Json<'a> {
             Json::Null => "NoneType",
             Json::Boolean(_) => "bool",
             Json::Number(text) if is_integer(text) => "int",
-            // Tables have it in the place of what JSON does not have.
-            Json::Number(text) if text == "NaN" => "NaN (bytes that are not UTF-8 are one, too)",
+            // See `refuse_nan`.
+            Json::Number(text) if text == "NaN" => "NaN, or bytes that are not UTF-8",
             Json::Number(_) => "float",
             Json::Text(_) => "str",
             Json::List(_) => "list",

@@ -153,11 +153,7 @@ impl ChatHarmony {
                 columns.push(None);
                 continue;
             };
-            if value.has_nan() {
-                return Err(format!(
-                    "{name} is or has a NaN (bytes that are not UTF-8 are one, too)"
-                ));
-            }
+            value.refuse_nan(name)?;
             whole.extend_from_slice(if whole.len() > 1 { b", " } else { b"" });
             write_ascii_string(&mut whole, name);
             whole.extend_from_slice(b": ");
