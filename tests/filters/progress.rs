@@ -48,7 +48,7 @@ impl Sent {
 
 #[test]
 fn the_line_comes_after_a_second_and_goes() {
-    let Some(sent) = terminal(80, 2.5, "harmony-tok input > out") else { return };
+    let Some(sent) = terminal(80, 2.5, "harmony-tok <(cat input) > out") else { return };
     assert!(sent.silence >= 1.0, "{} s", sent.silence);
     let states = sent.states();
     assert!(states.len() > 3, "{states:?}");
@@ -62,7 +62,7 @@ fn the_line_comes_after_a_second_and_goes() {
 
 #[test]
 fn a_narrow_terminal_cuts_it() {
-    let Some(sent) = terminal(50, 1.8, "harmony-tok input > out") else { return };
+    let Some(sent) = terminal(50, 1.8, "harmony-tok <(cat input) > out") else { return };
     let states = sent.states();
     assert!(states.iter().any(|state| state.len() == 50), "{states:?}");
     assert!(states.iter().all(|state| state.len() <= 50), "{states:?}");
@@ -71,10 +71,10 @@ fn a_narrow_terminal_cuts_it() {
 #[test]
 fn short_and_quiet_runs_show_nothing() {
     for (seconds, pipeline) in [
-        (0.4, "harmony-tok input > out"),
-        (1.8, "harmony-tok -q input > out"),
-        (1.8, "harmony-tok --progress never input > out"),
-        (1.8, "harmony-tok input 2> out | cat > out"),
+        (0.4, "harmony-tok <(cat input) > out"),
+        (1.8, "harmony-tok -q <(cat input) > out"),
+        (1.8, "harmony-tok --progress never <(cat input) > out"),
+        (1.8, "harmony-tok <(cat input) 2> out | cat > out"),
         (1.8, "cat input | harmony-tok > out"),
     ] {
         let Some(sent) = terminal(80, seconds, pipeline) else { return };
@@ -84,14 +84,14 @@ fn short_and_quiet_runs_show_nothing() {
 
 #[test]
 fn results_on_a_terminal_stand_alone() {
-    let Some(sent) = terminal(80, 1.8, "harmony-tok input") else { return };
+    let Some(sent) = terminal(80, 1.8, "harmony-tok <(cat input)") else { return };
     assert!(sent.text.starts_with("{\"id\"") && !sent.text.contains("harmony-tok: "));
 }
 
 /// What writes files leaves stdout free.
 #[test]
 fn a_sink_shows_it_on_a_terminal() {
-    let pipeline = "mmidx-write input --prefix out --tokens-only --no-check";
+    let pipeline = "mmidx-write <(cat input) --prefix out --tokens-only --no-check";
     let Some(sent) = terminal(80, 1.8, pipeline) else { return };
     let states = sent.states();
     assert!(states[..states.len() - 1].iter().any(|state| state.starts_with("mmidx-write: ")));
@@ -103,7 +103,9 @@ fn a_sink_shows_it_on_a_terminal() {
 
 #[test]
 fn of_a_pipeline_the_first_shows_it() {
-    let Some(sent) = terminal(80, 1.8, "harmony-tok input | span-mask > out") else { return };
+    let Some(sent) = terminal(80, 1.8, "harmony-tok <(cat input) | span-mask > out") else {
+        return;
+    };
     let shown = |name: &str| sent.text.contains(name);
     assert!(
         shown("harmony-tok: ") && shown(" conversations, ") && !shown("span-mask: "),
@@ -124,7 +126,7 @@ fn a_pipe_without_a_header_is_said() {
         (format!("cat input | {sink}"), 1),
         (format!("cat input | {sink} -q"), 0),
         (format!("cat input | {sink} 2> out.log"), 0),
-        (format!("{sink} input"), 0),
+        (format!("{sink} <(cat input)"), 0),
         (format!("cat input > file; harmony-tok file -q --policy chat --to arrow | {sink}"), 0),
     ] {
         let Some(sent) = terminal(80, 0.4, &pipeline) else { return };

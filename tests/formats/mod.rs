@@ -13,3 +13,4 @@ mod npy;
 mod pools;
 mod row_groups;
 mod streams;
+mod values;

@@ -9,6 +9,7 @@ use common::samples::masked_answer;
 use common::{
     Outcome, TempDir, assert_same_datasets, bash, copy_scripts, installed, tool, write_shards,
 };
+use serde_json::{Value, json};
 
 /// A name, or an id, that moves the cursor, forges a message, and turns the direction of text.
 const HOSTILE: &str = "a\x1b[31m\nds-check: forged\r\u{9b}2J\u{202e}z";
@@ -286,4 +287,101 @@ fn options_without_effect_are_said() {
     run("ds-manifest root -q").ok().silent();
     run("rm -r root; harmony-tok chats | span-mask | mmidx-write --root root --shard s").ok();
     run("ds-manifest root").silent();
+}
+
+/// A folder of chats or of tables is read whole, or what would be left out is named; a folder has its
+/// endings in any case, and files that are no rows.
+#[test]
+fn folders_are_read_whole() {
+    let dir = TempDir::new();
+    let run = |command: &str| bash(&format!("cd '{}'; {command}", dir.path().display()));
+    let chat = |id: &str| {
+        format!("{{\"id\":\"{id}\",\"messages\":[{{\"role\":\"assistant\",\"content\":\"x\"}}]}}\n")
+    };
+    dir.write("d/a.jsonl", chat("a"));
+    dir.write("d/C.JSONL", chat("c"));
+    for other in ["README.md", "LICENSE", "x.txt", "dataset_info.json", "x.lock", ".hidden.json"] {
+        dir.write(&format!("d/{other}"), "{}");
+    }
+    assert_eq!(run("chat-harmony -q d").silent().records().len(), 2);
+    for other in ["b.json", "b.CSV", "b.pq", "b.json.gz", "b.parquet"] {
+        dir.write(&format!("d/{other}"), chat("b"));
+        // (A table comes before lines: then these would be left out.)
+        let named = if other == "b.parquet" { "*.parquet, and d/" } else { other };
+        run("chat-harmony -q d")
+            .fails(2, &["d: has rows of two kinds: ", named, "try: name the FILEs"]);
+        std::fs::remove_file(dir.at(&format!("d/{other}"))).unwrap();
+    }
+    let conversations = run("chat-harmony -q d").ok().text();
+    dir.write("lines", &conversations);
+    run("mkdir t; ds-cat -q lines -o t/p.parquet; cp t/p.parquet t/Q.PARQUET").ok();
+    dir.write("t/README.md", "no rows");
+    assert_eq!(run("ds-cat -q --count t").silent().text().trim(), "4");
+    for other in ["q.ndjson", "q.jsonl.zst", "q.csv", "q.arrows"] {
+        dir.write(&format!("t/{other}"), &conversations);
+        for filter in ["harmony-tok --policy chat", "ds-cat", "ds-stat", "ds-check"] {
+            let named = format!("t/{other}");
+            run(&format!("{filter} t"))
+                .fails(2, &["has rows of two kinds: *.parquet, and ", &named]);
+        }
+        std::fs::remove_file(dir.at(&format!("t/{other}"))).unwrap();
+    }
+}
+
+/// What `save_to_disk` lists is below its folder, each file once.
+#[test]
+fn a_list_of_files_leads_nowhere_else() {
+    let dir = TempDir::new();
+    let row = "{\"id\":\"a\",\"messages\":[{\"role\":\"assistant\",\"content\":\"x\"}]}\n";
+    for name in ["s/data-0.arrow", "s/data-1.arrow", "outside.arrow"] {
+        dir.write(name, row);
+    }
+    let run = |files: Value| {
+        dir.write("s/state.json", json!({"_data_files": files}).to_string());
+        bash(&format!("cd '{}'; echo x | timeout 20 chat-harmony -q s", dir.path().display()))
+    };
+    let named = |names: &[&str]| {
+        names.iter().map(|name| json!({"filename": name})).collect::<Vec<Value>>().into()
+    };
+    let good = run(named(&["data-0.arrow", "data-1.arrow"])).silent();
+    assert_eq!(good.records().len(), 2);
+    let outside = dir.at("outside.arrow");
+    for (files, got) in [
+        (named(&["data-0.arrow", "../outside.arrow"]), "got \"../outside.arrow\""),
+        (named(&[&outside]), "got \"/"),
+        (named(&[""]), "got \"\""),
+        (named(&["data-0.arrow", "data-0.arrow"]), "got \"data-0.arrow\" twice"),
+        (json!([]), "got none"),
+        (json!([{"file": "data-0.arrow"}]), "got null"),
+    ] {
+        let told =
+            "chat-harmony: s/state.json: _data_files: expected names of files below the folder, ";
+        run(files).fails(1, &[told, got, "try: name the FILEs"]);
+    }
+}
+
+/// Whose writer may never come is not waited for; a pipe of this process has one.
+#[test]
+fn a_fifo_is_read_from_stdin_only() {
+    let dir = TempDir::new();
+    let record = "{\"id\":\"a\",\"tokens\":[7],\"segments\":null}\n";
+    dir.write("good", record);
+    let run = |command: &str| bash(&format!("cd '{}'; {command}", dir.path().display()));
+    run("mkfifo fifo").silent();
+    for filter in ["ds-cat", "span-mask", "ds-stat", "harmony-tok", "chat-harmony"] {
+        let waited = run(&format!("timeout 20 {filter} fifo"));
+        waited.fails(2, &[filter, "fifo", "< "]);
+    }
+    run("timeout 20 ds-cat fifo")
+        .says(2, "ds-cat: fifo: expected a file, got a FIFO; try: FILTER < fifo");
+    for command in [
+        "cat good > fifo & ds-cat < fifo",
+        "ds-cat <(cat good)",
+        "cat good | ds-cat /dev/stdin",
+        "cat good | ds-cat /proc/self/fd/0",
+        "ds-cat - < <(cat good)",
+    ] {
+        let read = run(command).ok().records();
+        assert_eq!((read.len(), &read[0]["tokens"]), (1, &json!([7])), "{command}");
+    }
 }

@@ -138,6 +138,7 @@ pub fn read<'r>(
     if !given.is_object() {
         return Err(within(format!("a {}, wanted an object", given.type_name())));
     }
+    given.entries().iter().try_for_each(|(key, value)| value.refuse_nan(key)).map_err(within)?;
     let role = given.get(keys.role).ok_or_else(|| within("no role".to_string()))?;
     let role = role.text().ok_or_else(|| within(format!("role is a {}", role.type_name())))?;
     if keys.is_sharegpt && role.eq_ignore_ascii_case("function_call") {

@@ -259,6 +259,7 @@ fn item<'r>(
     left_out: &mut LeftOut,
 ) -> Result<Option<Draft<'r>>, String> {
     let within = |cause: String| format!("message {index}: {cause}");
+    item.entries().iter().try_for_each(|(key, value)| value.refuse_nan(key)).map_err(within)?;
     let kind = item.get("type").and_then(Json::text).unwrap_or("message");
     Ok(match kind {
         "message" => Some(message::read(item, index, OPENAI, left_out)?),

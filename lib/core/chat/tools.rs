@@ -51,7 +51,8 @@ pub fn tools_of<'r>(record: &'r Json<'_>) -> Result<Vec<Tool<'r>>, String> {
             Some(Json::List(_)) if !tools.is_empty() => {
                 return Err("has both tools and functions".to_string());
             }
-            Some(Json::List(items)) => {
+            Some(value @ Json::List(items)) => {
+                value.refuse_nan(key)?;
                 tools = items.iter().map(tool).collect::<Result<_, String>>()?;
             }
             Some(value) => return Err(format!("{key} is a {}, wanted a list", value.type_name())),

@@ -1,6 +1,7 @@
 //! A chat's JSON as a tree: chats come in many shapes, and what a key means depends on others.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use crate::json::{self, Kind, Reader, integer_i64, python_repr, write_string};
 
@@ -13,7 +14,7 @@ pub enum Json<'a> {
     Number(Cow<'a, str>),
     Text(Cow<'a, str>),
     List(Vec<Json<'a>>),
-    /// Keys in the order of their first appearance, each once, with its last value (as in Python).
+    /// Keys in their order, each once.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
 }
 
@@ -91,12 +92,32 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Refuses a value, of this name, that is or holds a `NaN`, which tables have in the place of what
+    /// has no JSON.
+    pub fn refuse_nan(&self, name: &str) -> Result<(), String> {
+        if self.has_nan() {
+            return Err(format!("{name}: expected JSON, got NaN, or bytes that are not UTF-8"));
+        }
+        Ok(())
+    }
+
+    fn has_nan(&self) -> bool {
+        match self {
+            Json::Number(text) => text == "NaN",
+            Json::List(items) => items.iter().any(Json::has_nan),
+            Json::Object(entries) => entries.iter().any(|(_, value)| value.has_nan()),
+            _ => false,
+        }
+    }
+
     /// The name of its type in Python.
     pub fn type_name(&self) -> &'static str {
         match self {
             Json::Null => "NoneType",
             Json::Boolean(_) => "bool",
             Json::Number(text) if is_integer(text) => "int",
+            // See `refuse_nan`.
+            Json::Number(text) if text == "NaN" => "NaN, or bytes that are not UTF-8",
             Json::Number(_) => "float",
             Json::Text(_) => "str",
             Json::List(_) => "list",
@@ -228,7 +249,10 @@ fn read<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Json<'a>, json::Err
                 entries.push((key, read(reader, depth + 1)?));
                 Ok::<(), json::Error>(())
             })?;
-            Json::Object(without_repeats(entries))
+            if has_repeats(&entries) {
+                return Err(reader.error("a name that is there twice in the object that ends"));
+            }
+            Json::Object(entries)
         }
     })
 }
@@ -245,25 +269,22 @@ fn text<'a>(reader: &mut Reader<'a>) -> Result<Cow<'a, str>, json::Error> {
     }
 }
 
-/// The last value of each key, in the place of its first.
-fn without_repeats<'a>(entries: Vec<(Cow<'a, str>, Json<'a>)>) -> Vec<(Cow<'a, str>, Json<'a>)> {
-    let mut order: Vec<usize> = (0..entries.len()).collect();
-    order.sort_by(|&a, &b| entries[a].0.cmp(&entries[b].0).then(a.cmp(&b)));
-    let is_same = |pair: &[usize]| entries[pair[0]].0 == entries[pair[1]].0;
-    if !order.windows(2).any(is_same) {
-        return entries;
+/// Whether a key is there twice.
+fn has_repeats(entries: &[(Cow<'_, str>, Json<'_>)]) -> bool {
+    /// Of so few members each is compared with each.
+    const FEW: usize = 16;
+    if entries.len() <= FEW {
+        let mut rest = entries;
+        while let Some(((key, _), others)) = rest.split_first() {
+            if others.iter().any(|(other, _)| other == key) {
+                return true;
+            }
+            rest = others;
+        }
+        return false;
     }
-    // For each entry the place of its key's first.
-    let mut first: Vec<usize> = (0..entries.len()).collect();
-    for pair in order.windows(2).filter(|pair| is_same(pair)) {
-        first[pair[1]] = first[pair[0]];
-    }
-    let mut kept: Vec<Option<(Cow<'a, str>, Json<'a>)>> = Vec::new();
-    for (index, entry) in entries.into_iter().enumerate() {
-        kept.push(None);
-        kept[first[index]] = Some(entry);
-    }
-    kept.into_iter().flatten().collect()
+    let mut keys = HashSet::with_capacity(entries.len());
+    !entries.iter().all(|(key, _)| keys.insert(key))
 }
 
 #[cfg(test)]
@@ -278,7 +299,7 @@ mod tests {
     #[test]
     fn values_are_printed_as_python_prints_them() {
         for (text, expected) in [
-            (r#"{"a":1,"b":2,"a":3}"#, r#"{"a": 3, "b": 2}"#),
+            (r#"{"a":1,"b":2}"#, r#"{"a": 1, "b": 2}"#),
             ("[1.0,1e21,-0,-0.0,1E2,0.00001]", "[1.0, 1e+21, 0, -0.0, 100.0, 1e-05]"),
             (r#""\u00e9\ud83d\ude00\u0001/""#, "\"é😀\\u0001/\""),
             ("[NaN,Infinity,1e999]", "[NaN, Infinity, Infinity]"),
@@ -286,6 +307,10 @@ mod tests {
             assert_eq!(dumps(text), expected);
         }
         assert!(Json::parse(r#""\ud83d""#).is_err());
+        for twice in [r#"{"a":1,"b":2,"a":3}"#, r#"[{"a":1,"\u0061":1}]"#] {
+            let error = Json::parse(twice).unwrap_err().to_string();
+            assert!(error.starts_with("a name that is there twice"), "{error}");
+        }
         assert!(Json::parse(&"[".repeat(5000)).is_err());
     }
 

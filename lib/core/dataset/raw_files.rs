@@ -1,5 +1,6 @@
 //! The files of raw rows below folders, in the order in which Hugging Face `datasets` reads them.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,16 +12,15 @@ use crate::cli::Slice;
 use crate::digest::sha256_of;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::format::data_files::{ARROW, Kind, LINES, PARQUET, refuse_left_out};
 use crate::format::{json_file, parquet};
 use crate::walk::{self, WalkError};
 
 /// How files of rows end: those of a folder are of one of these kinds.
-const KINDS: [&[&str]; 3] = [&[".parquet"], &[".jsonl", ".ndjson"], &[".arrows", ".arrow"]];
+const KINDS: [&Kind; 3] = [&PARQUET, &LINES, &ARROW];
 /// What `save_to_disk` of Hugging Face `datasets` writes beside the files of a set, and above its splits.
 const STATE: &str = "state.json";
 const SPLITS: &str = "dataset_dict.json";
-/// What may follow, but for Parquet.
-const PACKED: [&str; 3] = ["", ".gz", ".zst"];
 
 /// The paths, and in the place of a folder the files below it: hidden ones are left out, the others
 /// are sorted by their whole paths, as code points.
@@ -52,7 +52,9 @@ fn describe(path: &Path) -> Result<Value> {
         described["sha256"] = sha256.into();
         return Ok(described);
     }
-    let is_plain = path.extension().is_some_and(|ending| ending == "jsonl" || ending == "ndjson");
+    let is_plain = path.extension().is_some_and(|ending| {
+        ["jsonl", "ndjson"].iter().any(|known| ending.eq_ignore_ascii_case(known))
+    });
     let rows = is_plain.then(|| lines.lines + u64::from(lines.is_open));
     let name = path.file_name().map(|name| shown(Path::new(name)));
     Ok(json!({"name": name, "bytes": bytes, "rows": rows, "sha256": sha256}))
@@ -79,12 +81,10 @@ impl Read for LineCount {
     }
 }
 
-/// Refuses what is no regular file, and would be waited for without end. (A pipe of this process,
-/// `/dev/fd/63`, has a writer.)
+/// Refuses what is no regular file, and would be waited for without end.
 fn refuse_endless(path: &Path) -> Result<()> {
-    let is_open = path.starts_with("/dev/fd") || path.starts_with("/proc/self/fd");
     match files::metadata(path)? {
-        Some(found) if !found.is_file() && !found.is_dir() && !is_open => {
+        Some(found) if !found.is_file() && !found.is_dir() && !files::is_open_here(path) => {
             Err(Error::usage("is no regular file").at(path).hint("< FILE, to read it from stdin"))
         }
         _ => Ok(()),
@@ -124,46 +124,40 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
         }
     })?;
     for kind in KINDS {
-        let mut files: Vec<PathBuf> =
-            found.iter().filter(|path| is_of(path, kind)).cloned().collect();
+        let mut files: Vec<PathBuf> = found.iter().filter(|path| kind.has(path)).cloned().collect();
         if !files.is_empty() {
             refuse_left_out(folder, &found, kind)?;
             files.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
             return Ok(files);
         }
     }
-    let endings: Vec<&str> = KINDS.concat();
+    let endings = KINDS.map(|kind| kind.endings).concat();
     let cause = format!("is a folder without files of rows (*{})", endings.join(", *"));
     Err(Error::usage(cause).at(folder))
 }
 
-/// The files of a set that `save_to_disk` has written; others beside them are caches.
+/// The files of a set that `save_to_disk` has written, which are below its folder; others beside them
+/// are caches.
 fn saved_files(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
-    let state: Option<Value> = json_file::if_there(&folder.join(STATE), json_file::read)?;
+    let path = folder.join(STATE);
+    let state: Option<Value> = json_file::if_there(&path, json_file::read)?;
     let Some(Value::Array(files)) = state.map(|mut state| state["_data_files"].take()) else {
         return Ok(None);
     };
-    let names = files.iter().map(|file| file["filename"].as_str().map(|name| folder.join(name)));
-    Ok(names.collect())
-}
-
-/// Refuses a folder that has rows of another kind too, which nobody would miss.
-fn refuse_left_out(folder: &Path, found: &[PathBuf], kind: &[&str]) -> Result<()> {
-    let is_other =
-        |path: &&PathBuf| !is_of(path, kind) && KINDS.iter().any(|kind| is_of(path, kind));
-    let others: Vec<&PathBuf> = found.iter().filter(is_other).collect();
-    let Some(first) = others.first() else { return Ok(()) };
-    let more = match others.len() {
-        1 => String::new(),
-        count => format!(" and {} more", count - 1),
+    let wrong = |got: &str| {
+        let cause = format!("_data_files: expected names of files below the folder, got {got}");
+        Error::data(cause).at(path.as_path()).hint("name the FILEs")
     };
-    let cause = format!("has rows of two kinds: *{}, and {}{more}", kind.join(", *"), shown(first));
-    Err(Error::usage(cause).at(folder).hint("name the FILEs"))
-}
-
-fn is_of(path: &Path, kind: &[&str]) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let packed: &[&str] = if kind.contains(&".parquet") { &[""] } else { &PACKED };
-    kind.iter()
-        .any(|ending| packed.iter().any(|packed| name.ends_with(&format!("{ending}{packed}"))))
+    let (mut seen, mut paths) = (HashSet::new(), Vec::new());
+    for file in &files {
+        let named = &file["filename"];
+        let below = named.as_str().filter(|name| !name.is_empty());
+        let below = below.and_then(|name| files::below(folder, Path::new(name)));
+        let below = below.ok_or_else(|| wrong(&named.to_string()))?;
+        if !seen.insert(below.clone()) {
+            return Err(wrong(&format!("{named} twice")));
+        }
+        paths.push(below);
+    }
+    if paths.is_empty() { Err(wrong("none")) } else { Ok(Some(paths)) }
 }

@@ -1,5 +1,6 @@
 //! The formats on disk, one folder each, with its page beside it.
 
+pub mod data_files;
 mod descriptor;
 pub mod hashed_file;
 pub mod json_file;

@@ -94,7 +94,7 @@ impl ChatHarmony {
             let done = Json::parse(text).map_err(|error| format!("invalid JSON: {error}"));
             let done = done.and_then(|record| {
                 let own = self.id(&record)?;
-                let metadata = self.metadata(&record);
+                let metadata = self.metadata(&record)?;
                 id = Some(own);
                 let made = self.conversations.of(record, &mut left_out, &mut buffer)?;
                 rows.has_room(buffer.len()).map(|()| (made, metadata))
@@ -142,9 +142,9 @@ impl ChatHarmony {
     }
 
     /// The text of `metadata_json`, and that of each field.
-    fn metadata(&self, record: &Json<'_>) -> Vec<Option<String>> {
+    fn metadata(&self, record: &Json<'_>) -> Result<Vec<Option<String>>, String> {
         if self.metadata_fields.is_empty() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let mut whole = b"{".to_vec();
         let mut columns = vec![None];
@@ -153,6 +153,7 @@ impl ChatHarmony {
                 columns.push(None);
                 continue;
             };
+            value.refuse_nan(name)?;
             whole.extend_from_slice(if whole.len() > 1 { b", " } else { b"" });
             write_ascii_string(&mut whole, name);
             whole.extend_from_slice(b": ");
@@ -168,7 +169,7 @@ impl ChatHarmony {
         }
         whole.push(b'}');
         columns[0] = Some(String::from_utf8_lossy(&whole).into_owned());
-        columns
+        Ok(columns)
     }
 }
 

@@ -80,12 +80,12 @@ impl Unknown {
 }
 
 impl Members {
-    /// Of a record type: unknown members are skipped, the last of a repeated one counts.
+    /// Of a record type: unknown members are skipped, none that is known may be repeated.
     pub fn of(fields: &Fields) -> Result<Members, ArrowError> {
         Members::made(fields, Unknown::Skipped, false)
     }
 
-    /// Of any types: no value is taken for one of another type, and no member may be repeated.
+    /// Of any types: no value is taken for one of another type.
     pub fn exact(fields: &Fields, unknown: Unknown) -> Result<Members, ArrowError> {
         Members::made(fields, unknown, true)
     }
@@ -161,7 +161,7 @@ impl Members {
 /// One object into the columns of a schema or struct, as row `row`.
 fn read_object(
     reader: &mut Reader<'_>,
-    Members { columns: fields, unknown, is_exact, .. }: &mut Members,
+    Members { columns: fields, unknown, .. }: &mut Members,
     row: usize,
 ) -> Result<(), Problem> {
     if reader.peek()? != Kind::Object {
@@ -181,11 +181,9 @@ fn read_object(
         expected = index + 1;
         let as_text = !key.eq_str(&fields[index].name);
         let MemberColumn { name, nullable, column, .. } = &mut fields[index];
-        if *is_exact && column.len() > row {
+        if column.len() > row {
             return problem(format!("{name} is there twice"));
         }
-        // A repeated field: the last one counts.
-        column.truncate(row);
         if reader.peek()? == Kind::Null {
             reader.null()?;
             if !*nullable {
@@ -288,7 +286,10 @@ fn column_of(field: &Field, is_exact: bool) -> Result<Box<dyn JsonColumn>, Arrow
             known: NullableColumn::default(),
             is_steps: fields == step_fields(),
         }),
-        other => return Err(ArrowError::NotYetImplemented(format!("{other} read from NDJSON"))),
+        other => {
+            let cause = format!("column {}: {other} read from NDJSON", field.name());
+            return Err(ArrowError::NotYetImplemented(cause));
+        }
     })
 }
 
@@ -367,8 +368,9 @@ impl JsonColumn for StructColumn {
     }
 
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        let columns = self.columns.finish()?;
+        let (columns, rows) = (self.columns.finish()?, self.len());
         let nulls = null_buffer(std::mem::take(&mut self.known).into_parts().1);
-        Ok(Arc::new(StructArray::try_new(self.fields.clone(), columns, nulls)?))
+        let structs = StructArray::try_new_with_length(self.fields.clone(), columns, nulls, rows)?;
+        Ok(Arc::new(structs))
     }
 }

@@ -1,16 +1,17 @@
 //! Opening inputs: their encoding is found from their first bytes, never from a name; gzip and
 //! zstd are decompressed.
 
-use std::fs::File;
-use std::io::{self, Chain, Cursor, IsTerminal, Read};
+use std::fs::{self, File};
+use std::io::{self, Chain, Cursor, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::foreign;
 use crate::batch::STDIN;
 use crate::error::{Error, Place, Result, shown};
+use crate::files;
 
 /// An opened input and what it holds.
 pub struct Input {
@@ -56,6 +57,12 @@ impl Input {
             return Input::stdin(allow_empty);
         }
         let name: Arc<str> = shown(path).into();
+        // Looked at before it is opened, which would wait for a writer.
+        let kind = fs::metadata(path).map_err(|e| Error::io(&name, &e))?.file_type();
+        if kind.is_fifo() && !files::is_open_here(path) {
+            let error = Error::usage("expected a file, got a FIFO").at(&name);
+            return Err(error.hint(format!("FILTER < {name}")));
+        }
         let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
         let kind = file.metadata().map_err(|e| Error::io(&name, &e))?.file_type();
         if kind.is_dir() {
@@ -112,7 +119,7 @@ impl Input {
                 (None, Some(_), Ok(file)) => Content::Parquet(file),
                 // Its footer comes last.
                 _ => {
-                    let (file, length) = spool(bytes).map_err(place)?;
+                    let (file, length) = spool(bytes, &name, place)?;
                     if !ends_parquet(&file, length).map_err(place)? {
                         return Err(cut(&name, is_piped, "the Parquet does not end with PAR1"));
                     }
@@ -133,11 +140,28 @@ impl Input {
     }
 }
 
-/// All bytes in a file without a name, in TMPDIR, and how many they are.
-fn spool(mut bytes: Bytes) -> io::Result<(File, u64)> {
-    let mut file = tempfile::tempfile()?;
-    let length = io::copy(&mut bytes, &mut file)?;
-    Ok((file, length))
+/// All bytes in a file without a name, in TMPDIR, and how many they are. `place` makes the error of
+/// reading them.
+fn spool(mut bytes: Bytes, name: &str, place: impl Fn(io::Error) -> Error) -> Result<(File, u64)> {
+    let folder = std::env::temp_dir();
+    let kept = |error: io::Error| {
+        let error = Error::write(folder.as_path(), &error).at(name);
+        error.hint("TMPDIR=FOLDER with room for the Parquet, or a file in place of the pipe")
+    };
+    let mut file = tempfile::tempfile_in(&folder).map_err(kept)?;
+    let mut buffer = vec![0; 1 << 17];
+    let mut length = 0;
+    loop {
+        match bytes.read(&mut buffer) {
+            Ok(0) => return Ok((file, length)),
+            Ok(read) => {
+                file.write_all(&buffer[..read]).map_err(kept)?;
+                length += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(place(error)),
+        }
+    }
 }
 
 /// Whether a file of so many bytes ends as Parquet does.

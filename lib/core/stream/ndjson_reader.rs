@@ -1,15 +1,16 @@
 //! NDJSON into columns: one record per line, read directly into the builders of the record type's
 //! schema. Integers are exact (1.5 is not an int32, 2^53 + 1 is kept), unknown fields are skipped,
-//! the last of a repeated field counts, errors name the line.
+//! a field that is there twice is an error, errors name the line.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StringViewArray};
-use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, Schema, SchemaRef};
 
 use super::columns::{Members, Problem, Unknown};
+use super::typed_cast::plain_cast;
 use crate::json::Reader;
 
 /// Builds batches out of lines.
@@ -21,12 +22,12 @@ pub struct NdjsonDecoder {
 
 impl NdjsonDecoder {
     pub fn new(schema: SchemaRef) -> Result<NdjsonDecoder, ArrowError> {
-        let columns = Members::of(schema.fields())?;
+        let columns = Members::of(&schema.fields().iter().map(built_as).collect())?;
         Ok(NdjsonDecoder { schema, columns, rows: 0 })
     }
 
-    /// One whose values must have the types of their columns exactly, and whose lines have no field
-    /// twice. A field in `names` without a column is an error, others are skipped.
+    /// One whose values must have the types of their columns exactly. A field in `names` without a
+    /// column is an error, others are skipped.
     pub fn typed(schema: SchemaRef, names: &Schema) -> Result<NdjsonDecoder, ArrowError> {
         let is_absent = |name: &&String| schema.index_of(name).is_err();
         let names = names.fields().iter().map(|field| field.name());
@@ -65,7 +66,9 @@ impl NdjsonDecoder {
                 (Some(text), DataType::Utf8View) => {
                     Ok(Arc::new(StringViewArray::from(text)) as ArrayRef)
                 }
-                (_, data_type) if column.data_type() != data_type => cast(&column, data_type),
+                (_, data_type) if column.data_type() != data_type => {
+                    plain_cast(&column, data_type).map_err(ArrowError::CastError)
+                }
                 _ => Ok(column),
             }
         };
@@ -79,8 +82,15 @@ impl NdjsonDecoder {
 /// The field of a column that is built; it is cast to its own type at the end.
 fn built_as(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
-        DataType::Utf8View | DataType::Null => DataType::Utf8,
-        DataType::List(item) => DataType::List(built_as(item)),
+        DataType::Utf8View | DataType::LargeUtf8 | DataType::Null => DataType::Utf8,
+        DataType::Int8 | DataType::Int16 => DataType::Int32,
+        DataType::UInt16 => DataType::UInt32,
+        DataType::Float16 => DataType::Float32,
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => DataType::List(built_as(item)),
         DataType::Struct(fields) => DataType::Struct(fields.iter().map(built_as).collect()),
         other => other.clone(),
     };
@@ -104,8 +114,12 @@ pub fn member_names(line: &[u8]) -> Result<Vec<String>, String> {
     read.map(|()| names).map_err(|Problem(cause)| cause)
 }
 
-/// The schema of a decoder that reads only some columns.
+/// The schema of a decoder that reads only some columns, each once.
 pub fn project(schema: &Schema, names: &[String]) -> Result<Schema, String> {
+    let mut seen = HashSet::new();
+    if let Some(name) = names.iter().find(|name| !seen.insert(name.as_str())) {
+        return Err(format!("expected each column once, got {name:?} twice; try: leave one out"));
+    }
     let fields: Result<Vec<FieldRef>, String> = names
         .iter()
         .map(|name| {

@@ -1,20 +1,22 @@
 //! Columns into NDJSON: one compact object per line, every field of the schema, nulls written out.
 //!
-//! Integers are printed exactly (a u64 seed too), floats in the shortest form that reads back the
-//! same, non-finite floats as null. Text stays UTF-8.
+//! Integers and decimals are printed exactly (a u64 seed too), floats in the shortest form that reads
+//! back the same, non-finite floats as null. Text stays UTF-8; bytes are text, or an error.
 
 use std::ops::Range;
 
 use arrow_array::builder::StringBuilder;
+use arrow_array::timezone::Tz;
 use arrow_array::types::*;
 use arrow_array::{
-    Array, ArrayAccessor, ArrayRef, BooleanArray, RecordBatch, StringArray, StringViewArray,
-    StructArray, cast::AsArray,
+    Array, ArrayAccessor, ArrayRef, BooleanArray, FixedSizeBinaryArray, RecordBatch, StringArray,
+    StringViewArray, StructArray, cast::AsArray, make_array,
 };
 use arrow_buffer::NullBuffer;
-use arrow_cast::cast;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 
+use super::typed_cast::plain_cast;
+use crate::digest::hex;
 use crate::json::{self, FLOAT_TEXT, Float};
 use crate::record::game::json::StepTexts;
 use crate::record::{JsonForm, is_json_text, is_rare, ndjson_name};
@@ -45,6 +47,11 @@ impl NdjsonEncoder {
     pub fn new(schema: SchemaRef) -> NdjsonEncoder {
         let names = MemberLabels::of(schema.fields());
         NdjsonEncoder { schema, names, nulls: Nulls::Written }
+    }
+
+    /// One whose lines show every value, also where it has no JSON, to people.
+    pub fn shown(schema: SchemaRef) -> NdjsonEncoder {
+        NdjsonEncoder { nulls: Nulls::Shown, ..NdjsonEncoder::new(schema) }
     }
 
     /// One whose lines show what is no JSON, to be read as such.
@@ -90,7 +97,9 @@ pub fn json_texts(
         }
         text.clear();
         match form {
-            JsonForm::Value | JsonForm::Any | JsonForm::Record => printer.write(&mut text, row)?,
+            JsonForm::Value | JsonForm::Any | JsonForm::Record => {
+                printer.write(&mut text, row).map_err(|error| within(ndjson_name(field), error))?
+            }
             JsonForm::Member => {
                 let member = std::slice::from_ref(&printer);
                 write_members(&mut text, &labels, member, row)?;
@@ -107,10 +116,13 @@ pub fn json_texts(
 enum Nulls {
     Written,
     LeftOut,
-    /// Left out, but for columns of nothing but nulls: there somebody has written them.
+    /// Left out, but for columns of nothing but nulls: there somebody has written them. A value that
+    /// JSON has no text for is `NaN`: it is in nobody's way, and whoever looks at it refuses it.
     Filled,
     /// Written, and so are numbers that JSON does not have, as Python names them.
     Verbatim,
+    /// The same, with `NaN` in the place of other values that have no JSON.
+    Shown,
 }
 
 fn write_members(
@@ -129,10 +141,26 @@ fn write_members(
             out.push(b',');
         }
         out.extend_from_slice(name);
-        column.write(out, row)?;
+        column.write(out, row).map_err(|error| {
+            let label = String::from_utf8_lossy(name);
+            within(label.trim_matches(['"', ':']), error)
+        })?;
     }
     out.push(b'}');
     Ok(())
+}
+
+/// Why a value has no JSON.
+fn no_json<T>(cause: impl Into<String>) -> Result<T, ArrowError> {
+    Err(ArrowError::JsonError(cause.into()))
+}
+
+/// Puts a member's name before what is wrong in it.
+fn within(name: &str, error: ArrowError) -> ArrowError {
+    match error {
+        ArrowError::JsonError(cause) => ArrowError::JsonError(format!("{name}: {cause}")),
+        other => other,
+    }
 }
 
 /// A column with its type resolved once, not for every row.
@@ -236,20 +264,46 @@ impl<'a> ColumnPrinter<'a> {
                 };
                 Box::new(MapPrinter {
                     offsets: map.value_offsets(),
-                    keys: cast(map.keys(), &DataType::Utf8)?,
+                    keys: plain_cast(map.keys(), &DataType::Utf8),
                     values: ColumnPrinter::new(&field, map.values(), nulls)?,
                 })
             }
             DataType::Null => Box::new(NullPrinter),
+            DataType::Binary => Box::new(BytesPrinter(array.as_binary::<i32>())),
+            DataType::LargeBinary => Box::new(BytesPrinter(array.as_binary::<i64>())),
+            DataType::BinaryView => Box::new(BytesPrinter(array.as_binary_view())),
+            DataType::FixedSizeBinary(16) if is_uuid(field) => {
+                Box::new(UuidPrinter(array.as_fixed_size_binary()))
+            }
+            DataType::FixedSizeBinary(_) => Box::new(BytesPrinter(array.as_fixed_size_binary())),
+            DataType::Decimal32(_, scale) => {
+                Box::new(DecimalPrinter(array.as_primitive::<Decimal32Type>().values(), *scale))
+            }
+            DataType::Decimal64(_, scale) => {
+                Box::new(DecimalPrinter(array.as_primitive::<Decimal64Type>().values(), *scale))
+            }
+            DataType::Decimal128(_, scale) => {
+                Box::new(DecimalPrinter(array.as_primitive::<Decimal128Type>().values(), *scale))
+            }
+            DataType::Decimal256(_, scale) => {
+                Box::new(DecimalPrinter(array.as_primitive::<Decimal256Type>().values(), *scale))
+            }
             other => {
                 let target = printable(other);
-                let array = cast(array, &target)?;
-                let field = FieldRef::new(field.as_ref().clone().with_data_type(target));
-                Box::new(ConvertedPrinter { field, array, nulls })
+                let array = with_known_zone(array)?;
+                let field = FieldRef::new(field.as_ref().clone().with_data_type(target.clone()));
+                match plain_cast(&array, &target) {
+                    Ok(array) => Box::new(ConvertedPrinter { field, array, nulls }),
+                    Err(_) => Box::new(EachPrinter { field, array, target, nulls }),
+                }
             }
         };
+        let values = match nulls {
+            Nulls::Filled | Nulls::Shown if may_fail(array.data_type()) => Box::new(OrNan(values)),
+            _ => values,
+        };
         let is_left_out = match nulls {
-            Nulls::Written | Nulls::Verbatim => is_rare(field),
+            Nulls::Written | Nulls::Verbatim | Nulls::Shown => is_rare(field),
             Nulls::LeftOut => true,
             Nulls::Filled => *array.data_type() != DataType::Null,
         };
@@ -311,7 +365,7 @@ impl<'a, T: ArrayAccessor<Item = &'a str>> Printer for JsonTexts<T> {
         let text = self.0.value(row);
         let mut reader = json::Reader::new(text);
         let read = reader.skip().and_then(|()| reader.end());
-        read.map_err(|error| ArrowError::JsonError(format!("a JSON column: {error}")))?;
+        read.or_else(|error| no_json(format!("holds no JSON: {error}")))?;
         write_line(out, text);
         Ok(())
     }
@@ -349,10 +403,10 @@ impl<T: Float + Into<f64>> Printer for FloatPrinter<'_, T> {
         let number = value.into();
         if !number.is_finite() {
             let name: &[u8] = match self.1 {
-                Nulls::Verbatim if number.is_nan() => b"NaN",
-                Nulls::Verbatim if number > 0.0 => b"Infinity",
-                Nulls::Verbatim => b"-Infinity",
-                _ => b"null",
+                Nulls::Written | Nulls::LeftOut | Nulls::Filled => b"null",
+                Nulls::Verbatim | Nulls::Shown if number.is_nan() => b"NaN",
+                Nulls::Verbatim | Nulls::Shown if number > 0.0 => b"Infinity",
+                Nulls::Verbatim | Nulls::Shown => b"-Infinity",
             };
             out.extend_from_slice(name);
             return Ok(());
@@ -435,13 +489,16 @@ impl Printer for StepPrinter<'_> {
 /// Maps are printed as objects; their keys are text, or what has one.
 struct MapPrinter<'a> {
     offsets: &'a [i32],
-    keys: ArrayRef,
+    keys: Result<ArrayRef, String>,
     values: ColumnPrinter<'a>,
 }
 
 impl Printer for MapPrinter<'_> {
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
-        let keys = self.keys.as_string::<i32>();
+        let keys = match &self.keys {
+            Ok(keys) => keys.as_string::<i32>(),
+            Err(cause) => return no_json(format!("a key: {cause}")),
+        };
         let entries = self.offsets[row] as usize..self.offsets[row + 1] as usize;
         out.push(b'{');
         for (number, entry) in entries.enumerate() {
@@ -479,13 +536,115 @@ impl Printer for ConvertedPrinter {
     }
 }
 
+/// An array that cannot be converted as a whole, for a value of it.
+struct EachPrinter {
+    field: FieldRef,
+    array: ArrayRef,
+    target: DataType,
+    nulls: Nulls,
+}
+
+impl Printer for EachPrinter {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let value = plain_cast(&self.array.slice(row, 1), &self.target).or_else(no_json)?;
+        ColumnPrinter::new(&self.field, &value, self.nulls)?.write(out, 0)
+    }
+}
+
+/// Bytes as the text that they are.
+struct BytesPrinter<T>(T);
+
+impl<'a, T: ArrayAccessor<Item = &'a [u8]>> Printer for BytesPrinter<T> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let text = std::str::from_utf8(self.0.value(row)).or_else(|_| no_json("not UTF-8"))?;
+        json::write_string(out, text);
+        Ok(())
+    }
+}
+
+/// UUIDs in their usual form: 8, 4, 4, 4 and 12 hexadecimal digits.
+struct UuidPrinter<'a>(&'a FixedSizeBinaryArray);
+
+impl Printer for UuidPrinter<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let digits = hex(self.0.value(row));
+        let groups = [0..8, 8..12, 12..16, 16..20, 20..32].map(|range| &digits[range]);
+        json::write_string(out, &groups.join("-"));
+        Ok(())
+    }
+}
+
+/// Whether 16 bytes are a UUID, as Parquet's logical type and Arrow's extension say it.
+fn is_uuid(field: &FieldRef) -> bool {
+    field.extension_type_name() == Some("arrow.uuid")
+}
+
+/// Decimals, exactly and without an exponent: the integers, and how many of their digits are
+/// behind the point.
+struct DecimalPrinter<'a, T>(&'a [T], i8);
+
+impl<T: std::fmt::Display> Printer for DecimalPrinter<'_, T> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let integer = self.0[row].to_string();
+        let (sign, digits) = match integer.strip_prefix('-') {
+            Some(digits) => ("-", digits),
+            None => ("", integer.as_str()),
+        };
+        let behind = usize::try_from(self.1).unwrap_or(0);
+        // One digit at least is before the point.
+        let digits = format!("{digits:0>width$}", width = behind + 1);
+        let (whole, fraction) = digits.split_at(digits.len() - behind);
+        let zeros = if whole == "0" { 0 } else { usize::from(self.1.min(0).unsigned_abs()) };
+        let point = if behind > 0 { "." } else { "" };
+        let number = [sign, whole, &"0".repeat(zeros), point, fraction].concat();
+        out.extend_from_slice(number.as_bytes());
+        Ok(())
+    }
+}
+
+/// Values that may have no JSON, for which a number that is none stands.
+struct OrNan<'a>(Box<dyn Printer + 'a>);
+
+impl Printer for OrNan<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let start = out.len();
+        if self.0.write(out, row).is_err() {
+            out.truncate(start);
+            out.extend_from_slice(b"NaN");
+        }
+        Ok(())
+    }
+}
+
+/// Whether a column of this type can have a value that JSON has no text for. (Lists and structs have
+/// members that stand in for themselves.)
+fn may_fail(data_type: &DataType) -> bool {
+    use DataType::*;
+    !(data_type.is_numeric()
+        || data_type.is_nested() && !matches!(data_type, Map(..) | Union(..))
+        || matches!(data_type, Null | Boolean | Utf8View))
+}
+
+/// A column of times in a zone that is known by its name only, in UTC: they are moments.
+fn with_known_zone(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    match array.data_type() {
+        DataType::Timestamp(unit, Some(zone)) if zone.parse::<Tz>().is_err() => {
+            let utc = DataType::Timestamp(*unit, Some("+00:00".into()));
+            Ok(make_array(array.to_data().into_builder().data_type(utc).build()?))
+        }
+        _ => Ok(array.clone()),
+    }
+}
+
 /// The type that a column of a special type is converted to for printing.
 fn printable(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Dictionary(_, values) => values.as_ref().clone(),
-        DataType::LargeList(item) | DataType::FixedSizeList(item, _) | DataType::ListView(item) => {
-            DataType::List(item.clone())
-        }
+        DataType::RunEndEncoded(_, values) => values.data_type().clone(),
+        DataType::LargeList(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item) => DataType::List(item.clone()),
         DataType::Float16 => DataType::Float32,
         _ => DataType::Utf8,
     }
@@ -493,17 +652,20 @@ fn printable(data_type: &DataType) -> DataType {
 
 /// The raw text of one member of an object, or why there is none.
 pub fn json_member<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
-    let mut found = None;
+    let (mut found, mut is_twice) = (None, false);
     let mut reader = json::Reader::lenient(text);
     let read: Result<(), json::Error> = reader.object(|reader, key| {
         if key.eq_str(name) {
-            found = Some(reader.raw()?);
+            is_twice |= found.replace(reader.raw()?).is_some();
             Ok(())
         } else {
             reader.skip()
         }
     });
     read.and_then(|()| reader.end()).map_err(|error| format!("holds no JSON: {error}"))?;
+    if is_twice {
+        return Err(format!("has {name} twice"));
+    }
     found.ok_or_else(|| format!("has no {name}"))
 }
 

@@ -61,6 +61,18 @@ pub(super) fn handed_out(data_type: &DataType) -> DataType {
             List(item(own))
         }
         Struct(fields) => Struct(fields.iter().map(item).collect()),
+        // Their entries are there, and so are the keys.
+        Map(entries, is_sorted) => {
+            let as_it_is = |field: &FieldRef, data_type| {
+                FieldRef::new(field.as_ref().clone().with_data_type(data_type))
+            };
+            let members = match entries.data_type() {
+                Struct(members) => members.iter(),
+                _ => return data_type.clone(),
+            };
+            let members = members.map(|field| as_it_is(field, handed_out(field.data_type())));
+            Map(as_it_is(entries, Struct(members.collect())), *is_sorted)
+        }
         other => other.clone(),
     }
 }

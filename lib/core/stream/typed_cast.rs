@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{ArrowPrimitiveType, Float32Type, Float64Type, Int64Type, UInt64Type};
 use arrow_array::{
-    Array, ArrayRef, BooleanArray, ListArray, PrimitiveArray, StringViewArray, StructArray,
-    new_null_array,
+    Array, ArrayRef, BooleanArray, ListArray, MapArray, PrimitiveArray, StringViewArray,
+    StructArray, new_null_array,
 };
 use arrow_buffer::OffsetBuffer;
 use arrow_cast::cast::{CastOptions, cast_with_options};
@@ -36,7 +36,8 @@ pub(super) fn can_cast(from: &DataType, to: &DataType) -> bool {
         (
             List(own) | LargeList(own) | ListView(own) | LargeListView(own) | FixedSizeList(own, _),
             List(item),
-        ) => can_cast(own.data_type(), item.data_type()),
+        )
+        | (Map(own, _), Map(item, _)) => can_cast(own.data_type(), item.data_type()),
         _ => false,
     }
 }
@@ -59,6 +60,14 @@ pub(super) fn cast_column(column: &ArrayRef, to: &DataType) -> Result<ArrayRef, 
             LargeList(own) | ListView(own) | LargeListView(own) | FixedSizeList(own, _),
             List(item),
         ) => cast_items(&plain_cast(column, &List(own.clone()))?, item, cast_column),
+        (Map(..), Map(entries, is_sorted)) => {
+            let map = column.as_map();
+            let members: ArrayRef = Arc::new(map.entries().clone());
+            let members = cast_column(&members, entries.data_type())?.as_struct().clone();
+            let (ends, nulls) = (map.offsets().clone(), map.nulls().cloned());
+            let cast = MapArray::try_new(entries.clone(), ends, members, nulls, *is_sorted);
+            Ok(Arc::new(cast.map_err(|error| error.to_string())?))
+        }
         (Float16 | Float32, Float64) => plain_cast(column, to),
         (Float32, Utf8View) => texts_of::<Float32Type>(column, |value| format!("{value:e}")),
         (Float16, Utf8View) => cast_column(&plain_cast(column, &Float32)?, to),

@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::types::{Float16Type, Float32Type, Float64Type};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
-use super::conform::Conform;
+use super::conform::{Conform, Places};
 use super::conversion::Conversion;
 use super::ndjson_reader::NdjsonDecoder;
 use super::ndjson_writer::NdjsonEncoder;
@@ -114,7 +114,8 @@ pub(super) fn input_of(row: &RecordBatch) -> Rejected {
     let row = row.clone();
     Rejected::json(move || {
         let mut line = Vec::new();
-        let encoded = lossy(&row).and_then(|row| plain_encoder(&row).encode(&row, &mut line));
+        let encoded =
+            lossy(&row).and_then(|row| NdjsonEncoder::shown(plain(&row)).encode(&row, &mut line));
         match encoded {
             Ok(()) => String::from_utf8_lossy(&line).trim_end().to_string(),
             Err(_) => "null".to_string(),
@@ -124,6 +125,8 @@ pub(super) fn input_of(row: &RecordBatch) -> Rejected {
 
 /// Says why rows are refused.
 struct Reasons {
+    /// Those of the batch that the target has.
+    columns: Vec<usize>,
     encoder: NdjsonEncoder,
     decoder: NdjsonDecoder,
     line: Vec<u8>,
@@ -131,25 +134,63 @@ struct Reasons {
 
 impl Reasons {
     fn new(batch: &RecordBatch, target: &SchemaRef) -> Result<Reasons, ArrowError> {
-        let encoder = plain_encoder(batch);
-        let decoder = NdjsonDecoder::new(target.clone())?;
-        Ok(Reasons { encoder, decoder, line: Vec::new() })
+        // What the target has no column for says nothing, and types that JSON does not have are not
+        // looked at.
+        let places = Places::of(batch.schema_ref());
+        let fields: Vec<FieldRef> = target.fields().iter().filter_map(readable).collect();
+        let columns: Vec<usize> = if JsonForm::is_of_records(target) {
+            (0..batch.num_columns()).collect()
+        } else {
+            fields.iter().filter_map(|field| places.find(field)).collect()
+        };
+        let encoder = NdjsonEncoder::exact(plain(&batch.project(&columns)?));
+        let decoder = NdjsonDecoder::new(SchemaRef::new(Schema::new(fields)))?;
+        Ok(Reasons { columns, encoder, decoder, line: Vec::new() })
     }
 
     fn of(&mut self, batch: &RecordBatch, row: usize) -> Result<Option<String>, ArrowError> {
         self.line.clear();
-        self.encoder.encode(&batch.slice(row, 1), &mut self.line)?;
+        let single = batch.slice(row, 1).project(&self.columns)?;
+        match self.encoder.encode(&single, &mut self.line) {
+            Err(ArrowError::JsonError(cause)) => return Ok(Some(cause)),
+            encoded => encoded?,
+        }
         let reason = self.decoder.line(&self.line).err();
         self.decoder.finish()?;
         Ok(reason)
     }
 }
 
+/// A field without what cannot be read from NDJSON.
+fn readable(field: &FieldRef) -> Option<FieldRef> {
+    use DataType::*;
+    if JsonForm::of(field).is_some() {
+        return Some(field.clone());
+    }
+    let data_type = match field.data_type() {
+        Dictionary(_, values) => values.as_ref().clone(),
+        List(item)
+        | LargeList(item)
+        | ListView(item)
+        | LargeListView(item)
+        | FixedSizeList(item, _) => List(readable(item)?),
+        Struct(members) => Struct(members.iter().filter_map(readable).collect()),
+        other => other.clone(),
+    };
+    let field = field.as_ref().clone().with_data_type(data_type);
+    NdjsonDecoder::new(SchemaRef::new(Schema::new(vec![field.clone()]))).ok()?;
+    Some(field.into())
+}
+
 /// Without their mark, JSON columns are written as the texts that they are.
-fn plain_encoder(batch: &RecordBatch) -> NdjsonEncoder {
-    let plain = |field: &Field| field.clone().with_metadata(HashMap::new());
-    let fields = batch.schema_ref().fields().iter().map(|field| plain(field));
-    NdjsonEncoder::exact(SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>())))
+fn plain(batch: &RecordBatch) -> SchemaRef {
+    let plain = |field: &FieldRef| match field.data_type() {
+        // (Of bytes it says what they are.)
+        DataType::FixedSizeBinary(_) => field.as_ref().clone(),
+        _ => field.as_ref().clone().with_metadata(HashMap::new()),
+    };
+    let fields = batch.schema_ref().fields().iter().map(plain);
+    SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
 /// Whether no row has what NDJSON would refuse, as far as the types do not say so already.
@@ -176,7 +217,14 @@ fn is_finite(column: &dyn Array) -> bool {
             let values = column.as_primitive::<Float64Type>().values();
             values.iter().fold(true, |all, value| all & value.is_finite())
         }
+        DataType::Float16 => {
+            column.as_primitive::<Float16Type>().iter().flatten().all(|v| v.is_finite())
+        }
         DataType::List(_) => is_finite(column.as_list::<i32>().values()),
+        DataType::LargeList(_) => is_finite(column.as_list::<i64>().values()),
+        DataType::FixedSizeList(..) => is_finite(column.as_fixed_size_list().values()),
+        DataType::ListView(_) => is_finite(column.as_list_view::<i32>().values()),
+        DataType::LargeListView(_) => is_finite(column.as_list_view::<i64>().values()),
         DataType::Struct(_) => column.as_struct().columns().iter().all(|part| is_finite(part)),
         _ => true,
     }

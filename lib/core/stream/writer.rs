@@ -117,6 +117,17 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// The first row of a batch that NDJSON cannot have, and why.
+    fn no_json(&self, batch: &RecordBatch) -> Option<(usize, String)> {
+        let Form::Ndjson(Lines { encoder, .. }) = &self.form else { return None };
+        (0..batch.num_rows()).find_map(|row| {
+            match encoder.encode(&batch.slice(row, 1), &mut Vec::new()) {
+                Err(ArrowError::JsonError(cause)) => Some((row, cause)),
+                _ => None,
+            }
+        })
+    }
+
     /// Ends the stream: writes the end marker of Arrow, or the last newline, and flushes.
     ///
     /// If records were rejected or skipped on the way, or may have been, an empty Arrow stream follows whose header says
@@ -195,7 +206,12 @@ impl<W: Write> Sink for Writer<W> {
 
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         rejects.take(batch.rejected)?;
-        Writer::write(self, &batch.records)?;
+        Writer::write(self, &batch.records).map_err(|error| {
+            match self.no_json(&batch.records) {
+                Some((row, cause)) => Error::data(cause).at(batch.origin.place(row)),
+                None => error,
+            }
+        })?;
         Ok(Flow::Continue)
     }
 
@@ -208,6 +224,7 @@ impl<W: Write> Sink for Writer<W> {
 fn arrow_error(name: &str, error: ArrowError) -> Error {
     match error {
         ArrowError::IoError(_, error) => Error::write(name, &error),
+        ArrowError::JsonError(cause) => Error::data(cause).at(name),
         other => Error::data(other).at(name),
     }
 }

@@ -12,7 +12,7 @@ use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
 use crate::error::{Error, Kind, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
-use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, files_in, read_error};
+use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, all_files_in, read_error};
 use crate::wording::of_plural;
 
 checks! {
@@ -64,7 +64,7 @@ impl Family for ParquetShardsFamily {
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
-        let files = files_in(path)?;
+        let files = all_files_in(path)?;
         let mut findings = context.findings();
         manifest(path, &files, context, &mut findings)?;
         let mut summary = StreamSummary::default();

@@ -39,6 +39,7 @@ pub use manifest::{MANIFEST, StatedShard, compare_inputs};
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::format::data_files::{PARQUET as PARQUET_FILES, refuse_left_out};
 use crate::format::{Format, Open};
 use crate::panics::caught;
 use crate::record::column_twice;
@@ -62,7 +63,7 @@ pub const FOLDER_FORMAT: Format = Format {
     is_sign: |_, _| false,
     schema: Some(crate::format::synth_shards::SCHEMA),
     knows: |path| Ok(files::is_directory(path)? && !files_in(path)?.is_empty()),
-    open: Open::Files(files_in),
+    open: Open::Files(all_files_in),
     // Its manifest is compared where its files are listed.
     stated: |_| Ok(Vec::new()),
     refuse_missing: |_| Ok(()),
@@ -366,10 +367,25 @@ pub fn files_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = files::paths_in(directory)?;
     paths.retain(|path| {
         let is_hidden = path.file_name().is_some_and(|n| n.as_encoded_bytes().starts_with(b"."));
-        !is_hidden && path.extension().is_some_and(|ending| ending == "parquet")
+        !is_hidden && PARQUET_FILES.has(path)
     });
     paths.iter().try_for_each(|path| files::member(path).map(drop))?;
     Ok(paths)
+}
+
+/// The same of a folder that has rows in no other files, which would be left out.
+pub fn all_files_in(directory: &Path) -> Result<Vec<PathBuf>> {
+    let is_shown = |path: &PathBuf| {
+        !path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+    };
+    let mut others: Vec<PathBuf> = Vec::new();
+    for path in files::paths_in(directory)?.into_iter().filter(is_shown) {
+        if files::is_file(&path)? {
+            others.push(path);
+        }
+    }
+    refuse_left_out(directory, &others, &PARQUET_FILES)?;
+    files_in(directory)
 }
 
 /// How every file of ours is written.

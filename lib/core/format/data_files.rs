@@ -1,0 +1,100 @@
+//! The files of rows in a folder by their endings, in any case, and what would be left out beside them.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result, shown};
+
+/// Files of rows of one kind, by how their names end.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Kind {
+    pub endings: &'static [&'static str],
+    /// What may follow the ending.
+    packed: &'static [&'static str],
+}
+
+const PACKED: &[&str] = &["", ".gz", ".zst"];
+
+pub const PARQUET: Kind = Kind { endings: &[".parquet"], packed: &[""] };
+pub const LINES: Kind = Kind { endings: &[".jsonl", ".ndjson"], packed: PACKED };
+pub const ARROW: Kind = Kind { endings: &[".arrows", ".arrow"], packed: PACKED };
+/// What is not read out of folders, but is somebody's rows.
+const OTHERS: Kind = Kind { endings: &[".pq", ".csv", ".parquet"], packed: PACKED };
+/// Rows only where the others are lines: beside tables such files describe them.
+const JSON: Kind = Kind { endings: &[".json"], packed: PACKED };
+
+/// Files of JSON that describe the rows beside them.
+const DESCRIBING: [&str; 5] =
+    ["manifest.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"];
+/// What filters have rejected, beside what they have made.
+const REJECTS: &str = "rejects";
+
+impl Kind {
+    /// Whether a file is of this kind.
+    pub fn has(&self, path: &Path) -> bool {
+        let name = name_of(path);
+        let is_ending = |ending: &&str, packed: &&str| {
+            name.strip_suffix(packed).is_some_and(|name| name.ends_with(ending))
+        };
+        self.endings.iter().any(|ending| self.packed.iter().any(|packed| is_ending(ending, packed)))
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().to_lowercase()
+}
+
+/// Refuses a folder, in which `found` are, that has rows of another kind too: nobody would miss them.
+pub fn refuse_left_out(folder: &Path, found: &[PathBuf], kind: &Kind) -> Result<()> {
+    let is_of_rows = |path: &Path| {
+        let name = name_of(path);
+        let is_beside = DESCRIBING.contains(&name.as_str()) || name.starts_with(REJECTS);
+        let is_json = *kind == LINES && JSON.has(path);
+        !is_beside && (is_json || [PARQUET, LINES, ARROW, OTHERS].iter().any(|kind| kind.has(path)))
+    };
+    let others: Vec<&PathBuf> =
+        found.iter().filter(|path| !kind.has(path) && is_of_rows(path)).collect();
+    let Some(first) = others.first() else { return Ok(()) };
+    let more = match others.len() {
+        1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let endings = kind.endings.join(", *");
+    let cause = format!("has rows of two kinds: *{endings}, and {}{more}", shown(first));
+    Err(Error::usage(cause).at(folder).hint("name the FILEs"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_another_kind_are_named() {
+        let refused = |kind: &Kind, name: &str| {
+            refuse_left_out(Path::new("d"), &[PathBuf::from(name)], kind).is_err()
+        };
+        for name in
+            ["b.json", "B.JSON.GZ", "b.csv", "b.pq", "b.PARQUET", "b.parquet.gz", "b.arrow.zst"]
+        {
+            assert!(refused(&LINES, name), "{name}");
+        }
+        for name in ["b.ndjson", "B.JSONL", "b.jsonl.gz", "b.csv", "b.pq", "b.arrows"] {
+            assert!(refused(&PARQUET, name), "{name}");
+        }
+        for name in [
+            "README.md",
+            "LICENSE",
+            "x.txt",
+            "manifest.json",
+            "dataset_info.json",
+            "state.json",
+            "x.lock",
+            "rejects.ndjson",
+            "rejects-chat-harmony.ndjson",
+        ] {
+            assert!(!refused(&PARQUET, name) && !refused(&LINES, name), "{name}");
+        }
+        assert!(!refused(&LINES, "C.JSONL") && !refused(&LINES, "c.Ndjson.GZ"));
+        assert!(!refused(&PARQUET, "C.PARQUET") && !refused(&PARQUET, "part-0.json"));
+        assert!(PARQUET.has(Path::new("a.Parquet")) && !PARQUET.has(Path::new("a.parquet.gz")));
+    }
+}
