@@ -248,6 +248,36 @@ fn a_sink_refuses_masks_against_the_weights() {
     assert!(outcome.stderr.contains("kd.mask.derived"), "{outcome:?}");
 }
 
+/// Nor is a mask of a message that its own record says is not trained on, where spans are not known.
+#[test]
+fn weights_hold_where_spans_are_not_known() {
+    let made = |weight: u8| {
+        let record = chat(json!([
+            user("a"),
+            {"role": "assistant", "content": "bb", "weight": weight},
+            user("c"),
+            assistant("d"),
+        ]));
+        let pipe = format!("echo '{record}' | chat-harmony | harmony-tok | span-mask");
+        bash(&pipe).ok().records().remove(0)
+    };
+    let (weighted, whole) = (made(0), made(1));
+    let dir = TempDir::new();
+    let good = dir.write("good.ndjson", format!("{weighted}\n"));
+    tool("ds-check").args(&[&good, "-q"]).run().ok();
+    let mut bad = weighted;
+    for name in ["loss_mask", "span_id"] {
+        bad[name] = whole[name].clone();
+    }
+    let bad = dir.write("bad.ndjson", format!("{bad}\n"));
+    let report = tool("ds-check").args(&[&bad]).run_whatever();
+    assert_eq!(report.code(), Some(1), "{report:?}");
+    assert!(report.text().contains("kd.mask.derived"), "{report:?}");
+    let refused = tool("mmidx-write").args(&["--prefix", &dir.at("p"), &bad]).run_whatever();
+    assert_eq!(refused.code(), Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("kd.mask.derived"), "{refused:?}");
+}
+
 #[test]
 fn what_is_no_chat_is_refused_in_one_line() {
     let call = |call: Value| chat(json!([user("a"), {"role": "assistant", "tool_calls": [call]}]));
