@@ -230,6 +230,94 @@ fn fields_with_a_meaning_are_refused() {
     }
 }
 
+/// What a conversation, or a message of it, says that would be trained on otherwise: under every name and in
+/// every encoding. What changes nothing, and columns that mean something else, pass.
+#[test]
+fn flags_of_conversations_are_refused() {
+    let messages = json!([
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "channel": "final", "content": "s"},
+    ]);
+    let plain = json!({"id": "a", "messages": messages});
+    let expected = tool("harmony-tok").input(format!("{plain}\n")).run().silent().text();
+    let dir = TempDir::new();
+    let runs = |chat: &Value, flags: &[&str]| {
+        let lines = dir.write("chat.ndjson", format!("{chat}\n"));
+        let arrow = dir.at("chat.arrows");
+        tool("ds-cat").args(&[&lines, "--to", "arrow", "-o", &arrow, "--overwrite"]).run().ok();
+        [lines, arrow].map(|file| tool("harmony-tok").args(&[&file]).args(flags).run())
+    };
+    let beside = [
+        ("train", json!(false)),
+        ("loss", json!(false)),
+        ("label", json!(false)),
+        ("kto_tag", json!(false)),
+        ("weight", json!(0)),
+        ("weight", json!(0.0)),
+        ("weight", json!("0")),
+        ("weight", json!(0.5)),
+        ("weight", json!(false)),
+        ("loss_mask", json!([0, 1])),
+        ("mask", json!(0)),
+        ("loss_scale", json!(0.5)),
+        ("train_detail", json!([{"train": false}])),
+        ("training_detail", json!("first")),
+        ("reasoning", json!({"effort": "low"})),
+        ("knowledge_cutoff", json!("2020-01")),
+    ];
+    for (name, value) in beside {
+        let mut chat = plain.clone();
+        chat[name] = value;
+        let cause = format!("has \"{name}\", which harmony-tok does not render; try: chat-harmony");
+        for run in runs(&chat, &[]) {
+            run.fails(1, &[&cause]);
+        }
+        for run in runs(&chat, &["-q", "--ignore-field", name]) {
+            assert_eq!(without_places(&run.ok().text()), without_places(&expected), "{chat}");
+        }
+        // Beside the messages in their own text.
+        let members = json!({"messages": messages, name: chat[name]}).to_string();
+        let record = json!({"id": "a", "messages_json": members});
+        tool("harmony-tok").input(format!("{record}\n")).run().fails(1, &[&cause]);
+    }
+    for (name, value) in [
+        ("train", json!(true)),
+        ("train", json!("part 1")),
+        ("loss", json!(1.25)),
+        ("label", json!(0)),
+        ("label", json!("other")),
+        ("weight", json!(1)),
+        ("weight", json!(1.0)),
+        ("weight", json!("1")),
+        ("weight", json!("heavy")),
+        ("mask", json!(1)),
+        ("loss_mask", json!([])),
+        ("kto_tag", json!(true)),
+        ("reasoning", json!("as metadata")),
+        ("language", json!("en")),
+        ("exercise", json!({"train": false})),
+    ] {
+        let mut chat = plain.clone();
+        chat[name] = value;
+        for run in runs(&chat, &[]) {
+            let text = run.silent().text();
+            assert_eq!(without_places(&text), without_places(&expected), "{chat}");
+        }
+    }
+    // An id may be in a column of such a name.
+    let chat = json!({"label": "a", "messages": messages});
+    for run in runs(&chat, &["--id-field", "label"]) {
+        assert_eq!(without_places(&run.silent().text()), without_places(&expected));
+    }
+    // Of messages.
+    for name in ["tools", "functions", "function_calls", "reasoning_details"] {
+        let chat = with_field(name, "[{\"text\":\"x\"}]");
+        let cause = format!("message 1: has \"{name}\", which harmony-tok does not render");
+        tool("harmony-tok").input(&chat).run().fails(1, &[&cause]);
+        tool("harmony-tok").input(with_field(name, "[]")).run().silent();
+    }
+}
+
 /// Chats of every shape that people have: one that is rendered has nothing that is not.
 #[test]
 fn chats_are_rendered_whole_or_refused() {

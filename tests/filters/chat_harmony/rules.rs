@@ -228,6 +228,12 @@ fn the_pipe_needs_no_flags() {
         dir.read("ndjson/train/shard_00_tokens.bin"),
         dir.read("arrow/train/shard_00_tokens.bin")
     );
+    // What it makes is checked by the policy that it states.
+    for to in ["tc.parquet", "tc.arrows", "tc.ndjson"] {
+        let made = dir.at(to);
+        tool("chat-harmony").args(&[&chats, "-o", &made]).run().ok();
+        tool("ds-check").args(&[&made, "-q"]).run().ok();
+    }
     let stated = bash(&format!("chat-harmony {chats} | harmony-tok --policy synth-kd-v1"));
     assert!(stated.stderr.contains("try: --policy chat"), "{stated:?}");
 }
@@ -471,6 +477,41 @@ fn every_flag_of_training_is_read_or_refused() {
             assert_eq!(made["messages"][2]["train"], json!(false), "{record}");
         }
     }
+    // As text, of tables whose columns are text.
+    for text in ["0", "0.0", " 0 "] {
+        let of_message = chat(json!([user("a"), flagged("weight", json!(text))]));
+        let mut of_record = chat(json!([user("a"), assistant("b")]));
+        of_record["weight"] = json!(text);
+        for record in [of_message, of_record] {
+            let made = converted(&record, &["-q"]).unwrap();
+            assert_eq!(made["messages"][2]["train"], json!(false), "{record}");
+        }
+    }
+    for (value, is_refused) in
+        [("1", false), ("1.0", false), ("0.5", true), ("2", true), ("heavy", false)]
+    {
+        let mut record = chat(json!([user("a"), assistant("b")]));
+        record["weight"] = json!(value);
+        let made = converted(&record, &["-q"]);
+        match is_refused {
+            true => assert_eq!(made, Err("weight must be 0 or 1".to_string())),
+            false => assert!(made.unwrap()["messages"][2]["train"].is_null(), "{value}"),
+        }
+        let of_message =
+            converted(&chat(json!([user("a"), flagged("weight", json!(value))])), &["-q"]);
+        assert_eq!(of_message.is_ok(), value.starts_with('1'), "{value}");
+    }
+    // What of a record is trained on.
+    for key in ["loss_mask", "mask", "loss_scale", "train_detail", "training_detail"] {
+        let mut record = chat(json!([user("a"), assistant("b")]));
+        record[key] = json!([0, 1]);
+        let reason = format!("has \"{key}\", which is not read; give train: false, or weight: 0");
+        assert_eq!(converted(&record, &["-q"]), Err(reason));
+        for all in [json!(1), json!(true), json!("1"), Value::Null, json!([])] {
+            record[key] = all;
+            assert!(converted(&record, &["-q"]).is_ok(), "{record}");
+        }
+    }
     // Columns that mean something else.
     let mut record = chat(json!([user("a"), assistant("b")]));
     (record["loss"], record["train"], record["label"]) = (json!(1.25), json!("part 1"), json!(0));
@@ -488,6 +529,45 @@ fn every_flag_of_training_is_read_or_refused() {
     ] {
         assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));
     }
+}
+
+/// What has no place in a conversation is counted, or refused, under every name that it has.
+#[test]
+fn nothing_is_left_out_without_a_word() {
+    let said = |record: &Value| tool("chat-harmony").input(format!("{record}\n")).run().ok().stderr;
+    for key in ["thinking", "reasoning_content", "reasoning"] {
+        for mut record in [
+            json!({"prompt": "a", "completion": "b"}),
+            json!({"instruction": "a", "output": "b"}),
+            json!({"user": "a", "final": "b"}),
+            json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}),
+            chat(json!([user("a"), assistant("b")])),
+        ] {
+            record[key] = json!("Think.");
+            let warning = format!("chat-harmony: warning: {key}: left out once\n");
+            assert_eq!(said(&record), warning, "{record}");
+            for nothing in [Value::Null, json!("")] {
+                record[key] = nothing;
+                assert_eq!(said(&record), "", "{record}");
+            }
+        }
+    }
+    let call = json!([{"name": "f", "arguments": "{}"}]);
+    for (key, value) in [
+        ("tool_calls", call.clone()),
+        ("function_call", call[0].clone()),
+        ("refusal", json!("No.")),
+        ("tool_call_id", json!("x")),
+    ] {
+        let mut asked = user("a");
+        asked[key] = value;
+        let record = chat(json!([asked, assistant("b")]));
+        assert_eq!(said(&record), format!("chat-harmony: warning: {key}: left out once\n"));
+    }
+    let mut record = chat(json!([user("a"), assistant("b")]));
+    record["builtin_tools"] = json!(["browser", "abacus"]);
+    let reason = "builtin_tools 'abacus': Harmony has browser and python";
+    assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));
 }
 
 /// With a conversation for each turn, what is before the completion is context.
