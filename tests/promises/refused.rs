@@ -297,7 +297,7 @@ fn flags_of_conversations_are_refused() {
                 true => {
                     let cause = format!("has \"{name}\", which harmony-tok does not render; try: ");
                     run.fails(1, &[&cause]);
-                    let flags = [&file, "-q", "--ignore-field", name];
+                    let flags = [file.as_str(), "-q", "--ignore-field", *name];
                     tool("harmony-tok").args(&flags).run().ok().text()
                 }
                 false => run.silent().text(),
