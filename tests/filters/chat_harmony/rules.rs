@@ -48,6 +48,17 @@ fn ids_are_those_of_the_record_or_of_what_it_says() {
     ] {
         assert_eq!(id(json!({"messages": messages, name: value, "uuid": "u"})), expected);
     }
+    // Integers of any size, as harmony-tok has them.
+    for number in [
+        "9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-9223372036854775809",
+    ] {
+        let line = format!("{{\"id\":{number},\"messages\":{messages}}}\n");
+        let made = tool("chat-harmony").args(&["-q"]).input(line).run().ok().records().remove(0);
+        assert_eq!(made["id"], number);
+    }
     let own = id(json!({"messages": messages}));
     assert_eq!(own.as_str().unwrap().len(), 16);
     assert_eq!(
@@ -657,6 +668,31 @@ fn what_other_names_hold_is_not_lost() {
     let mut filled = schema.clone();
     filled["properties"]["place"] = Value::Null;
     assert_eq!(with(json!({"tools": [{"name": "f", "parameters": filled}]})), Ok(schema.clone()));
+    // So with all that a schema may have, but what is a value.
+    let plain = json!({"type": "object", "properties": {
+        "city": {"type": "string", "description": "Which city", "enum": ["Rome", null], "default": null},
+        "default": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        "how": {"type": "object", "default": {"a": null}, "oneOf": [{"type": "string"}, {"type": "null"}]},
+    }});
+    let mut filled = plain.clone();
+    for (place, key) in [
+        ("", "required"),
+        ("", "$defs"),
+        ("/properties", "none"),
+        ("/properties/city", "oneOf"),
+        ("/properties/city", "items"),
+        ("/properties/city", "title"),
+        ("/properties/default/items", "description"),
+        ("/properties/default/items/properties", "default"),
+        ("/properties/how/oneOf/0", "enum"),
+    ] {
+        filled.pointer_mut(place).unwrap()[key] = Value::Null;
+        assert_eq!(
+            with(json!({"tools": [{"name": "f", "parameters": filled}]})),
+            Ok(plain.clone()),
+            "{place}/{key}"
+        );
+    }
     let both = json!({"tools": [{"name": "f"}], "functions": [{"name": "g"}]});
     assert_eq!(with(both), Err("has both tools and functions".to_string()));
 
