@@ -131,9 +131,9 @@ impl Settings {
                 value.list().ok_or_else(|| format!("{BUILTIN} is a {}", value.type_name()))?;
             let names = names.iter().map(|name| text(BUILTIN, name));
             let names = names.collect::<Result<Vec<String>, String>>()?;
-            let is_unknown = |name: &&String| !template::BUILTIN_TOOLS.contains(&name.as_str());
-            if let Some(unknown) = names.iter().find(is_unknown) {
-                return Err(format!("{BUILTIN} '{unknown}': Harmony has browser and python"));
+            for name in &names {
+                let is_known = template::BUILTIN_TOOLS.contains(&name.as_str());
+                left_out.count(&format!("{BUILTIN}.{name}"), !is_known);
             }
             settings.to_mut().builtin_tools = names;
         }
