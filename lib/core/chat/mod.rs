@@ -110,8 +110,8 @@ impl Settings {
         }
         for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
             // (An object has the effort.)
-            let is_text = |value: &&Json<'_>| !value.is_object() && value.is_true();
-            left_out.count(key, record.get(key).filter(is_text).is_some());
+            let is_text = |value: &Json<'_>| !value.is_object() && value.is_true();
+            left_out.count(key, record.get(key).is_some_and(is_text));
         }
         let effort = record.get("reasoning").and_then(|reasoning| reasoning.get("effort"));
         if let Some(value) = said(EFFORT).or(effort) {

@@ -438,14 +438,13 @@ impl Found {
         id: Option<String>,
         ones: Option<(&One<'a, Rows<'b>>, &One<'a, Rows<'b>>)>,
     ) -> Result<()> {
-        let parts = names(self.record).iter().zip(a.iter().zip(b)).enumerate();
-        let is_stated = |place: usize, (a, b): (u64, u64)| place != IF_STATED || (a != 0 && b != 0);
-        let differing = parts
-            .filter(|(place, (_, (a, b)))| **a != *b && is_stated(*place, (**a, *b)))
-            .map(|(_, (part, _))| part);
-        for part in differing {
-            let lines = || ones.map_or(Ok(Vec::new()), |(a, b)| shown(part, a, b));
-            self.add(most, part, id.clone(), numbers.map(Some), lines)?;
+        for (place, part) in names(self.record).iter().enumerate() {
+            let (own, other) = (a[place], b[place]);
+            let is_stated = place != IF_STATED || (own != 0 && other != 0);
+            if own != other && is_stated {
+                let lines = || ones.map_or(Ok(Vec::new()), |(a, b)| shown(part, a, b));
+                self.add(most, part, id.clone(), numbers.map(Some), lines)?;
+            }
         }
         Ok(())
     }
