@@ -20,14 +20,15 @@ pub fn exactly(number: impl TryInto<u64>, one: &str) -> String {
     format!("{number} {}", noun(number, one))
 }
 
-/// What so many of something are called whose name is given in the plural: "records checked".
+/// What so many of something are called whose name is given in the plural: "records checked", "token
+/// sequences".
 pub fn of_plural(number: u64, plural: &str) -> String {
-    let end = plural.find(' ').unwrap_or(plural.len());
-    let (noun, rest) = plural.split_at(end);
-    match noun.strip_suffix('s').filter(|_| number == 1) {
-        Some(one) => format!("{one}{rest}"),
-        None => plural.to_string(),
+    let mut words: Vec<&str> = plural.split(' ').collect();
+    let noun = words.iter_mut().filter(|_| number == 1).find(|word| word.ends_with('s'));
+    if let Some(noun) = noun {
+        *noun = &noun[..noun.len() - 1];
     }
+    words.join(" ")
 }
 
 /// What so many of something are called.
@@ -82,6 +83,8 @@ mod tests {
         assert_eq!(counted(12_345, "prefix"), "12,345 prefixes");
         assert_eq!(counted(0, "row"), "0 rows");
         assert_eq!(of_plural(1, "records checked"), "record checked");
+        assert_eq!(of_plural(1, "token sequences"), "token sequence");
+        assert_eq!(of_plural(2, "token sequences"), "token sequences");
         assert_eq!((of_plural(0, "rows"), of_plural(1, "rows")), ("rows".into(), "row".into()));
         assert_eq!(exactly(12_345, "document index"), "12345 document indices");
         assert_eq!(

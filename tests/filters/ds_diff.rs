@@ -111,6 +111,102 @@ fn each_change_is_said_as_what_it_is() {
     }
 }
 
+/// What segments say beyond the tokens is compared where both sides say it.
+#[test]
+fn segments_are_compared_where_both_state_them() {
+    let (dir, with_ids) = streams();
+    let without: Vec<String> = dir.text("none").lines().map(str::to_string).collect();
+    for (name, lines) in [("ids", with_ids), ("none", without)] {
+        let write = |change: &dyn Fn(&mut Value)| {
+            let mut changed = lines.clone();
+            let mut record: Value = serde_json::from_str(&lines[137]).unwrap();
+            change(&mut record["segments"]);
+            changed[137] = record.to_string();
+            dir.write("b", join(&changed));
+        };
+        let changes: [&dyn Fn(&mut Value); 5] = [
+            &|segments| segments[1]["train"] = json!(false),
+            &|segments| segments[1]["channel"] = json!("commentary"),
+            &|segments| segments[0]["role"] = json!("tool"),
+            &|segments| segments[0]["start"] = json!(1),
+            &|segments| drop(segments.as_array_mut().unwrap().pop()),
+        ];
+        for change in changes {
+            write(change);
+            let answer = differ(&dir, name, "b", json!({"segments": 1}));
+            let first = &answer["first"][0];
+            assert_eq!((&first["a"], &first["b"]), (&json!(137), &json!(137)));
+            assert!(first["shown"][0].as_str().unwrap().starts_with("at message "), "{first}");
+        }
+        write(&|segments| *segments = Value::Null);
+        differ(&dir, name, "b", json!({}));
+        differ(&dir, "b", name, json!({}));
+        // Beside another difference, where records are found by what they hold.
+        let mut changed: Vec<String> = dir.text("b").lines().map(str::to_string).collect();
+        changed.remove(20);
+        dir.write("b", join(&changed));
+        differ(&dir, name, "b", json!({"only in A": 1}));
+    }
+    // A dataset on disk has no segments of its own.
+    let messages = json!([
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "weight": 0, "tool_calls": [{"name": "f", "arguments": "{}"}]},
+        {"role": "tool", "content": "x"},
+        {"role": "assistant", "weight": 0, "content": "b"},
+        {"role": "user", "content": "c"},
+        {"role": "assistant", "content": "d"},
+    ]);
+    dir.write("chat", json!({"id": "x", "messages": messages}).to_string() + "\n");
+    bash(&format!(
+        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+         chat-harmony chat | harmony-tok | span-mask > weighted
+         mmidx-write weighted --root weighted.root --shard shard_00",
+        dir.path().display()
+    ))
+    .ok();
+    differ(&dir, "weighted", "weighted.root", json!({}));
+}
+
+/// Spaces between the values of JSON and escapes in its texts are how it is written, not what it says.
+#[test]
+fn json_is_compared_by_what_it_says() {
+    let dir = TempDir::new();
+    let record = |messages: &str| format!("{{\"id\":\"a\",\"messages\":{messages}}}\n");
+    dir.write("one", record(r#"[{"role":"user","content":"caf\u00e9 \"x\" 1.50"}]"#));
+    dir.write(
+        "spaced",
+        record("[ { \"role\" :\t\"user\", \"content\": \"caf\u{e9} \\\"x\\\" 1.50\"} ]"),
+    );
+    for other in [
+        r#"[{"role":"user","content":"café  \"x\" 1.50"}]"#,
+        r#"[{"content":"café \"x\" 1.50","role":"user"}]"#,
+        r#"[{"role":"user","content":"café \"x\" 1.5"}]"#,
+    ] {
+        dir.write("other", record(other));
+        differ(&dir, "one", "other", json!({"messages": 1}));
+    }
+    let answer = differ(&dir, "one", "spaced", json!({}));
+    assert_eq!(answer["rewritten"], true);
+    assert_eq!(differ(&dir, "one", "one", json!({}))["rewritten"], false);
+    let said = tool("ds-diff").args(&[dir.at("one"), dir.at("spaced")]).run().silent().text();
+    assert!(said.contains("the text of JSON differs in spaces or escapes, which is no"), "{said}");
+    assert!(said.contains("one: 1 conversation, NDJSON"), "{said}");
+    let (code, answer) = diff(&dir, "one", "spaced", &["--strict"]);
+    assert_eq!((code, &answer["differences"]), (Some(1), &json!({"messages": 1})));
+    // Where records are found by what they hold, too.
+    let records = |name: &str, order: [usize; 3]| {
+        let text = dir.text(name);
+        order.map(|number| text.replace("\"id\":\"a\"", &format!("\"id\":\"{number}\""))).concat()
+    };
+    dir.write("a", records("one", [0, 1, 2]));
+    dir.write("b", records("spaced", [1, 2, 0]));
+    differ(&dir, "a", "b", json!({"order": 1}));
+    let tokens = tool("harmony-tok").args(&["--policy", "chat", &dir.at("one")]).run().ok().stdout;
+    dir.write("tokens", tokens);
+    let said = tool("ds-diff").args(&[dir.at("tokens"), dir.at("tokens")]).run().silent().text();
+    assert!(said.contains("tokens: 1 token sequence, NDJSON"), "{said}");
+}
+
 #[test]
 fn a_dropped_shard_is_said() {
     let dir = TempDir::new();

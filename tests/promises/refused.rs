@@ -230,6 +230,110 @@ fn fields_with_a_meaning_are_refused() {
     }
 }
 
+/// What a conversation, or a message of it, says that would be trained on otherwise: under every name and in
+/// every encoding. What changes nothing, and columns that mean something else, pass.
+#[test]
+fn flags_of_conversations_are_refused() {
+    let messages = json!([
+        {"role": "user", "content": "q"},
+        {"role": "assistant", "channel": "final", "content": "s"},
+    ]);
+    let plain = json!({"id": "a", "messages": messages});
+    let expected = tool("harmony-tok").input(format!("{plain}\n")).run().silent().text();
+    let refused = [
+        ("train", json!(false)),
+        ("loss", json!(false)),
+        ("label", json!(false)),
+        ("kto_tag", json!(false)),
+        ("weight", json!(0)),
+        ("weight", json!(0.0)),
+        ("weight", json!("0")),
+        ("weight", json!(0.5)),
+        ("weight", json!(false)),
+        ("loss_mask", json!([0, 1])),
+        ("mask", json!(0)),
+        ("loss_scale", json!(0.5)),
+        ("train_detail", json!([{"train": false}])),
+        ("training_detail", json!("first")),
+        ("reasoning", json!({"effort": "low"})),
+        ("knowledge_cutoff", json!("2020-01")),
+    ];
+    let passed = [
+        ("train", json!(true)),
+        ("train", json!("part 1")),
+        ("loss", json!(1.25)),
+        ("label", json!(0)),
+        ("label", json!("other")),
+        ("weight", json!(1)),
+        ("weight", json!(1.0)),
+        ("weight", json!("1")),
+        ("weight", json!("heavy")),
+        ("mask", json!(1)),
+        ("loss_mask", json!([])),
+        ("kto_tag", json!(true)),
+        ("reasoning", json!("as metadata")),
+        ("language", json!("en")),
+        ("exercise", json!({"train": false})),
+    ];
+    let dir = TempDir::new();
+    let cases: Vec<_> = refused.iter().chain(&passed).enumerate().collect();
+    for (number, (name, value)) in &cases {
+        let mut chat = plain.clone();
+        chat[*name] = value.clone();
+        dir.write(&format!("{number}.ndjson"), format!("{chat}\n"));
+    }
+    let mut kinds = vec!["ndjson"];
+    if let Some(python) = python() {
+        kinds.extend(["parquet", "arrows"]);
+        let mut command = std::process::Command::new(&python);
+        command.args(["-c", AS_TABLES, &dir.at("")]);
+        Tool::new(command, "pyarrow").run().ok();
+    }
+    for (number, (name, value)) in cases {
+        for kind in &kinds {
+            let file = dir.at(&format!("{number}.{kind}"));
+            let run = tool("harmony-tok").args(&[&file]).run();
+            let mut text = match number < refused.len() {
+                true => {
+                    let cause = format!("has \"{name}\", which harmony-tok does not render; try: ");
+                    run.fails(1, &[&cause]);
+                    let flags = [file.as_str(), "-q", "--ignore-field", *name];
+                    tool("harmony-tok").args(&flags).run().ok().text()
+                }
+                false => run.silent().text(),
+            };
+            text = without_places(&text);
+            assert_eq!(text, without_places(&expected), "{file}: {name} {value}");
+        }
+        // Beside the messages in their own text.
+        let members = json!({"messages": messages, *name: value}).to_string();
+        let record = json!({"id": "a", "messages_json": members});
+        let run = tool("harmony-tok").input(format!("{record}\n")).run();
+        assert_eq!(run.code(), Some(i32::from(number < refused.len())), "{run:?}");
+    }
+    // An id may be in a column of such a name.
+    let chat = json!({"label": "a", "messages": messages});
+    let run = tool("harmony-tok").args(&["--id-field", "label"]).input(format!("{chat}\n")).run();
+    assert_eq!(run.silent().text(), expected);
+    // Of messages.
+    for name in ["tools", "functions", "function_calls", "reasoning_details"] {
+        let chat = with_field(name, "[{\"text\":\"x\"}]");
+        let cause = format!("message 1: has \"{name}\", which harmony-tok does not render");
+        tool("harmony-tok").input(&chat).run().fails(1, &[&cause]);
+        tool("harmony-tok").input(with_field(name, "[]")).run().silent();
+    }
+}
+
+/// Makes Parquet and Arrow of the NDJSON files in a folder.
+const AS_TABLES: &str = r#"
+import glob, json, sys, pyarrow as pa, pyarrow.parquet as pq
+for path in glob.glob(f"{sys.argv[1]}/*.ndjson"):
+    table = pa.Table.from_pylist([json.loads(line) for line in open(path)])
+    pq.write_table(table, path.replace("ndjson", "parquet"))
+    with pa.ipc.new_stream(path.replace("ndjson", "arrows"), table.schema) as stream:
+        stream.write_table(table)
+"#;
+
 /// Chats of every shape that people have: one that is rendered has nothing that is not.
 #[test]
 fn chats_are_rendered_whole_or_refused() {
@@ -280,16 +384,8 @@ fn columns_beside_the_messages_are_refused() {
             dir.write(&format!("{name}.{number}.ndjson"), lines);
         }
     }
-    let write = r#"
-import glob, json, sys, pyarrow as pa, pyarrow.parquet as pq
-for path in glob.glob(f"{sys.argv[1]}/*.ndjson"):
-    table = pa.Table.from_pylist([json.loads(line) for line in open(path)])
-    pq.write_table(table, path.replace("ndjson", "parquet"))
-    with pa.ipc.new_stream(path.replace("ndjson", "arrows"), table.schema) as stream:
-        stream.write_table(table)
-"#;
     let mut command = std::process::Command::new(&python);
-    command.args(["-c", write, &dir.at("")]);
+    command.args(["-c", AS_TABLES, &dir.at("")]);
     Tool::new(command, "pyarrow").run().ok();
     for name in names {
         for (number, value) in some.iter().chain(&none).enumerate() {

@@ -8,6 +8,7 @@ use super::value::Json;
 use crate::harmony::Role;
 use crate::json::Kind;
 use crate::json::Reader;
+use crate::record::chat::{Meaning, number, of_messages};
 
 /// A message before its place in the chat is looked at.
 #[derive(Debug)]
@@ -64,37 +65,9 @@ pub const OPENAI: Keys = Keys { role: "role", content: "content", is_sharegpt: f
 /// ShareGPT's.
 pub const SHAREGPT: Keys = Keys { role: "from", content: "value", is_sharegpt: true };
 
-/// The keys of a message that are read; what stands in others is left out, and counted.
-const KNOWN: [&str; 17] = [
-    "role",
-    "content",
-    "from",
-    "value",
-    "thinking",
-    "reasoning_content",
-    "reasoning",
-    "tool_calls",
-    "function_call",
-    "tool_call_id",
-    "refusal",
-    "weight",
-    "train",
-    "loss",
-    "type",
-    "id",
-    "status",
-];
-
-/// Keys that say what of a message is trained on in ways that are not read here.
-const FINER: [&str; 5] = ["loss_mask", "mask", "loss_scale", "train_detail", "training_detail"];
-
-/// Keys of messages that hold what belongs elsewhere, and what to do.
-const ELSEWHERE: [(&str, &str); 4] = [
-    ("tools", "give them beside the messages"),
-    ("functions", "give them beside the messages"),
-    ("function_calls", "give tool_calls"),
-    ("reasoning_details", "give reasoning, as text"),
-];
+/// The keys of a message that are read, beside those of [`of_messages`]; what stands in others is left out, and
+/// counted.
+const KNOWN: [&str; 7] = ["role", "content", "from", "value", "type", "id", "status"];
 
 /// Keys of Harmony's own messages.
 const HARMONY: [&str; 3] = ["channel", "recipient", "content_type"];
@@ -193,7 +166,7 @@ fn fill<'r>(
     draft.is_trained = is_trained(given)?;
     let is_assistant = draft.role == Role::Assistant;
     let mut reasoning: Option<Cow<'r, str>> = None;
-    for key in ["thinking", "reasoning_content", "reasoning"] {
+    for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
         let Some(value) = given.get(key) else { continue };
         let text = text_of(value).map_err(|cause| format!("{key} {cause}"))?;
         match &reasoning {
@@ -203,7 +176,8 @@ fn fill<'r>(
         }
     }
     draft.thinking = reasoning;
-    for (key, hint) in ELSEWHERE {
+    for (key, meaning) in of_messages() {
+        let Meaning::Misplaced(hint) = meaning else { continue };
         let is_said = key == "reasoning_details" && draft.thinking.is_some();
         if !is_said && given.get(key).is_some_and(Json::is_true) {
             return Err(format!("has \"{key}\", which is not read here; {hint}"));
@@ -217,9 +191,18 @@ fn fill<'r>(
         draft.name = given.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     }
     for (key, value) in given.entries() {
-        let is_named = key == "name" && draft.role == Role::Tool;
-        if !KNOWN.contains(&&**key) && !is_named {
-            left_out.count(key, value.is_true());
+        let meaning = of_messages().find(|(known, _)| *known == key).map(|(_, meaning)| meaning);
+        let is_read = match &**key {
+            "name" | "tool_call_id" => draft.role == Role::Tool,
+            key => KNOWN.contains(&key),
+        };
+        match meaning {
+            // What a message of another role says there has no place.
+            Some(Meaning::Said) => left_out.count(key, !is_assistant && value.is_true()),
+            Some(Meaning::Misplaced(_)) => left_out.count(key, value.is_true()),
+            // Counted, or read.
+            Some(_) => {}
+            None => left_out.count(key, !is_read && value.is_true()),
         }
     }
     Ok(draft)
@@ -227,32 +210,39 @@ fn fill<'r>(
 
 /// What is said of training on a message, which is otherwise trained on if it is an assistant's.
 fn is_trained(given: &Json<'_>) -> Result<bool, String> {
-    for key in FINER {
-        let is_all = |value: &Json<'_>| flag(value).unwrap_or(!value.is_true());
-        if given.get(key).is_some_and(|value| !is_all(value)) {
-            return Err(format!(
-                "has \"{key}\", which is not read; give train: false, or weight: 0"
-            ));
-        }
-    }
     let mut is_trained = true;
-    for (key, wanted) in
-        [("weight", "0 or 1"), ("train", "true or false"), ("loss", "true or false")]
-    {
+    for (key, meaning) in of_messages() {
         let Some(value) = given.get(key) else { continue };
-        let said = flag(value).filter(|_| key != "weight" || matches!(value, Json::Number(_)));
-        is_trained &= said.ok_or_else(|| format!("{key} must be {wanted}"))?;
+        is_trained &= match meaning {
+            Meaning::TrainedPart => all_of(key, value)?,
+            Meaning::Weight => {
+                let said = flag(value).filter(|_| !matches!(value, Json::Boolean(_)));
+                said.ok_or_else(|| format!("{key} must be 0 or 1"))?
+            }
+            Meaning::Trained => {
+                flag(value).ok_or_else(|| format!("{key} must be true or false"))?
+            }
+            _ => true,
+        };
     }
     Ok(is_trained)
 }
 
-/// True or false, or 1 or 0.
+/// Refuses what says that a part is trained on.
+pub fn all_of(key: &str, value: &Json<'_>) -> Result<bool, String> {
+    match flag(value).unwrap_or(!value.is_true()) {
+        true => Ok(true),
+        false => Err(format!("has \"{key}\", which is not read; give train: false, or weight: 0")),
+    }
+}
+
+/// True or false, or 1 or 0, also as text.
 pub fn flag(value: &Json<'_>) -> Option<bool> {
     match value {
         Json::Boolean(is) => Some(*is),
-        Json::Number(text) => match text.parse::<f64>() {
-            Ok(0.0) => Some(false),
-            Ok(1.0) => Some(true),
+        Json::Number(text) | Json::Text(text) => match number(text) {
+            Some(0.0) => Some(false),
+            Some(1.0) => Some(true),
             _ => None,
         },
         _ => None,

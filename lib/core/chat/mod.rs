@@ -35,6 +35,8 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use serde_json::{Value, json};
 
+use crate::record::chat::{Meaning, of_messages};
+
 pub use left_out::{AllLeftOut, LeftOut};
 pub use shapes::is_chat;
 pub use value::{Json, integer};
@@ -106,8 +108,11 @@ impl Settings {
         if said("add_generation_prompt").is_some_and(Json::is_true) {
             return Err("add_generation_prompt: not for training".to_string());
         }
-        left_out
-            .count("reasoning", record.get("reasoning").is_some_and(|own| own.text().is_some()));
+        for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
+            // (An object has the effort.)
+            let is_text = |value: &Json<'_>| !value.is_object() && value.is_true();
+            left_out.count(key, record.get(key).is_some_and(is_text));
+        }
         let effort = record.get("reasoning").and_then(|reasoning| reasoning.get("effort"));
         if let Some(value) = said(EFFORT).or(effort) {
             settings.to_mut().effort = text(EFFORT, value)?;
@@ -125,7 +130,12 @@ impl Settings {
             let names =
                 value.list().ok_or_else(|| format!("{BUILTIN} is a {}", value.type_name()))?;
             let names = names.iter().map(|name| text(BUILTIN, name));
-            settings.to_mut().builtin_tools = names.collect::<Result<_, String>>()?;
+            let names = names.collect::<Result<Vec<String>, String>>()?;
+            for name in &names {
+                let is_known = template::BUILTIN_TOOLS.contains(&name.as_str());
+                left_out.count(&format!("{BUILTIN}.{name}"), !is_known);
+            }
+            settings.to_mut().builtin_tools = names;
         }
         for (key, value) in kwargs.map(Json::entries).unwrap_or_default() {
             let is_read = [EFFORT, IDENTITY, DATE, CUTOFF, BUILTIN].contains(&&**key);

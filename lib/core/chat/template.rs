@@ -12,6 +12,9 @@ use super::value::Json;
 /// An array's item type that is longer than this is written as `any`.
 const LONGEST_ITEM: usize = 50;
 
+/// Harmony's own tools.
+pub const BUILTIN_TOOLS: [&str; 2] = ["browser", "python"];
+
 /// The text of the system message.
 pub fn system(settings: &Settings, has_tools: bool) -> String {
     let Settings { identity, cutoff, date, effort, builtin_tools, .. } = settings;

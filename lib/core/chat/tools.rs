@@ -101,47 +101,73 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
         return Err(format!("parameters of {name}: a {}, wanted an object", other.type_name()));
     }
     let parameters = parameters.map(|schema| {
-        if !has_empty_properties(&schema) {
+        if !has_nulls(&schema, Members::Keywords) {
             return schema;
         }
         let mut schema = schema.into_owned();
-        remove_empty_properties(&mut schema);
+        remove_nulls(&mut schema, Members::Keywords);
         Cow::Owned(schema)
     });
     Ok(Tool { name, description: function.get("description"), parameters })
 }
 
-/// Whether a schema has a property that is null: a table has the properties of all tools in each of them.
-fn has_empty_properties(schema: &Json<'_>) -> bool {
+/// Members of a schema whose own members are names, of schemas.
+const OF_NAMES: [&str; 5] =
+    ["properties", "patternProperties", "dependentSchemas", "$defs", "definitions"];
+
+/// Members of a schema that are values: a null in them is a value.
+const OF_VALUES: [&str; 4] = ["default", "const", "enum", "examples"];
+
+/// What the members of an object are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Members {
+    Keywords,
+    Names,
+}
+
+impl Members {
+    /// Those of a member's value; `None` of a value.
+    fn within(self, key: &str) -> Option<Members> {
+        match self {
+            Members::Keywords if OF_VALUES.contains(&key) => None,
+            Members::Keywords if OF_NAMES.contains(&key) => Some(Members::Names),
+            _ => Some(Members::Keywords),
+        }
+    }
+
+    fn is_absent(self, key: &str, value: &Json<'_>) -> bool {
+        *value == Json::Null && !(self == Members::Keywords && key == "default")
+    }
+}
+
+/// Whether a schema has a member that is null: a table has the members of all schemas in each of them.
+fn has_nulls(schema: &Json<'_>, members: Members) -> bool {
     match schema {
         Json::Object(entries) => entries.iter().any(|(key, value)| {
-            let is_empty = |(_, property): &(Cow<'_, str>, Json<'_>)| *property == Json::Null;
-            (key == PROPERTIES && value.entries().iter().any(is_empty))
-                || has_empty_properties(value)
+            members.is_absent(key, value)
+                || members.within(key).is_some_and(|members| has_nulls(value, members))
         }),
-        Json::List(items) => items.iter().any(has_empty_properties),
+        Json::List(items) => items.iter().any(|item| has_nulls(item, Members::Keywords)),
         _ => false,
     }
 }
 
-fn remove_empty_properties(schema: &mut Json<'_>) {
+fn remove_nulls(schema: &mut Json<'_>, members: Members) {
     match schema {
         Json::Object(entries) => {
+            entries.retain(|(key, value)| !members.is_absent(key, value));
             for (key, value) in entries {
-                if let Json::Object(properties) = value
-                    && key == PROPERTIES
-                {
-                    properties.retain(|(_, property)| *property != Json::Null);
+                if let Some(members) = members.within(key) {
+                    remove_nulls(value, members);
                 }
-                remove_empty_properties(value);
             }
         }
-        Json::List(items) => items.iter_mut().for_each(remove_empty_properties),
+        Json::List(items) => {
+            items.iter_mut().for_each(|item| remove_nulls(item, Members::Keywords));
+        }
         _ => {}
     }
 }
-
-const PROPERTIES: &str = "properties";
 
 /// Appends the tools of a developer message as openai-harmony reads them.
 pub fn write_harmony(out: &mut Vec<u8>, tools: &[Tool<'_>]) -> Result<(), String> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::json::{self, Kind, Reader, integer_i64, python_repr, write_string};
+use crate::json::{self, Kind, Reader, python_repr, write_string};
 
 /// A value; text without escapes is borrowed.
 #[derive(Debug, Clone, PartialEq)]
@@ -206,10 +206,10 @@ fn number(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The integer that a number is, if it is one.
-pub fn integer(value: &Json) -> Option<i64> {
+/// The decimal text of a number that is an integer, of any size.
+pub fn integer<'v>(value: &'v Json) -> Option<Cow<'v, str>> {
     match value {
-        Json::Number(text) => integer_i64(text),
+        Json::Number(text) if is_integer(text) => Some(number(text)),
         _ => None,
     }
 }

@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use super::left_out::LeftOut;
-use super::message::{Call, Content, Draft, flag, without_namespace};
+use super::message::{Call, Content, Draft, all_of, flag, without_namespace};
 use super::shapes::{self, Messages};
 use super::tools::{Tool, tools_of};
 use super::value::Json;
 use crate::harmony::{OF_PARTS, Role, is_of_parts};
+use crate::record::chat::{Meaning, number, of_records};
 
 /// A chat, whatever its shape was.
 #[derive(Debug)]
@@ -111,17 +112,27 @@ pub fn read<'r>(
 /// Whether a record may be trained on, as far as it says so of itself. (A column of such a name may hold something
 /// else: a loss, the name of a split.)
 fn is_trained(record: &Json<'_>) -> Result<bool, String> {
-    for key in ["label", "kto_tag"] {
-        if record.get(key) == Some(&Json::Boolean(false)) {
-            return Err(format!("{key} is false: an answer that is not wanted"));
-        }
+    let mut is_trained = true;
+    for (key, meaning) in of_records() {
+        let Some(value) = record.get(key) else { continue };
+        let is_false = *value == Json::Boolean(false);
+        is_trained &= match meaning {
+            Meaning::Wanted if is_false => {
+                return Err(format!("{key} is false: an answer that is not wanted"));
+            }
+            Meaning::Weight => match value {
+                Json::Text(text) if number(text).is_none() => true,
+                Json::Number(_) | Json::Text(_) | Json::Boolean(_) => {
+                    flag(value).ok_or_else(|| format!("{key} must be 0 or 1"))?
+                }
+                _ => true,
+            },
+            Meaning::Trained => !is_false,
+            Meaning::TrainedPart => all_of(key, value)?,
+            _ => true,
+        };
     }
-    let weight = match record.get("weight") {
-        Some(weight @ Json::Number(_)) => flag(weight).ok_or("weight must be 0 or 1")?,
-        _ => true,
-    };
-    let is_false = |key| record.get(key) == Some(&Json::Boolean(false));
-    Ok(weight && !is_false("train") && !is_false("loss"))
+    Ok(is_trained)
 }
 
 fn message<'r>(draft: Draft<'r>, before: &[Message<'r>]) -> Result<Message<'r>, String> {

@@ -7,7 +7,7 @@ use arrow_array::UInt64Array;
 use arrow_select::take::take_record_batch;
 
 use super::moved::Moved;
-use super::parts::{One, PARTS, names, shown};
+use super::parts::{IF_STATED, One, PARTS, names, shown};
 use super::side::Side;
 use super::waiting::{WINDOW, Waiter, Waiting};
 use crate::check::repeats::Repeats;
@@ -43,6 +43,8 @@ pub struct Found {
     pub swapped: u64,
     /// The first differences.
     pub first: Vec<Difference>,
+    /// Whether equal records are written differently.
+    pub is_rewritten: bool,
     pub is_strict: bool,
 }
 
@@ -80,8 +82,10 @@ pub(super) fn compare_within(
     if a != b {
         return Err(Error::usage(format!("A has {} and B {}", plural_of(a), plural_of(b))));
     }
+    let is_stated = !sides.iter().any(Side::derives);
     let mut by_id = true;
     for side in &mut sides {
+        side.is_stated = is_stated;
         let has_id = side.fill()? && Rows::of(side.record, &side.batch)?.id(0).is_some();
         by_id &= has_id;
     }
@@ -163,16 +167,19 @@ impl Comparison {
         let rows = [Rows::of(a.record, &a.batch)?, Rows::of(b.record, &b.batch)?];
         let most = (a.batch.num_rows() - a.row).min(b.batch.num_rows() - b.row);
         let (mut passed, mut changed) = (0, None);
+        let mut is_rewritten = self.found.is_rewritten;
         while passed < most {
             let one = |side: usize| {
                 let row = self.sides[side].row + passed;
-                One { rows: &rows[side], row, begins: self.sides[side].begins[row] }
+                self.one(&rows[side], side, row)
             };
             let (x, y) = (one(0), one(1));
             if self.found.by_id && x.rows.id(x.row) != y.rows.id(y.row) {
                 break;
             }
-            if !x.equals(&y)? {
+            let is_equal = x.equals(&y)?;
+            is_rewritten |= is_equal && x.is_rewritten(&y);
+            if !is_equal {
                 let is_partner = self.found.by_id && x.rows.id(x.row).is_some();
                 changed = is_partner.then_some(passed);
                 break;
@@ -182,7 +189,7 @@ impl Comparison {
         if let Some(passed) = changed {
             let [a, b] = [0, 1].map(|side| {
                 let row = self.sides[side].row + passed;
-                One { rows: &rows[side], row, begins: self.sides[side].begins[row] }
+                self.one(&rows[side], side, row)
             });
             let numbers = [0, 1].map(|side| self.sides[side].number + passed as u64);
             let id = a.rows.id(a.row).map(str::to_string);
@@ -194,7 +201,14 @@ impl Comparison {
                 Some((&a, &b)),
             )?;
         }
+        self.found.is_rewritten = is_rewritten;
         Ok(self.pass(passed + usize::from(changed.is_some())))
+    }
+
+    /// A record of a side's batch.
+    fn one<'a, 'b>(&self, rows: &'a Rows<'b>, side: usize, row: usize) -> One<'a, Rows<'b>> {
+        let begins = self.sides[side].begins[row];
+        One { rows, row, begins, is_strict: self.found.is_strict }
     }
 
     /// Passes over so many records that are partners.
@@ -211,11 +225,11 @@ impl Comparison {
         let own = &self.sides[side];
         let rows = Rows::of(own.record, &own.batch)?;
         let begins = own.begins[own.row];
-        let hashes = One { rows: &rows, row: own.row, begins }.hashes()?;
+        let hashes = self.one(&rows, side, own.row).hashes()?;
         let id = if self.found.by_id { rows.id(own.row) } else { None };
         let key = match id {
             Some(id) => wide(&(true, id)),
-            None => wide(&(false, hashes)),
+            None => wide(&(false, &hashes[..IF_STATED])),
         };
         let partner = self.waiting[1 - side].take(key);
         let is_shown = self.found.first.len() < self.most
@@ -296,8 +310,9 @@ impl Comparison {
         match (a.whole.as_deref(), b.whole.as_deref()) {
             (Some((x, x_begins)), Some((y, y_begins))) => {
                 let (x, y) = (Rows::of(record, x)?, Rows::of(record, y)?);
-                let x = One { rows: &x, row: 0, begins: *x_begins };
-                let y = One { rows: &y, row: 0, begins: *y_begins };
+                let is_strict = self.found.is_strict;
+                let x = One { rows: &x, row: 0, begins: *x_begins, is_strict };
+                let y = One { rows: &y, row: 0, begins: *y_begins, is_strict };
                 self.found.changed(self.most, pair, numbers, id, Some((&x, &y)))
             }
             _ => self.found.changed(self.most, pair, numbers, id, None),
@@ -423,10 +438,13 @@ impl Found {
         id: Option<String>,
         ones: Option<(&One<'a, Rows<'b>>, &One<'a, Rows<'b>>)>,
     ) -> Result<()> {
-        let parts = names(self.record).iter().zip(a.iter().zip(b));
-        for (part, _) in parts.filter(|(_, (a, b))| **a != *b) {
-            let lines = || ones.map_or(Ok(Vec::new()), |(a, b)| shown(part, a, b));
-            self.add(most, part, id.clone(), numbers.map(Some), lines)?;
+        for (place, part) in names(self.record).iter().enumerate() {
+            let (own, other) = (a[place], b[place]);
+            let is_stated = place != IF_STATED || (own != 0 && other != 0);
+            if own != other && is_stated {
+                let lines = || ones.map_or(Ok(Vec::new()), |(a, b)| shown(part, a, b));
+                self.add(most, part, id.clone(), numbers.map(Some), lines)?;
+            }
         }
         Ok(())
     }

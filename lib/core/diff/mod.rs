@@ -23,4 +23,6 @@ mod tests;
 mod waiting;
 
 pub use compare::{DiffOptions, Found, compare};
-pub(crate) use parts::{Compared, One, PARTS, first_different, hash, in_a_line, pair, shown_texts};
+pub(crate) use parts::{
+    Compared, One, PARTS, first_different, hash, in_a_line, pair, plain_json, shown_texts,
+};

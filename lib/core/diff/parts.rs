@@ -6,10 +6,14 @@ use arrow_array::RecordBatch;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
 
 use crate::error::Result;
+use crate::json::{Reader, write_string};
 use crate::record::{Rows, both_rows, each_kind, each_rows};
 
 /// The most parts that a record has.
-pub const PARTS: usize = 3;
+pub const PARTS: usize = 4;
+/// The part, if a record has so many, that is compared only where both sides state it: its hash is 0 where it
+/// is not stated.
+pub const IF_STATED: usize = 3;
 
 /// Records that are compared in parts: implemented by the views of record types.
 pub trait Compared: Sized {
@@ -19,12 +23,20 @@ pub trait Compared: Sized {
     /// differ all the same.
     const APART: Option<&'static [&'static str]> = None;
 
+    /// The columns that readers of datasets on disk make of the others: they are not stated there.
+    const DERIVED: &'static [&'static str] = &[];
+
     /// A hash of each part: the same in this run for equal parts.
     fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]>;
 
     /// Whether all parts are equal.
     fn are_equal(a: &One<'_, Self>, b: &One<'_, Self>) -> Result<bool> {
         Ok(Self::hashes(a)? == Self::hashes(b)?)
+    }
+
+    /// Whether two records that are equal were written differently.
+    fn are_rewritten(_: &One<'_, Self>, _: &One<'_, Self>) -> bool {
+        false
     }
 
     /// Lines that show what stands in two records where a part differs.
@@ -45,6 +57,8 @@ pub struct One<'a, R> {
     pub row: usize,
     /// 2 if a group begins with it, 1 if a puzzle does, else 0.
     pub begins: u8,
+    /// Whether what is written differently differs.
+    pub is_strict: bool,
 }
 
 impl<'a, 'b> One<'a, Rows<'b>> {
@@ -57,6 +71,15 @@ impl<'a, 'b> One<'a, Rows<'b>> {
         )
     }
 
+    /// See [`Compared::are_rewritten`].
+    pub(super) fn is_rewritten(&self, other: &One<'a, Rows<'b>>) -> bool {
+        both_rows!(
+            (self.rows, other.rows),
+            (a, b) => Compared::are_rewritten(&self.of(a), &other.of(b)),
+            _ => false
+        )
+    }
+
     /// See [`Compared::hashes`].
     pub(super) fn hashes(&self) -> Result<[u64; PARTS]> {
         each_rows!(self.rows, rows => Compared::hashes(&self.of(rows)))
@@ -64,7 +87,7 @@ impl<'a, 'b> One<'a, Rows<'b>> {
 
     /// The record in the view of its type.
     fn of<R>(&self, rows: &'a R) -> One<'a, R> {
-        One { rows, row: self.row, begins: self.begins }
+        One { rows, row: self.row, begins: self.begins, is_strict: self.is_strict }
     }
 }
 
@@ -98,6 +121,14 @@ macro_rules! names {
                 _ => None,
             }
         }
+
+        /// See [`Compared::DERIVED`].
+        pub(super) fn columns_derived(record: &str) -> &'static [&'static str] {
+            match record {
+                $(name if name == crate::record::$type.name => <crate::record::$module::$view<'_>>::DERIVED,)+
+                _ => &[],
+            }
+        }
     };
 }
 each_kind!(names);
@@ -113,7 +144,7 @@ impl Compared for &RecordBatch {
             let text = ArrayFormatter::try_new(column, &format)?;
             text.value(one.row).try_to_string()?.hash(&mut hasher);
         }
-        Ok([hasher.finish(), 0, 0])
+        Ok([hasher.finish(), 0, 0, 0])
     }
 
     fn shown(_: &str, _: &One<'_, Self>, _: &One<'_, Self>) -> Result<Vec<String>> {
@@ -126,6 +157,36 @@ pub fn hash(value: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
+}
+
+/// What is the same for texts of the same JSON: without spaces between values, with escapes where they must be.
+/// Numbers and the order of members stay as they were written; so does what is no JSON.
+pub fn plain_json(text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut decoded = String::new();
+    let mut rest = text;
+    while let Some(quote) = memchr::memchr(b'"', rest.as_bytes()) {
+        let (between, string) = rest.split_at(quote);
+        without_spaces(between, &mut out);
+        let mut reader = Reader::lenient(string);
+        let Ok(found) = reader.string() else {
+            out.extend_from_slice(string.as_bytes());
+            return out;
+        };
+        let (whole, after) = string.split_at(reader.position());
+        decoded.clear();
+        match found.decode_onto(&mut decoded) {
+            Ok(()) => write_string(&mut out, &decoded),
+            Err(_) => out.extend_from_slice(whole.as_bytes()),
+        }
+        rest = after;
+    }
+    without_spaces(rest, &mut out);
+    out
+}
+
+fn without_spaces(text: &str, out: &mut Vec<u8>) {
+    out.extend(text.bytes().filter(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r')));
 }
 
 /// A line for each side.

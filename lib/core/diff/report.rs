@@ -9,6 +9,7 @@ use super::parts::in_a_line;
 use crate::cli::grouped;
 use crate::record::plural_of;
 use crate::visible;
+use crate::wording::of_plural;
 
 /// A line of what stands in a record is cut here.
 const WIDTH: usize = 74;
@@ -25,16 +26,15 @@ impl Found {
                 "" => String::new(),
                 encoding => format!(", {encoding}"),
             };
-            let _ = writeln!(
-                out,
-                "{side}: {}: {records} {}{encoding}",
-                visible::line(name),
-                plural_of(kind)
-            );
+            let what = of_plural(self.records[at], plural_of(kind));
+            let _ = writeln!(out, "{side}: {}: {records} {what}{encoding}", visible::line(name));
         }
         if self.encodings[0] != self.encodings[1] {
             let is = if self.is_strict { "is a difference (--strict)" } else { "is no difference" };
             let _ = writeln!(out, "the encoding differs, which {is}");
+        }
+        if self.is_rewritten {
+            out += "the text of JSON differs in spaces or escapes, which is no difference\n";
         }
         if self.counts.is_empty() {
             out += "the records are the same\n";
@@ -82,6 +82,7 @@ impl Found {
             "by": if self.by_id { "id" } else { "content" },
             "differences": self.counts,
             "swapped_pairs": self.swapped,
+            "rewritten": self.is_rewritten,
             "first": first.collect::<Vec<Value>>(),
         })
     }

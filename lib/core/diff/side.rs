@@ -1,8 +1,9 @@
 //! One of the two inputs, record by record.
 
-use arrow_array::RecordBatch;
+use arrow_array::{ArrayRef, RecordBatch, new_null_array};
+use arrow_schema::FieldRef;
 
-use super::parts::{Compared, columns_apart};
+use super::parts::{Compared, columns_apart, columns_derived};
 use crate::error::{Error, Result};
 use crate::record::{Rows, each_rows};
 use crate::stream::Reader;
@@ -18,6 +19,8 @@ pub(super) struct Side {
     pub number: u64,
     /// What the batch before ended in; see [`Compared::borders`].
     last: Option<[String; 2]>,
+    /// Whether columns that readers of datasets derive are compared.
+    pub is_stated: bool,
 }
 
 impl Side {
@@ -28,7 +31,16 @@ impl Side {
         }
         let batch = RecordBatch::new_empty(reader.schema().clone());
         let record = record.map_or("other", |record| record.name);
-        Side { reader, record, batch, begins: Vec::new(), row: 0, number: 0, last: None }
+        Side {
+            reader,
+            record,
+            batch,
+            begins: Vec::new(),
+            row: 0,
+            number: 0,
+            last: None,
+            is_stated: true,
+        }
     }
 
     /// Whether there is a next record; reads on if it must.
@@ -39,9 +51,17 @@ impl Side {
                 return Err(rejection.to_error());
             }
             (self.batch, self.row) = (batch.records, 0);
+            if !self.is_stated {
+                self.batch = without(&self.batch, columns_derived(self.record))?;
+            }
             self.find_borders()?;
         }
         Ok(true)
+    }
+
+    /// Whether its reader derives what is not stated.
+    pub fn derives(&self) -> bool {
+        self.reader.is_dataset()
     }
 
     pub fn advance(&mut self, rows: usize) {
@@ -79,4 +99,16 @@ impl Side {
         self.begins.resize(self.batch.num_rows(), 0);
         Ok(())
     }
+}
+
+/// The batch with nulls in these columns.
+fn without(batch: &RecordBatch, columns: &[&str]) -> Result<RecordBatch> {
+    let schema = batch.schema();
+    let column =
+        |(field, column): (&FieldRef, &ArrayRef)| match columns.contains(&field.name().as_str()) {
+            true => new_null_array(field.data_type(), batch.num_rows()),
+            false => column.clone(),
+        };
+    let all = schema.fields().iter().zip(batch.columns()).map(column).collect();
+    Ok(RecordBatch::try_new(schema.clone(), all)?)
 }

@@ -142,7 +142,7 @@ impl Spans {
     }
 
     /// As [`Spans::append`], for sequences whose spans are not known: an assistant's message in a
-    /// channel has the id that stands in `stated` where it begins.
+    /// channel that may be trained on has the id that stands in `stated` where it begins.
     pub fn append_stated<'a>(
         segments: impl Iterator<Item = Segment<'a>>,
         stated: &[u8],
@@ -150,7 +150,8 @@ impl Spans {
         out: &mut Vec<u8>,
     ) -> Result<(), String> {
         append(segments, stated.len(), alignment, out, |segment, first| {
-            let may_be = segment.role == "assistant" && segment.channel.is_some();
+            let is_in_channel = segment.role == "assistant" && segment.channel.is_some();
+            let may_be = is_in_channel && segment.is_trained;
             stated.get(first).copied().filter(|_| may_be).unwrap_or(0)
         })
     }
@@ -253,6 +254,15 @@ mod tests {
     #[test]
     fn segments_must_fit() {
         assert!(spans(Alignment::Label, 9).is_err());
+    }
+
+    #[test]
+    fn what_has_no_weight_has_no_span_whichever_is_stated() {
+        let mut segments = SEGMENTS;
+        segments[1].is_trained = false;
+        let (stated, mut out) = ([0, 0, 1, 1, 1, 1, 2, 2, 2, 0, 0], Vec::new());
+        let done = Spans::append_stated(segments.into_iter(), &stated, Alignment::Label, &mut out);
+        assert_eq!((done, out), (Ok(()), vec![0, 0, 0, 0, 0, 0, 2, 2, 2, 0, 0]));
     }
 
     #[test]

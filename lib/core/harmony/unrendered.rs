@@ -5,26 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{RenderError, field};
 use crate::json::{self, Reader, Str};
-use crate::record::conversation::BESIDE_MESSAGES;
-
-/// Of messages, as OpenAI, transformers, Axolotl and the servers of open models write them: reasoning, calls
-/// of tools, what a model said in place of an answer, and whether a message, or what of it, is trained on.
-const OF_MESSAGES: [&str; 14] = [
-    "thinking",
-    "reasoning_content",
-    "reasoning",
-    "tool_calls",
-    "function_call",
-    "refusal",
-    "weight",
-    "train",
-    "loss",
-    "loss_mask",
-    "mask",
-    "loss_scale",
-    "train_detail",
-    "training_detail",
-];
+use crate::record::chat::{Meaning, number, of_messages, of_records};
 
 /// Values with which a field changes nothing: nothing, also as text, and what is so without it.
 const WITHOUT_EFFECT: [&str; 10] =
@@ -57,39 +38,76 @@ impl IgnoredFields {
 
     /// Reads a field of a message that is not rendered.
     pub(super) fn of_message(&self, reader: &mut Reader, key: &Str) -> Result<(), Refused> {
-        self.look(reader, key, &OF_MESSAGES)
+        self.look(reader, key, of_messages(), says_of_message)
     }
 
     /// Reads a field beside the messages.
     pub(super) fn of_conversation(&self, reader: &mut Reader, key: &Str) -> Result<(), Refused> {
-        self.look(reader, key, &BESIDE_MESSAGES)
+        self.look(reader, key, of_records(), says_of_record)
     }
 
     /// Whether a column beside the messages, with this JSON text, may be left out.
     pub fn beside_messages(&self, name: &str, value: &str) -> Result<(), RenderError> {
-        if self.refuses(name, value) { Err(refused(name)) } else { Ok(()) }
+        let is_said = |(known, meaning)| known == name && says_of_record(meaning, value);
+        if of_records().any(is_said) && self.refuses(name) { Err(refused(name)) } else { Ok(()) }
     }
 
-    fn look(&self, reader: &mut Reader, key: &Str, known: &[&str]) -> Result<(), Refused> {
+    fn look(
+        &self,
+        reader: &mut Reader,
+        key: &Str,
+        mut known: impl Iterator<Item = (&'static str, Meaning)>,
+        says: fn(Meaning, &str) -> bool,
+    ) -> Result<(), Refused> {
         let mut scratch = String::new();
         let name = field::name(key, &mut scratch);
-        let Some(name) = known.iter().find(|known| **known == name) else {
+        let Some((name, meaning)) = known.find(|(known, _)| *known == name) else {
             return Ok(reader.skip()?);
         };
-        if self.refuses(name, reader.raw()?) { Err(Refused::Field(refused(name))) } else { Ok(()) }
+        match says(meaning, reader.raw()?) && self.refuses(name) {
+            true => Err(Refused::Field(refused(name))),
+            false => Ok(()),
+        }
     }
 
     /// Counts what is left out.
-    fn refuses(&self, name: &str, value: &str) -> bool {
-        if is_without_effect(value) {
-            return false;
-        }
+    fn refuses(&self, name: &str) -> bool {
         let ignored = self.0.iter().find(|(ignored, _)| ignored == name);
         if let Some((_, count)) = ignored {
             count.fetch_add(1, Ordering::Relaxed);
         }
         ignored.is_none()
     }
+}
+
+/// Whether a field of a message says something, with this JSON text.
+fn says_of_message(meaning: Meaning, value: &str) -> bool {
+    let is_all = match meaning {
+        Meaning::Weight | Meaning::Trained | Meaning::TrainedPart => {
+            number(unquoted(value)) == Some(1.0)
+        }
+        _ => false,
+    };
+    !is_all && !is_without_effect(value)
+}
+
+/// Whether a field beside the messages does, as chat-harmony reads it: columns of such names may hold something
+/// else (a loss, the name of a split).
+fn says_of_record(meaning: Meaning, value: &str) -> bool {
+    let value = value.trim();
+    match meaning {
+        Meaning::Weight => {
+            value == "false" || number(unquoted(value)).is_some_and(|weight| weight != 1.0)
+        }
+        Meaning::Trained | Meaning::Wanted => value == "false",
+        Meaning::Effort => value.starts_with('{') && !is_without_effect(value),
+        _ => says_of_message(meaning, value),
+    }
+}
+
+/// The number that a text may hold is read from it, too.
+fn unquoted(value: &str) -> &str {
+    value.trim().trim_matches('"')
 }
 
 fn refused(name: &str) -> RenderError {

@@ -30,3 +30,96 @@ pub fn schema() -> SchemaRef {
     let record = Field::new("record", DataType::Utf8, false);
     SchemaRef::new(Schema::new(vec![JsonForm::Record.mark(record)]))
 }
+
+/// What a field of chats says of what is trained on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meaning {
+    /// The reasoning before the content of a message.
+    Reasoning,
+    /// How long the model reasons: an object with `effort`. (A text is reasoning.)
+    Effort,
+    /// What a message says in place of its content, or after it.
+    Said,
+    /// Whether all of it is trained on, as 0 or 1.
+    Weight,
+    /// Whether all of it is trained on.
+    Trained,
+    /// What part of it is trained on, in forms that are not read.
+    TrainedPart,
+    /// Whether the answer is one that is wanted.
+    Wanted,
+    /// What stands before the first message, or changes how all are rendered.
+    Setting,
+    /// What is not read where it stands; what to do.
+    Misplaced(&'static str),
+}
+
+/// A field of chats that changes what is trained on, as OpenAI, transformers, Axolotl and the servers of open
+/// models name it: it is rendered, or refused, or counted where it is left out.
+#[derive(Debug)]
+pub struct MeaningfulField {
+    pub name: &'static str,
+    /// What it means in a message.
+    pub of_message: Option<Meaning>,
+    /// What it means beside the messages: in a column, or a member beside them in their text.
+    pub of_record: Option<Meaning>,
+}
+
+/// All such fields; of those with one meaning, the first that says something is read.
+pub const MEANINGFUL: &[MeaningfulField] = &[
+    of_message("thinking", Meaning::Reasoning),
+    of_message("reasoning_content", Meaning::Reasoning),
+    of_either("reasoning", Meaning::Reasoning, Meaning::Effort),
+    of_message("reasoning_details", Meaning::Misplaced("give reasoning, as text")),
+    of_message("tool_calls", Meaning::Said),
+    of_message("function_call", Meaning::Said),
+    of_message("function_calls", Meaning::Misplaced("give tool_calls")),
+    of_message("refusal", Meaning::Said),
+    of_either("weight", Meaning::Weight, Meaning::Weight),
+    of_either("train", Meaning::Trained, Meaning::Trained),
+    of_either("loss", Meaning::Trained, Meaning::Trained),
+    of_either("loss_mask", Meaning::TrainedPart, Meaning::TrainedPart),
+    of_either("mask", Meaning::TrainedPart, Meaning::TrainedPart),
+    of_either("loss_scale", Meaning::TrainedPart, Meaning::TrainedPart),
+    of_either("train_detail", Meaning::TrainedPart, Meaning::TrainedPart),
+    of_either("training_detail", Meaning::TrainedPart, Meaning::TrainedPart),
+    of_record("label", Meaning::Wanted),
+    of_record("kto_tag", Meaning::Wanted),
+    of_either("tools", BESIDE, Meaning::Setting),
+    of_either("functions", BESIDE, Meaning::Setting),
+    of_record("chat_template_kwargs", Meaning::Setting),
+    of_record("builtin_tools", Meaning::Setting),
+    of_record("reasoning_effort", Meaning::Setting),
+    of_record("model_identity", Meaning::Setting),
+    of_record("conversation_start_date", Meaning::Setting),
+    of_record("knowledge_cutoff", Meaning::Setting),
+];
+
+const BESIDE: Meaning = Meaning::Misplaced("give them beside the messages");
+
+const fn of_either(name: &'static str, message: Meaning, record: Meaning) -> MeaningfulField {
+    MeaningfulField { name, of_message: Some(message), of_record: Some(record) }
+}
+
+const fn of_message(name: &'static str, meaning: Meaning) -> MeaningfulField {
+    MeaningfulField { name, of_message: Some(meaning), of_record: None }
+}
+
+const fn of_record(name: &'static str, meaning: Meaning) -> MeaningfulField {
+    MeaningfulField { name, of_message: None, of_record: Some(meaning) }
+}
+
+/// The fields that mean something in a message.
+pub fn of_messages() -> impl Iterator<Item = (&'static str, Meaning)> {
+    MEANINGFUL.iter().filter_map(|field| Some((field.name, field.of_message?)))
+}
+
+/// The fields that mean something beside the messages.
+pub fn of_records() -> impl Iterator<Item = (&'static str, Meaning)> {
+    MEANINGFUL.iter().filter_map(|field| Some((field.name, field.of_record?)))
+}
+
+/// The number that JSON text or a text in it is, if it is one: weights are written as either.
+pub fn number(text: &str) -> Option<f64> {
+    text.trim().parse().ok()
+}

@@ -4,6 +4,7 @@ use arrow_array::{StringArray, StringViewArray, UInt64Array};
 use arrow_schema::SchemaRef;
 
 use super::JsonForm;
+use super::chat::of_records;
 use super::declare::prelude::*;
 use crate::json::write_string;
 
@@ -53,20 +54,9 @@ pub const POLICY: &str = "policy";
 pub const RAW_INPUT: &str = "gristmill_input";
 pub const RAW_ROW: &str = "gristmill_row";
 
-/// What stands before the first message in chats of OpenAI's kind, or changes how all are rendered: columns
-/// beside the messages, or members beside them in their text.
-pub const BESIDE_MESSAGES: [&str; 6] = [
-    "tools",
-    "functions",
-    "chat_template_kwargs",
-    "builtin_tools",
-    "reasoning_effort",
-    "model_identity",
-];
-
-/// The fields of [`BESIDE_MESSAGES`]: the text of a value of any kind.
-fn beside_messages() -> [Field; BESIDE_MESSAGES.len()] {
-    BESIDE_MESSAGES.map(|name| JsonForm::Any.mark(Field::new(name, DataType::Utf8, true)))
+/// The fields beside the messages that change what is trained on: the text of a value of any kind.
+fn beside_messages() -> impl Iterator<Item = Field> {
+    of_records().map(|(name, _)| JsonForm::Any.mark(Field::new(name, DataType::Utf8, true)))
 }
 
 /// The fields of [`RAW_INPUT`] and [`RAW_ROW`].
@@ -77,9 +67,10 @@ pub fn raw_place() -> [Field; 2] {
 /// The schema in which conversations are read whose id is in one of `ids`. The messages are text
 /// views in it, so that they are not copied out of a decoded Parquet page.
 pub fn schema(ids: &[String]) -> SchemaRef {
+    let beside = beside_messages().filter(|field| !ids.contains(field.name()));
     let ids = ids.iter().map(|name| Option::<String>::field(name));
     let messages = Option::<JsonMember>::field(MESSAGES).with_data_type(DataType::Utf8View);
-    let fields = ids.chain([messages]).chain(raw_place()).chain(beside_messages());
+    let fields = ids.chain([messages]).chain(raw_place()).chain(beside);
     SchemaRef::new(Schema::new(fields.collect::<Vec<Field>>()))
 }
 
@@ -92,7 +83,7 @@ pub struct Conversations<'a> {
     messages: Option<Texts<'a>>,
     raw_input: Option<&'a StringArray>,
     raw_row: Option<&'a UInt64Array>,
-    /// The columns of [`BESIDE_MESSAGES`] that hold something.
+    /// The columns beside the messages that hold something.
     beside: Vec<(&'a str, &'a StringArray)>,
     rows: usize,
 }
@@ -158,7 +149,7 @@ impl<'a> Conversations<'a> {
         is_known.then(|| (input.value(row), number.value(row)))
     }
 
-    /// Names and JSON texts of what a row has beside its messages; see [`BESIDE_MESSAGES`].
+    /// Names and JSON texts of what a row has beside its messages; see [`of_records`].
     pub fn beside(&self, row: usize) -> impl Iterator<Item = (&'a str, &'a str)> {
         let there = self.beside.iter().filter(move |(_, column)| column.is_valid(row));
         there.map(move |(name, column)| (*name, column.value(row)))

@@ -90,7 +90,7 @@ pub fn masked_schema() -> Schema {
 }
 
 /// One message's place in a token sequence; see [`SegmentFields`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Segment<'a> {
     pub role: &'a str,
     pub channel: Option<&'a str>,

@@ -136,7 +136,7 @@ impl ChatHarmony {
         };
         match (value, integer(value)) {
             (Json::Text(text), _) => Ok(text.to_string()),
-            (_, Some(number)) => Ok(number.to_string()),
+            (_, Some(number)) => Ok(number.into_owned()),
             _ => Err(format!("{name} is a {}, wanted a string or an integer", value.type_name())),
         }
     }

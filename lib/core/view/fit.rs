@@ -24,7 +24,7 @@ pub enum MaskFit {
 }
 
 /// Shifts that are looked for: by one in either direction, and by both at once.
-const SHIFTS: [i32; 4] = [1, -1, 2, -2];
+pub const SHIFTS: [i32; 4] = [1, -1, 2, -2];
 
 impl MaskFit {
     /// Compares what each token is trained on as with what it should be.

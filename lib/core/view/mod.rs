@@ -122,7 +122,8 @@ const OTHER: &Look = &Look::of::<&RecordBatch>("");
 pub struct Viewer {
     record: Option<&'static RecordType>,
     pub(crate) alignment: Alignment,
-    pub(crate) spans: Spans,
+    /// `None` where that is not known.
+    pub(crate) spans: Option<Spans>,
     /// What the set says of its padding and its ignored labels.
     pub(crate) padding: [Option<(i32, CellKind)>; 2],
 }
@@ -145,7 +146,7 @@ impl Viewer {
         Ok(Viewer {
             record,
             alignment,
-            spans: spans.map_or_else(|| Spans::synth_kd_v1(&[]), Spans::from_json),
+            spans: spans.map(Spans::from_json),
             padding: [
                 named_token(header, "pad_id").map(|token| (token, CellKind::Padding)),
                 named_token(header, "ignore_label_id").map(|token| (token, CellKind::Ignored)),

@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::conversation::{
     Border, Mark, Piece, PieceKind, ShownConversation, ShownMessage, TokenBorder, Trained,
 };
-use super::fit::MaskFit;
-use crate::harmony::{Alignment, Spans};
+use super::fit::{MaskFit, SHIFTS};
+use crate::harmony::{Alignment, Spans, loss_mask};
 use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::{
     CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, START, is_produced, special_name,
@@ -28,12 +28,13 @@ impl Place {
     }
 }
 
-/// A record, whatever its tokens, masks and segments are.
+/// A record, whatever its tokens, masks and segments are; `spans` are those that its masks were made with, if
+/// these are known.
 pub fn of_tokens(
     rows: &Tokens<'_>,
     row: usize,
     alignment: Alignment,
-    spans: &Spans,
+    spans: Option<&Spans>,
 ) -> ShownConversation {
     let tokens = rows.tokens(row);
     let mut shown = ShownConversation {
@@ -57,7 +58,8 @@ pub fn of_tokens(
             not.filter(|trained| **trained == Trained::Not).for_each(|t| *t = Trained::ByWeight);
         }
     }
-    let expected = expected(&places, spans, tokens.len());
+    let stated = masks.map(|(_, span)| span).zip(trained.as_deref());
+    let expected = expected(&places, spans, stated, alignment, tokens.len());
     let has_messages = places.iter().any(|place| place.role.is_some());
     // Without messages nothing can be said of masks.
     let expected = match &trained {
@@ -153,21 +155,58 @@ fn by_token((mask, span): (&[u8], &[u8]), alignment: Alignment, length: usize) -
     (0..length).map(|token| of(token).unwrap_or(Trained::Not)).collect()
 }
 
-/// What each token ought to be trained on as: what span-mask makes of the messages.
-fn expected(places: &[Place], spans: &Spans, length: usize) -> Vec<Trained> {
-    let mut expected = vec![Trained::Not; length];
-    for place in places {
-        let role = place.role.as_deref().filter(|role| *role == "assistant");
-        let channel = place.channel.as_deref().filter(|_| role.is_some());
-        let id = spans.channels().iter().find(|span| Some(span.channel.as_str()) == channel);
-        let id = id.map(|span| span.id).filter(|id| *id > 0);
-        match (id, place.is_trained) {
-            (_, false) => expected[place.tokens.clone()].fill(Trained::ByWeight),
-            (Some(id), true) => expected[place.tokens.clone()].fill(Trained::As(id)),
-            (None, true) => {}
+/// What each token ought to be trained on as: what span-mask makes of the messages. Where the spans are not
+/// known, a message ought to have the id that it has where it begins, perhaps in shifted masks, as ds-check
+/// takes it; if no such masks are like these, the contract's spans are assumed.
+fn expected(
+    places: &[Place],
+    spans: Option<&Spans>,
+    stated: Option<(&[u8], &[Trained])>,
+    alignment: Alignment,
+    length: usize,
+) -> Vec<Trained> {
+    let by_token = |derive: &dyn Fn(&mut Vec<u8>) -> Result<(), String>| {
+        let mut ids = Vec::new();
+        // (What is no message one after another has no spans, and is said elsewhere.)
+        let _ = derive(&mut ids);
+        let mut expected = by_token((&loss_mask(&ids), &ids), alignment, length);
+        for place in places.iter().filter(|place| !place.is_trained) {
+            expected[place.tokens.clone()].fill(Trained::ByWeight);
+        }
+        expected
+    };
+    let of =
+        |spans: &Spans| by_token(&|ids| spans.append(segments(places), length, alignment, ids));
+    if let Some(spans) = spans {
+        return of(spans);
+    }
+    if let Some((span, trained)) = stated.filter(|(span, _)| span.len() == length) {
+        for by in [0].into_iter().chain(SHIFTS) {
+            let back =
+                |at: usize| at.checked_add_signed(by as isize).and_then(|at| span.get(at)).copied();
+            let span: Vec<u8> = (0..length).map(|at| back(at).unwrap_or(0)).collect();
+            let expected =
+                by_token(&|ids| Spans::append_stated(segments(places), &span, alignment, ids));
+            match MaskFit::of(trained, &expected) {
+                MaskFit::Fits | MaskFit::Shifted { .. } => return expected,
+                _ => {}
+            }
         }
     }
-    expected
+    of(&Spans::synth_kd_v1(&[]))
+}
+
+/// The messages at places.
+fn segments(places: &[Place]) -> impl Iterator<Item = Segment<'_>> {
+    places.iter().filter_map(|place| {
+        Some(Segment {
+            role: place.role.as_deref()?,
+            channel: place.channel.as_deref(),
+            start: i32::try_from(place.tokens.start).ok()?,
+            end: i32::try_from(place.tokens.end).ok()?,
+            is_trained: place.is_trained,
+        })
+    })
 }
 
 struct Sequence<'a> {

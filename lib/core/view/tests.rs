@@ -41,7 +41,7 @@ fn shown(tokens: &[i32], masks: Option<(&[u8], &[u8])>) -> ShownConversation {
     builder.finish_record_without_segments(Identity::default()).unwrap();
     let batch = builder.finish().unwrap();
     let rows = Tokens::of(&batch).unwrap();
-    sequence::of_tokens(&rows, 0, Alignment::Label, &Spans::synth_kd_v1(&[]))
+    sequence::of_tokens(&rows, 0, Alignment::Label, None)
 }
 
 /// Masks by label, `by` tokens later than they should be.
@@ -50,6 +50,27 @@ fn masked(by: usize) -> ShownConversation {
     let late: Vec<u8> =
         spans.iter().copied().cycle().skip(spans.len() + 1 - by).take(spans.len()).collect();
     shown(&tokens, Some((&loss_mask(&late), &late)))
+}
+
+/// Spans that are not known are those that the masks have: nothing is accused of being another's.
+#[test]
+fn masks_of_unknown_spans_fit() {
+    let (tokens, spans) = rendered();
+    let shift = |by: usize| spans.iter().copied().cycle().skip(by).take(spans.len());
+    for renamed in [[0, 1, 0], [0, 3, 2], [0, 0, 7]] {
+        let of = |by: usize| {
+            let ids: Vec<u8> = shift(by).map(|id| renamed[usize::from(id)]).collect();
+            shown(&tokens, Some((&loss_mask(&ids), &ids))).fit
+        };
+        assert_eq!(of(1), Some(MaskFit::Fits), "{renamed:?}");
+        assert_eq!(of(0), Some(MaskFit::Shifted { by: 1 }), "{renamed:?}");
+        assert_eq!(of(2), Some(MaskFit::Shifted { by: -1 }), "{renamed:?}");
+    }
+    let mut torn: Vec<u8> = shift(1).collect();
+    let end = torn.iter().rposition(|id| *id == 2).unwrap();
+    torn[end] = 0;
+    let fit = shown(&tokens, Some((&loss_mask(&torn), &torn))).fit;
+    assert!(matches!(fit, Some(MaskFit::Differs { tokens: 1, .. })), "{fit:?}");
 }
 
 #[test]

@@ -48,6 +48,17 @@ fn ids_are_those_of_the_record_or_of_what_it_says() {
     ] {
         assert_eq!(id(json!({"messages": messages, name: value, "uuid": "u"})), expected);
     }
+    // Integers of any size, as harmony-tok has them.
+    for number in [
+        "9223372036854775808",
+        "18446744073709551615",
+        "18446744073709551616",
+        "-9223372036854775809",
+    ] {
+        let line = format!("{{\"id\":{number},\"messages\":{messages}}}\n");
+        let made = tool("chat-harmony").args(&["-q"]).input(line).run().ok().records().remove(0);
+        assert_eq!(made["id"], number);
+    }
     let own = id(json!({"messages": messages}));
     assert_eq!(own.as_str().unwrap().len(), 16);
     assert_eq!(
@@ -128,7 +139,7 @@ fn weights_and_completions_say_what_is_trained_on() {
     {
         assert_eq!(said(&weighted(weight), &[])[1].ends_with("untrained"), untrained);
     }
-    for weight in [json!(0.5), json!("0"), json!(2), json!(-1)] {
+    for weight in [json!(0.5), json!("0.5"), json!("none"), json!(2), json!(-1)] {
         assert_eq!(
             converted(&weighted(weight), &[]),
             Err("message 1: weight must be 0 or 1".to_string())
@@ -228,6 +239,12 @@ fn the_pipe_needs_no_flags() {
         dir.read("ndjson/train/shard_00_tokens.bin"),
         dir.read("arrow/train/shard_00_tokens.bin")
     );
+    // What it makes is checked by the policy that it states.
+    for to in ["tc.parquet", "tc.arrows", "tc.ndjson"] {
+        let made = dir.at(to);
+        tool("chat-harmony").args(&[&chats, "-o", &made]).run().ok();
+        tool("ds-check").args(&[&made, "-q"]).run().ok();
+    }
     let stated = bash(&format!("chat-harmony {chats} | harmony-tok --policy synth-kd-v1"));
     assert!(stated.stderr.contains("try: --policy chat"), "{stated:?}");
 }
@@ -246,6 +263,36 @@ fn a_sink_refuses_masks_against_the_weights() {
         .args(&["--prefix", &dir.at("p"), &stated, "--span", "final=2"])
         .run_whatever();
     assert!(outcome.stderr.contains("kd.mask.derived"), "{outcome:?}");
+}
+
+/// Nor is a mask of a message that its own record says is not trained on, where spans are not known.
+#[test]
+fn weights_hold_where_spans_are_not_known() {
+    let made = |weight: u8| {
+        let record = chat(json!([
+            user("a"),
+            {"role": "assistant", "content": "bb", "weight": weight},
+            user("c"),
+            assistant("d"),
+        ]));
+        let pipe = format!("echo '{record}' | chat-harmony | harmony-tok | span-mask");
+        bash(&pipe).ok().records().remove(0)
+    };
+    let (weighted, whole) = (made(0), made(1));
+    let dir = TempDir::new();
+    let good = dir.write("good.ndjson", format!("{weighted}\n"));
+    tool("ds-check").args(&[&good, "-q"]).run().ok();
+    let mut bad = weighted;
+    for name in ["loss_mask", "span_id"] {
+        bad[name] = whole[name].clone();
+    }
+    let bad = dir.write("bad.ndjson", format!("{bad}\n"));
+    let report = tool("ds-check").args(&[&bad]).run_whatever();
+    assert_eq!(report.code(), Some(1), "{report:?}");
+    assert!(report.text().contains("kd.mask.derived"), "{report:?}");
+    let refused = tool("mmidx-write").args(&["--prefix", &dir.at("p"), &bad]).run_whatever();
+    assert_eq!(refused.code(), Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("kd.mask.derived"), "{refused:?}");
 }
 
 #[test]
@@ -441,6 +488,41 @@ fn every_flag_of_training_is_read_or_refused() {
             assert_eq!(made["messages"][2]["train"], json!(false), "{record}");
         }
     }
+    // As text, of tables whose columns are text.
+    for text in ["0", "0.0", " 0 "] {
+        let of_message = chat(json!([user("a"), flagged("weight", json!(text))]));
+        let mut of_record = chat(json!([user("a"), assistant("b")]));
+        of_record["weight"] = json!(text);
+        for record in [of_message, of_record] {
+            let made = converted(&record, &["-q"]).unwrap();
+            assert_eq!(made["messages"][2]["train"], json!(false), "{record}");
+        }
+    }
+    for (value, is_refused) in
+        [("1", false), ("1.0", false), ("0.5", true), ("2", true), ("heavy", false)]
+    {
+        let mut record = chat(json!([user("a"), assistant("b")]));
+        record["weight"] = json!(value);
+        let made = converted(&record, &["-q"]);
+        match is_refused {
+            true => assert_eq!(made, Err("weight must be 0 or 1".to_string())),
+            false => assert!(made.unwrap()["messages"][2]["train"].is_null(), "{value}"),
+        }
+        let of_message =
+            converted(&chat(json!([user("a"), flagged("weight", json!(value))])), &["-q"]);
+        assert_eq!(of_message.is_ok(), value.starts_with('1'), "{value}");
+    }
+    // What of a record is trained on.
+    for key in ["loss_mask", "mask", "loss_scale", "train_detail", "training_detail"] {
+        let mut record = chat(json!([user("a"), assistant("b")]));
+        record[key] = json!([0, 1]);
+        let reason = format!("has \"{key}\", which is not read; give train: false, or weight: 0");
+        assert_eq!(converted(&record, &["-q"]), Err(reason));
+        for all in [json!(1), json!(true), json!("1"), Value::Null, json!([])] {
+            record[key] = all;
+            assert!(converted(&record, &["-q"]).is_ok(), "{record}");
+        }
+    }
     // Columns that mean something else.
     let mut record = chat(json!([user("a"), assistant("b")]));
     (record["loss"], record["train"], record["label"]) = (json!(1.25), json!("part 1"), json!(0));
@@ -458,6 +540,45 @@ fn every_flag_of_training_is_read_or_refused() {
     ] {
         assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));
     }
+}
+
+/// What has no place in a conversation is counted, or refused, under every name that it has.
+#[test]
+fn nothing_is_left_out_without_a_word() {
+    let said = |record: &Value| tool("chat-harmony").input(format!("{record}\n")).run().ok().stderr;
+    for key in ["thinking", "reasoning_content", "reasoning"] {
+        for mut record in [
+            json!({"prompt": "a", "completion": "b"}),
+            json!({"instruction": "a", "output": "b"}),
+            json!({"user": "a", "final": "b"}),
+            json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}),
+            chat(json!([user("a"), assistant("b")])),
+        ] {
+            record[key] = json!("Think.");
+            let warning = format!("chat-harmony: warning: {key}: left out once\n");
+            assert_eq!(said(&record), warning, "{record}");
+            for nothing in [Value::Null, json!("")] {
+                record[key] = nothing;
+                assert_eq!(said(&record), "", "{record}");
+            }
+        }
+    }
+    let call = json!([{"name": "f", "arguments": "{}"}]);
+    for (key, value) in [
+        ("tool_calls", call.clone()),
+        ("function_call", call[0].clone()),
+        ("refusal", json!("No.")),
+        ("tool_call_id", json!("x")),
+    ] {
+        let mut asked = user("a");
+        asked[key] = value;
+        let record = chat(json!([asked, assistant("b")]));
+        assert_eq!(said(&record), format!("chat-harmony: warning: {key}: left out once\n"));
+    }
+    let mut record = chat(json!([user("a"), assistant("b")]));
+    record["builtin_tools"] = json!(["browser", "abacus"]);
+    let warning = "chat-harmony: warning: builtin_tools.abacus: left out once\n";
+    assert_eq!(said(&record), warning);
 }
 
 /// With a conversation for each turn, what is before the completion is context.
@@ -547,6 +668,31 @@ fn what_other_names_hold_is_not_lost() {
     let mut filled = schema.clone();
     filled["properties"]["place"] = Value::Null;
     assert_eq!(with(json!({"tools": [{"name": "f", "parameters": filled}]})), Ok(schema.clone()));
+    // So with all that a schema may have, but what is a value.
+    let plain = json!({"type": "object", "properties": {
+        "city": {"type": "string", "description": "Which city", "enum": ["Rome", null], "default": null},
+        "default": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
+        "how": {"type": "object", "default": {"a": null}, "oneOf": [{"type": "string"}, {"type": "null"}]},
+    }});
+    let mut filled = plain.clone();
+    for (place, key) in [
+        ("", "required"),
+        ("", "$defs"),
+        ("/properties", "none"),
+        ("/properties/city", "oneOf"),
+        ("/properties/city", "items"),
+        ("/properties/city", "title"),
+        ("/properties/default/items", "description"),
+        ("/properties/default/items/properties", "default"),
+        ("/properties/how/oneOf/0", "enum"),
+    ] {
+        filled.pointer_mut(place).unwrap()[key] = Value::Null;
+        assert_eq!(
+            with(json!({"tools": [{"name": "f", "parameters": filled}]})),
+            Ok(plain.clone()),
+            "{place}/{key}"
+        );
+    }
     let both = json!({"tools": [{"name": "f"}], "functions": [{"name": "g"}]});
     assert_eq!(with(both), Err("has both tools and functions".to_string()));
 

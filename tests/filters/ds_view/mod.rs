@@ -256,6 +256,28 @@ fn aligned_masks_look_the_same_in_every_encoding() {
     }
 }
 
+/// NDJSON does not say which spans its masks were made with: those that they have are no fault.
+#[test]
+fn masks_of_unknown_spans_are_not_accused() {
+    let messages = json!([
+        {"role": "user", "content": "Which?"},
+        {"role": "assistant", "channel": "analysis", "content": "Look."},
+        {"role": "assistant", "channel": "commentary", "recipient": "functions.f", "content": "{}"},
+        {"role": "tool", "name": "functions.f", "recipient": "assistant", "channel": "commentary", "content": "1"},
+        {"role": "assistant", "channel": "final", "content": "That."},
+    ]);
+    let record = json!({"id": "a", "messages": messages});
+    for spans in ["--span commentary=3", "--span analysis=0", "--span final=9 --span commentary=1"]
+    {
+        let masked = bash(&format!(
+            "set -o pipefail; echo '{record}' | harmony-tok --policy chat | span-mask {spans}"
+        ));
+        let masked = masked.ok().stdout;
+        let shown = tool("ds-view").input(masked).run().ok().text();
+        assert!(!shown.contains("do not fit") && !shown.contains("shifted"), "{spans}: {shown}");
+    }
+}
+
 /// The ink of everything printed can be read on black and on white, and is the same in every theme.
 #[test]
 fn colours_can_be_read_on_black_and_on_white() {

@@ -4,7 +4,7 @@ use crate::batch::Header;
 use crate::check::{BatchCheck, Check, Checked, RecordChecker, checks};
 use crate::error::Result;
 use crate::harmony::{Policy, Rendered, Renderer};
-use crate::record::conversation::Conversations;
+use crate::record::conversation::{Conversations, POLICY};
 
 checks! {
     NO_ID: Error Content "stream.conversation.id",
@@ -20,8 +20,9 @@ impl Checked for Conversations<'_> {
         CHECKS.to_vec()
     }
 
-    fn checker(_: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker> {
-        Box::new(ConversationChecker::new(policy))
+    fn checker(header: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker> {
+        let stated = header.text(POLICY).and_then(Policy::from_name);
+        Box::new(ConversationChecker::new(stated.or(policy)))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use crate::diff::{Compared, One, PARTS, hash, pair, shown_texts};
+use crate::diff::{Compared, One, PARTS, hash, pair, plain_json, shown_texts};
 use crate::error::{Error, Result};
 use crate::game2048::{Board, Direction, Game};
 use crate::record::game::Games;
@@ -15,7 +15,15 @@ impl Compared for Games<'_> {
 
     fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
         let game = game(one)?;
-        Ok([hash_of_steps(&game), hash_of_sidecar(&game), 0])
+        let meta = match one.is_strict {
+            true => game.meta.as_bytes().to_vec(),
+            false => plain_json(&game.meta),
+        };
+        Ok([hash_of_steps(&game), hash_of_sidecar(&game, &meta), 0, 0])
+    }
+
+    fn are_rewritten(a: &One<'_, Self>, b: &One<'_, Self>) -> bool {
+        a.rows.meta(a.row) != b.rows.meta(b.row)
     }
 
     fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
@@ -45,11 +53,11 @@ fn hash_of_steps(game: &Game) -> u64 {
     hasher.finish()
 }
 
-/// Of what the game says besides its steps; not its number, and not where it came from.
-fn hash_of_sidecar(game: &Game) -> u64 {
+/// Of what the game says besides its steps, of which `meta` is JSON; not its number, and not where it came from.
+fn hash_of_sidecar(game: &Game, meta: &[u8]) -> u64 {
     let seconds = game.seconds.map(f64::to_bits);
     let numbers = (game.seed, game.depth, game.score, game.max_tile, game.max_rank);
-    hash(&(numbers, game.num_moves, seconds, &game.meta))
+    hash(&(numbers, game.num_moves, seconds, meta))
 }
 
 fn sidecar(game: &Game) -> String {

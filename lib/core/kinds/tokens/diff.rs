@@ -2,21 +2,29 @@
 
 use crate::diff::{Compared, One, PARTS, first_different, hash, in_a_line, pair};
 use crate::error::Result;
-use crate::record::tokens::Tokens;
+use crate::record::tokens::{Segment, Tokens};
 use crate::tokenizer::decode_into;
 
 impl Compared for Tokens<'_> {
-    const NAMES: &'static [&'static str] = &["tokens", "mask", "span"];
+    const NAMES: &'static [&'static str] = &["tokens", "mask", "span", "segments"];
+    const DERIVED: &'static [&'static str] = &["segments"];
 
     fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
         let (rows, row) = (one.rows, one.row);
-        Ok([hash(rows.tokens(row)), hash(&rows.loss_mask(row)), hash(&rows.span_id(row))])
+        let segments = rows.segments(row).map_or(0, |segments| hash(&segments.collect::<Vec<_>>()));
+        let masks = [hash(&rows.loss_mask(row)), hash(&rows.span_id(row))];
+        Ok([hash(rows.tokens(row)), masks[0], masks[1], segments])
     }
 
     fn are_equal(a: &One<'_, Self>, b: &One<'_, Self>) -> Result<bool> {
         Ok(a.rows.tokens(a.row) == b.rows.tokens(b.row)
             && a.rows.loss_mask(a.row) == b.rows.loss_mask(b.row)
-            && a.rows.span_id(a.row) == b.rows.span_id(b.row))
+            && a.rows.span_id(a.row) == b.rows.span_id(b.row)
+            && match (a.rows.segments(a.row), b.rows.segments(b.row)) {
+                (Some(x), Some(y)) => x.eq(y),
+                // Not stated on one side.
+                _ => true,
+            })
     }
 
     fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
@@ -25,9 +33,27 @@ impl Compared for Tokens<'_> {
             "tokens" => shown_tokens(tokens, y.tokens(b.row)),
             "mask" => shown_values(x.loss_mask(a.row), y.loss_mask(b.row), tokens),
             "span" => shown_values(x.span_id(a.row), y.span_id(b.row), tokens),
+            "segments" => shown_segments(
+                &x.segments(a.row).into_iter().flatten().collect::<Vec<_>>(),
+                &y.segments(b.row).into_iter().flatten().collect::<Vec<_>>(),
+            ),
             _ => Vec::new(),
         })
     }
+}
+
+fn shown_segments(a: &[Segment<'_>], b: &[Segment<'_>]) -> Vec<String> {
+    let at = first_different(a, b);
+    let text = |side: &[Segment<'_>]| {
+        let Some(segment) = side.get(at) else { return "the end".to_string() };
+        let Segment { role, channel, start, end, is_trained } = segment;
+        let channel = channel.map_or("no channel".to_string(), |name| format!("channel {name}"));
+        let trained = if *is_trained { "" } else { ", train: false" };
+        in_a_line(&format!("{role}, {channel}, tokens {start} to {end}{trained}"))
+    };
+    let mut lines = vec![format!("at message {at}, of {} and {}", a.len(), b.len())];
+    lines.extend(pair(&text(a), &text(b)));
+    lines
 }
 
 /// Tokens around a place as text, the one there in double brackets.

@@ -112,6 +112,11 @@ impl<'a> Games<'a> {
         self.source.get(row)
     }
 
+    /// What the game says besides its steps and numbers, the text of a JSON object; empty if nothing.
+    pub fn meta(&self, row: usize) -> &'a str {
+        self.meta_json.get(row).unwrap_or_default()
+    }
+
     /// A pool's own keys, the text of a JSON object.
     pub fn session(&self, row: usize) -> Option<&'a str> {
         self.session_json.get(row)
@@ -131,7 +136,7 @@ impl<'a> Games<'a> {
         game.num_moves = self.num_moves.get(row);
         game.seconds = self.seconds.get(row);
         game.source = self.source(row).map(str::to_string);
-        game.meta = self.meta_json.get(row).unwrap_or_default().to_string();
+        game.meta = self.meta(row).to_string();
         game.session = self.session(row).map(str::to_string);
         if self.steps.is_null(row) {
             return Err("steps is null".to_string());
