@@ -175,7 +175,8 @@ def _move_dir(mix: PoolMix, pool: Pool, rows: np.ndarray) -> _Found | None:
     text = np.char.lower(text if text.dtype.kind == "U" else np.char.decode(text, "latin1"))
     moves = np.full(rows.shape, UNKNOWN_MOVE, np.uint8)
     for number, name in enumerate(DIRECTIONS):
-        moves[text == name] = number
+        # Some have the first letter alone.
+        moves[(text == name) | (text == name[0])] = number
     known = moves != UNKNOWN_MOVE
     refuse_rows(~known & (text != ""), "a move that is no direction")
     return moves, known

@@ -54,9 +54,15 @@ pub const POLICY: &str = "policy";
 pub const RAW_INPUT: &str = "gristmill_input";
 pub const RAW_ROW: &str = "gristmill_row";
 
+/// Beside the messages: tokens that they were rendered to before, and whose masks stand beside these. They are
+/// made anew.
+const TOKENS: &str = "tokens";
+const MASKS: [&str; 2] = ["loss_mask", "mask"];
+
 /// The fields beside the messages that change what is trained on: the text of a value of any kind.
 fn beside_messages() -> impl Iterator<Item = Field> {
-    of_records().map(|(name, _)| JsonForm::Any.mark(Field::new(name, DataType::Utf8, true)))
+    let names = of_records().map(|(name, _)| name).chain([TOKENS]);
+    names.map(|name| JsonForm::Any.mark(Field::new(name, DataType::Utf8, true)))
 }
 
 /// The fields of [`RAW_INPUT`] and [`RAW_ROW`].
@@ -151,8 +157,14 @@ impl<'a> Conversations<'a> {
 
     /// Names and JSON texts of what a row has beside its messages; see [`of_records`].
     pub fn beside(&self, row: usize) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let there = self.beside.iter().filter(move |(_, column)| column.is_valid(row));
-        there.map(move |(name, column)| (*name, column.value(row)))
+        let there = move |(_, column): &&(&str, &StringArray)| column.is_valid(row);
+        let has_tokens = self.beside.iter().filter(there).any(|(name, _)| *name == TOKENS);
+        let is_of_tokens =
+            move |name: &str| name == TOKENS || (has_tokens && MASKS.contains(&name));
+        let beside = self.beside.iter().filter(there);
+        beside
+            .filter(move |(name, _)| !is_of_tokens(name))
+            .map(move |(name, column)| (*name, column.value(row)))
     }
 
     /// The text of `{"messages": [...]}`; `None` where it is missing or null.
