@@ -371,7 +371,12 @@ fn fewer_shards_leave_none_of_before() {
     assert!(bench.root("root/manifest.json").exists());
     fs::remove_file(stray).unwrap();
 
+    // A manifest may name anything: what is not in the root stays.
+    let manifest = bench.dir.text("root/manifest.json").replace("shard_01", "../../outside");
+    bench.dir.write("root/manifest.json", manifest);
+    bench.dir.write("outside_tokens.bin", "");
     bench.run(&format!("in root --shards 1 --overwrite {options}")).ok();
+    assert!(bench.root("outside_tokens.bin").exists());
     assert_same_datasets(&bench.root("root"), &bench.root("one"));
     assert_eq!(files_in(&bench.root("root")), expected);
     for name in ["manifest.json", "parts/shard_00.json"] {
