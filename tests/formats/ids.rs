@@ -255,6 +255,12 @@ fn a_prefix_is_the_same_however_its_path_is_written() {
             }
         }
     }
+    // A root may have the name of a split.
+    let named = dir.path().join("train");
+    bash(&format!("cp -r {} {}", dir.at("root"), named.display())).silent();
+    for name in ["ds-check", "ds-manifest"] {
+        tool(name).args(&["-q", "."]).in_directory(&named).run().silent();
+    }
     // What is written there is in the root, too, whose manifest does not know it.
     let train = dir.path().join("root/train");
     let concat = ["--concat", "s", "--prefix", "t"];

@@ -56,8 +56,8 @@ pub enum Open {
 impl Format {
     /// Refuses a place that holds a dataset of another format in one of its folders.
     pub(crate) fn refuse_others(&self, place: &Path) -> Result<()> {
-        let folders = self.folders.iter().map(|folder| place.join(folder));
-        folders.into_iter().try_for_each(|folder| refuse_other_formats(&folder, self))
+        let mut folders = self.folders.iter().map(|folder| place.join(folder));
+        folders.try_for_each(|folder| refuse_other_formats(&folder, self))
     }
 
     /// A file by which a directory is of this format.

@@ -57,7 +57,6 @@ impl KdListing {
                 PrefixLayout::found(&path)?.map(|layout| KdPrefix { path, layout, split: None });
             return Ok(prefix.map(|p| KdListing { base, is_root: false, prefixes: vec![p] }));
         }
-        let path = &named(path);
         let mut prefixes = Vec::new();
         let mut is_root = files::is_directory(&path.join("parts"))?;
         for split in SPLITS {
@@ -65,9 +64,11 @@ impl KdListing {
             is_root |= !of_split.is_empty();
             prefixes.extend(of_split);
         }
-        prefixes.extend(prefixes_in(path, None)?);
+        // A folder of a root is named as its prefixes are looked up; a root may have any name.
+        let base = if is_root { path.to_path_buf() } else { named(path) };
+        prefixes.extend(prefixes_in(&base, None)?);
         let is_any = is_root || !prefixes.is_empty();
-        Ok(is_any.then(|| KdListing { base: path.to_path_buf(), is_root, prefixes }))
+        Ok(is_any.then_some(KdListing { base, is_root, prefixes }))
     }
 
     /// The first prefix of a root that is in none of its splits.

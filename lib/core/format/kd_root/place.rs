@@ -47,6 +47,11 @@ fn with_name(folder: &Path) -> Option<PathBuf> {
     SPLITS.iter().any(|split| name == *split).then(|| folder.join("..").join(name))
 }
 
+/// Whether a shard may have this name.
+pub(super) fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains('/')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -155,9 +155,12 @@ impl RecordSource for KdReader {
             header.provenance = Dropped::UNKNOWN.header().provenance;
         }
         if let Some(parts) = parts.filter(|parts| !parts.is_empty()) {
-            let source = match parts.as_slice() {
-                [part] => part.source.clone(),
-                _ => joined_source(parts.iter().copied()),
+            let (source, provenance) = match parts.as_slice() {
+                [part] => (part.source.clone(), part.provenance.clone()),
+                _ => (
+                    joined_source(parts.iter().copied()),
+                    union(parts.iter().map(|part| &part.provenance)),
+                ),
             };
             header.set("policy", source.policy.clone());
             header.set("inputs", source.inputs.clone());
@@ -167,7 +170,7 @@ impl RecordSource for KdReader {
             if let Some(spans) = &source.spans {
                 header.set("spans", spans.clone());
             }
-            header.provenance = union(parts.iter().map(|part| &part.provenance));
+            header.provenance = provenance;
         }
         let schema = match self.layout {
             PrefixLayout::Triple => masked_schema(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::listing::root_manifest;
+use super::place::is_file_name;
 use super::{KdListing, KdPart, KdTarget, SPLITS, ValidFraction, part_sink};
 use crate::error::{Error, Result};
 use crate::files;
@@ -29,7 +30,8 @@ impl Surplus<'_> {
         let manifest = understood(root_manifest(root))?.flatten();
         let splits = manifest.iter().flat_map(|manifest| manifest.splits.values());
         names.extend(splits.flat_map(|split| &split.shards).map(|shard| shard.name.clone()));
-        names.retain(|name| !shards.contains(name.as_str()));
+        // (A manifest may name anything; what is not below the root is none of its shards.)
+        names.retain(|name| is_file_name(name) && !shards.contains(name.as_str()));
         let of_shard = |name: &String| KdTarget::Root {
             root: root.to_path_buf(),
             name: name.clone(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::place::named;
+use super::place::{is_file_name, named};
 use super::{KdTarget, ValidFraction};
 use crate::cli::{WithoutEffect, on_disk};
 use crate::error::{Error, Result};
@@ -62,7 +62,7 @@ impl KdTargetArgs {
     pub fn target(&self) -> Result<KdTarget> {
         match (&self.root, &self.shard, &self.prefix) {
             (Some(root), Some(name), _) => {
-                if name.is_empty() || name.starts_with('.') || name.contains('/') {
+                if !is_file_name(name) {
                     return Err(Error::usage(format!("--shard {name:?}: not a file name")));
                 }
                 let (root, name) = (root.clone(), name.clone());
