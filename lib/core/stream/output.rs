@@ -194,8 +194,8 @@ impl Sink for Output {
         rejects.take(batch.rejected)?;
         self.written += batch.records.num_rows() as u64;
         match &mut self.to {
-            Destination::Stdout(writer) => writer.write(&batch.records)?,
-            Destination::File(writer) => writer.write(&batch.records)?,
+            Destination::Stdout(writer) => writer.write_records(&batch.records, &batch.origin)?,
+            Destination::File(writer) => writer.write_records(&batch.records, &batch.origin)?,
             Destination::Parquet(sink, fields, _) => {
                 sink.write(&fields.of_batch(&batch.records).map_err(Error::data)?)?;
             }

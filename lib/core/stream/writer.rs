@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, Schema, SchemaRef};
 
 use super::ndjson_writer::NdjsonEncoder;
 use super::rare::PresentFields;
-use crate::batch::{Batch, Counts, Finished, Header, Sink};
+use crate::batch::{Batch, Counts, Finished, Header, Origin, Sink};
 use crate::cli::{self, Encoding, OutputArgs, Rejects};
 use crate::error::{Error, Result};
 use crate::ordered::Flow;
@@ -117,6 +117,15 @@ impl<W: Write> Writer<W> {
         }
     }
 
+    /// Writes a batch, whose origin names a record that NDJSON cannot have.
+    pub fn write_records(&mut self, records: &RecordBatch, origin: &Origin) -> Result<()> {
+        let written = Writer::write(self, records);
+        written.map_err(|error| match self.no_json(records) {
+            Some((row, cause)) => Error::data(cause).at(origin.place(row)),
+            None => error,
+        })
+    }
+
     /// The first row of a batch that NDJSON cannot have, and why.
     fn no_json(&self, batch: &RecordBatch) -> Option<(usize, String)> {
         let Form::Ndjson(Lines { encoder, .. }) = &self.form else { return None };
@@ -206,12 +215,7 @@ impl<W: Write> Sink for Writer<W> {
 
     fn write(&mut self, batch: Batch, rejects: &mut Rejects) -> Result<Flow> {
         rejects.take(batch.rejected)?;
-        Writer::write(self, &batch.records).map_err(|error| {
-            match self.no_json(&batch.records) {
-                Some((row, cause)) => Error::data(cause).at(batch.origin.place(row)),
-                None => error,
-            }
-        })?;
+        self.write_records(&batch.records, &batch.origin)?;
         Ok(Flow::Continue)
     }
 
