@@ -25,6 +25,9 @@ checks! {
         "rows, pieces, tokens or labels are not as many as the manifest states: cut, or made otherwise";
     HASH: Error Content "rows.hash",
         "tokens or labels are not those that were written: something changed them afterwards";
+    UNTRAINED: Error Content "rows.untrained",
+        "nothing in the file is trained on: training on it teaches nothing",
+        hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
 }
 
 pub struct RowsFamily;
@@ -165,6 +168,9 @@ fn rows_of(
         }
     }
     compare(path, &pairs, findings);
+    if rows > 0 && labels == 0 {
+        findings.add(&UNTRAINED, path, "no position has a label");
+    }
     let hash = format!("{hash:016x}");
     if manifest.hash.as_ref() != Some(&hash) {
         findings.add(
