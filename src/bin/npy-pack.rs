@@ -129,8 +129,10 @@ fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
-    let asserted = args.puzzles.or_header(&reader.header().parameters);
+    let parameters = &reader.header().parameters;
+    let asserted = args.puzzles.or_header(parameters);
     let sink = PuzzleWriter::create(&args.output, asserted, args.sink.overwrite)?;
+    let sink = sink.header(parameters);
     let runner = Runner::new(tool, &args.common, "examples")
         .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)

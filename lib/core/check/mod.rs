@@ -26,7 +26,7 @@ use std::path::Path;
 pub(crate) use catalogue::checks;
 pub use catalogue::{Check, Depth, Severity, catalogue, print_catalogue};
 use context::CheckedChunk;
-pub use context::{BytesRead, CheckContext, CheckOptions};
+pub use context::{BytesRead, CheckContext, CheckOptions, Said};
 pub use findings::{At, Finding, FindingGroup, Findings, Outcome};
 pub(crate) use kd::gate;
 pub(crate) use kd::sequences::{SequenceChecker, SequenceRules};

@@ -10,12 +10,11 @@ use sha2::{Digest, Sha256};
 
 use super::inventory::name_of;
 use super::repeats::{RecordPlace, Repeats, first_and_others};
-use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, checks};
+use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, Said, checks};
 use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, counted};
 use crate::error::{Error, Kind, Position, Result};
 use crate::files;
-use crate::harmony::Policy;
 use crate::record::{RecordType, each_kind};
 use crate::stream::{Reader, Request};
 
@@ -156,10 +155,10 @@ fn records(
     summary.what =
         Some(record.map_or("records of an unknown kind", |record| record.plural).to_string());
     let header = reader.header().clone();
-    let policy = context.options.policy;
+    let said = context.options.said()?;
     let make_worker = || {
         let known = record.and_then(TypeChecks::of);
-        let mut checker = known.map(|known| (known.checker)(&header, policy));
+        let mut checker = known.map(|known| (known.checker)(&header, said));
         move |batch: Batch, findings: &mut Findings<'_>| {
             let mut check = BatchCheck { path, batch: &batch, findings, summary: <_>::default() };
             check.rejected();
@@ -286,8 +285,8 @@ pub trait Checked {
     /// Checks what a stream says of all its records.
     fn header(_path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
 
-    /// A checker of their records; `policy` holds if the header has none.
-    fn checker(header: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker>;
+    /// A checker of their records.
+    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker>;
 }
 
 /// Checks the records of one type; each thread has one.
@@ -300,7 +299,7 @@ struct TypeChecks {
     name: &'static str,
     checks: fn() -> Vec<&'static Check>,
     header: fn(&Path, &Header, &mut Findings<'_>),
-    checker: fn(&Header, Option<Policy>) -> Box<dyn RecordChecker>,
+    checker: fn(&Header, Said) -> Box<dyn RecordChecker>,
 }
 
 macro_rules! type_checks {

@@ -1,7 +1,7 @@
 //! Conversation records: what the renderer of the SYNTH pipeline would refuse.
 
 use crate::batch::Header;
-use crate::check::{BatchCheck, Check, Checked, RecordChecker, checks};
+use crate::check::{BatchCheck, Check, Checked, RecordChecker, Said, checks};
 use crate::error::Result;
 use crate::harmony::{Policy, Rendered, Renderer};
 use crate::record::conversation::Conversations;
@@ -20,8 +20,8 @@ impl Checked for Conversations<'_> {
         CHECKS.to_vec()
     }
 
-    fn checker(_: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker> {
-        Box::new(ConversationChecker::new(policy))
+    fn checker(_: &Header, said: Said) -> Box<dyn RecordChecker> {
+        Box::new(ConversationChecker::new(said.policy))
     }
 }
 
