@@ -57,21 +57,16 @@ impl SequenceGate {
     /// Whether a row may be written; else the cause. Masks, where there are any, are as long as the
     /// tokens.
     pub fn check(&mut self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
-        let mut findings = Findings::new(&self.selection, 1);
+        let mut findings = Findings::of_gate(&self.selection);
         let masks = view.loss_mask(row).zip(view.span_id(row));
         self.checker.expect_weights(view.segments(row).filter(|_| view.has_weights()));
         self.checker.check(At::file(Path::new("")), view.tokens(row), masks, &mut findings);
-        let refused = |cause: &str, check: &Check| {
-            Err(format!("{cause} ({}); try: --no-check, if it is meant so", check.id))
-        };
-        if let Some((check, finding)) = findings.first() {
-            return refused(&finding.message, check);
-        }
+        findings.refusal()?;
         let are_its = |stated| self.checker.are_its_segments(stated);
         if view.segments(row).is_none_or(are_its) {
             Ok(())
         } else {
-            refused("its segments are not its messages", &SEGMENTS)
+            Err(SEGMENTS.refusal("its segments are not its messages"))
         }
     }
 }

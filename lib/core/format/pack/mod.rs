@@ -33,7 +33,7 @@ use crate::game2048::{Game, StepRows, remove_padding};
 use crate::publish::{PendingFile, Standing, Target, publish, refuse_existing};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
-pub use self::sink::PackSink;
+pub use self::sink::{GameRule, PackSink};
 pub use adopt::adopt;
 
 /// Rows of a self-play v1 pool that lie along its steps.

@@ -34,7 +34,7 @@ pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
 pub use metadata::{AssertedConstants, IgnoredLabel, SetConstants, SplitMetadata};
 pub use reader::PuzzleReader;
 pub use root::{PuzzleRoot, SetArrays, SplitDir, is_puzzle_dir, open_array};
-pub use writer::PuzzleWriter;
+pub use writer::{ExampleRule, PuzzleWriter};
 
 pub const DATASET: &str = "dataset.json";
 pub const IDENTIFIERS: &str = "identifiers.json";

@@ -30,6 +30,9 @@ use crate::wording::exactly;
 /// The most sets of a split: each keeps five files open.
 const MAX_SETS: usize = 32;
 
+/// What an example of a domain that is stated must be, beyond what the format asks for; the cause if it is not.
+pub type ExampleRule = Box<dyn FnMut(&Puzzle<'_>) -> Result<(), String>>;
+
 /// Writes one puzzle set. Dropped before it is finished, it leaves nothing.
 pub struct PuzzleWriter {
     root: PathBuf,
@@ -37,6 +40,7 @@ pub struct PuzzleWriter {
     asserted: AssertedConstants,
     /// Whether the domain of the records is a guess, which is not to be stated.
     is_assumed: bool,
+    rule: Option<ExampleRule>,
     /// Given by the first record.
     shape: Option<SetShape>,
     /// The sets of train and of test, in the order of their first examples.
@@ -102,12 +106,18 @@ impl PuzzleWriter {
             overwrite,
             asserted,
             is_assumed: false,
+            rule: None,
             shape: None,
             parts,
             builds,
             written,
             start,
         })
+    }
+
+    /// Refuses examples of a stated domain that are not as this rule wants them.
+    pub fn rule(self, rule: ExampleRule) -> PuzzleWriter {
+        PuzzleWriter { rule: Some(rule), ..self }
     }
 
     /// Takes what a header says of the domain of the records.
@@ -141,6 +151,11 @@ impl PuzzleWriter {
             Ok(part) => part,
             Err(cause) => return Ok(Err(cause)),
         };
+        if let Some(rule) = self.rule.as_mut().filter(|_| !self.is_assumed)
+            && let Err(cause) = rule(example)
+        {
+            return Ok(Err(cause));
+        }
         let parts = &mut self.parts[split as usize];
         let identifier = example.identifier.unwrap_or(BLANK_IDENTIFIER);
         let index = match parts.iter().position(|part| part.set == set) {

@@ -33,7 +33,7 @@ struct PuzzleChecker {
 
 impl PuzzleChecker {
     fn new(header: &Header, said: Said) -> PuzzleChecker {
-        let ours = header.provenance.iter().any(|entry| entry["name"] == "puzzle-encode");
+        let ours = header.has_made("puzzle-encode");
         let seq_len = header.parameters.get("seq_len").and_then(|len| len.as_u64());
         PuzzleChecker { ours, seq_len: seq_len.and_then(|len| usize::try_from(len).ok()), said }
     }
