@@ -28,10 +28,11 @@ fn paths(directory: &TempDir, pools: &str) -> String {
 fn both(directory: &TempDir, name: &str, pools: &str, input: &str, flags: &str) {
     let pools = paths(directory, pools);
     let [direct, piped] = ["direct", "piped"].map(|way| directory.at(&format!("{name}-{way}")));
-    bash(&format!("npy-pack -q --no-provenance {pools} {input} -o {direct} {flags}")).ok();
+    bash(&format!("npy-pack -q --no-check --no-provenance {pools} {input} -o {direct} {flags}"))
+        .ok();
     bash(&format!(
         "set -o pipefail; ds-cat -q {pools} {input} --to arrow | \
-         npy-pack -q --no-provenance -o {piped} {flags}"
+         npy-pack -q --no-check --no-provenance -o {piped} {flags}"
     ))
     .ok();
     let files = files_in(Path::new(&piped));
@@ -80,7 +81,7 @@ fn what_the_pipe_refuses_is_refused() {
     let Some(directory) = pools() else { return };
     let out = directory.at("out");
     let run = |pools: &str, flags: &str| {
-        bash(&format!("npy-pack -q {} -o {out} {flags}", paths(&directory, pools)))
+        bash(&format!("npy-pack -q --no-check {} -o {out} {flags}", paths(&directory, pools)))
     };
     let sound = directory.read("aligned/steps.npy");
     // Fields of the last row, by their offset from the end of the file.
@@ -167,7 +168,10 @@ fn inputs_that_do_not_go_together_are_refused() {
     }
     assert!(directory.read("aligned/steps.npy") == before);
     // The chain says who has done what.
-    bash(&format!("set -o pipefail; ds-cat -q {pool} --to arrow | npy-pack -q -o {out}")).ok();
+    bash(&format!(
+        "set -o pipefail; ds-cat -q {pool} --to arrow | npy-pack -q --no-check -o {out}"
+    ))
+    .ok();
     let again = directory.at("again");
     pack(&["-q", &out, &pool, "-o", &again]).silent();
     let manifest = directory.json("again/manifest.json");

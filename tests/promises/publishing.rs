@@ -69,8 +69,8 @@ fn sinks() -> Vec<SinkCase> {
         ),
         case("mmidx-write --no-check --prefix out/p", [masked(7), masked(8)]),
         case("mmidx-write --no-check --prefix out/p --tokens-only", [tokens(7), tokens(8)]),
-        case("npy-pack -q -o out", [games(300), games(200)]),
-        case("npy-pack -q -o out --shard-rows 1000", [games(300), games(200)]),
+        case("npy-pack --no-check -q -o out", [games(300), games(200)]),
+        case("npy-pack --no-check -q -o out --shard-rows 1000", [games(300), games(200)]),
         case("npy-pack -q -o out", [puzzle_lines(1), puzzle_lines(2)]),
         case("ds-cat -o out/x.ndjson", [tokens(7), tokens(8)]),
         case("ds-cat --to arrow -o out/x.arrows", [tokens(7), tokens(8)]),
@@ -192,9 +192,11 @@ fn a_closed_pipe_or_a_limit_leaves_nothing() {
     assert_eq!(dir.files(), ["in.ndjson"]);
     // The default of SIGXFSZ ends the writer; what was written goes.
     dir.write("masked", records(7, masked_line));
-    for sink in
-        ["mmidx-write --no-check --prefix out/p", "npy-pack -o out", "ds-cat --to parquet -o out/x"]
-    {
+    for sink in [
+        "mmidx-write --no-check --prefix out/p",
+        "npy-pack --no-check -o out",
+        "ds-cat --to parquet -o out/x",
+    ] {
         let input =
             if sink.starts_with("npy") { game_lines(300).repeat(20) } else { dir.text("masked") };
         let input = dir.write("input", input);
@@ -591,7 +593,7 @@ fn a_pool_that_is_made_shorter_while_it_is_mapped_is_an_error() {
     let game = GameText::played(300);
     (0..200).for_each(|number| game.write(&folder, &format!("g{number}")));
     let (raw, pool) = (folder.path.display().to_string(), dir.at("pool"));
-    bash(&format!("mx-decode -q --to arrow {raw} | npy-pack -q -o {pool}")).ok();
+    bash(&format!("mx-decode -q --to arrow {raw} | npy-pack --no-check -q -o {pool}")).ok();
     let script = format!(
         "ds-cat -q {pool} | (read -r line; truncate -s 256 {pool}/steps.npy; cat >/dev/null); \
          exit ${{PIPESTATUS[0]}}"

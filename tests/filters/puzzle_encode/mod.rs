@@ -482,7 +482,11 @@ fn records_that_fit_nowhere() {
     pack(&["--vocab-size", "12"]).fails(2, &["--vocab-size 12: sudoku has 11"]);
     pack(&["--ignore-label-id", "none"]).fails(2, &["--ignore-label-id none: sudoku has 0"]);
     pack(&["--shard-rows", "5"]).fails(2, &["--shard-rows is for games; got puzzles"]);
-    pack(&["--seq-len", "81", "--vocab-size", "11", "--pad-id", "0", "-q"]).silent();
+    // An example that is none of its domain; nothing is asked of one of no domain.
+    pack(&[])
+        .fails(1, &["stdin:1: (1) ", "(puzzle.sudoku.", "; try: --no-check, if it is meant so"]);
+    assert!(!Path::new(&root).exists());
+    pack(&["--no-check", "--seq-len", "81", "--vocab-size", "11", "--pad-id", "0", "-q"]).silent();
     let lone = tool("npy-pack").args(&flags).input(&good).run();
     lone.fails(2, &["build.json: exists already; try: --overwrite"]);
     let before = files_in(Path::new(&root));

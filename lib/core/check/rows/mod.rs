@@ -118,7 +118,9 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
         (stated, used) => stated == used,
     };
     if !is_used {
-        let message = format_args!("share_used is {:?}, not {used:?}", manifest.share_used);
+        let [stated, used] = [manifest.share_used, used]
+            .map(|share| share.map_or("null".to_string(), |share| share.to_string()));
+        let message = format_args!("share_used is {stated}, not {used}");
         findings.add(&COUNTS, path, message);
     }
 }

@@ -27,7 +27,7 @@ use crate::wording::{exactly, of_plural};
 /// A batch holds about this many tokens (1 MiB of them), but at least one example.
 const BATCH_TOKENS: usize = 1 << 18;
 
-/// Reads the examples of puzzle sets, or of a slice of all their groups together.
+/// Reads the examples of puzzle sets, or a slice of all of them together.
 pub struct PuzzleReader {
     parts: Vec<OpenSet>,
     /// The part being read.
@@ -78,7 +78,8 @@ impl PuzzleReader {
             open_root(root, own, &mut parts, &mut notes)?;
             dropped = dropped.and(&root.dropped()?);
         }
-        if let Some(slice) = slice {
+        // Parts are cut between groups; from one example to another is what it says.
+        if let Some(slice @ Slice::Part { .. }) = slice {
             dropped = dropped.of_part();
             let total = parts.iter().map(OpenSet::groups).sum();
             let (wanted, mut start) = (slice.of(total), 0);
@@ -91,7 +92,12 @@ impl PuzzleReader {
         }
         let parameters = parameters(&parts);
         let builder = PuzzlesBuilder::default();
-        Ok(PuzzleReader { parts, current: 0, builder, parameters, notes, dropped })
+        let mut reader = PuzzleReader { parts, current: 0, builder, parameters, notes, dropped };
+        if let Some(range @ Slice::Range { .. }) = slice {
+            let total = reader.parts.iter().map(OpenSet::left).sum();
+            reader.read_runs(&[range.of(total)])?;
+        }
+        Ok(reader)
     }
 }
 
