@@ -363,6 +363,41 @@ fn what_ds_check_calls_wrong_is_refused() {
     }
 }
 
+/// The rows of a root are checked with it, alone and in their folder, and so are its ids files.
+#[test]
+fn a_root_answers_for_its_rows_and_ids() {
+    let dir = TempDir::new();
+    root(&dir, 50);
+    fs::create_dir(dir.path().join("root/rows")).unwrap();
+    let rows = dir.at("root/rows/train.rows.parquet");
+    seq_pack(&[&dir.at("root/train"), "-o", &rows, "-q"]).silent();
+    let check = |name: &str, code: i32, told: &str| {
+        let run = tool("ds-check").args(&[&dir.at(name)]).run();
+        assert_eq!(run.code(), Some(code), "{name}: {run:?}");
+        assert!(run.text().contains(told), "{name}: {run:?}");
+        assert!(!run.text().contains("shards.manifest.missing"), "{name}: {run:?}");
+    };
+    check("root/rows", 0, "directory of 1 rows file");
+    check("root", 0, "rows/: 1 file of rows for trainers");
+    for ids in ["root/ids/train/s0.parquet", "root/ids/train", "root/ids"] {
+        check(ids, 0, "ids of sequences");
+    }
+    // Another file is named, one that is cut is an error.
+    dir.write("root/rows/x.parquet", dir.read("root/ids/train/s0.parquet"));
+    check("root", 0, "x.parquet: is no file of seq-pack; not checked");
+    let whole = dir.read("root/rows/train.rows.parquet");
+    dir.write("root/rows/train.rows.parquet", &whole[..whole.len() / 2]);
+    check("root", 1, "rows.form");
+    check("root/rows", 1, "stream.form");
+    let ids = dir.read("root/ids/train/s0.parquet");
+    let mut damaged = ids.clone();
+    damaged[0] = b'x';
+    for bytes in [&ids[..ids.len() - 9], &damaged] {
+        dir.write("root/ids/train/s0.parquet", bytes);
+        check("root/ids/train/s0.parquet", 1, "stream.");
+    }
+}
+
 /// Rows in which nothing is trained on are refused, of records and of triples, and so are triples that are
 /// joined.
 #[test]

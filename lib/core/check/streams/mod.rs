@@ -15,6 +15,7 @@ use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, counted};
 use crate::error::{Error, Kind, Position, Result};
 use crate::files;
+use crate::format::kd_root::IdsFile;
 use crate::record::{RecordType, each_kind};
 use crate::stream::{Reader, Request};
 
@@ -79,6 +80,8 @@ struct StreamSummary {
     refused: BTreeMap<String, u64>,
     /// How many are refused for reasons that are not in `refused`.
     refused_else: u64,
+    /// How many inputs are ids files.
+    ids_files: usize,
 }
 
 /// The most different reasons that are reported.
@@ -98,6 +101,9 @@ impl StreamSummary {
             .collect();
         if more > 0 {
             notes.push(format!("refused for {}", counted(more, "more reason")));
+        }
+        if self.ids_files > 0 {
+            notes.push("ids of sequences: ds-check of their root compares them with these".into());
         }
         if self.refused_else > 0 {
             let times = counted(self.refused_else, "time");
@@ -144,6 +150,9 @@ fn records(
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
+    if let Some(ids) = IdsFile::if_ids(path)? {
+        return ids_file(&ids, summary, context, findings);
+    }
     let input = summary.inputs;
     summary.inputs += 1;
     let args = InputArgs { files: vec![path.to_path_buf()], ..InputArgs::default() };
@@ -190,6 +199,28 @@ fn records(
         findings.add(&REJECTED, path, message);
     }
     Ok(())
+}
+
+/// Reads an ids file, which is no stream of records: all of its pages.
+fn ids_file(
+    ids: &IdsFile,
+    summary: &mut StreamSummary,
+    context: &mut CheckContext<'_>,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    summary.what = Some("ids of token sequences".to_string());
+    summary.inputs += 1;
+    summary.ids_files += 1;
+    summary.records += ids.rows();
+    let read = || -> Result<()> {
+        ids.check_pages()?;
+        if !context.selection.wants_contents() {
+            return Ok(());
+        }
+        let mut rows = ids.read(std::slice::from_ref(&(0..ids.rows())))?;
+        (0..ids.rows()).try_for_each(|_| rows.next(|_, _| ()))
+    };
+    read().or_else(|error| unreadable(ids.path(), error, findings))
 }
 
 /// Checks what an input says of its records before the first; gives their type.
