@@ -442,7 +442,8 @@ fn games_that_ds_check_calls_wrong_are_refused() {
     let games: Vec<Value> = games.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let pack = |games: &[Value], flags: &[&str]| {
         let lines: String = games.iter().map(|game| format!("{game}\n")).collect();
-        let flags = [&["-o", place.at("out").as_str(), "-q", "--overwrite"][..], flags].concat();
+        let out = place.at("out");
+        let flags = [&["-o", out.as_str(), "-q", "--overwrite"][..], flags].concat();
         tool("npy-pack").args(&flags).input(lines).run()
     };
     let cases: [(&str, &dyn Fn(&mut Value)); 7] = [

@@ -202,8 +202,9 @@ fn what_is_left_out_is_looked_at() {
     tool("seq-pack").args(&flags).input(good.clone() + &bad.concat()).run().ok();
     assert_eq!((sequences(&out).len(), dir.text("left.ndjson").lines().count()), (1, bad.len()));
     for bad in &bad {
-        let flags = ["--form", "trl", "-n", "2", "--overflow", "cut", "--no-check"];
-        let flags = [&["-o", &dir.at("no.parquet")][..], &flags].concat();
+        let how = ["--form", "trl", "-n", "2", "--overflow", "cut", "--no-check"];
+        let no = dir.at("no.parquet");
+        let flags = [&["-o", no.as_str()][..], &how].concat();
         assert_eq!(tool("seq-pack").args(&flags).input(bad).run().code(), Some(1), "{bad}");
     }
     // On disk, where a sequence that is cut, or dropped, or has one token, is not read as a whole.
