@@ -450,7 +450,9 @@ fn games_that_ds_check_calls_wrong_are_refused() {
         ("(pool.step.", &|game| game["steps"][5]["board"] = game["steps"][6]["board"].clone()),
         ("(pool.step.board_eval)", &|game| game["steps"][2]["board_eval"] = json!(1)),
         ("(pool.step.max_rank)", &|game| game["steps"][3]["max_rank"] = json!(9)),
-        ("(pool.step.seed)", &|game| game["steps"][4]["seed"] = json!(99)),
+        ("it has the seed 99, the step before the seed 8 (pool.step.seed)", &|game| {
+            game["steps"][4]["seed"] = json!(99)
+        }),
         ("(pool.run.seed)", &|game| game["seed"] = json!(99)),
         ("(pool.run.highest_tile)", &|game| game["max_tile"] = json!(65_536)),
         ("(pool.run.steps)", &|game| {
@@ -469,6 +471,14 @@ fn games_that_ds_check_calls_wrong_are_refused() {
         pack(&games, &["--no-check"]).silent();
         fs::remove_dir_all(place.at("out")).unwrap();
     }
+    // Nothing of a game that is refused is in the pack, its names of valuations neither.
+    let mut others = games.clone();
+    others[0]["max_tile"] = json!(65_536);
+    for step in others[0]["steps"].as_array_mut().unwrap() {
+        step["valuation_type"] = json!("another");
+    }
+    pack(&others, &["--on-error", "skip"]).ok();
+    assert!(!place.0.text("out/valuation_types.json").contains("another"));
     // Steps may be left out.
     let mut others = games.clone();
     others[0]["steps"].as_array_mut().unwrap().remove(7);

@@ -122,6 +122,9 @@ trait RowMaker {
     /// The latest prepared game has been written to the pack.
     fn taken(&mut self) {}
 
+    /// It is not written.
+    fn refused(&mut self) {}
+
     /// The fields of a game's steps that rows do not hold.
     fn lost(&self, game: &Game) -> Vec<&'static str>;
 
@@ -232,6 +235,11 @@ impl PackWriter {
         }
         let (layout, lost) = (self.layout.name(), self.lost.join(", "));
         Err(Error::data(format!("the layout {layout} would lose {lost}")).hint("--lossy"))
+    }
+
+    /// Forgets the game that was prepared last: nothing of it is in the pack.
+    pub fn refuse(&mut self) {
+        self.maker.refused();
     }
 
     /// Writes the game that [`PackWriter::prepare`] has just accepted.

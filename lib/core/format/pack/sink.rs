@@ -69,6 +69,7 @@ impl PackSink {
                 self.pack.push(game)
             }
             Err(reason) => {
+                self.pack.refuse();
                 let input = named(Some(game.run_id), game.source.as_deref());
                 batch.reject(row, game.source.as_deref(), reason, input);
                 Ok(())
