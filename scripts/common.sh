@@ -211,6 +211,9 @@ rows_option() {
 check_rows() {
     options_of seq-pack row_options
     ((${#rows[@]} || ${#row_options[@]} == 0)) || die "${row_options[0]} is for --rows"
+    # (What may be in a root may be in its rows.)
+    [[ " ${row_options[*]} " == *" --allow-unsupervised "* || " ${passed[*]} " != *" --allow-unsupervised "* ]] ||
+        row_options+=(--allow-unsupervised)
     local form code told
     for form in "${rows[@]}"; do
         [[ $form == rows || " ${row_options[*]} " == *" --seq-length "* ]] || die "--rows $form needs --seq-length N"

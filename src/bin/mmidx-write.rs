@@ -51,7 +51,7 @@ pub struct Args {
     no_check: bool,
 
     /// Write a dataset in which nothing is supervised
-    #[arg(long, add = ForPipelines, conflicts_with = "concat")]
+    #[arg(long, add = ForPipelines)]
     allow_unsupervised: bool,
 
     #[command(flatten)]
@@ -132,8 +132,14 @@ fn concat(args: &Args, tool: &Tool) -> Result<()> {
     let (mut files, part) =
         concatenate(&args.concat, prefix, (args.foreign, ids), BuildRun::since(start))?;
     let part = KdPart { run: BuildRun::since(start), ..part };
+    let nothing = part.unsupervised();
+    if let Some(cause) = nothing.as_deref().filter(|_| !args.allow_unsupervised) {
+        let hint = "span-mask --span CHANNEL=ID, or --allow-unsupervised";
+        return Err(Error::data(cause).at(target.name()).hint(hint));
+    }
     files.push(part.pending(&target.manifest())?);
-    let warnings = publish_part(&target, files, args.sink.overwrite)?;
+    let mut warnings = Vec::from_iter(nothing);
+    warnings.extend(publish_part(&target, files, args.sink.overwrite)?);
     tool.tell_made(Some(&part.summary()), &args.common);
     tool.warn(&warnings, &args.common);
     Ok(())

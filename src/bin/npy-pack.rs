@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::batch::Wanted;
+use gristmill::check::{GameGate, PuzzleGate};
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
 use gristmill::dataset;
 use gristmill::error::{Error, Result, shown};
@@ -43,6 +44,14 @@ pub struct Args {
 
     #[command(flatten)]
     sink: SinkArgs,
+
+    /// Refuse records that ds-check calls wrong; the default for puzzles of known domains
+    #[arg(long)]
+    check: bool,
+
+    /// Write records that ds-check calls wrong; the default for games
+    #[arg(long, conflicts_with = "check")]
+    no_check: bool,
 
     #[command(flatten)]
     games: PackOptions,
@@ -119,7 +128,12 @@ fn open(args: &Args, counted: bool) -> Result<Reader> {
 fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {
     let header = reader.header().through(&GAME, Some(tool.entry()));
     let overwrite = args.sink.overwrite;
-    let sink = PackSink::create(&args.output, &args.games, overwrite, header, reader.steps())?;
+    let mut sink = PackSink::create(&args.output, &args.games, overwrite, header, reader.steps())?;
+    // (A fifth of the time of packing. The logs of a player follow its rules, and the scripts check the pack.)
+    if args.check {
+        let gate = GameGate::new()?;
+        sink = sink.rule(Box::new(move |game| gate.check(game)));
+    }
     let runner = Runner::new(tool, &args.common, "games")
         .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)
@@ -129,8 +143,14 @@ fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
     for note in reader.notes().iter().filter(|_| !args.common.quiet) {
         tool.tell(note);
     }
-    let asserted = args.puzzles.or_header(&reader.header().parameters);
+    let parameters = &reader.header().parameters;
+    let asserted = args.puzzles.or_header(parameters);
     let sink = PuzzleWriter::create(&args.output, asserted, args.sink.overwrite)?;
+    let mut sink = sink.header(parameters);
+    if !args.no_check {
+        let gate = PuzzleGate::new(reader.header().has_made("puzzle-encode"))?;
+        sink = sink.rule(Box::new(move |example| gate.check(example)));
+    }
     let runner = Runner::new(tool, &args.common, "examples")
         .on_error(args.on_error.apart_from(&args.input.files)?);
     runner.expect(args.sink.expect_records).copy(reader, sink)

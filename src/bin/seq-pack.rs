@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use gristmill::batch::Wanted;
+use gristmill::check::SequenceGate;
 use gristmill::cli::{
     self, CommonArgs, ForPipelines, InputArgs, JobsArgs, OnErrorArgs, Rejects, SinkArgs, Tool,
     WithoutEffect,
@@ -18,6 +19,7 @@ use gristmill::format::kd_root;
 use gristmill::format::token_rows::{
     Compressed, Extra, Form, RowsSettings, RowsTarget, WindowSink, pack_datasets, summary,
 };
+use gristmill::harmony::{Policy, Spans};
 use gristmill::packing::{Algorithm, Overflow, Packing};
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
@@ -98,6 +100,14 @@ pub struct Args {
     #[arg(hide_possible_values = true, hide_short_help = true, add = ForPipelines)]
     compression: Compressed,
 
+    /// Write sequences that ds-check calls wrong (of other programs)
+    #[arg(long)]
+    no_check: bool,
+
+    /// Write rows in which nothing is supervised
+    #[arg(long, add = ForPipelines)]
+    allow_unsupervised: bool,
+
     #[command(flatten)]
     sink: SinkArgs,
     #[command(flatten)]
@@ -157,6 +167,7 @@ fn from_triples(
     let made = pack_datasets(files, slice, (settings, target), header, watched)?;
     progress.finish();
     tool.tell_made(Some(&summary(&made)), &args.common);
+    tool.warn(&made.unsupervised().into_iter().collect::<Vec<_>>(), &args.common);
     Ok(())
 }
 
@@ -171,7 +182,14 @@ fn from_records(
         tool.advise_arrow(&args.common);
     }
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
-    let sink = WindowSink::create(settings, target, header)?;
+    let policy = header.text("policy").and_then(Policy::from_name);
+    let spans = header.parameters.get("spans").filter(|spans| !spans.is_null());
+    let spans = spans.map(Spans::from_json);
+    let mut sink = WindowSink::create(settings, target, header)?;
+    if !settings.no_check {
+        let mut gate = SequenceGate::of_rows(policy, spans, settings.keep_eod)?;
+        sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
+    }
     let rejects = Rejects::open_for_any(args.on_error.apart_from(&args.input.files)?)?;
     Runner::new(tool, &args.common, "sequences")
         .rejects(rejects)
@@ -196,6 +214,8 @@ impl Args {
             extras: self.columns.clone(),
             compression: self.compression,
             overwrite: self.sink.overwrite,
+            no_check: self.no_check,
+            allow_unsupervised: self.allow_unsupervised,
             jobs: self.jobs.jobs,
             window: self.window,
         }

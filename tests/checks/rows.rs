@@ -175,8 +175,10 @@ pub const ROWS: &[Defect] = &[
     })
     .also(&["rows.counts"]),
     defect("rows.sequence", |dir| change(dir, TRL, "left", |left, _| left[0] = 9)),
+    defect("rows.untrained", |dir| change(dir, BRIDGE, "loss_mask", |mask, _| mask.fill(0)))
+        .also(&["rows.counts", "rows.hash", "rows.unsupervised"]),
     defect("rows.unsupervised", |dir| change(dir, BRIDGE, "loss_mask", |mask, _| mask.fill(0)))
-        .also(&["rows.counts", "rows.hash"]),
+        .also(&["rows.counts", "rows.hash", "rows.untrained"]),
     defect("rows.index.data", |dir| {
         patch(dir, "kd/p_tokens.bin", 8, &[9]);
         path(dir, INDEX)

@@ -258,6 +258,27 @@ fn the_last_example_is_as_near_as_the_first() {
     assert!(all > first + 2000, "{first} {all}");
 }
 
+/// From one record to another counts examples, also within a group; parts of a set are cut between groups.
+#[test]
+fn slices_of_puzzle_sets_count_what_they_say() {
+    let dir = TempDir::new();
+    let (set, made) = (dir.at("set"), "puzzle-encode domino --num-games 6 --num-aug 2 --seed 1");
+    bash(&format!("set -o pipefail; {made} | npy-pack -q -o {set}")).ok();
+    let cat = |slice: &[&str]| {
+        let flags = [&[set.as_str(), "--to", "ndjson"][..], slice].concat();
+        tool("ds-cat").args(&flags).run().silent().records()
+    };
+    let all = cat(&[]);
+    let last = all.len();
+    for (from, to) in [(0, 1), (1, 2), (2, 5), (last - 2, last), (3, 3), (0, last), (1, last + 9)] {
+        let slice = format!("{from}..{to}");
+        assert_eq!(cat(&["--slice", &slice]), all[from..to.min(last)], "{slice}");
+    }
+    assert_eq!(cat(&["--slice", "2..9", "--nth", "1"]), all[3..4]);
+    let parts: Vec<_> = (0..3).flat_map(|part| cat(&["--slice", &format!("{part}/3")])).collect();
+    assert_eq!(parts, all);
+}
+
 /// Whatever is chosen: a full disk, a closed pipe and an input that was cut end it as any filter.
 #[test]
 fn a_choice_ends_as_every_filter() {

@@ -433,6 +433,68 @@ fn a_pack_that_is_not_what_it_states_is_not_merged() {
     }
 }
 
+/// A game that ds-check calls wrong is in no pack with `--check`; what may be otherwise is written.
+#[test]
+fn games_that_ds_check_calls_wrong_are_refused() {
+    let place = Checkout::new(None);
+    checks::games::make(&place.0);
+    let games = place.0.text("g.ndjson");
+    let games: Vec<Value> = games.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let pack = |games: &[Value], flags: &[&str]| {
+        let lines: String = games.iter().map(|game| format!("{game}\n")).collect();
+        let out = place.at("out");
+        let flags = [&["-o", out.as_str(), "-q", "--overwrite"][..], flags].concat();
+        tool("npy-pack").args(&flags).input(lines).run()
+    };
+    let cases: [(&str, &dyn Fn(&mut Value)); 7] = [
+        ("(pool.step.", &|game| game["steps"][5]["board"] = game["steps"][6]["board"].clone()),
+        ("(pool.step.board_eval)", &|game| game["steps"][2]["board_eval"] = json!(1)),
+        ("(pool.step.max_rank)", &|game| game["steps"][3]["max_rank"] = json!(9)),
+        ("it has the seed 99, the step before the seed 8 (pool.step.seed)", &|game| {
+            game["steps"][4]["seed"] = json!(99)
+        }),
+        ("(pool.run.seed)", &|game| game["seed"] = json!(99)),
+        ("(pool.run.highest_tile)", &|game| game["max_tile"] = json!(65_536)),
+        ("(pool.run.steps)", &|game| {
+            game["steps"] = json!([]);
+            game["num_moves"] = Value::Null;
+        }),
+    ];
+    for (id, change) in cases {
+        let mut games = games.clone();
+        change(&mut games[1]);
+        let way = "; try: --no-check, if it is meant so";
+        pack(&games, &["--check"]).fails(1, &["npy-pack: stdin:2: ", id, way]);
+        assert!(!place.0.path().join("out").exists(), "{id}");
+        pack(&games, &["--check", "--on-error", "skip"]).ok();
+        assert_eq!(checks::found(&[&place.at("out")]).code, Some(0), "{id}");
+        pack(&games, &[]).silent();
+        fs::remove_dir_all(place.at("out")).unwrap();
+    }
+    // Nothing of a game that is refused is in the pack, its names of valuations neither.
+    let mut others = games.clone();
+    others[0]["max_tile"] = json!(65_536);
+    for step in others[0]["steps"].as_array_mut().unwrap() {
+        step["valuation_type"] = json!("another");
+    }
+    pack(&others, &["--check", "--on-error", "skip"]).ok();
+    assert!(!place.0.text("out/valuation_types.json").contains("another"));
+    // Steps may be left out.
+    let mut others = games.clone();
+    others[0]["steps"].as_array_mut().unwrap().remove(7);
+    pack(&others, &["--check"]).ok();
+    // A board without place for more than 32768: two of them become one.
+    let moved = |large: u8| {
+        let board = |first: [u8; 4]| [&first[..], &[0; 12]].concat();
+        let step =
+            |index: u32, first| json!({"step_index": index, "board": board(first), "move_dir": 2});
+        json!({"steps": [step(0, [large, large, 0, 0]), step(1, [large, 1, 0, 0])]})
+    };
+    let boards = ["--check", "--layout", "selfplay-v1", "--lossy"];
+    pack(&[moved(15)], &boards).ok();
+    pack(&[moved(14)], &boards).fails(1, &["(pool.step."]);
+}
+
 /// A score that the log has is merged as one pack has it (of several tasks of a plan as of one); so are
 /// games from which steps were left out, and keys of the session that belong to no run.
 #[test]

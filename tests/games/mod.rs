@@ -42,7 +42,8 @@ pub struct GameText {
 }
 
 impl GameText {
-    /// A game of `moves` legal moves, each on a board of its own.
+    /// A game of `moves` legal moves with one tile of 2048, as it was played for its first hundred; where it is over,
+    /// it goes on with a board of another.
     pub fn played(moves: usize) -> GameText {
         let mut state = 0x9e37_79b9_u64;
         let mut random = |limit: u64| {
@@ -51,17 +52,35 @@ impl GameText {
             state ^= state << 17;
             (state >> 11) % limit
         };
+        let empty = |cells: &[u8; 16]| cells.iter().filter(|&&cell| cell == 0).count();
+        // The legal move after which most cells are empty.
+        let best = |cells: [u8; 16]| -> Option<(Direction, [u8; 16])> {
+            let board = Board::new(cells).unwrap();
+            let legal = |direction: &Direction| board.legal() & direction.bit() != 0;
+            let slides = Direction::ALL.into_iter().filter(legal);
+            let slides = slides.map(|direction| (direction, board.slide(direction).cells));
+            slides.max_by_key(|(_, cells)| empty(cells))
+        };
+        let mut first = [0; 16];
+        (first[0], first[5], first[6]) = (11, 1, 2);
+        let mut next = first;
         let steps = (0..moves).map(|index| {
-            let (board, direction) = loop {
-                let board = Board::new(std::array::from_fn(|_| random(12) as u8)).unwrap();
-                let legal = |direction: &Direction| board.legal() & direction.bit() != 0;
-                // The last of them has the highest tile that the game states.
-                let is_highest =
-                    |direction: &Direction| board.slide(*direction).cells.iter().max() == Some(&11);
-                if let Some(direction) = Direction::ALL.into_iter().find(legal).filter(is_highest) {
-                    break (board, direction);
-                }
+            let played = best(next).filter(|(_, cells)| cells.iter().max() == Some(&11));
+            let (cells, (direction, slid)) = match played {
+                Some(played) => (next, played),
+                None => (first, best(first).unwrap()),
             };
+            let board = Board::new(cells).unwrap();
+            // The new tile stands where the next move is best, so that the game goes on.
+            let start = random(16) as usize;
+            let places = (0..16).map(|at| (start + at) % 16).filter(|&at| slid[at] == 0);
+            let with = |at: usize| {
+                let mut cells = slid;
+                cells[at] = 1;
+                cells
+            };
+            let after = |cells: &[u8; 16]| best(*cells).map(|(_, slid)| empty(&slid));
+            next = places.map(with).max_by_key(after).unwrap_or(first);
             let cells = board.cells().map(|cell| cell.to_string()).join(",");
             let rank = board.max_rank();
             let ev = format!("{}.{:06}", random(3000), random(1_000_000));

@@ -384,7 +384,8 @@ fn all_encodings_refuse_the_same() {
         for ending in ["ndjson", "arrows"] {
             let file = dir.at(&format!("{name}.{ending}"));
             let run = |arguments: &[&str]| {
-                tool("npy-pack").args(&[file.as_str(), "-o", &dir.at("pack")]).args(arguments).run()
+                let flags = [file.as_str(), "-o", &dir.at("pack")];
+                tool("npy-pack").args(&flags).args(arguments).run()
             };
             let place = if ending == "ndjson" { ":2:" } else { ": record 2:" };
             run(&[]).fails(1, &[&format!("{file}{place} {reason}")]);

@@ -146,6 +146,11 @@ impl Header {
         }
     }
 
+    /// Whether this filter is in the chain that made the records.
+    pub fn has_made(&self, filter: &str) -> bool {
+        self.provenance.iter().any(|entry| entry["name"] == filter)
+    }
+
     /// A parameter that is text.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).and_then(Value::as_str)

@@ -28,6 +28,13 @@ pub struct Check {
     pub hint: Option<&'static str>,
 }
 
+impl Check {
+    /// What a sink says of a record that it refuses for this.
+    pub fn refusal(&self, cause: &str) -> String {
+        format!("{cause} ({}); try: --no-check, if it is meant so", self.id)
+    }
+}
+
 /// Declares the checks of a file, each once: a `static` for the code that makes the check, and its
 /// line in `CHECKS`, which the file's [`Family`] lists. A `CHECKS` that nothing lists does not compile.
 ///

@@ -8,9 +8,10 @@ use clap::Args;
 use super::findings::Findings;
 use super::select::Selection;
 use crate::cli::Progress;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::harmony::Policy;
 use crate::ordered::{Flow, ordered_map};
+use crate::puzzle::{self, Domain};
 
 /// What the user says of the datasets.
 #[derive(Debug, Default, Args)]
@@ -27,6 +28,34 @@ pub struct CheckOptions {
     /// Domain of puzzle sets that do not state it: sudoku, arc, maze, domino; none: no rules of any
     #[arg(long, value_name = "NAME", help_heading = "Checks")]
     pub domain: Option<String>,
+}
+
+/// The name of `--domain` that switches rules of domains off.
+const NO_DOMAIN: &str = "none";
+
+/// What the user says of records.
+#[derive(Clone, Copy, Default)]
+pub struct Said {
+    /// Holds where they do not state one.
+    pub policy: Option<Policy>,
+    /// Holds whatever they state; `Some(None)`: rules of no domain.
+    pub domain: Option<Option<&'static dyn Domain>>,
+}
+
+impl CheckOptions {
+    pub fn said(&self) -> Result<Said> {
+        let domain = self.domain.as_deref().map(|name| match (name, puzzle::domain(name)) {
+            (NO_DOMAIN, _) => Ok(None),
+            (_, Some(domain)) => Ok(Some(domain)),
+            (_, None) => {
+                let names = puzzle::DOMAINS.iter().map(|d| d.constants().name);
+                let names: Vec<&str> = names.chain([NO_DOMAIN]).collect();
+                let unknown = Error::usage(format!("--domain {name}: not a known domain"));
+                Err(unknown.hint(names.join(", ")))
+            }
+        });
+        Ok(Said { policy: self.policy, domain: domain.transpose()? })
+    }
 }
 
 pub struct CheckContext<'a> {

@@ -73,13 +73,28 @@ pub struct FindingGroup {
 pub struct Findings<'s> {
     selection: &'s Selection,
     most: usize,
+    /// Whether only errors are kept.
+    only_errors: bool,
     groups: Vec<FindingGroup>,
 }
 
 impl<'s> Findings<'s> {
+    /// Keeps the first error, for a sink that refuses a record for it.
+    pub fn of_gate(selection: &'s Selection) -> Findings<'s> {
+        Findings { only_errors: true, ..Findings::new(selection, 1) }
+    }
+
+    /// The cause if there is an error.
+    pub fn refusal(&self) -> Result<(), String> {
+        match self.first() {
+            Some((check, finding)) => Err(check.refusal(&finding.message)),
+            None => Ok(()),
+        }
+    }
+
     /// Keeps the first `most` of each check.
     pub fn new(selection: &'s Selection, most: usize) -> Findings<'s> {
-        Findings { selection, most, groups: Vec::new() }
+        Findings { selection, most, only_errors: false, groups: Vec::new() }
     }
 
     pub fn wants(&self, check: &Check) -> bool {
@@ -99,7 +114,7 @@ impl<'s> Findings<'s> {
         at: impl Into<At<'a>>,
         message: impl Display,
     ) {
-        if !self.wants(check) {
+        if (self.only_errors && severity != Severity::Error) || !self.wants(check) {
             return;
         }
         let most = self.most;

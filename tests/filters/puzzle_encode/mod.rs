@@ -415,7 +415,8 @@ fn several_sets_become_one() {
     // Other domains cannot join.
     let sudoku = dir.at("sudoku");
     pipe(&format!("{} | npy-pack -o {sudoku}", encode("sudoku", &raw, 0)));
-    bash(&format!("ds-cat {both} {sudoku} | npy-pack -o {}", dir.at("never")))
+    let stated = dir.at("cat");
+    bash(&format!("ds-cat {stated} {sudoku} | npy-pack -o {}", dir.at("never")))
         .fails(1, &["stdin:5: examples of domino and of sudoku cannot be one set"]);
     assert!(!Path::new(&dir.at("never")).exists());
 }
@@ -481,7 +482,11 @@ fn records_that_fit_nowhere() {
     pack(&["--vocab-size", "12"]).fails(2, &["--vocab-size 12: sudoku has 11"]);
     pack(&["--ignore-label-id", "none"]).fails(2, &["--ignore-label-id none: sudoku has 0"]);
     pack(&["--shard-rows", "5"]).fails(2, &["--shard-rows is for games; got puzzles"]);
-    pack(&["--seq-len", "81", "--vocab-size", "11", "--pad-id", "0", "-q"]).silent();
+    // An example that is none of its domain; nothing is asked of one of no domain.
+    pack(&[])
+        .fails(1, &["stdin:1: (1) ", "(puzzle.sudoku.", "; try: --no-check, if it is meant so"]);
+    assert!(!Path::new(&root).exists());
+    pack(&["--no-check", "--seq-len", "81", "--vocab-size", "11", "--pad-id", "0", "-q"]).silent();
     let lone = tool("npy-pack").args(&flags).input(&good).run();
     lone.fails(2, &["build.json: exists already; try: --overwrite"]);
     let before = files_in(Path::new(&root));
@@ -849,10 +854,34 @@ fn the_stated_domain_wins() {
     assert!(stated.text().contains("no rules of latin9 are known here"), "{stated:?}");
     assert!(!stated.text().contains("puzzle.sudoku"), "{stated:?}");
     assert!(check("stated", &["--domain", "sudoku"]).text().contains("puzzle.sudoku"));
+    check("guessed", &["--domain", "chess"]).fails(2, &["sudoku, arc, maze, domino, none"]);
+    // That it states none is stated, too: nothing calls it a Sudoku, and nothing that is made of it.
+    let read = format!("ds-cat {} --to arrow", dir.at("guessed"));
+    bash(&format!("set -o pipefail; {read} | npy-pack -o {} -q", dir.at("again"))).silent();
+    for set in ["guessed", "again"] {
+        assert_eq!(dir.json(&format!("{set}/build.json"))["domain"], Value::Null);
+        let run = check(set, &[]);
+        assert!(run.text().contains("states no domain"), "{run:?}");
+        assert!(!run.text().contains("sudoku"), "{run:?}");
+        let view = tool("ds-view").args(&[&dir.at(set)]).run().silent().text();
+        assert!(!view.contains("sudoku"), "{view}");
+    }
+    // Only where no file says anything of it the constants count, and what is made of that does not state it.
+    fs::remove_file(dir.at("guessed/build.json")).unwrap();
     assert!(check("guessed", &[]).text().contains("puzzle.sudoku"));
     let none = check("guessed", &["--domain", "none"]);
     assert!(none.code() == Some(0) && !none.text().contains("puzzle.sudoku"), "{none:?}");
-    check("guessed", &["--domain", "chess"]).fails(2, &["sudoku, arc, maze, domino, none"]);
+    bash(&format!("set -o pipefail; {read} | npy-pack -o {} --overwrite -q", dir.at("again")))
+        .silent();
+    assert_eq!(dir.json("again/build.json")["domain"], Value::Null);
+    // A stream, too, is checked by the rules that the user names, or by none.
+    dir.write("stream", line("train", json!("sudoku")));
+    assert!(check("stream", &[]).text().contains("puzzle.sudoku"));
+    let none = check("stream", &["--domain", "none"]);
+    assert!(none.code() == Some(0) && !none.text().contains("puzzle.sudoku"), "{none:?}");
+    check("stream", &["--domain", "chess"]).fails(2, &["sudoku, arc, maze, domino, none"]);
+    dir.write("stream", line("train", Value::Null));
+    assert!(check("stream", &["--domain", "sudoku"]).text().contains("puzzle.sudoku"));
 }
 
 /// Two puzzles have one identifier only where a file says that they are one.

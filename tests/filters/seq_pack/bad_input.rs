@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::{Value, json};
+
 use super::{clean, root, seq_pack, sequences};
 use crate::common::samples::masked_line;
 use crate::common::{TempDir, bash, tokens_line, tool};
@@ -217,11 +219,14 @@ fn what_is_left_out_is_looked_at() {
         line("d", &[1, 199_999, 3, 199_999], &[1, 1, 1, 0]),
     ];
     let (out, rejects) = (dir.at("r.parquet"), dir.at("left.ndjson"));
-    let flags = ["-o", &out, "--on-error", "skip", "--rejects", &rejects, "-q", "--overwrite"];
+    // (They are no conversations.)
+    let flags = ["-o", &out, "--no-check", "--on-error", "skip", "--rejects", &rejects, "-q"];
     tool("seq-pack").args(&flags).input(good.clone() + &bad.concat()).run().ok();
     assert_eq!((sequences(&out).len(), dir.text("left.ndjson").lines().count()), (1, bad.len()));
     for bad in &bad {
-        let flags = ["-o", &dir.at("no.parquet"), "--form", "trl", "-n", "2", "--overflow", "cut"];
+        let how = ["--form", "trl", "-n", "2", "--overflow", "cut", "--no-check"];
+        let no = dir.at("no.parquet");
+        let flags = [&["-o", no.as_str()][..], &how].concat();
         assert_eq!(tool("seq-pack").args(&flags).input(bad).run().code(), Some(1), "{bad}");
     }
     // On disk, where a sequence that is cut, or dropped, or has one token, is not read as a whole.
@@ -272,7 +277,7 @@ fn what_is_left_out_is_looked_at() {
     // Span ids that are not known matter only where they are wanted.
     let unknown = "{\"id\": \"u\", \"tokens\": [1, 2, 199999], \"loss_mask\": [1, 1, 0]}\n";
     let out = dir.at("unknown.parquet");
-    tool("seq-pack").args(&["-o", &out, "-q"]).input(unknown).run().ok();
+    tool("seq-pack").args(&["-o", &out, "-q", "--no-check"]).input(unknown).run().ok();
     clean(&out);
     let stat = tool("ds-stat").args(&[&out]).run().text();
     assert!(stat.contains("span ids not known") && !stat.contains("without masks"), "{stat}");
@@ -304,6 +309,154 @@ fn what_is_left_out_is_looked_at() {
         // The label of each token but the first, the end of a document included.
         assert_eq!(sum, 28, "{how}: {labels}");
     }
+}
+
+/// Records that ds-check calls wrong are in no rows, but with `--no-check`.
+#[test]
+fn what_ds_check_calls_wrong_is_refused() {
+    let dir = TempDir::new();
+    root(&dir, 12);
+    let good = tool("ds-cat").args(&[&dir.at("p/a"), "--to", "ndjson"]).run().silent().records();
+    let (out, rejects) = (dir.at("r.parquet"), dir.at("left.ndjson"));
+    let pack = |records: &[Value], flags: &[&str]| {
+        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+        let flags = [&["-o", out.as_str(), "-q", "--overwrite"][..], flags].concat();
+        tool("seq-pack").args(&flags).input(lines).run()
+    };
+    let later = |record: &mut Value, name: &str| {
+        record[name].as_array_mut().unwrap().rotate_right(1);
+    };
+    let cases: [(&str, &dyn Fn(&mut Value)); 5] = [
+        ("kd.token.range", &|record| record["tokens"][3] = json!(-5)),
+        ("kd.token.range", &|record| record["tokens"][3] = json!(201_088)),
+        ("kd.token.reserved", &|record| record["tokens"][3] = json!(200_000)),
+        ("kd.harmony.structure", &|record| record["tokens"][0] = json!(5)),
+        ("kd.mask.unshifted", &|record| {
+            later(record, "loss_mask");
+            later(record, "span_id");
+        }),
+    ];
+    for (id, change) in cases {
+        let mut records = good.clone();
+        records[4]["segments"] = Value::Null;
+        change(&mut records[4]);
+        let cause = format!("({id}); try: --no-check, if it is meant so");
+        let told = ["stdin:5: (id-", cause.as_str()];
+        pack(&records, &[]).fails(1, &told);
+        pack(&records, &["--on-error", "skip", "--rejects", &rejects]).ok();
+        assert_eq!((sequences(&out).len(), dir.text("left.ndjson").lines().count()), (11, 1));
+        pack(&records, &["--no-check"]).silent();
+        assert_eq!(sequences(&out).len(), 12, "{id}");
+        // Where ends of documents are kept, tokens and masks of a conversation are looked at all the same.
+        pack(&records, &["--keep-eod"]).fails(1, &told);
+    }
+    // Without its end a record is taken as it is, and span ids need not be known.
+    let mut records = good.clone();
+    for record in &mut records {
+        for name in ["tokens", "loss_mask", "span_id"] {
+            record[name].as_array_mut().unwrap().pop();
+        }
+        record["segments"] = Value::Null;
+    }
+    pack(&records, &["--keep-eod"]).silent();
+    clean(&out);
+    let mut records = good.clone();
+    records.iter_mut().for_each(|record| record["span_id"] = Value::Null);
+    pack(&records, &[]).silent();
+    clean(&out);
+    // Of triples the tokens are looked at; no manifest speaks for these.
+    for member in ["tokens", "lossmask", "span"] {
+        for end in ["bin", "idx"] {
+            let bytes = dir.read(&format!("p/a_{member}.{end}"));
+            dir.write(&format!("foreign/a_{member}.{end}"), bytes);
+        }
+    }
+    let foreign = dir.at("foreign/a");
+    let rows = |flags: &[&str]| {
+        seq_pack(&[&[foreign.as_str(), "-o", &out, "-q", "--overwrite"][..], flags].concat())
+    };
+    rows(&[]).silent();
+    for token in [-5i32, 201_088] {
+        let mut bin = dir.read("p/a_tokens.bin");
+        bin[8..12].copy_from_slice(&token.to_le_bytes());
+        dir.write("foreign/a_tokens.bin", bin);
+        let cause = format!("record 1: expected tokens from 0 to 201087, got {token}");
+        rows(&[]).fails(1, &[&cause, "try: --no-check"]);
+        rows(&["--no-check"]).silent();
+    }
+}
+
+/// The rows of a root are checked with it, alone and in their folder, and so are its ids files.
+#[test]
+fn a_root_answers_for_its_rows_and_ids() {
+    let dir = TempDir::new();
+    root(&dir, 50);
+    fs::create_dir(dir.path().join("root/rows")).unwrap();
+    let rows = dir.at("root/rows/train.rows.parquet");
+    seq_pack(&[&dir.at("root/train"), "-o", &rows, "-q"]).silent();
+    let check = |name: &str, code: i32, told: &str| {
+        let run = tool("ds-check").args(&[&dir.at(name)]).run();
+        assert_eq!(run.code(), Some(code), "{name}: {run:?}");
+        assert!(run.text().contains(told), "{name}: {run:?}");
+        assert!(!run.text().contains("shards.manifest.missing"), "{name}: {run:?}");
+    };
+    check("root/rows", 0, "directory of 1 rows file");
+    check("root", 0, "rows/: 1 file of rows for trainers");
+    for ids in ["root/ids/train/s0.parquet", "root/ids/train", "root/ids"] {
+        check(ids, 0, "ids of sequences");
+    }
+    // Another file is named, one that is cut is an error.
+    dir.write("root/rows/x.parquet", dir.read("root/ids/train/s0.parquet"));
+    check("root", 0, "x.parquet: is no file of seq-pack; not checked");
+    let whole = dir.read("root/rows/train.rows.parquet");
+    dir.write("root/rows/train.rows.parquet", &whole[..whole.len() / 2]);
+    check("root", 1, "rows.form");
+    check("root/rows", 1, "stream.form");
+    let ids = dir.read("root/ids/train/s0.parquet");
+    let mut damaged = ids.clone();
+    damaged[0] = b'x';
+    for bytes in [&ids[..ids.len() - 9], &damaged] {
+        dir.write("root/ids/train/s0.parquet", bytes);
+        check("root/ids/train/s0.parquet", 1, "stream.");
+    }
+}
+
+/// Rows in which nothing is trained on are refused, of records and of triples, and so are triples that are
+/// joined.
+#[test]
+fn rows_that_teach_nothing_are_refused() {
+    let dir = TempDir::new();
+    let run = |line: &str| bash(&format!("set -eo pipefail; cd {}; {line}", dir.path().display()));
+    let of = |id: &str, roles: &[&str]| {
+        let messages: Vec<Value> =
+            roles.iter().map(|role| json!({"role": role, "content": "a b"})).collect();
+        json!({"id": id, "messages": messages}).to_string() + "\n"
+    };
+    dir.write("none", of("a", &["user", "assistant"]) + &of("b", &["user"]));
+    run("harmony-tok none --policy chat --to arrow | span-mask -q --to arrow > m.arrows
+         mmidx-write m.arrows --prefix a --allow-unsupervised -q
+         mmidx-write m.arrows --prefix single --tokens-only -q")
+    .ok();
+    let way = "try: span-mask --span CHANNEL=ID, or --allow-unsupervised";
+    for input in ["m.arrows", "a"] {
+        let pack = format!("seq-pack {input} -o {input}.parquet");
+        run(&pack).fails(1, &["nothing is supervised in its 2 rows", way]);
+        assert!(!dir.path().join(format!("{input}.parquet")).exists());
+        let told = run(&format!("{pack} --allow-unsupervised")).ok().stderr;
+        assert!(told.contains("warning: nothing is supervised in its 2 rows"), "{told}");
+        let found = run(&format!("ds-check {input}.parquet || true")).text();
+        assert!(found.contains("rows.untrained") && found.contains("rows.unsupervised"), "{found}");
+    }
+    // An index reads no masks.
+    run("seq-pack a --index i.parquet -n 99 -q").silent();
+    let cause = "nothing is supervised in any of its 4 sequences";
+    run("mmidx-write m.arrows --prefix b --allow-unsupervised -q").silent();
+    run("mmidx-write --concat a b --prefix both").fails(1, &[cause, way]);
+    assert!(!dir.path().join("both.part.json").exists());
+    let told = run("mmidx-write --concat a b --prefix both --allow-unsupervised").ok();
+    assert!(told.stderr.contains(&format!("warning: {cause}")), "{told:?}");
+    // (Without masks nothing is known of it.)
+    run("mmidx-write --concat single --prefix copy -q").silent();
 }
 
 /// Rows that hold more than they state are not read as if they were whole.

@@ -23,6 +23,24 @@ impl SequenceGate {
     /// Without a policy what any policy accepts is right; without spans a message has one span id,
     /// whichever.
     pub fn new(policy: Option<Policy>, spans: Option<Spans>) -> Result<SequenceGate> {
+        SequenceGate::besides(&[], policy, spans)
+    }
+
+    /// For rows, whose writer has rules of its own for ends of documents: where they are kept, every token is
+    /// taken as it is, and a sequence may have none.
+    pub fn of_rows(
+        policy: Option<Policy>,
+        spans: Option<Spans>,
+        keep_eod: bool,
+    ) -> Result<SequenceGate> {
+        SequenceGate::besides(if keep_eod { sequences::ENDS } else { &[] }, policy, spans)
+    }
+
+    fn besides(
+        others: &[&'static Check],
+        policy: Option<Policy>,
+        spans: Option<Spans>,
+    ) -> Result<SequenceGate> {
         let rules = SequenceRules {
             policy: Some(policy.unwrap_or(Policy::Chat)),
             spans,
@@ -31,7 +49,7 @@ impl SequenceGate {
         };
         let all = sequences::CHECKS.to_vec();
         let warnings = all.iter().filter(|check| check.severity != Severity::Error);
-        let skipped = warnings.map(|check| check.id.to_string()).collect();
+        let skipped = warnings.chain(others).map(|check| check.id.to_string()).collect();
         let selection = Selection::new(all, Vec::new(), skipped, false)?;
         Ok(SequenceGate { checker: SequenceChecker::new(&rules), selection })
     }
@@ -39,21 +57,16 @@ impl SequenceGate {
     /// Whether a row may be written; else the cause. Masks, where there are any, are as long as the
     /// tokens.
     pub fn check(&mut self, view: &Tokens<'_>, row: usize) -> Result<(), String> {
-        let mut findings = Findings::new(&self.selection, 1);
+        let mut findings = Findings::of_gate(&self.selection);
         let masks = view.loss_mask(row).zip(view.span_id(row));
         self.checker.expect_weights(view.segments(row).filter(|_| view.has_weights()));
         self.checker.check(At::file(Path::new("")), view.tokens(row), masks, &mut findings);
-        let refused = |cause: &str, check: &Check| {
-            Err(format!("{cause} ({}); try: --no-check, if it is meant so", check.id))
-        };
-        if let Some((check, finding)) = findings.first() {
-            return refused(&finding.message, check);
-        }
+        findings.refusal()?;
         let are_its = |stated| self.checker.are_its_segments(stated);
         if view.segments(row).is_none_or(are_its) {
             Ok(())
         } else {
-            refused("its segments are not its messages", &SEGMENTS)
+            Err(SEGMENTS.refusal("its segments are not its messages"))
         }
     }
 }

@@ -9,7 +9,7 @@ use super::manifest::{Manifests, Seen};
 use super::{caches, contents, frames, sequences};
 use crate::check::inventory;
 use crate::check::repeats::{RecordPlace, Repeats, first_and_others};
-use crate::check::{At, CheckContext, Findings, Outcome, checks};
+use crate::check::{At, CheckContext, Findings, Outcome, checks, rows};
 use crate::cli::counted;
 use crate::error::{Result, shown};
 use crate::files;
@@ -35,6 +35,9 @@ checks! {
         "a temporary file of a writer that is running, or was killed",
         hint "the next run of the writer removes those whose process has ended";
 }
+
+/// The folder of a root in which the scripts put rows for trainers.
+const ROWS: &str = "rows";
 
 pub(super) fn check(
     path: &Path,
@@ -82,6 +85,9 @@ pub(super) fn check(
         findings.add(&STRAY, &prefix.path, kd_root::STRAY);
     }
     unsupervised(path, &seen, &mut findings);
+    if set.is_root {
+        rows::folder(&set.base.join(ROWS), context, &mut notes, &mut findings)?;
+    }
     fraction(path, &seen, manifests.valid_fraction(), &mut findings);
     temporaries(set, &mut findings)?;
     let what = match (set.is_root, set.prefixes.as_slice()) {
@@ -203,7 +209,7 @@ fn fraction(
 }
 
 fn temporaries(set: &KdListing, findings: &mut Findings<'_>) -> Result<()> {
-    let below = ["", "train", "valid", "parts", "ids/train", "ids/valid"];
+    let below = ["", "train", "valid", "parts", "ids/train", "ids/valid", ROWS];
     let below = below.map(|name| set.base.join(name));
     let directories = if set.is_root { &below[..] } else { &below[..1] };
     for directory in directories {

@@ -55,6 +55,9 @@ checks! {
         hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
 }
 
+/// Those of the end of a document, and of what may stand before it.
+pub(super) const ENDS: &[&Check] = &[&EOD_MISSING, &EOD_MIDDLE, &LAST];
+
 /// What is known of how the sequences were made.
 #[derive(Debug, Clone)]
 pub(crate) struct SequenceRules {

@@ -216,7 +216,8 @@ fn embeddings(
                     Some(format!("has {}, its steps {}", exactly(*found, "row"), steps.rows()))
                 }
                 [_, columns] if *width.get_or_insert(*columns) != *columns => {
-                    Some(format!("has {}, the first has {width:?}", exactly(*columns, "column")))
+                    let first = width.unwrap_or_default();
+                    Some(format!("has {}, the first has {first}", exactly(*columns, "column")))
                 }
                 [_, _] if mapped.header().dtype != f32::default_dtype() => {
                     Some(format!("holds {}, not float32", descr(&mapped.header().dtype)))

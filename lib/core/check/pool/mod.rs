@@ -6,16 +6,19 @@
 //! | `steps.rs` | one step by itself, and with the one before it |
 //! | `rows.rs` | every row of a Macroxue pack, on all threads |
 //! | `games.rs` | every game of the other pools, and of streams |
+//! | `gate.rs` | one game, for a sink |
 //! | `runs.rs` | the rows of each run against `metadata.db` |
 
 mod files;
 pub(super) mod games;
+mod gate;
 mod rows;
 mod runs;
 mod steps;
 
 use std::path::Path;
 
+pub use gate::GameGate;
 use runs::RunChecker;
 
 use super::{Check, CheckContext, Family, Outcome};

@@ -13,7 +13,7 @@ use crate::format::metadata_db::{
     DatabaseCause, DatabaseError, DatabaseReader, RunRow, journals, run_of_key,
 };
 use crate::format::pools;
-use crate::game2048::Played;
+use crate::game2048::{Game, Played};
 use crate::json::{Kind, Reader};
 use crate::wording::exactly;
 
@@ -132,6 +132,13 @@ impl RunClaims {
 impl From<&RunRow> for RunClaims {
     fn from(run: &RunRow) -> RunClaims {
         let &RunRow { seed, steps, max_score: score, highest_tile, .. } = run;
+        RunClaims { seed, steps, score, highest_tile }
+    }
+}
+
+impl From<&Game> for RunClaims {
+    fn from(game: &Game) -> RunClaims {
+        let &Game { seed, num_moves: steps, score, max_tile: highest_tile, .. } = game;
         RunClaims { seed, steps, score, highest_tile }
     }
 }

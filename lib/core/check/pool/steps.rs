@@ -37,6 +37,29 @@ checks! {
         "a valuation_type that valuation_types.json does not name";
 }
 
+/// The directions of the bits that are set, for messages: formatted only where one is kept.
+struct Names(u8);
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut set = (0..4).filter(|i| self.0 >> i & 1 == 1).map(|i| Direction::NAMES[i]);
+        f.write_str(set.next().unwrap_or_default())?;
+        set.try_for_each(|name| write!(f, ", {name}"))
+    }
+}
+
+/// A seed, for messages.
+struct Seed(Option<u64>);
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(seed) => write!(f, "the seed {seed}"),
+            None => f.write_str("no seed"),
+        }
+    }
+}
+
 /// How strict the rules are in this pool.
 #[derive(Debug, Clone)]
 pub(super) struct StepRules {
@@ -102,10 +125,12 @@ impl Step {
     }
 }
 
+/// The exponent of 32768.
+pub(super) const LARGEST: u8 = 15;
+
 /// Whether a tile over 2^15 stands on a board that cannot store it: the move before makes one, or
 /// `max_rank` says so.
 pub(super) fn is_past_32768(before: Option<&Step>, step: &Step) -> bool {
-    const LARGEST: u8 = 15;
     let makes = |slide: &Slide| slide.cells.iter().any(|&cell| cell > LARGEST);
     let of_rank = step.max_rank.is_some_and(|rank| rank > LARGEST);
     of_rank
@@ -171,10 +196,6 @@ impl StepRules {
         legal: u8,
         findings: &mut Findings<'_>,
     ) {
-        let names = |bits: u8| {
-            let set = (0..4).filter(|i| bits >> i & 1 == 1).map(|i| Direction::NAMES[i]);
-            set.collect::<Vec<_>>().join(", ")
-        };
         if let Some(found) = step.board_eval.filter(|&found| step.exact && found != eval) {
             findings.add(&EVAL, at, format_args!("{label}is {found}, not {eval}"));
         }
@@ -186,7 +207,7 @@ impl StepRules {
                 findings.add(&MOVE, at, format_args!("{label}move_dir is {found}"));
             }
             Some(found) if step.exact && legal >> found & 1 == 0 => {
-                let (found, legal) = (Direction::NAMES[usize::from(found)], names(legal));
+                let (found, legal) = (Direction::NAMES[usize::from(found)], Names(legal));
                 let message = format_args!("{label}the move is {found}; the board can go {legal}");
                 findings.add(&MOVE, at, message);
             }
@@ -197,7 +218,7 @@ impl StepRules {
                 findings.add(&EV_LEGAL, at, format_args!("{label}ev_legal is {bits}, over 15"));
             }
             Some(bits) if step.exact && bits & !legal != 0 => {
-                let extra = names(bits & !legal);
+                let extra = Names(bits & !legal);
                 let message =
                     format_args!("{label}ev_legal has {extra}; the board cannot go there");
                 findings.add_as(&EV_LEGAL, self.ours, at, message);
@@ -226,8 +247,8 @@ impl StepRules {
         findings: &mut Findings<'_>,
     ) {
         if step.seed != before.seed {
-            let (seed, earlier) = (step.seed, before.seed);
-            let message = format_args!("{label}the seed is {seed:?}, before {earlier:?}");
+            let (seed, earlier) = (Seed(step.seed), Seed(before.seed));
+            let message = format_args!("{label}it has {seed}, the step before {earlier}");
             findings.add(&SEED, at, message);
         }
         let (index, last) = (step.step_index, before.step_index);

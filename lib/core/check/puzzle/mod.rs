@@ -5,16 +5,20 @@
 //! | `dataset.rs` | `dataset.json`, and what both splits share |
 //! | `arrays.rs` | the five arrays of a set: files, shapes, both indices |
 //! | `examples.rs` | tokens, and the rules of the domain, on all threads |
+//! | `gate.rs` | one example, for a sink |
 //! | `root.rs` | the set as a whole: `identifiers.json`, `build.json`, examples in both splits |
 
 mod arrays;
 mod dataset;
 mod examples;
+mod gate;
 mod root;
 
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::LazyLock;
+
+pub use gate::PuzzleGate;
 
 use super::{At, Check, CheckContext, Depth, Family, Findings, Outcome};
 use crate::error::Result;

@@ -201,27 +201,22 @@ fn names_of(root: &Path, metadata: &SplitMetadata, names: &[String], findings: &
     }
 }
 
-/// The name of `--domain` that switches rules of domains off.
-const NO_DOMAIN: &str = "none";
-
-/// The domain of a set: from the user, else from its build, else guessed from its shape.
+/// The domain of a set: from the user, else from its build, else (without one) guessed from its shape.
 fn domain(
     metadatas: &[(Split, SplitMetadata)],
     build: Option<&PuzzleSetManifest>,
     context: &CheckContext<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<&'static dyn Domain>> {
-    if let Some(name) = &context.options.domain {
-        if name == NO_DOMAIN {
-            return Ok(None);
-        }
-        let names = puzzle::DOMAINS.iter().map(|d| d.constants().name);
-        let names: Vec<&str> = names.chain([NO_DOMAIN]).collect();
-        let unknown = Error::usage(format!("--domain {name}: not a known domain"));
-        return puzzle::domain(name).map(Some).ok_or_else(|| unknown.hint(names.join(", ")));
+    if let Some(said) = context.options.said()?.domain {
+        return Ok(said);
     }
     // What is stated wins, whatever the constants are.
-    if let Some(name) = build.and_then(|build| build.domain.as_deref()) {
+    if let Some(build) = build {
+        let Some(name) = build.domain.as_deref() else {
+            notes.push("build.json states no domain; try: --domain NAME for its rules".to_string());
+            return Ok(None);
+        };
         let domain = puzzle::domain(name);
         if domain.is_none() {
             notes.push(format!(

@@ -14,7 +14,9 @@ use sequences::Pieces;
 use values::RowSums;
 
 use super::{Check, CheckContext, Family, Findings, Outcome, checks, inventory};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::format::parquet::{ParquetFile, read_error};
 use crate::format::token_rows::{self, Contents, OpenedRows, PAD, Padding, RowsManifest, share};
 use crate::wording::{counted, exactly, of_plural};
 
@@ -25,6 +27,9 @@ checks! {
         "rows, pieces, tokens or labels are not as many as the manifest states: cut, or made otherwise";
     HASH: Error Content "rows.hash",
         "tokens or labels are not those that were written: something changed them afterwards";
+    UNTRAINED: Error Content "rows.untrained",
+        "nothing in the file is trained on: training on it teaches nothing",
+        hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
 }
 
 pub struct RowsFamily;
@@ -39,29 +44,79 @@ impl Family for RowsFamily {
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
-        let opened = OpenedRows::if_rows(path)?;
-        let opened = opened.ok_or_else(|| Error::usage("is no file of seq-pack").at(path))?;
         let mut findings = context.findings();
-        let rows = opened.file.rows();
-        let mut outcome = Outcome {
+        let checked = if_rows(path, context, &mut findings)?;
+        let checked = checked.ok_or_else(|| Error::usage("is no file of seq-pack").at(path))?;
+        Ok(Outcome {
             path: path.to_path_buf(),
-            what: "rows for trainers".to_string(),
-            records: ("rows", rows),
+            what: checked.what,
+            records: ("rows", checked.rows),
+            notes: checked.notes,
+            groups: findings.into_groups(),
             ..Outcome::default()
-        };
-        if let Some(manifest) = readable(path, opened.manifest(), &mut findings)? {
-            (outcome.what, outcome.records.1) = (what(&manifest), manifest.rows);
-            outcome.notes = notes(&manifest);
-            contradictions(path, &manifest, &mut findings);
-            readable(path, opened.check_pages(), &mut findings)?;
-            match manifest.contents {
-                Contents::Rows => rows_of(&opened, &manifest, context, &mut findings)?,
-                Contents::Index => sequences::index(&opened, &manifest, context, &mut findings)?,
-            }
-        }
-        outcome.groups = findings.into_groups();
-        Ok(outcome)
+        })
     }
+}
+
+/// What was seen of a file of rows.
+pub(super) struct CheckedRows {
+    pub what: String,
+    pub rows: u64,
+    pub notes: Vec<String>,
+}
+
+/// Checks a file if it is one of seq-pack.
+pub(super) fn if_rows(
+    path: &Path,
+    context: &mut CheckContext<'_>,
+    findings: &mut Findings<'_>,
+) -> Result<Option<CheckedRows>> {
+    let Some(opened) = OpenedRows::if_rows(path)? else { return Ok(None) };
+    let what_it_is = "rows for trainers".to_string();
+    let mut checked = CheckedRows { what: what_it_is, rows: opened.file.rows(), notes: Vec::new() };
+    if let Some(manifest) = readable(path, opened.manifest(), findings)? {
+        (checked.what, checked.rows) = (what(&manifest), manifest.rows);
+        checked.notes = notes(&manifest);
+        contradictions(path, &manifest, findings);
+        readable(path, opened.check_pages(), findings)?;
+        match manifest.contents {
+            Contents::Rows => rows_of(&opened, &manifest, context, findings)?,
+            Contents::Index => sequences::index(&opened, &manifest, context, findings)?,
+        }
+    }
+    Ok(Some(checked))
+}
+
+/// Checks the files of seq-pack in a folder, if it is there: how many there are. Other Parquet files are named
+/// in notes.
+pub(super) fn folder(
+    folder: &Path,
+    context: &mut CheckContext<'_>,
+    notes: &mut Vec<String>,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    let mut count = 0;
+    for path in files::paths_if_there(folder)? {
+        let is_hidden = inventory::name_of(&path).starts_with('.');
+        let is_parquet = path.extension().is_some_and(|e| e == "parquet" || e == "pq");
+        if is_hidden || !is_parquet {
+            continue;
+        }
+        if if_rows(&path, context, findings)?.is_some() {
+            count += 1;
+            continue;
+        }
+        let file = files::open_member(&path).map_err(|e| Error::io(path.as_path(), &e))?;
+        let opened = ParquetFile::open(file).map_err(|e| read_error(&e).at(path.as_path()));
+        if readable(&path, opened, findings)?.is_some() {
+            notes.push(format!("{}: is no file of seq-pack; not checked", shown(&path)));
+        }
+    }
+    if count > 0 {
+        let name = inventory::name_of(folder);
+        notes.push(format!("{name}/: {} of rows for trainers", counted(count, "file")));
+    }
+    Ok(())
 }
 
 /// What was read; `None`, and a finding, if it cannot be decoded.
@@ -118,7 +173,9 @@ fn contradictions(path: &Path, manifest: &RowsManifest, findings: &mut Findings<
         (stated, used) => stated == used,
     };
     if !is_used {
-        let message = format_args!("share_used is {:?}, not {used:?}", manifest.share_used);
+        let [stated, used] = [manifest.share_used, used]
+            .map(|share| share.map_or("null".to_string(), |share| share.to_string()));
+        let message = format_args!("share_used is {stated}, not {used}");
         findings.add(&COUNTS, path, message);
     }
 }
@@ -168,6 +225,9 @@ fn rows_of(
         }
     }
     compare(path, &pairs, findings);
+    if rows > 0 && labels == 0 {
+        findings.add(&UNTRAINED, path, "no position has a label");
+    }
     let hash = format!("{hash:016x}");
     if manifest.hash.as_ref() != Some(&hash) {
         findings.add(

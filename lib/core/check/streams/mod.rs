@@ -10,12 +10,12 @@ use sha2::{Digest, Sha256};
 
 use super::inventory::name_of;
 use super::repeats::{RecordPlace, Repeats, first_and_others};
-use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, checks};
+use super::{At, Check, CheckContext, CheckedChunk, Family, Findings, Outcome, Said, checks};
 use crate::batch::{Batch, Header};
 use crate::cli::{InputArgs, counted};
 use crate::error::{Error, Kind, Position, Result};
 use crate::files;
-use crate::harmony::Policy;
+use crate::format::kd_root::IdsFile;
 use crate::record::{RecordType, each_kind};
 use crate::stream::{Reader, Request};
 
@@ -80,6 +80,8 @@ struct StreamSummary {
     refused: BTreeMap<String, u64>,
     /// How many are refused for reasons that are not in `refused`.
     refused_else: u64,
+    /// How many inputs are ids files.
+    ids_files: usize,
 }
 
 /// The most different reasons that are reported.
@@ -99,6 +101,9 @@ impl StreamSummary {
             .collect();
         if more > 0 {
             notes.push(format!("refused for {}", counted(more, "more reason")));
+        }
+        if self.ids_files > 0 {
+            notes.push("ids of sequences: ds-check of their root compares them with these".into());
         }
         if self.refused_else > 0 {
             let times = counted(self.refused_else, "time");
@@ -145,6 +150,9 @@ fn records(
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
+    if let Some(ids) = IdsFile::if_ids(path)? {
+        return ids_file(&ids, summary, context, findings);
+    }
     let input = summary.inputs;
     summary.inputs += 1;
     let args = InputArgs { files: vec![path.to_path_buf()], ..InputArgs::default() };
@@ -156,10 +164,10 @@ fn records(
     summary.what =
         Some(record.map_or("records of an unknown kind", |record| record.plural).to_string());
     let header = reader.header().clone();
-    let policy = context.options.policy;
+    let said = context.options.said()?;
     let make_worker = || {
         let known = record.and_then(TypeChecks::of);
-        let mut checker = known.map(|known| (known.checker)(&header, policy));
+        let mut checker = known.map(|known| (known.checker)(&header, said));
         move |batch: Batch, findings: &mut Findings<'_>| {
             let mut check = BatchCheck { path, batch: &batch, findings, summary: <_>::default() };
             check.rejected();
@@ -191,6 +199,28 @@ fn records(
         findings.add(&REJECTED, path, message);
     }
     Ok(())
+}
+
+/// Reads an ids file, which is no stream of records: all of its pages.
+fn ids_file(
+    ids: &IdsFile,
+    summary: &mut StreamSummary,
+    context: &mut CheckContext<'_>,
+    findings: &mut Findings<'_>,
+) -> Result<()> {
+    summary.what = Some("ids of token sequences".to_string());
+    summary.inputs += 1;
+    summary.ids_files += 1;
+    summary.records += ids.rows();
+    let read = || -> Result<()> {
+        ids.check_pages()?;
+        if !context.selection.wants_contents() {
+            return Ok(());
+        }
+        let mut rows = ids.read(std::slice::from_ref(&(0..ids.rows())))?;
+        (0..ids.rows()).try_for_each(|_| rows.next(|_, _| ()))
+    };
+    read().or_else(|error| unreadable(ids.path(), error, findings))
 }
 
 /// Checks what an input says of its records before the first; gives their type.
@@ -286,8 +316,8 @@ pub trait Checked {
     /// Checks what a stream says of all its records.
     fn header(_path: &Path, _header: &Header, _findings: &mut Findings<'_>) {}
 
-    /// A checker of their records; `policy` holds if the header has none.
-    fn checker(header: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker>;
+    /// A checker of their records.
+    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker>;
 }
 
 /// Checks the records of one type; each thread has one.
@@ -300,7 +330,7 @@ struct TypeChecks {
     name: &'static str,
     checks: fn() -> Vec<&'static Check>,
     header: fn(&Path, &Header, &mut Findings<'_>),
-    checker: fn(&Header, Option<Policy>) -> Box<dyn RecordChecker>,
+    checker: fn(&Header, Said) -> Box<dyn RecordChecker>,
 }
 
 macro_rules! type_checks {

@@ -7,11 +7,13 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{StreamSummary, records};
-use crate::check::inventory;
 use crate::check::{Check, CheckContext, Family, Findings, Outcome, checks};
+use crate::check::{inventory, rows};
+use crate::cli::counted;
 use crate::error::{Error, Kind, Result};
 use crate::file_entry::FileEntry;
 use crate::files;
+use crate::format::kd_root::IdsFile;
 use crate::format::parquet::{FOLDER_FORMAT, ParquetFile, StatedShard, all_files_in, read_error};
 use crate::wording::of_plural;
 
@@ -31,6 +33,7 @@ checks! {
 pub struct ParquetShardsFamily;
 
 const SCHEMA: &str = "synth_harmony_v1";
+const MANIFEST_FILE: &str = "manifest.json";
 
 /// `manifest.json` of schema `synth_harmony_v1`, as far as it is compared.
 #[derive(Deserialize)]
@@ -64,18 +67,40 @@ impl Family for ParquetShardsFamily {
     }
 
     fn check(&self, path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
-        let files = all_files_in(path)?;
         let mut findings = context.findings();
-        manifest(path, &files, context, &mut findings)?;
+        // Files that are no shards need no manifest of shards.
+        let (mut files, mut ours, mut rows) = (Vec::new(), 0, 0);
+        for file in all_files_in(path)? {
+            if let Some(checked) = rows::if_rows(&file, context, &mut findings)? {
+                (ours, rows) = (ours + 1, rows + checked.rows);
+            } else {
+                files.push(file);
+            }
+        }
+        let are_ids = |file: &PathBuf| Ok(IdsFile::if_ids(file)?.is_some());
+        let is_other = ours > 0 || files::find(&files, are_ids)?.is_some();
+        if !is_other || files::is_member(&path.join(MANIFEST_FILE))? {
+            manifest(path, &files, context, &mut findings)?;
+        }
         let mut summary = StreamSummary::default();
         for file in &files {
             records(file, &mut summary, context, &mut findings)?;
         }
         summary.repeated_ids(&files, &mut findings)?;
+        let (what, records) = match (files.len(), ours) {
+            (0, _) => (format!("directory of {}", counted(ours, "rows file")), ("rows", rows)),
+            (all, 0) => {
+                (format!("directory of {all} Parquet shards"), ("records", summary.records))
+            }
+            (all, _) => (
+                format!("directory of {all} Parquet shards, and {}", counted(ours, "rows file")),
+                ("records", summary.records),
+            ),
+        };
         Ok(Outcome {
             path: path.to_path_buf(),
-            what: format!("directory of {} Parquet shards", files.len()),
-            records: ("records", summary.records),
+            what,
+            records,
             notes: summary.notes(),
             groups: findings.into_groups(),
             ..Outcome::default()
@@ -99,7 +124,7 @@ fn manifest(
     context: &mut CheckContext<'_>,
     findings: &mut Findings<'_>,
 ) -> Result<()> {
-    let path = directory.join("manifest.json");
+    let path = directory.join(MANIFEST_FILE);
     if !files::is_member(&path)? {
         findings.add(&MANIFEST, directory, "has no manifest.json");
         return Ok(());

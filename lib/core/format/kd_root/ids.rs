@@ -15,7 +15,7 @@ use parquet::arrow::ArrowWriter;
 
 use super::place::PlaceInRoot;
 use crate::cli::runs_within;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::hashed_file::{FinishedFile, HashedFile};
 use crate::format::mmidx::with_suffix;
@@ -139,6 +139,19 @@ impl IdsFile {
             }
         }
         Ok(IdsFile { path: path.to_path_buf(), file })
+    }
+
+    /// Opens a file if it is one by its columns, and has no others. What is damaged is for others to judge.
+    pub fn if_ids(path: &Path) -> Result<Option<IdsFile>> {
+        if path.extension().is_none_or(|ending| ending != "parquet") || !files::is_file(path)? {
+            return Ok(None);
+        }
+        let columns = schema().fields().len();
+        match IdsFile::open(path) {
+            Ok(ids) => Ok(Some(ids).filter(|ids| ids.file.schema().fields().len() == columns)),
+            Err(error) if error.kind() == Kind::Data => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     pub fn path(&self) -> &Path {

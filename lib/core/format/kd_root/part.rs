@@ -17,6 +17,7 @@ use crate::file_entry::{Difference, FileEntry};
 use crate::files;
 use crate::format::mmidx::{PrefixLayout, with_suffix};
 use crate::format::{RecordCounts, json_file};
+use crate::harmony::unsupervised;
 use crate::json::PythonFormatter;
 use crate::provenance::{BuildRun, InputManifest, Made};
 use crate::publish::PendingFile;
@@ -151,6 +152,15 @@ pub struct KdSource {
 }
 
 impl KdPart {
+    /// What to say of a part with masks in which nothing is supervised.
+    pub fn unsupervised(&self) -> Option<String> {
+        let masked =
+            self.splits.values().filter(|split| split.files.paths.contains_key("span_bin"));
+        let rows = masked.clone().fold(0, |rows: u64, split| rows.saturating_add(split.rows));
+        let mut supervised = masked.flat_map(|split| split.supervised_tokens.values());
+        if supervised.any(|&tokens| tokens > 0) { None } else { unsupervised(rows, rows) }
+    }
+
     /// What it is, for people: a line.
     pub fn summary(&self) -> String {
         let split = |(name, split): (&String, &KdSplit)| {

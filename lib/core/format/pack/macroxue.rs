@@ -39,18 +39,15 @@ impl RowMaker for Macroxue {
         let names = game.valuation_names.iter();
         let ids = names.map(|name| self.number(name)).collect::<Result<Vec<u8>>>()?;
         let made = StepRow::append_all(game, row_run_id(run_id)?, &ids, rows);
-        Ok(made.map_err(|cause| {
-            self.game_names.clear();
-            match cause {
-                RowError::Null { field: "valuation_type", .. } => format!(
-                    "{cause}; try: a valuation_types.json beside the rows that were read, or --layout {}",
-                    PackLayout::SelfplayV1.name()
-                ),
-                RowError::Null { .. } => {
-                    format!("{cause}; try: --layout {}", PackLayout::SelfplayV1.name())
-                }
-                _ => cause.to_string(),
+        Ok(made.map_err(|cause| match cause {
+            RowError::Null { field: "valuation_type", .. } => format!(
+                "{cause}; try: a valuation_types.json beside the rows that were read, or --layout {}",
+                PackLayout::SelfplayV1.name()
+            ),
+            RowError::Null { .. } => {
+                format!("{cause}; try: --layout {}", PackLayout::SelfplayV1.name())
             }
+            _ => cause.to_string(),
         }))
     }
 
@@ -71,6 +68,10 @@ impl RowMaker for Macroxue {
 
     fn taken(&mut self) {
         self.names.append(&mut self.game_names);
+    }
+
+    fn refused(&mut self) {
+        self.game_names.clear();
     }
 
     /// Nothing: what the row leaves out (`valuation`, values of illegal branches, exponents of

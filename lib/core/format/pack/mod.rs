@@ -34,7 +34,7 @@ use crate::publish::{PendingFile, Standing, Target, publish, refuse_existing};
 
 pub use self::manifest::{MANIFEST, PackFile, PackManifest, SCHEMA};
 pub use self::selfplay_v1::LARGE_TILES;
-pub use self::sink::PackSink;
+pub use self::sink::{GameRule, PackSink};
 pub use adopt::adopt;
 
 /// Rows of a self-play v1 pool that lie along its steps.
@@ -122,6 +122,9 @@ trait RowMaker {
 
     /// The latest prepared game has been written to the pack.
     fn taken(&mut self) {}
+
+    /// It is not written.
+    fn refused(&mut self) {}
 
     /// The fields of a game's steps that rows do not hold.
     fn lost(&self, game: &Game) -> Vec<&'static str>;
@@ -233,6 +236,11 @@ impl PackWriter {
         }
         let (layout, lost) = (self.layout.name(), self.lost.join(", "));
         Err(Error::data(format!("the layout {layout} would lose {lost}")).hint("--lossy"))
+    }
+
+    /// Forgets the game that was prepared last: nothing of it is in the pack.
+    pub fn refuse(&mut self) {
+        self.maker.refused();
     }
 
     /// Writes the game that [`PackWriter::prepare`] has just accepted.

@@ -15,9 +15,13 @@ use crate::ordered::Flow;
 use crate::record::game::Games;
 use crate::wording::exactly;
 
+/// What a game must be, beyond what the format asks for; the cause if it is not.
+pub type GameRule = Box<dyn FnMut(&Game) -> Result<(), String>>;
+
 /// Writes all games as one pack.
 pub struct PackSink {
     pack: PackWriter,
+    rule: Option<GameRule>,
     /// The game being read.
     game: Game,
     written: u64,
@@ -46,18 +50,26 @@ impl PackSink {
             .map_err(|e| Error::data(format!("the stream's header: legality: {e}")))?;
         let provenance = (!options.no_provenance).then_some(header.provenance);
         let (game, written, shortened) = (Game::default(), 0, 0);
-        Ok(PackSink { pack, game, written, shortened, legality, provenance })
+        Ok(PackSink { pack, rule: None, game, written, shortened, legality, provenance })
+    }
+
+    /// Refuses games that are not as this rule wants them; those whose steps are rows of a pack are copied.
+    pub fn rule(self, rule: GameRule) -> PackSink {
+        PackSink { rule: Some(rule), ..self }
     }
 
     /// Writes one game, or rejects it. What is wrong with the pack as a whole ends the run.
     fn put(&mut self, row: usize, game: &Game, batch: &mut Batch) -> Result<()> {
         let prepared = self.pack.prepare(game);
-        match prepared.map_err(|error| error.at(batch.origin.place(row)))? {
+        let prepared = prepared.map_err(|error| error.at(batch.origin.place(row)))?;
+        let is_as_ruled = |()| self.rule.as_mut().map_or(Ok(()), |rule| rule(game));
+        match prepared.and_then(is_as_ruled) {
             Ok(()) => {
                 self.count(game, game.steps.len());
                 self.pack.push(game)
             }
             Err(reason) => {
+                self.pack.refuse();
                 let input = named(Some(game.run_id), game.source.as_deref());
                 batch.reject(row, game.source.as_deref(), reason, input);
                 Ok(())

@@ -34,11 +34,15 @@ pub use manifest::{PuzzleSetFile, PuzzleSetManifest};
 pub use metadata::{AssertedConstants, IgnoredLabel, SetConstants, SplitMetadata};
 pub use reader::PuzzleReader;
 pub use root::{PuzzleRoot, SetArrays, SplitDir, is_puzzle_dir, open_array};
-pub use writer::PuzzleWriter;
+pub use writer::{ExampleRule, PuzzleWriter};
 
 pub const DATASET: &str = "dataset.json";
 pub const IDENTIFIERS: &str = "identifiers.json";
 pub const BUILD: &str = "build.json";
+
+/// The parameter of a header that says that the domain of the records is a guess, by the constants of a set
+/// that states none.
+pub const DOMAIN_ASSUMED: &str = "domain_assumed";
 
 /// Train before test, wherever there is an order.
 pub const SPLITS: [Split; 2] = [Split::Train, Split::Test];

@@ -12,7 +12,9 @@ use serde_json::{Map, Value};
 
 use super::identifiers::Identifiers;
 use super::manifest::OF_SET;
-use super::{PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata};
+use super::{
+    DOMAIN_ASSUMED, PuzzleRoot, SetArray, SetArrays, SetConstants, SplitDir, SplitMetadata,
+};
 use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, Wanted};
 use crate::cli::{Slice, runs_within};
 use crate::error::{Error, Result, shown};
@@ -25,7 +27,7 @@ use crate::wording::{exactly, of_plural};
 /// A batch holds about this many tokens (1 MiB of them), but at least one example.
 const BATCH_TOKENS: usize = 1 << 18;
 
-/// Reads the examples of puzzle sets, or of a slice of all their groups together.
+/// Reads the examples of puzzle sets, or a slice of all of them together.
 pub struct PuzzleReader {
     parts: Vec<OpenSet>,
     /// The part being read.
@@ -42,6 +44,8 @@ pub struct PuzzleReader {
 struct OpenSet {
     name: Arc<str>,
     domain: Option<String>,
+    /// Whether the domain is a guess.
+    assumed: bool,
     split: &'static str,
     set: String,
     constants: SetConstants,
@@ -74,7 +78,8 @@ impl PuzzleReader {
             open_root(root, own, &mut parts, &mut notes)?;
             dropped = dropped.and(&root.dropped()?);
         }
-        if let Some(slice) = slice {
+        // Parts are cut between groups; from one example to another is what it says.
+        if let Some(slice @ Slice::Part { .. }) = slice {
             dropped = dropped.of_part();
             let total = parts.iter().map(OpenSet::groups).sum();
             let (wanted, mut start) = (slice.of(total), 0);
@@ -87,7 +92,12 @@ impl PuzzleReader {
         }
         let parameters = parameters(&parts);
         let builder = PuzzlesBuilder::default();
-        Ok(PuzzleReader { parts, current: 0, builder, parameters, notes, dropped })
+        let mut reader = PuzzleReader { parts, current: 0, builder, parameters, notes, dropped };
+        if let Some(range @ Slice::Range { .. }) = slice {
+            let total = reader.parts.iter().map(OpenSet::left).sum();
+            reader.read_runs(&[range.of(total)])?;
+        }
+        Ok(reader)
     }
 }
 
@@ -245,9 +255,11 @@ impl OpenSet {
             |(array, cause)| Error::data(cause).at(array.path(&split.directory, set).as_path()),
         )?;
         let examples = 0..arrays.inputs.rows();
+        let (domain, assumed) = domain_name(&metadata.constants, build);
         let mut part = OpenSet {
             name: shown(&split.directory).into(),
-            domain: domain_name(&metadata.constants, build),
+            domain,
+            assumed,
             split: split.split.name(),
             set: set.to_string(),
             constants: metadata.constants.clone(),
@@ -395,17 +407,19 @@ impl OpenSet {
 /// that differs, as between the splits of some domains; none if the sets are of different kinds.
 fn parameters(parts: &[OpenSet]) -> Vec<(&'static str, Value)> {
     let Some(OpenSet { constants, domain, .. }) = parts.first() else { return Vec::new() };
+    let assumed = parts.iter().any(|part| part.assumed).then(|| (DOMAIN_ASSUMED, true.into()));
+    let assumed = assumed.into_iter();
     let is_same = |part: &OpenSet| {
         part.domain == *domain && part.constants.with_seq_len(constants.seq_len) == *constants
     };
     if !parts.iter().all(is_same) {
-        return Vec::new();
+        return assumed.collect();
     }
     let has_length = parts.iter().all(|part| part.constants.seq_len == constants.seq_len);
     let domain = domain.clone().map(|name| ("domain", name.into()));
     let constants = constants.parameters().into_iter();
     let constants = constants.filter(|(name, _)| has_length || *name != "seq_len");
-    domain.into_iter().chain(constants).collect()
+    domain.into_iter().chain(assumed).chain(constants).collect()
 }
 
 /// How many of the rows from 0 pass a test that all rows up to some one pass.
@@ -418,14 +432,22 @@ fn partition(rows: u64, passes: impl Fn(u64) -> bool) -> u64 {
     from
 }
 
-/// The domain that `build.json` names, if the constants do not contradict it, or the one that has
-/// these constants.
-fn domain_name(constants: &SetConstants, build: Option<&Map<String, Value>>) -> Option<String> {
-    let named = build.and_then(|build| build.get("domain")).and_then(Value::as_str);
+/// The domain that `build.json` names, if the constants do not contradict it; where it says nothing of a
+/// domain, the one that has these constants. Whether it is such a guess.
+fn domain_name(
+    constants: &SetConstants,
+    build: Option<&Map<String, Value>>,
+) -> (Option<String>, bool) {
     let agrees =
         |name: &&str| domain(name).is_none_or(|domain| constants.are_of(&domain.constants()));
-    let guessed = || constants.domain().map(|domain| domain.constants().name);
-    named.filter(agrees).or_else(guessed).map(str::to_string)
+    match build.and_then(|build| build.get("domain")) {
+        Some(stated) => (stated.as_str().filter(agrees).map(str::to_string), false),
+        None => {
+            let guessed = constants.domain().map(|domain| domain.constants().name.to_string());
+            let is_guessed = guessed.is_some();
+            (guessed, is_guessed)
+        }
+    }
 }
 
 /// Checks that arrays fit together as groups of puzzles of examples, with known identifiers; else

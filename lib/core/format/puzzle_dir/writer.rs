@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 use super::names::Names;
 use super::part_writer::SetWriter;
 use super::{
-    AssertedConstants, BUILD, DATASET, IDENTIFIERS, PuzzleSetFile, PuzzleSetManifest, SPLITS,
-    SetArray, SetConstants, SplitMetadata,
+    AssertedConstants, BUILD, DATASET, DOMAIN_ASSUMED, IDENTIFIERS, PuzzleSetFile,
+    PuzzleSetManifest, SPLITS, SetArray, SetConstants, SplitMetadata,
 };
 use crate::batch::{Batch, Counts, Finished, Sink};
 use crate::cli::{Rejects, counted};
@@ -30,11 +30,17 @@ use crate::wording::exactly;
 /// The most sets of a split: each keeps five files open.
 const MAX_SETS: usize = 32;
 
+/// What an example of a domain that is stated must be, beyond what the format asks for; the cause if it is not.
+pub type ExampleRule = Box<dyn FnMut(&Puzzle<'_>) -> Result<(), String>>;
+
 /// Writes one puzzle set. Dropped before it is finished, it leaves nothing.
 pub struct PuzzleWriter {
     root: PathBuf,
     overwrite: bool,
     asserted: AssertedConstants,
+    /// Whether the domain of the records is a guess, which is not to be stated.
+    is_assumed: bool,
+    rule: Option<ExampleRule>,
     /// Given by the first record.
     shape: Option<SetShape>,
     /// The sets of train and of test, in the order of their first examples.
@@ -95,7 +101,29 @@ impl PuzzleWriter {
         let (root, parts) = (root.to_path_buf(), [Vec::new(), Vec::new()]);
         let start = Instant::now();
         let (builds, written) = (Vec::new(), 0);
-        Ok(PuzzleWriter { root, overwrite, asserted, shape: None, parts, builds, written, start })
+        Ok(PuzzleWriter {
+            root,
+            overwrite,
+            asserted,
+            is_assumed: false,
+            rule: None,
+            shape: None,
+            parts,
+            builds,
+            written,
+            start,
+        })
+    }
+
+    /// Refuses examples of a stated domain that are not as this rule wants them.
+    pub fn rule(self, rule: ExampleRule) -> PuzzleWriter {
+        PuzzleWriter { rule: Some(rule), ..self }
+    }
+
+    /// Takes what a header says of the domain of the records.
+    pub fn header(self, parameters: &Map<String, Value>) -> PuzzleWriter {
+        let is_assumed = parameters.get(DOMAIN_ASSUMED) == Some(&Value::Bool(true));
+        PuzzleWriter { is_assumed, ..self }
     }
 
     /// Writes an example; the cause if it cannot belong to the set. The outer error is about the
@@ -123,6 +151,11 @@ impl PuzzleWriter {
             Ok(part) => part,
             Err(cause) => return Ok(Err(cause)),
         };
+        if let Some(rule) = self.rule.as_mut().filter(|_| !self.is_assumed)
+            && let Err(cause) = rule(example)
+        {
+            return Ok(Err(cause));
+        }
         let parts = &mut self.parts[split as usize];
         let identifier = example.identifier.unwrap_or(BLANK_IDENTIFIER);
         let index = match parts.iter().position(|part| part.set == set) {
@@ -183,7 +216,8 @@ impl PuzzleWriter {
     /// Publishes everything, `build.json` last, in place of an earlier set, and returns how many examples
     /// that are. Fails without examples: a loader cannot open an empty set.
     fn publish(self, counts: Counts) -> Result<u64> {
-        let PuzzleWriter { root, overwrite, shape, parts, builds, written, start, .. } = self;
+        let PuzzleWriter { root, overwrite, is_assumed, shape, parts, builds, .. } = self;
+        let (written, start) = (self.written, self.start);
         let Some(mut shape) = shape.filter(|_| parts.iter().any(|sets| !sets.is_empty())) else {
             return Err(Error::data("got no example, nothing is written").at(root.as_path()));
         };
@@ -200,7 +234,8 @@ impl PuzzleWriter {
         let names = shape.names.by_number()?;
         files.push(python_file(&root, IDENTIFIERS.to_string(), &names, &mut entries)?);
         let (records, run) = (RecordCounts::written(written, counts), BuildRun::since(start));
-        let manifest = PuzzleSetManifest::new(shape.domain, builds, records, entries, &run);
+        let domain = shape.domain.filter(|_| !is_assumed);
+        let manifest = PuzzleSetManifest::new(domain, builds, records, entries, &run);
         files.push(json_file::pending(&root.join(BUILD), &manifest)?);
         publish(&PuzzleTarget(&root), files, overwrite)?;
         for split in SPLITS {

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::manifest::Labels;
-use super::store::{Sequences, end_inside, no_end, not_at_end, wrong_mask};
+use super::store::{Sequences, end_inside, no_end, not_at_end, outside, wrong_mask};
 use crate::error::{Error, Result};
 use crate::packing::{Counted, Overflow, Packing, Piece};
 use crate::tokenizer::{EOD, RETURN};
@@ -213,6 +213,8 @@ pub(super) struct Source<'a> {
     pub first: u64,
     pub lengths: &'a [u32],
     pub keep_eod: bool,
+    /// Whether tokens are taken that are not in the vocabulary.
+    pub no_check: bool,
     pub packing: Packing,
 }
 
@@ -277,6 +279,10 @@ impl GroupColumns {
         }
         if let (false, Some(cause)) = (source.keep_eod, end_inside(&self.tokens[begin..])) {
             return Err(not_at_end(cause, &source.store.place(sequence)));
+        }
+        // (Our own writer refuses them; triples of others are read as they are.)
+        if let (false, Some(cause)) = (source.no_check, outside(&self.tokens[begin..])) {
+            return Err(bad(cause).hint("--no-check, if it is meant so"));
         }
         let masks = self.mask.len();
         let next = self.masks(piece, source)?;

@@ -9,6 +9,7 @@ use super::Form;
 use crate::cli::{counted, grouped};
 use crate::format::{RecordCounts, json_file};
 use crate::packing::{Algorithm, Changed, Counted, Overflow, Packing};
+use crate::wording::exactly;
 
 /// The key of the manifest among those of the footer.
 pub const KEY: &str = "gristmill.rows";
@@ -111,6 +112,19 @@ pub struct RowsInput {
 }
 
 impl RowsManifest {
+    /// What to say of rows in which nothing is trained on. (An index has no labels.)
+    pub fn unsupervised(&self) -> Option<String> {
+        let labels = self.labels.filter(|labels| self.rows > 0 && labels.in_rows == 0)?;
+        Some(match labels.lost {
+            0 => format!("nothing is supervised in its {}", exactly(self.rows, "row")),
+            lost => format!(
+                "nothing is supervised in its {}: {} of tokens that are in no row",
+                exactly(self.rows, "row"),
+                exactly(lost, "label"),
+            ),
+        })
+    }
+
     pub fn packing(&self) -> Packing {
         let RowsManifest { seq_length, algorithm, overflow, counted, .. } = *self;
         let multiple = self.padding.map_or(NonZeroU32::MIN, |padding| padding.multiple);

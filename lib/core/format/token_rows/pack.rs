@@ -19,6 +19,7 @@ use crate::batch::{Batch, Counts, Dropped, Finished, Header, RecordSource, Sink,
 use crate::cli::{Progress, Rejection, Rejects, Slice, grouped};
 use crate::error::{Error, Result};
 use crate::file_entry::FileEntry;
+use crate::format::kd_root::RowRule;
 use crate::format::stated::Comparison;
 use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, json_file, kd_root};
@@ -90,8 +91,7 @@ impl Output {
         done: &mut dyn FnMut(u64, u64),
     ) -> Result<()> {
         let &Together { store, first, lengths: all, what } = together;
-        let keep_eod = self.settings.keep_eod;
-        let packing = self.settings.packing;
+        let RowsSettings { keep_eod, packing, no_check, .. } = self.settings;
         let without_end: Vec<u32>;
         let lengths = match keep_eod {
             true => all,
@@ -144,7 +144,7 @@ impl Output {
         }
         match &mut self.file {
             Some(file) => {
-                let source = Source { store, first, lengths, keep_eod, packing };
+                let source = Source { store, first, lengths, keep_eod, no_check, packing };
                 let written = file.write(&rows, source, self.settings.jobs, done)?;
                 self.totals.group.add(&written);
             }
@@ -205,7 +205,7 @@ impl Output {
         let padding =
             Padding { multiple: settings.packing.multiple, token: PAD, tokens: totals.padding };
         let padding = settings.is_padded().then_some(padding);
-        let RowsSettings { form, packing, keep_eod, overwrite, .. } = settings;
+        let RowsSettings { form, packing, keep_eod, overwrite, allow_unsupervised, .. } = settings;
         let made = RowsManifest {
             schema_version: SCHEMA.to_string(),
             contents: Contents::Rows,
@@ -230,6 +230,10 @@ impl Output {
             parameters: header.parameters,
             provenance: header.provenance,
         };
+        if let Some(cause) = made.unsupervised().filter(|_| !allow_unsupervised) {
+            let hint = "span-mask --span CHANNEL=ID, or --allow-unsupervised";
+            return Err(Error::data(cause).at(target.manifest().as_path()).hint(hint));
+        }
         let text = |manifest: &RowsManifest| serde_json::to_string(manifest).map_err(Error::data);
         let mut files = Vec::new();
         if let Some(path) = &target.metadata {
@@ -338,6 +342,7 @@ const LOOKED_AT: u64 = 256;
 pub struct WindowSink {
     output: Output,
     window: Window,
+    rule: Option<RowRule>,
 }
 
 impl WindowSink {
@@ -353,7 +358,12 @@ impl WindowSink {
                 .hint("mmidx-write --prefix P, then seq-pack P"));
         }
         let output = Output::create(settings, target, header)?;
-        Ok(WindowSink { output, window: Window::default() })
+        Ok(WindowSink { output, window: Window::default(), rule: None })
+    }
+
+    /// Refuses records that are not as this rule wants them.
+    pub fn rule(self, rule: RowRule) -> WindowSink {
+        WindowSink { rule: Some(rule), ..self }
     }
 
     fn pack(&mut self, rejects: &mut Rejects) -> Result<()> {
@@ -374,7 +384,8 @@ impl Sink for WindowSink {
         let settings = &self.output.settings;
         let columns = (settings.keep_eod, settings.extras.contains(&Extra::SpanId));
         for row in 0..view.len() {
-            if let Err(cause) = self.window.push(&view, row, batch.origin.place(row), columns) {
+            let place = batch.origin.place(row);
+            if let Err(cause) = self.window.push(&view, row, place, columns, &mut self.rule) {
                 batch.reject_row((&records, row), view.id(row), cause, tokens::to_json);
                 continue;
             }
@@ -402,6 +413,7 @@ impl Sink for WindowSink {
         let records = RecordCounts::written(written, counts);
         let window = Some(output.settings.window);
         let manifest = output.publish(records, window, None)?;
-        Ok(Finished { made: Some(summary(&manifest)), ..Finished::default() })
+        let warnings = manifest.unsupervised().into_iter().collect();
+        Ok(Finished { made: Some(summary(&manifest)), warnings })
     }
 }

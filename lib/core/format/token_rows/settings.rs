@@ -28,6 +28,10 @@ pub struct RowsSettings {
     pub compression: Compressed,
     pub overwrite: bool,
     pub jobs: NonZeroUsize,
+    /// Whether tokens may be outside of the vocabulary.
+    pub no_check: bool,
+    /// Whether rows may be published in which nothing is trained on.
+    pub allow_unsupervised: bool,
     /// Records that are packed together, where they are not all there.
     pub window: u64,
 }

@@ -14,10 +14,10 @@ use crate::cli::Rejected;
 use crate::digest::sha256_of;
 use crate::error::{Error, Place, Position, Result, shown};
 use crate::files::{changed, open_member};
-use crate::format::kd_root::{IdRows, IdsFile, KdListing, find_ids};
+use crate::format::kd_root::{IdRows, IdsFile, KdListing, RowRule, find_ids};
 use crate::format::mmidx::{MmidxDataset, PrefixLayout};
 use crate::record::tokens::{Identity, Tokens};
-use crate::tokenizer::EOD;
+use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE};
 use crate::wording::exactly;
 
 /// Sequences by their number. Ranges of positions lie in the sequence.
@@ -73,6 +73,16 @@ fn no_end_in_words() -> String {
 }
 
 const KEEP_EOD: &str = "--keep-eod, which takes every token as it is";
+
+/// The cause if a token is not in the vocabulary.
+pub(super) fn outside(tokens: &[i32]) -> Option<String> {
+    // (As unsigned a negative one is larger than all, and the largest is found many at once.)
+    let size = PADDED_VOCABULARY_SIZE;
+    let largest = tokens.iter().fold(0, |largest, &token| largest.max(token as u32));
+    let is_outside = |&token: &i32| !(0..size).contains(&token);
+    let at = (largest >= size as u32).then(|| tokens.iter().position(is_outside))??;
+    Some(format!("expected tokens from 0 to {}, got {}", size - 1, tokens[at]))
+}
 
 /// What is wrong with a value of a loss mask.
 pub(super) fn wrong_mask(value: u8) -> String {
@@ -420,13 +430,15 @@ impl Window {
     }
 
     /// Takes a record; the cause if it has no masks of its length, masks that are none, no span ids where they
-    /// are wanted, or (unless ends of documents are kept) another number of them than one, at its end.
+    /// are wanted, or (unless ends of documents are kept) another number of them than one, at its end; then
+    /// that of the rule.
     pub fn push(
         &mut self,
         view: &Tokens<'_>,
         row: usize,
         place: Place,
         (keep_eod, with_spans): (bool, bool),
+        rule: &mut Option<RowRule>,
     ) -> std::result::Result<(), String> {
         let tokens = view.tokens(row);
         let mask = view.loss_mask(row).ok_or("has no loss mask: rows have labels")?;
@@ -453,6 +465,7 @@ impl Window {
             }
         }
         let length = u32::try_from(tokens.len()).map_err(|_| "has 2^32 tokens".to_string())?;
+        rule.as_mut().map_or(Ok(()), |rule| rule(view, row))?;
         self.starts.push(self.tokens.len() as u64);
         self.lengths.push(length);
         self.tokens.extend_from_slice(tokens);

@@ -1,7 +1,7 @@
 //! Conversation records: what the renderer of the SYNTH pipeline would refuse.
 
 use crate::batch::Header;
-use crate::check::{BatchCheck, Check, Checked, RecordChecker, checks};
+use crate::check::{BatchCheck, Check, Checked, RecordChecker, Said, checks};
 use crate::error::Result;
 use crate::harmony::{Policy, Rendered, Renderer};
 use crate::record::conversation::{Conversations, POLICY};
@@ -20,9 +20,9 @@ impl Checked for Conversations<'_> {
         CHECKS.to_vec()
     }
 
-    fn checker(header: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker> {
+    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker> {
         let stated = header.text(POLICY).and_then(Policy::from_name);
-        Box::new(ConversationChecker::new(stated.or(policy)))
+        Box::new(ConversationChecker::new(stated.or(said.policy)))
     }
 }
 

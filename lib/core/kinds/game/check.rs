@@ -1,14 +1,13 @@
 //! Game records: the same rules as for the games of a pool.
 
 use crate::batch::Header;
-use crate::check::{BatchCheck, Checked, RECORD, RecordChecker, check_game};
+use crate::check::{BatchCheck, Checked, RECORD, RecordChecker, Said, check_game};
 use crate::error::Result;
 use crate::game2048::Game;
-use crate::harmony::Policy;
 use crate::record::game::Games;
 
 impl Checked for Games<'_> {
-    fn checker(_: &Header, _: Option<Policy>) -> Box<dyn RecordChecker> {
+    fn checker(_: &Header, _: Said) -> Box<dyn RecordChecker> {
         Box::new(GameChecker::default())
     }
 }

@@ -2,9 +2,8 @@
 //! warnings if the stream does not say that they made it.
 
 use crate::batch::Header;
-use crate::check::{BatchCheck, Check, Checked, DomainExample, RecordChecker, checks};
+use crate::check::{BatchCheck, Check, Checked, DomainExample, RecordChecker, Said, checks};
 use crate::error::Result;
-use crate::harmony::Policy;
 use crate::puzzle::{self, Split};
 use crate::record::puzzle::Puzzles;
 use crate::wording::exactly;
@@ -20,8 +19,8 @@ impl Checked for Puzzles<'_> {
         CHECKS.to_vec()
     }
 
-    fn checker(header: &Header, _: Option<Policy>) -> Box<dyn RecordChecker> {
-        Box::new(PuzzleChecker::new(header))
+    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker> {
+        Box::new(PuzzleChecker::new(header, said))
     }
 }
 
@@ -29,13 +28,14 @@ struct PuzzleChecker {
     /// Whether one of our builders made the records.
     ours: bool,
     seq_len: Option<usize>,
+    said: Said,
 }
 
 impl PuzzleChecker {
-    fn new(header: &Header) -> PuzzleChecker {
-        let ours = header.provenance.iter().any(|entry| entry["name"] == "puzzle-encode");
+    fn new(header: &Header, said: Said) -> PuzzleChecker {
+        let ours = header.has_made("puzzle-encode");
         let seq_len = header.parameters.get("seq_len").and_then(|len| len.as_u64());
-        PuzzleChecker { ours, seq_len: seq_len.and_then(|len| usize::try_from(len).ok()) }
+        PuzzleChecker { ours, seq_len: seq_len.and_then(|len| usize::try_from(len).ok()), said }
     }
 }
 
@@ -62,7 +62,8 @@ impl RecordChecker for PuzzleChecker {
             if split.is_none() {
                 batch.findings.add(&SPLIT, at, format_args!("it is {:?}", example.split));
             }
-            if let Some(domain) = example.domain.and_then(puzzle::domain) {
+            let stated = || example.domain.and_then(puzzle::domain);
+            if let Some(domain) = self.said.domain.unwrap_or_else(stated) {
                 let example = DomainExample { inputs, labels, split, ours: self.ours };
                 example.check(domain, at, batch.findings);
             }

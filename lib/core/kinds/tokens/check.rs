@@ -5,7 +5,8 @@ use std::path::Path;
 use crate::batch::Header;
 use crate::check::gate::{self, SEGMENTS};
 use crate::check::{
-    BatchCheck, Check, Checked, Findings, RecordChecker, SequenceChecker, SequenceRules, checks,
+    BatchCheck, Check, Checked, Findings, RecordChecker, Said, SequenceChecker, SequenceRules,
+    checks,
 };
 use crate::error::Result;
 use crate::harmony::{Alignment, Policy, Spans};
@@ -33,8 +34,8 @@ impl Checked for Tokens<'_> {
         }
     }
 
-    fn checker(header: &Header, policy: Option<Policy>) -> Box<dyn RecordChecker> {
-        Box::new(TokensChecker::new(header, policy))
+    fn checker(header: &Header, said: Said) -> Box<dyn RecordChecker> {
+        Box::new(TokensChecker::new(header, said.policy))
     }
 }
 

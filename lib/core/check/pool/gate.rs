@@ -1,0 +1,28 @@
+//! The rules of one game for a sink: what the checks call an error in one record, it refuses.
+
+use std::path::Path;
+
+use super::{games, runs, steps};
+use crate::check::{At, Findings, Selection};
+use crate::error::Result;
+use crate::game2048::Game;
+
+/// Refuses games in which the checks would find an error.
+pub struct GameGate {
+    selection: Selection,
+}
+
+impl GameGate {
+    pub fn new() -> Result<GameGate> {
+        let all = [steps::CHECKS, runs::CHECKS].concat();
+        Ok(GameGate { selection: Selection::new(all, Vec::new(), Vec::new(), false)? })
+    }
+
+    /// Whether a game may be written; else the cause. Steps that were left out are no error here: the sink
+    /// counts such games.
+    pub fn check(&self, game: &Game) -> Result<(), String> {
+        let mut findings = Findings::of_gate(&self.selection);
+        games::known(game, At::file(Path::new("")), &mut findings);
+        findings.refusal()
+    }
+}
