@@ -18,10 +18,6 @@ fn render(policy: Policy, json: &str) -> Result<Rendered, String> {
     }
 }
 
-fn text(policy: Policy, json: &str) -> String {
-    decode(&render(policy, json).unwrap().tokens).unwrap().text
-}
-
 #[test]
 fn a_conversation() {
     let json = conversation(&[
