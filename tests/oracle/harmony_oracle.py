@@ -37,28 +37,7 @@ class Obj(list):
 # --- the oracle ---------------------------------------------------------------------------
 
 
-def refuse_repeats(text):
-    """A field of a message or of its parts that is there twice: the package would take the last."""
-
-    def once(value, names):
-        pairs = value if isinstance(value, Obj) else []
-        found = [key for key, _ in pairs if key in names]
-        if len(set(found)) < len(found):
-            raise ValueError("a field is there twice")
-        return dict(pairs)
-
-    def items(value):
-        return value if isinstance(value, list) and not isinstance(value, Obj) else []
-
-    value = json.loads(text, object_pairs_hook=Obj)
-    for message in items(once(value, ["messages"]).get("messages")):
-        names = ["role", "content", "name", "recipient", "channel", "content_type", "train"]
-        for part in items(once(message, names).get("content")):
-            once(part, ["type", "text"])
-
-
 def read(text):
-    refuse_repeats(text)
     value = json.loads(text)
     messages = value.get("messages")
     if not isinstance(messages, list):

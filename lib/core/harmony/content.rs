@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::RenderError;
-use super::field::{self, attempt, expect, nullable, once, optional, or_default, required};
+use super::field::{self, attempt, expect, nullable, optional, or_default, required};
 use super::tools::{self, Tools};
 use crate::json::{Kind, Reader, Str};
 
@@ -104,8 +104,8 @@ pub(super) fn part<'a>(
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            key @ "type" => once(&mut kind, key, attempt(reader, field::string)?)?,
-            key @ "text" => once(&mut text, key, attempt(reader, |r| PartText::read(r, texts))?)?,
+            "type" => kind = Some(attempt(reader, field::string)?),
+            "text" => text = Some(attempt(reader, |r| PartText::read(r, texts))?),
             _ => reader.skip()?,
         }
         Ok::<_, RenderError>(())

@@ -1,7 +1,7 @@
-//! Reading the fields of an object. In messages and their parts a field that is there twice is an error
-//! ([`once`]); in what they say of tools and channels a later one replaces an earlier one, as in the official
-//! package: there an invalid value is an error only if none replaces it, so its error is kept ([`Slot`]) until
-//! the object has ended.
+//! Reading the fields of an object where a later duplicate replaces an earlier one.
+//!
+//! An invalid value is an error only if no later duplicate replaces it, so its error is kept
+//! ([`Slot`]) until the object has ended.
 
 use super::RenderError;
 use crate::json::{self, Kind, Reader, Str};
@@ -22,18 +22,6 @@ pub(super) fn attempt<'a, T>(
         reader.skip()?;
     }
     Ok(result)
-}
-
-/// Takes the value of a field that may be there once.
-pub(super) fn once<T>(
-    slot: &mut Slot<T>,
-    field: &str,
-    value: Result<T, RenderError>,
-) -> Result<(), RenderError> {
-    match slot.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(RenderError::new(format!("{field} is there twice"))),
-    }
 }
 
 /// Requires that a value of this kind comes next.

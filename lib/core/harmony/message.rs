@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::content::{self, Part, PartText};
-use super::field::{self, attempt, expect, nullable, once, optional, required};
+use super::field::{self, attempt, expect, nullable, optional, required};
 use super::memo::Memo;
 use super::unrendered::Refused;
 use super::{IgnoredFields, Policy, RenderError, Role};
@@ -81,9 +81,8 @@ pub(super) fn read<'a>(
     reader
         .object(|reader, key| {
             match field::name(&key, &mut scratch) {
-                name @ "messages" => {
-                    let read = attempt(reader, |r| conversation(r, rules, memo, texts))?;
-                    beside = once(&mut slot, name, read).err().or(beside.take());
+                "messages" => {
+                    slot = Some(attempt(reader, |r| conversation(r, rules, memo, texts))?)
                 }
                 _ => match rules.ignored.of_conversation(reader, &key) {
                     Err(Refused::Json(error)) => return Err(error),
@@ -153,17 +152,16 @@ fn message<'a>(
     let (mut train, mut scratch) = (None, String::new());
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            key @ "role" => once(&mut role, key, attempt(reader, self::role)?)?,
-            key @ "content" => {
-                let read = attempt(reader, |r| self::content(r, rules, parts, texts))?;
-                once(&mut content, key, read)?;
+            "role" => role = Some(attempt(reader, self::role)?),
+            "content" => {
+                content = Some(attempt(reader, |r| self::content(r, rules, parts, texts))?)
             }
-            key @ "name" => once(&mut name, key, attempt(reader, text)?)?,
-            key @ "recipient" => once(&mut recipient, key, attempt(reader, text)?)?,
-            key @ "channel" => once(&mut channel, key, attempt(reader, text)?)?,
-            key @ "content_type" => once(&mut content_type, key, attempt(reader, text)?)?,
-            key @ TRAIN if !rules.ignored.has(TRAIN) => {
-                once(&mut train, key, attempt(reader, |r| nullable(r, field::boolean))?)?;
+            "name" => name = Some(attempt(reader, |r| nullable(r, field::string))?),
+            "recipient" => recipient = Some(attempt(reader, |r| nullable(r, field::string))?),
+            "channel" => channel = Some(attempt(reader, |r| nullable(r, field::string))?),
+            "content_type" => content_type = Some(attempt(reader, |r| nullable(r, field::string))?),
+            TRAIN if !rules.ignored.has(TRAIN) => {
+                train = Some(attempt(reader, |r| nullable(r, field::boolean))?)
             }
             _ => rules.ignored.of_message(reader, &key)?,
         }
@@ -184,10 +182,6 @@ fn message<'a>(
         parts: required(content, "content")?,
         source: start..reader.position(),
     })
-}
-
-fn text<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, RenderError> {
-    nullable(reader, field::string)
 }
 
 fn role(reader: &mut Reader) -> Result<Role, RenderError> {

@@ -18,6 +18,10 @@ fn render(policy: Policy, json: &str) -> Result<Rendered, String> {
     }
 }
 
+fn text(policy: Policy, json: &str) -> String {
+    decode(&render(policy, json).unwrap().tokens).unwrap().text
+}
+
 #[test]
 fn a_conversation() {
     let json = conversation(&[
@@ -158,25 +162,12 @@ fn refusals_say_why() {
 }
 
 #[test]
-fn a_field_that_is_there_twice_is_an_error() {
-    let message = r#"{"role":"assistant","channel":"final","content":"x"}"#;
-    let json = format!(r#"{{"messages":[5],"messages":[{message}]}}"#);
-    assert_eq!(render(Policy::Chat, &json).unwrap_err(), "messages is there twice");
-    for (field, value) in
-        [("role", "5"), ("content", r#""x""#), ("channel", r#""no""#), ("channel", "null")]
-    {
-        let twice = message.replace("{", &format!("{{\"{field}\":{value},"));
-        assert_eq!(
-            render(Policy::SynthKdV1, &conversation(&[&twice])).unwrap_err(),
-            format!("message 0: {field} is there twice")
-        );
-    }
-    let parts = r#"[{"type":"text","text":"x","text":"y"}]"#;
-    let twice = message.replace(r#""x""#, parts);
-    assert_eq!(
-        render(Policy::Chat, &conversation(&[&twice])).unwrap_err(),
-        "message 0: content: part 0: text is there twice"
-    );
+fn the_last_duplicate_counts() {
+    let json = r#"{"messages":[5],"messages":[{"role":5,"role":"assistant","content":[{"type":7}],
+        "channel":"no","content":"x","channel":"final"}]}"#;
+    assert!(text(Policy::SynthKdV1, json).contains("final<|message|>x<|return|>"));
+    let json = r#"{"messages":[{"role":"assistant","channel":"final","content":"x","content":5}]}"#;
+    assert!(render(Policy::Chat, json).is_err());
 }
 
 /// A known system message is rendered anew in a conversation with function tools.

@@ -80,12 +80,12 @@ impl Unknown {
 }
 
 impl Members {
-    /// Of a record type: unknown members are skipped, none that is known may be repeated.
+    /// Of a record type: unknown members are skipped, the last of a repeated one counts.
     pub fn of(fields: &Fields) -> Result<Members, ArrowError> {
         Members::made(fields, Unknown::Skipped, false)
     }
 
-    /// Of any types: no value is taken for one of another type.
+    /// Of any types: no value is taken for one of another type, and no member may be repeated.
     pub fn exact(fields: &Fields, unknown: Unknown) -> Result<Members, ArrowError> {
         Members::made(fields, unknown, true)
     }
@@ -161,7 +161,7 @@ impl Members {
 /// One object into the columns of a schema or struct, as row `row`.
 fn read_object(
     reader: &mut Reader<'_>,
-    Members { columns: fields, unknown, .. }: &mut Members,
+    Members { columns: fields, unknown, is_exact, .. }: &mut Members,
     row: usize,
 ) -> Result<(), Problem> {
     if reader.peek()? != Kind::Object {
@@ -181,9 +181,11 @@ fn read_object(
         expected = index + 1;
         let as_text = !key.eq_str(&fields[index].name);
         let MemberColumn { name, nullable, column, .. } = &mut fields[index];
-        if column.len() > row {
+        if *is_exact && column.len() > row {
             return problem(format!("{name} is there twice"));
         }
+        // A repeated field: the last one counts.
+        column.truncate(row);
         if reader.peek()? == Kind::Null {
             reader.null()?;
             if !*nullable {

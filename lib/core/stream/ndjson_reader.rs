@@ -1,6 +1,6 @@
 //! NDJSON into columns: one record per line, read directly into the builders of the record type's
 //! schema. Integers are exact (1.5 is not an int32, 2^53 + 1 is kept), unknown fields are skipped,
-//! a field that is there twice is an error, errors name the line.
+//! the last of a repeated field counts, errors name the line.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -26,8 +26,8 @@ impl NdjsonDecoder {
         Ok(NdjsonDecoder { schema, columns, rows: 0 })
     }
 
-    /// One whose values must have the types of their columns exactly. A field in `names` without a
-    /// column is an error, others are skipped.
+    /// One whose values must have the types of their columns exactly, and whose lines have no field
+    /// twice. A field in `names` without a column is an error, others are skipped.
     pub fn typed(schema: SchemaRef, names: &Schema) -> Result<NdjsonDecoder, ArrowError> {
         let is_absent = |name: &&String| schema.index_of(name).is_err();
         let names = names.fields().iter().map(|field| field.name());

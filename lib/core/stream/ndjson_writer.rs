@@ -652,20 +652,17 @@ fn printable(data_type: &DataType) -> DataType {
 
 /// The raw text of one member of an object, or why there is none.
 pub fn json_member<'a>(text: &'a str, name: &str) -> Result<&'a str, String> {
-    let (mut found, mut is_twice) = (None, false);
+    let mut found = None;
     let mut reader = json::Reader::lenient(text);
     let read: Result<(), json::Error> = reader.object(|reader, key| {
         if key.eq_str(name) {
-            is_twice |= found.replace(reader.raw()?).is_some();
+            found = Some(reader.raw()?);
             Ok(())
         } else {
             reader.skip()
         }
     });
     read.and_then(|()| reader.end()).map_err(|error| format!("holds no JSON: {error}"))?;
-    if is_twice {
-        return Err(format!("has {name} twice"));
-    }
     found.ok_or_else(|| format!("has no {name}"))
 }
 
