@@ -46,11 +46,11 @@ pub struct Args {
     sink: SinkArgs,
 
     /// Refuse records that ds-check calls wrong; the default for puzzles of known domains
-    #[arg(long)]
+    #[arg(long, overrides_with = "no_check", hide_short_help = true)]
     check: bool,
 
     /// Write records that ds-check calls wrong; the default for games
-    #[arg(long, conflicts_with = "check")]
+    #[arg(long, overrides_with = "check", hide_short_help = true)]
     no_check: bool,
 
     #[command(flatten)]

@@ -25,6 +25,9 @@ pub use samples::{
 pub use shards::{copy_ds_plan, copy_scripts, wrap, write_parquet, write_shard, write_shards};
 pub use vocabulary::write_vocabulary;
 
+/// What damages a record or a manifest.
+pub type Edit<'a> = &'a dyn Fn(&mut serde_json::Value);
+
 /// Says that a test does nothing, past the test harness's capture.
 pub fn skip(why: &str) {
     use std::io::Write;

@@ -315,7 +315,7 @@ write('b.parquet', 'b', [user, {'role': 'assistant', 'content': 'hm', 'channel':
             (&Value::Null, &json!("analysis"))
         );
         let joined = dir.at("joined.parquet");
-        tool("ds-cat").args(&inputs).args(&["-q", "-o", &joined]).run().ok();
+        tool("ds-cat").args(&inputs).args(&["-q", "--overwrite", "-o", &joined]).run().ok();
         assert_eq!(tool("ds-cat").args(&[&joined]).run().silent().records(), records);
         // As each file by itself.
         let channels = |inputs: &[&String]| {

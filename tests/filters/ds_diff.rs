@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{TempDir, bash, conversations, data, tool};
+use common::{Edit, TempDir, bash, conversations, data, tool};
 use serde_json::{Value, json};
 
 fn diff(dir: &TempDir, a: &str, b: &str, flags: &[&str]) -> (Option<i32>, Value) {
@@ -117,14 +117,14 @@ fn segments_are_compared_where_both_state_them() {
     let (dir, with_ids) = streams();
     let without: Vec<String> = dir.text("none").lines().map(str::to_string).collect();
     for (name, lines) in [("ids", with_ids), ("none", without)] {
-        let write = |change: &dyn Fn(&mut Value)| {
+        let write = |change: Edit| {
             let mut changed = lines.clone();
             let mut record: Value = serde_json::from_str(&lines[137]).unwrap();
             change(&mut record["segments"]);
             changed[137] = record.to_string();
             dir.write("b", join(&changed));
         };
-        let changes: [&dyn Fn(&mut Value); 5] = [
+        let changes: [Edit; 5] = [
             &|segments| segments[1]["train"] = json!(false),
             &|segments| segments[1]["channel"] = json!("commentary"),
             &|segments| segments[0]["role"] = json!("tool"),

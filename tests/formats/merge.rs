@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use common::{
-    Outcome, TempDir, assert_no_temporaries, bash, bash_with, bin_dir, data, files_in, oracle,
-    python, tool,
+    Edit, Outcome, TempDir, assert_no_temporaries, bash, bash_with, bin_dir, data, files_in,
+    oracle, python, tool,
 };
 use games::{Folder, GameText};
 use rusqlite::Connection;
@@ -446,7 +446,7 @@ fn games_that_ds_check_calls_wrong_are_refused() {
         let flags = [&["-o", out.as_str(), "-q", "--overwrite"][..], flags].concat();
         tool("npy-pack").args(&flags).input(lines).run()
     };
-    let cases: [(&str, &dyn Fn(&mut Value)); 7] = [
+    let cases: [(&str, Edit); 7] = [
         ("(pool.step.", &|game| game["steps"][5]["board"] = game["steps"][6]["board"].clone()),
         ("(pool.step.board_eval)", &|game| game["steps"][2]["board_eval"] = json!(1)),
         ("(pool.step.max_rank)", &|game| game["steps"][3]["max_rank"] = json!(9)),
@@ -503,7 +503,7 @@ fn what_a_pack_may_state_is_merged() {
     checks::games::make(&place.0);
     let games = place.0.text("g.ndjson");
     let games: Vec<Value> = games.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let pack = |name: &str, change: &dyn Fn(&mut Value)| {
+    let pack = |name: &str, change: Edit| {
         let mut games = games.clone();
         games.iter_mut().for_each(change);
         let lines: String = games.iter().map(|game| format!("{game}\n")).collect();

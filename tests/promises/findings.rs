@@ -10,8 +10,8 @@ use std::path::Path;
 
 use common::samples::masked_line;
 use common::{
-    Outcome, TempDir, assert_same_datasets, bash, bash_with, copy_scripts, files_in, installed,
-    wrap, write_shards,
+    Edit, Outcome, TempDir, assert_same_datasets, bash, bash_with, copy_scripts, files_in,
+    installed, wrap, write_shards,
 };
 use games::{Folder, GameText};
 use serde_json::{Value, json};
@@ -278,7 +278,6 @@ fn sums_of_what_manifests_say_never_wrap() {
     let most = |value: &mut Value| *value = u64::MAX.into();
     let (concat, check) =
         ("mmidx-write --concat root/train/a root/train/b --prefix out/x", "ds-check -q root");
-    type Edit<'a> = &'a dyn Fn(&mut Value);
     for field in ["rejected", "read", "rows", "tokens"] {
         let edit: Edit = &|part| match field {
             "rejected" | "read" => most(&mut part["records"][field]),

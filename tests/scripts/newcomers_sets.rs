@@ -36,6 +36,9 @@ const OF_UNKNOWN: (&str, &[&str]) = (
     &["--seq-len", "--vocab-size", "--pad-id", "--ignore-label-id", "--blank-identifier-id"],
 );
 
+/// The scripts run ds-check on what was made.
+const GATE: (&str, &[&str]) = ("the whole is checked at the end", &["--check"]);
+
 const SCRIPTS: [Script; 5] = [
     Script {
         name: "synth-kd.sh",
@@ -62,9 +65,9 @@ const SCRIPTS: [Script; 5] = [
     Script {
         name: "macroxue.sh",
         filters: &["mx-decode", "npy-pack"],
-        without: &[RAW, OF_UNKNOWN],
+        without: &[RAW, OF_UNKNOWN, GATE],
     },
-    Script { name: "merge-packs.sh", filters: &["npy-pack"], without: &[OF_UNKNOWN] },
+    Script { name: "merge-packs.sh", filters: &["npy-pack"], without: &[OF_UNKNOWN, GATE] },
     Script {
         name: "puzzles.sh",
         filters: &[
@@ -74,7 +77,7 @@ const SCRIPTS: [Script; 5] = [
             "puzzle-encode domino",
             "npy-pack",
         ],
-        without: &[RAW, OF_UNKNOWN, ("of games", &["--shard-rows", "--layout", "--lossy"])],
+        without: &[RAW, OF_UNKNOWN, GATE, ("of games", &["--shard-rows", "--layout", "--lossy"])],
     },
 ];
 

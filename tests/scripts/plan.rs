@@ -9,8 +9,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
 
 use common::{
-    Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_scripts, data, files_in,
-    installed, wrap, write_shard, write_shards,
+    Edit, Outcome, TempDir, assert_no_temporaries, bash_with, bin_dir, copy_scripts, data,
+    files_in, installed, wrap, write_shard, write_shards,
 };
 use gristmill::digest::{sha256_hex, sha256_of};
 use serde_json::Value;
@@ -633,7 +633,7 @@ fn only_parts_of_the_plan_are_joined_and_once() {
     place.run("bash tasks.txt").silent();
     let name = tasks[1].rsplit(' ').next().unwrap();
     place.run(&format!("cp -r many/tasks/{name} saved")).silent();
-    let forge = |edit: &dyn Fn(&mut Value)| {
+    let forge = |edit: Edit| {
         let at = format!("many/tasks/{name}");
         let mut part = place.dir.json(&format!("{at}/part/parts/shard_00.json"));
         edit(&mut part);
@@ -648,7 +648,6 @@ fn only_parts_of_the_plan_are_joined_and_once() {
     };
     let restore = || place.run(&format!("rm -r many/tasks/{name}; cp -r saved many/tasks/{name}"));
     let last = |part: &Value| part["provenance"].as_array().unwrap().len() - 1;
-    type Edit<'a> = &'a dyn Fn(&mut Value);
     let cases: [(Edit, &str); 5] = [
         (
             &|part| {

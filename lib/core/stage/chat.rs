@@ -93,9 +93,8 @@ impl ChatHarmony {
             let text = texts.value(row);
             let done = Json::parse(text).map_err(|error| format!("invalid JSON: {error}"));
             let done = done.and_then(|record| {
-                let own = self.id(&record)?;
+                id = Some(self.id(&record)?);
                 let metadata = self.metadata(&record)?;
-                id = Some(own);
                 let made = self.conversations.of(record, &mut left_out, &mut buffer)?;
                 rows.has_room(buffer.len()).map(|()| (made, metadata))
             });

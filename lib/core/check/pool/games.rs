@@ -81,7 +81,7 @@ fn game_steps(
         let step = Step {
             step_index: known.step_index,
             board: known.board,
-            exact: !is_lost && !(loses_large_tiles && known.board.has_several_large()),
+            exact: !(is_lost || loses_large_tiles && known.board.has_several_large()),
             board_eval: known.board_eval,
             move_dir: known.move_dir,
             valuation_type: None,
