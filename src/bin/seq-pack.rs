@@ -101,11 +101,11 @@ pub struct Args {
     compression: Compressed,
 
     /// Write sequences that ds-check calls wrong (of other programs)
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     no_check: bool,
 
     /// Write rows in which nothing is supervised
-    #[arg(long, add = ForPipelines)]
+    #[arg(long, hide_short_help = true, add = ForPipelines)]
     allow_unsupervised: bool,
 
     #[command(flatten)]

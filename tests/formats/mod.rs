@@ -1,5 +1,6 @@
 //! The formats on disk and in pipes: read, written, merged, damaged.
 
+mod beside;
 mod databases;
 mod ids;
 mod inputs;

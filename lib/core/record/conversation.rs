@@ -1,12 +1,14 @@
 //! The `conversation` record: an id and the messages as the text of `{"messages": [...]}`.
 
+use std::borrow::Cow;
+
 use arrow_array::{StringArray, StringViewArray, UInt64Array};
 use arrow_schema::SchemaRef;
 
-use super::JsonForm;
 use super::chat::of_records;
 use super::declare::prelude::*;
-use crate::json::write_string;
+use super::{JsonForm, OTHERS};
+use crate::json::{self, Reader, write_string};
 
 /// Conversations: a Parquet shard of the schema `synth_harmony_v1`, or any stream with these
 /// fields. Which fields the id may come from is the reader's choice, see [`id_fields`].
@@ -91,6 +93,8 @@ pub struct Conversations<'a> {
     raw_row: Option<&'a UInt64Array>,
     /// The columns beside the messages that hold something.
     beside: Vec<(&'a str, &'a StringArray)>,
+    /// What is beside the messages in no column of its own: texts of objects.
+    others: Option<&'a StringArray>,
     rows: usize,
 }
 
@@ -105,7 +109,7 @@ impl<'a> Conversations<'a> {
     /// The view of a batch in the schema of [`CONVERSATION`] or [`schema`]. What it lacks is null.
     pub fn of(batch: &'a RecordBatch) -> Result<Conversations<'a>, ArrowError> {
         let (mut id_names, mut ids, mut messages) = (Vec::new(), Vec::new(), None);
-        let (mut raw_input, mut raw_row, mut beside) = (None, None, Vec::new());
+        let (mut raw_input, mut raw_row, mut beside, mut others) = (None, None, Vec::new(), None);
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let plain = column.as_string_opt::<i32>();
             match field.name().as_str() {
@@ -115,6 +119,7 @@ impl<'a> Conversations<'a> {
                 }
                 RAW_INPUT => raw_input = plain,
                 RAW_ROW => raw_row = column.as_primitive_opt(),
+                OTHERS => others = plain.filter(|column| column.null_count() < column.len()),
                 name if JsonForm::of(field) == Some(JsonForm::Any) => {
                     let column = plain.filter(|column| column.null_count() < column.len());
                     beside.extend(column.map(|column| (name, column)));
@@ -126,7 +131,7 @@ impl<'a> Conversations<'a> {
             }
         }
         let rows = batch.num_rows();
-        Ok(Conversations { id_names, ids, messages, raw_input, raw_row, beside, rows })
+        Ok(Conversations { id_names, ids, messages, raw_input, raw_row, beside, others, rows })
     }
 
     pub fn len(&self) -> usize {
@@ -155,16 +160,22 @@ impl<'a> Conversations<'a> {
         is_known.then(|| (input.value(row), number.value(row)))
     }
 
-    /// Names and JSON texts of what a row has beside its messages; see [`of_records`].
-    pub fn beside(&self, row: usize) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let there = move |(_, column): &&(&str, &StringArray)| column.is_valid(row);
-        let has_tokens = self.beside.iter().filter(there).any(|(name, _)| *name == TOKENS);
-        let is_of_tokens =
-            move |name: &str| name == TOKENS || (has_tokens && MASKS.contains(&name));
-        let beside = self.beside.iter().filter(there);
-        beside
-            .filter(move |(name, _)| !is_of_tokens(name))
-            .map(move |(name, column)| (*name, column.value(row)))
+    /// Names and JSON texts of what a row has beside its messages, in the order of their names: what changes
+    /// training (see [`of_records`]), of whole records everything. Nulls are not among it.
+    pub fn beside(&self, row: usize) -> Vec<(Cow<'a, str>, &'a str)> {
+        let there = self.beside.iter().filter(|(_, column)| column.is_valid(row));
+        let mut all: Vec<(Cow<str>, &str)> =
+            there.map(|(name, column)| (Cow::Borrowed(*name), column.value(row))).collect();
+        if let Some(others) = self.others.filter(|others| others.is_valid(row)) {
+            add_members(others.value(row), &mut all);
+        }
+        let has_tokens = all.iter().any(|(name, _)| name == TOKENS);
+        all.retain(|(name, value)| {
+            let is_of_tokens = name == TOKENS || (has_tokens && MASKS.contains(&&**name));
+            !is_of_tokens && *value != "null"
+        });
+        all.sort();
+        all
     }
 
     /// The text of `{"messages": [...]}`; `None` where it is missing or null.
@@ -174,6 +185,21 @@ impl<'a> Conversations<'a> {
             Texts::Views(column) => column.is_valid(row).then(|| column.value(row)),
         }
     }
+}
+
+/// Adds the members of an object, as far as it is one.
+fn add_members<'a>(object: &'a str, all: &mut Vec<(Cow<'a, str>, &'a str)>) {
+    let mut scratch = String::new();
+    let read = Reader::lenient(object).object(|reader, key| {
+        let name = match key.plain() {
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(key.decode(&mut scratch)?.to_string()),
+        };
+        all.push((name, reader.raw()?));
+        Ok::<(), json::Error>(())
+    });
+    // What is broken is refused where it is read.
+    let _: Result<(), json::Error> = read;
 }
 
 /// A row as written to the rejects.

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_schema::{ArrowError, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
 use self::declare::{DeclaredField, schema_of};
 use self::rows::record_types;
@@ -62,6 +62,10 @@ pub struct RecordType {
     pub is_derived: bool,
 }
 
+/// The column of what records have beyond the fields of their type, in the form [`JsonForm::Rest`]; null where
+/// that is nothing.
+pub const OTHERS: &str = "gristmill_others";
+
 impl RecordType {
     /// Whether a record with these fields is known to be of this type.
     pub fn is_known_by(&self, has: impl Fn(&str) -> bool) -> bool {
@@ -70,6 +74,18 @@ impl RecordType {
 
     pub fn schema(&self) -> SchemaRef {
         Arc::new(schema_of((self.fields)()))
+    }
+
+    /// The schema in which nothing of a record is lost. Conversations are written by people, with fields of
+    /// their own.
+    pub fn whole_schema(&self) -> SchemaRef {
+        let schema = self.schema();
+        if self.name != CONVERSATION.name {
+            return schema;
+        }
+        let others = JsonForm::Rest.mark(Field::new(OTHERS, DataType::Utf8, true));
+        let fields = schema.fields().iter().cloned().chain([Arc::new(others)]);
+        Arc::new(Schema::new(fields.collect::<Vec<FieldRef>>()))
     }
 }
 
@@ -131,6 +147,8 @@ pub enum JsonForm {
     Member,
     /// The text is the whole record, an object: the only column of its schema.
     Record,
+    /// The text is an object of the members that have no column; NDJSON has them as members of the record.
+    Rest,
 }
 
 impl JsonForm {
@@ -141,6 +159,7 @@ impl JsonForm {
             Some("any") => Some(JsonForm::Any),
             Some("member") => Some(JsonForm::Member),
             Some("record") => Some(JsonForm::Record),
+            Some("rest") => Some(JsonForm::Rest),
             _ => None,
         }
     }
@@ -151,6 +170,17 @@ impl JsonForm {
         JsonForm::of(field) == Some(JsonForm::Record)
     }
 
+    /// Whether a field has what has no column of its own.
+    pub fn is_rest(field: &Field) -> bool {
+        JsonForm::of(field) == Some(JsonForm::Rest)
+    }
+
+    /// Whether all columns that there are go into those of this schema.
+    pub fn takes_all(schema: &Schema) -> bool {
+        let mut forms = schema.fields().iter().filter_map(|field| JsonForm::of(field));
+        forms.any(|form| matches!(form, JsonForm::Record | JsonForm::Rest))
+    }
+
     /// Marks a utf8 field as one that holds JSON.
     pub(crate) fn mark(self, field: Field) -> Field {
         let form = match self {
@@ -158,6 +188,7 @@ impl JsonForm {
             JsonForm::Any => "any",
             JsonForm::Member => "member",
             JsonForm::Record => "record",
+            JsonForm::Rest => "rest",
         };
         field.with_metadata(HashMap::from([(JSON.to_string(), form.to_string())]))
     }

@@ -27,8 +27,8 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
             (_, None) => Err("messages is missing or null; try: chat-harmony before it, for chats of other shapes".to_string()),
             (Some(_), Some(messages)) => {
                 let beside = || {
-                    let mut columns = conversations.beside(row);
-                    columns.try_for_each(|(name, value)| renderer.beside_messages(name, value))
+                    let beside = conversations.beside(row);
+                    beside.iter().try_for_each(|(name, value)| renderer.beside_messages(name, value))
                 };
                 // The tokens are appended directly to the batch's column.
                 std::mem::swap(&mut rendered.tokens, &mut builder.tokens);

@@ -20,12 +20,19 @@ struct MemberColumn {
     /// A JSON column's own name: under it NDJSON may have the text instead of the value.
     text_name: Option<String>,
     nullable: bool,
+    /// Whether it has all members without a column, and none of its own name.
+    is_rest: bool,
     column: Box<dyn JsonColumn>,
 }
 
 impl MemberColumn {
+    fn has_name(&self, key: &Str<'_>) -> bool {
+        !self.is_rest && key.eq_str(&self.name)
+    }
+
     fn is_named(&self, key: &Str<'_>) -> bool {
-        key.eq_str(&self.name) || self.text_name.as_ref().is_some_and(|name| key.eq_str(name))
+        let as_text = || self.text_name.as_ref().is_some_and(|name| key.eq_str(name));
+        self.has_name(key) || (!self.is_rest && as_text())
     }
 }
 
@@ -49,6 +56,8 @@ pub(super) struct Members {
     is_exact: bool,
     /// Whether the only column is of the texts of whole records.
     is_of_records: bool,
+    /// The text of the members without a column, if one column has them all.
+    rest: Option<String>,
 }
 
 /// Members without a column.
@@ -96,12 +105,14 @@ impl Members {
                 name: ndjson_name(field).to_string(),
                 text_name: JsonForm::of(field).map(|_| field.name().clone()),
                 nullable: field.is_nullable(),
+                is_rest: JsonForm::is_rest(field),
                 column: column_of(field, is_exact)?,
             })
         };
-        let columns = fields.iter().map(named).collect::<Result<_, ArrowError>>()?;
+        let columns = fields.iter().map(named).collect::<Result<Vec<_>, ArrowError>>()?;
         let is_of_records = JsonForm::is_of_records(&Schema::new(fields.clone()));
-        Ok(Members { columns, unknown, is_exact, is_of_records })
+        let rest = columns.iter().any(|member| member.is_rest).then(String::new);
+        Ok(Members { columns, unknown, is_exact, is_of_records, rest })
     }
 
     pub fn is_exact(&self) -> bool {
@@ -161,22 +172,29 @@ impl Members {
 /// One object into the columns of a schema or struct, as row `row`.
 fn read_object(
     reader: &mut Reader<'_>,
-    Members { columns: fields, unknown, is_exact, .. }: &mut Members,
+    Members { columns: fields, unknown, is_exact, rest, .. }: &mut Members,
     row: usize,
 ) -> Result<(), Problem> {
     if reader.peek()? != Kind::Object {
         return problem(format!("{} where an object should be", reader.peek()?));
     }
+    if let Some(rest) = rest {
+        rest.clear();
+    }
     // Records usually have their fields in one order: look first where the next should be.
     let mut expected = 0;
     reader.object(|reader, key: Str<'_>| {
         let found = match fields.get(expected) {
-            Some(field) if key.eq_str(&field.name) => Some(expected),
+            Some(field) if field.has_name(&key) => Some(expected),
             _ => fields.iter().position(|field| field.is_named(&key)),
         };
         let Some(index) = found else {
             unknown.check(&key)?;
-            return Ok(reader.skip()?);
+            match rest {
+                Some(rest) => add_member(rest, &key, reader.raw()?),
+                None => reader.skip()?,
+            }
+            return Ok(());
         };
         expected = index + 1;
         let as_text = !key.eq_str(&fields[index].name);
@@ -197,7 +215,11 @@ fn read_object(
         let read = if as_text { column.read_text(reader) } else { column.read(reader) };
         read.map_err(|Problem(text)| Problem(within(name, text)))
     })?;
-    for MemberColumn { name, nullable, column, .. } in fields {
+    for MemberColumn { name, nullable, is_rest, column, .. } in fields {
+        if let Some(rest) = rest.as_mut().filter(|rest| *is_rest && !rest.is_empty()) {
+            rest.push('}');
+            column.read(&mut Reader::lenient(rest))?;
+        }
         if column.len() == row {
             if !*nullable {
                 return problem(format!("{name} is missing"));
@@ -206,6 +228,12 @@ fn read_object(
         }
     }
     Ok(())
+}
+
+/// Adds a member to the text of an object that has no end yet.
+fn add_member(object: &mut String, key: &Str<'_>, value: &str) {
+    let before = if object.is_empty() { "{\"" } else { ",\"" };
+    [before, key.raw(), "\":", value].into_iter().for_each(|part| object.push_str(part));
 }
 
 /// Puts a field's name before what is wrong in it; a syntax error has its own place.

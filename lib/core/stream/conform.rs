@@ -4,12 +4,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, StructArray, new_null_array};
 use arrow_cast::cast::cast;
-use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
+use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 
+use super::ndjson_reader::NdjsonDecoder;
 use super::ndjson_writer::json_texts;
 use super::typed_cast::{cast_items, cast_members, plain_cast};
+use crate::record::conversation::{RAW_INPUT, RAW_ROW};
 use crate::record::{JsonForm, is_json_text, ndjson_name};
 
 /// How the columns of one input become the record type's columns; made once per schema.
@@ -20,6 +23,11 @@ pub struct Conform {
     /// For each field of the target its column in the input.
     columns: Vec<Option<usize>>,
     identical: bool,
+    /// The columns of the input that go into the one of the target that takes the rest.
+    rest: Vec<usize>,
+    /// The column of the input that has what has none of its own, and the fields of the target that are
+    /// looked for in it.
+    within: Option<(usize, SchemaRef)>,
 }
 
 impl Conform {
@@ -28,7 +36,8 @@ impl Conform {
         let mut columns = Vec::with_capacity(target.fields().len());
         if JsonForm::is_of_records(target) {
             let (from, target) = (SchemaRef::new(from.clone()), target.clone());
-            return Ok(Conform { from, target, columns, identical: false });
+            let (rest, within) = (Vec::new(), None);
+            return Ok(Conform { from, target, columns, identical: false, rest, within });
         }
         let places = Places::of(from);
         for field in target.fields() {
@@ -58,8 +67,18 @@ impl Conform {
         let identical = columns.len() == from.fields().len()
             && columns.iter().enumerate().all(|(i, &column)| column == Some(i))
             && from.fields().iter().zip(target.fields()).all(|(a, b)| same_type(a, b));
+        let is_rest = |column: &usize| JsonForm::is_rest(from.field(*column));
+        let is_used = |column: &usize| columns.contains(&Some(*column)) && !is_rest(column);
+        let is_place =
+            |column: &usize| [RAW_INPUT, RAW_ROW].contains(&from.field(*column).name().as_str());
+        let all = 0..from.fields().len();
+        let rest = all.clone().filter(|column| !is_used(column) && !is_place(column)).collect();
+        let missing = target.fields().iter().zip(&columns).filter(|(_, column)| column.is_none());
+        let missing: Vec<FieldRef> = missing.map(|(field, _)| field.clone()).collect();
+        let within = all.clone().find(is_rest).filter(|_| !missing.is_empty());
+        let within = within.map(|column| (column, SchemaRef::new(Schema::new(missing))));
         let from = SchemaRef::new(from.clone());
-        Ok(Conform { from, target: target.clone(), columns, identical })
+        Ok(Conform { from, target: target.clone(), columns, identical, rest, within })
     }
 
     pub(super) fn from(&self) -> &SchemaRef {
@@ -76,12 +95,21 @@ impl Conform {
         if JsonForm::is_of_records(&self.target) {
             return self.whole_records(batch).map_err(|error| error.to_string());
         }
+        let within = self.found_within(batch)?;
         let mut columns = Vec::with_capacity(self.columns.len());
         for (field, index) in self.target.fields().iter().zip(&self.columns) {
             let column = match index {
                 Some(index) if self.identical => batch.column(*index).clone(),
+                _ if JsonForm::is_rest(field) => {
+                    self.rest(batch).map_err(|error| error.to_string())?
+                }
                 Some(index) => convert(self.from.field(*index), batch.column(*index), field)?,
-                None => new_null_array(field.data_type(), rows),
+                None => {
+                    match within.as_ref().and_then(|found| found.column_by_name(field.name())) {
+                        Some(column) => column.clone(),
+                        None => new_null_array(field.data_type(), rows),
+                    }
+                }
             };
             if !field.is_nullable() && column.null_count() > 0 {
                 return Err(format!("a null in column {:?}", field.name()));
@@ -97,14 +125,37 @@ impl Conform {
 impl Conform {
     /// The text of each row as JSON.
     fn whole_records(&self, batch: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-        let (fields, rows) = (self.from.fields().clone(), batch.num_rows());
-        let columns = batch.columns().to_vec();
-        let structs = StructArray::try_new_with_length(fields, columns, None, rows)?;
-        let structs: ArrayRef = Arc::new(structs);
-        let field = Field::new("record", structs.data_type().clone(), false);
-        let texts = json_texts(&field.into(), &structs, JsonForm::Record)?;
-        RecordBatch::try_new(self.target.clone(), vec![Arc::new(texts)])
+        let texts = objects(&self.from, batch, JsonForm::Record)?;
+        RecordBatch::try_new(self.target.clone(), vec![texts])
     }
+
+    /// The columns that no other field of the target has, as texts of objects.
+    fn rest(&self, batch: &RecordBatch) -> Result<ArrayRef, ArrowError> {
+        objects(&self.from.project(&self.rest)?, &batch.project(&self.rest)?, JsonForm::Rest)
+    }
+
+    /// Fields of the target that the input has without a column of their own.
+    fn found_within(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>, String> {
+        let Some((column, fields)) = &self.within else { return Ok(None) };
+        let texts = batch.column(*column);
+        if texts.null_count() == texts.len() {
+            return Ok(None);
+        }
+        let texts = plain_cast(texts, &DataType::Utf8)?;
+        let texts = texts.as_string::<i32>();
+        let mut decoder = NdjsonDecoder::new(fields.clone()).map_err(|error| error.to_string())?;
+        texts.iter().try_for_each(|text| decoder.line(text.unwrap_or("{}").as_bytes()))?;
+        decoder.finish().map(Some).map_err(|error| error.to_string())
+    }
+}
+
+/// The rows of a batch as texts of JSON objects.
+fn objects(from: &Schema, batch: &RecordBatch, form: JsonForm) -> Result<ArrayRef, ArrowError> {
+    let (fields, rows) = (from.fields().clone(), batch.num_rows());
+    let structs = StructArray::try_new_with_length(fields, batch.columns().to_vec(), None, rows)?;
+    let structs: ArrayRef = Arc::new(structs);
+    let field = Field::new("record", structs.data_type().clone(), false);
+    Ok(Arc::new(json_texts(&field.into(), &structs, form)?))
 }
 
 /// Where the columns of a schema are, for schemas of very many.
@@ -145,7 +196,7 @@ fn is_json_value(column: &Field, field: &Field) -> bool {
         Some(JsonForm::Member) => is_list || is_json_text(column),
         Some(JsonForm::Value) => matches!(column.data_type(), Struct(_)) || is_json_text(column),
         Some(JsonForm::Any | JsonForm::Record) => true,
-        None => false,
+        Some(JsonForm::Rest) | None => false,
     }
 }
 

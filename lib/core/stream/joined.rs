@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, FieldRef, Fields, Schema};
+use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use crate::record::ndjson_name;
+use crate::record::{JsonForm, ndjson_name};
 
 /// The schema of inputs of two schemas: columns, and members of structs, of both, those of the first
 /// before the others. Types are those of the first; who reads the second says whether they fit. `None`: they
@@ -53,9 +53,19 @@ fn joined_type(first: &DataType, second: &DataType) -> DataType {
 }
 
 /// The first column or member that a schema has beyond another, as a path: it would be lost. (JSON has what
-/// it is made of.)
+/// it is made of, and a column of the rest has all columns.)
 pub(super) fn surplus(of: &Schema, beyond: &Schema) -> Option<String> {
-    surplus_field(of.fields(), beyond.fields())
+    let lost = surplus_field(of.fields(), beyond.fields())?;
+    let is_column = of.index_of(&lost).is_ok();
+    (!is_column || !JsonForm::takes_all(beyond)).then_some(lost)
+}
+
+/// The schema with the column of the rest, if another has it.
+pub(super) fn with_rest(schema: &SchemaRef, other: &Schema) -> SchemaRef {
+    let rest = other.fields().iter().filter(|_| !JsonForm::takes_all(schema));
+    let rest = rest.filter(|field| JsonForm::is_rest(field));
+    let fields: Vec<FieldRef> = schema.fields().iter().chain(rest).cloned().collect();
+    SchemaRef::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 fn surplus_field(of: &Fields, beyond: &Fields) -> Option<String> {

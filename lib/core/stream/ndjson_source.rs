@@ -248,7 +248,7 @@ impl RecordSource for NdjsonSource {
             ..self.decoding.header(Some(record))
         };
         announce(&mut header, record, block);
-        Ok((header, record.schema()))
+        Ok((header, record.whole_schema()))
     }
 
     fn next(

@@ -85,7 +85,8 @@ pub fn json_texts(
     column: &ArrayRef,
     form: JsonForm,
 ) -> Result<StringArray, ArrowError> {
-    let nulls = if form == JsonForm::Record { Nulls::Filled } else { Nulls::LeftOut };
+    let takes_all = matches!(form, JsonForm::Record | JsonForm::Rest);
+    let nulls = if takes_all { Nulls::Filled } else { Nulls::LeftOut };
     let printer = ColumnPrinter::new(field, column, nulls)?;
     let labels = MemberLabels::of([field]);
     let mut texts = StringBuilder::new();
@@ -97,7 +98,7 @@ pub fn json_texts(
         }
         text.clear();
         match form {
-            JsonForm::Value | JsonForm::Any | JsonForm::Record => {
+            JsonForm::Value | JsonForm::Any | JsonForm::Record | JsonForm::Rest => {
                 printer.write(&mut text, row).map_err(|error| within(ndjson_name(field), error))?
             }
             JsonForm::Member => {
@@ -106,7 +107,7 @@ pub fn json_texts(
             }
         }
         let text = std::str::from_utf8(&text).map_err(|e| ArrowError::JsonError(e.to_string()))?;
-        texts.append_value(text);
+        texts.append_option(Some(text).filter(|text| form != JsonForm::Rest || *text != "{}"));
     }
     Ok(texts.finish())
 }
@@ -132,22 +133,42 @@ fn write_members(
     row: usize,
 ) -> Result<(), ArrowError> {
     out.push(b'{');
+    let start = out.len();
     let mut is_first = true;
     for (name, column) in names.0.iter().zip(columns) {
-        if column.is_left_out && column.is_null(row) {
+        if (column.is_left_out || column.is_rest) && column.is_null(row) {
             continue;
         }
+        let before = out.len();
         if !std::mem::take(&mut is_first) {
             out.push(b',');
         }
-        out.extend_from_slice(name);
+        let value = out.len();
+        if !column.is_rest {
+            out.extend_from_slice(name);
+        }
         column.write(out, row).map_err(|error| {
             let label = String::from_utf8_lossy(name);
             within(label.trim_matches(['"', ':']), error)
         })?;
+        if column.is_rest {
+            let members = inside_of(out.split_off(value));
+            if members.is_empty() {
+                out.truncate(before);
+                is_first = before == start;
+            }
+            out.extend_from_slice(&members);
+        }
     }
     out.push(b'}');
     Ok(())
+}
+
+/// The members of an object, without its braces. (Of what is no object, that is nothing.)
+fn inside_of(object: Vec<u8>) -> Vec<u8> {
+    let inside = object.trim_ascii().strip_prefix(b"{");
+    let inside = inside.and_then(|text| text.strip_suffix(b"}")).unwrap_or_default();
+    inside.trim_ascii().to_vec()
 }
 
 /// Why a value has no JSON.
@@ -168,6 +189,8 @@ struct ColumnPrinter<'a> {
     nulls: Option<NullBuffer>,
     /// Whether its nulls are left out of objects.
     is_left_out: bool,
+    /// Whether its values are members of the object, not one of them.
+    is_rest: bool,
     values: Box<dyn Printer + 'a>,
 }
 
@@ -307,7 +330,8 @@ impl<'a> ColumnPrinter<'a> {
             Nulls::LeftOut => true,
             Nulls::Filled => *array.data_type() != DataType::Null,
         };
-        Ok(ColumnPrinter { nulls: array.logical_nulls(), is_left_out, values })
+        let is_rest = JsonForm::is_rest(field);
+        Ok(ColumnPrinter { nulls: array.logical_nulls(), is_left_out, is_rest, values })
     }
 
     fn is_null(&self, row: usize) -> bool {
@@ -345,7 +369,7 @@ impl Printer for JsonPrinter<'_> {
         let JsonPrinter(texts, form, name) = self;
         let text = texts.value(row);
         let value = match form {
-            JsonForm::Value | JsonForm::Any | JsonForm::Record => Some(text),
+            JsonForm::Value | JsonForm::Any | JsonForm::Record | JsonForm::Rest => Some(text),
             JsonForm::Member => json_member(text, name).ok(),
         };
         match value {

@@ -82,10 +82,14 @@ impl ParquetSource {
             let index = places.find(field)?;
             Some(self.file.schema().field(index).name().clone())
         };
-        let columns: Vec<String> = if JsonForm::is_of_records(named) {
+        let columns: Vec<String> = if JsonForm::takes_all(named) {
             self.file.schema().fields().iter().map(|field| field.name().clone()).collect()
         } else {
-            named.fields().iter().filter_map(there).collect()
+            // What has no column may be in that of the rest.
+            let others =
+                self.file.schema().fields().iter().filter(|field| JsonForm::is_rest(field));
+            let others = others.map(|field| field.name().clone());
+            named.fields().iter().filter_map(there).chain(others).collect()
         };
         if columns.is_empty() {
             let names: Vec<&str> = named.fields().iter().map(|f| f.name().as_str()).collect();

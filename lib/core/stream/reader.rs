@@ -14,7 +14,7 @@ use super::conform::Conform;
 use super::fitting::Fitting;
 use super::ids::{IdFilter, all_found};
 use super::input::{Content, Input};
-use super::joined::{joined, surplus};
+use super::joined::{joined, surplus, with_rest};
 use super::ndjson_source::NdjsonSource;
 use super::parquet_source::ParquetSource;
 use super::slices::cut_inputs;
@@ -246,21 +246,28 @@ impl Reader {
         Ok(Header { parameters: all.parameters, provenance: all.provenance, ..self.header.clone() })
     }
 
-    /// The columns of all inputs, if all are Parquet files.
+    /// The columns of all inputs, if all are Parquet files; of others the first one's, and what a later one
+    /// has beside the fields of its records. (A pipe cannot be looked at before.)
     fn with_columns_of_all(&self) -> Result<SchemaRef> {
         let mut schema = self.schema.clone();
-        if self.files.len() < 2 || self.sources.len() < self.files.len() {
+        if self.files.len() < 2 {
             return Ok(schema);
         }
+        let are_parquet = self.sources.len() == self.files.len();
         for path in &self.files {
+            if path.as_os_str() == "-" || !files::is_file(path)? {
+                continue;
+            }
             let input = Waiting { path: path.clone(), range: None, runs: None };
             let opened = Input::open(path, self.allow_empty)?;
             let (_, own) = open(opened, &input, self.most)?.begin(None)?;
-            if own != schema
-                && let Some(joined) = joined(&schema, &own)
-            {
-                schema = SchemaRef::new(joined);
+            if own == schema {
+                continue;
             }
+            schema = match joined(&schema, &own) {
+                Some(joined) if are_parquet => SchemaRef::new(joined),
+                _ => with_rest(&schema, &own),
+            };
         }
         Ok(schema)
     }

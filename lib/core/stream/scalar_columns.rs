@@ -208,7 +208,9 @@ impl JsonColumn for JsonTextColumn {
             object(raw).map_err(Problem)?;
         }
         let parts = match self.form {
-            JsonForm::Value | JsonForm::Any | JsonForm::Record => ["", "", "", raw, ""],
+            JsonForm::Value | JsonForm::Any | JsonForm::Record | JsonForm::Rest => {
+                ["", "", "", raw, ""]
+            }
             JsonForm::Member => ["{\"", &self.name, "\": ", raw, "}"],
         };
         let bytes = &mut self.texts.column.bytes;
@@ -223,7 +225,7 @@ impl JsonColumn for JsonTextColumn {
         match self.form {
             JsonForm::Value => object(&String::from_utf8_lossy(text)).map_err(Problem),
             // Whoever reads conversations says what is wrong with their messages.
-            JsonForm::Member | JsonForm::Any | JsonForm::Record => Ok(()),
+            JsonForm::Member | JsonForm::Any | JsonForm::Record | JsonForm::Rest => Ok(()),
         }
     }
 

@@ -18,7 +18,7 @@ use super::texts::{Part, lossy, parts};
 use crate::batch::row_sizes;
 use crate::cli::Rejected;
 use crate::json::{self, Kind, Reader};
-use crate::record::JsonForm;
+use crate::record::{JsonForm, OTHERS};
 
 /// Rows of a batch that follow one another.
 pub struct Run {
@@ -141,7 +141,8 @@ impl Reasons {
         let columns: Vec<usize> = if JsonForm::is_of_records(target) {
             (0..batch.num_columns()).collect()
         } else {
-            fields.iter().filter_map(|field| places.find(field)).collect()
+            let others = places.named(OTHERS);
+            fields.iter().filter_map(|field| places.find(field)).chain(others).collect()
         };
         let encoder = NdjsonEncoder::exact(plain(&batch.project(&columns)?));
         let decoder = NdjsonDecoder::new(SchemaRef::new(Schema::new(fields)))?;
@@ -187,6 +188,7 @@ fn plain(batch: &RecordBatch) -> SchemaRef {
     let plain = |field: &FieldRef| match field.data_type() {
         // (Of bytes it says what they are.)
         DataType::FixedSizeBinary(_) => field.as_ref().clone(),
+        _ if JsonForm::is_rest(field) => field.as_ref().clone(),
         _ => field.as_ref().clone().with_metadata(HashMap::new()),
     };
     let fields = batch.schema_ref().fields().iter().map(plain);
@@ -201,7 +203,7 @@ fn is_valid(batch: &RecordBatch) -> bool {
             Some(texts) => texts.iter().flatten().all(|text| object(text).is_ok()),
             None => true,
         },
-        Some(JsonForm::Member | JsonForm::Any | JsonForm::Record) => true,
+        Some(JsonForm::Member | JsonForm::Any | JsonForm::Record | JsonForm::Rest) => true,
         None => is_finite(column),
     })
 }

@@ -1,5 +1,6 @@
 //! Conversations without tokens: messages in JSON, and sequences that were decoded.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use arrow_array::RecordBatch;
@@ -9,10 +10,16 @@ use super::conversation::{Piece, PieceKind, ShownConversation, ShownMessage, Tra
 use crate::error::Result;
 use crate::record::decoded::{Decoded, Span};
 
-/// The text of `{"messages": [...]}`, whatever it is: what cannot be read is shown as it is.
-pub fn of_json(id: Option<&str>, json: &str) -> ShownConversation {
+/// The text of `{"messages": [...]}`, whatever it is: what cannot be read is shown as it is. Before the
+/// messages comes what stands beside them, names and texts of JSON.
+pub fn of_json(id: Option<&str>, json: &str, beside: &[(Cow<str>, &str)]) -> ShownConversation {
     let mut shown =
         ShownConversation { id: id.map(str::to_string), ..ShownConversation::default() };
+    if !beside.is_empty() {
+        let mut text = String::new();
+        beside.iter().for_each(|(name, value)| line(&mut text, &format!("{name}: {value}")));
+        shown.messages.push(ShownMessage { pieces: pieces_of(text), ..ShownMessage::default() });
+    }
     let value: Value = match serde_json::from_str(json) {
         Ok(value) => value,
         Err(error) => {

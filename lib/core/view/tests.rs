@@ -206,7 +206,7 @@ fn decoded_sequences_keep_their_spans() {
 #[test]
 fn messages_of_any_json_are_shown() {
     let text = |json: &str| {
-        let shown = messages::of_json(None, json);
+        let shown = messages::of_json(None, json, &[]);
         let lines = shown.messages.iter().map(|message| {
             let text: String = message.pieces.iter().map(|piece| piece.text.as_str()).collect();
             format!("{}: {text}", message.title())

@@ -246,7 +246,7 @@ fn header(
         findings.add(&FORM, path, message);
     }
     // Columns beyond those of the type are not checked.
-    reader.select(record.schema());
+    reader.select(record.whole_schema());
     if let Some(known) = TypeChecks::of(record) {
         (known.header)(path, reader.header(), findings);
     }

@@ -57,7 +57,11 @@ impl RecordChecker for ConversationChecker {
             if !renders {
                 continue;
             }
-            if let Err(error) = self.renderer.render(messages, &mut self.rendered) {
+            let mut beside = conversations.beside(row).into_iter();
+            let beside =
+                beside.try_for_each(|(name, value)| self.renderer.beside_messages(&name, value));
+            let rendered = beside.and_then(|()| self.renderer.render(messages, &mut self.rendered));
+            if let Err(error) = rendered {
                 batch.findings.add(&REFUSED, at, &error);
                 batch.summary.refused.push(error.cause.to_string());
             }

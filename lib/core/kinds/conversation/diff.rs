@@ -1,41 +1,63 @@
 //! What is compared of conversations.
 
+use std::borrow::Cow;
+
 use crate::diff::{Compared, One, PARTS, hash, plain_json, shown_texts};
 use crate::error::Result;
-use crate::record::conversation::Conversations;
+use crate::record::conversation::{Conversations, POLICY};
+
+const MESSAGES: &str = "messages";
 
 impl Compared for Conversations<'_> {
-    const NAMES: &'static [&'static str] = &["messages"];
+    const NAMES: &'static [&'static str] = &[MESSAGES, "other fields"];
 
     fn hashes(one: &One<'_, Self>) -> Result<[u64; PARTS]> {
-        let text = one.rows.messages_json(one.row);
-        let messages = match one.is_strict {
-            true => hash(&text),
-            false => hash(&text.map(plain_json)),
-        };
-        Ok([messages, 0, 0, 0])
+        let (messages, others) = (hash(&messages(one)), hash(&others(one)));
+        Ok([messages, others, 0, 0])
     }
 
     fn are_equal(a: &One<'_, Self>, b: &One<'_, Self>) -> Result<bool> {
-        let texts = (a.rows.messages_json(a.row), b.rows.messages_json(b.row));
-        Ok(match texts {
+        let [x, y] = [a, b].map(|one| one.rows.messages_json(one.row));
+        let are_messages = match (x, y) {
             (Some(x), Some(y)) => x == y || (!a.is_strict && plain_json(x) == plain_json(y)),
             (x, y) => x == y,
-        })
+        };
+        Ok(are_messages && others(a) == others(b))
     }
 
     fn are_rewritten(a: &One<'_, Self>, b: &One<'_, Self>) -> bool {
         a.rows.messages_json(a.row) != b.rows.messages_json(b.row)
     }
 
-    fn shown(_: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
-        let text = |one: &One<'_, Self>| {
-            let text = one.rows.messages_json(one.row).unwrap_or("null");
-            match one.is_strict {
-                true => text.to_string(),
-                false => String::from_utf8_lossy(&plain_json(text)).into_owned(),
-            }
+    fn shown(part: &str, a: &One<'_, Self>, b: &One<'_, Self>) -> Result<Vec<String>> {
+        let text = |one| match part {
+            MESSAGES => messages(one),
+            _ => Cow::Owned(others(one)),
         };
         Ok(shown_texts(&text(a), &text(b)))
+    }
+}
+
+/// The text of the messages, as it is compared. (No JSON text is empty.)
+fn messages<'a>(one: &One<'a, Conversations<'_>>) -> Cow<'a, str> {
+    as_compared(one.rows.messages_json(one.row).unwrap_or_default(), one.is_strict)
+}
+
+/// What stands beside the messages, as it is compared; but for the policy, which Arrow has in its header.
+fn others(one: &One<'_, Conversations<'_>>) -> String {
+    let mut text = String::new();
+    for (name, value) in one.rows.beside(one.row) {
+        if name != POLICY {
+            let value = as_compared(value, one.is_strict);
+            [", ", &name, ": ", &value].into_iter().for_each(|part| text.push_str(part));
+        }
+    }
+    text.split_off(text.len().min(2))
+}
+
+fn as_compared(text: &str, is_strict: bool) -> Cow<'_, str> {
+    match is_strict {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(String::from_utf8_lossy(&plain_json(text)).into_owned()),
     }
 }

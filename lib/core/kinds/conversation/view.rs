@@ -2,12 +2,15 @@
 
 use crate::batch::Batch;
 use crate::error::Result;
+use crate::record::chat::of_records;
 use crate::record::conversation::Conversations;
 use crate::view::{Seen, Shown, Viewer, messages};
 
 impl Seen for Conversations<'_> {
     fn show(&self, _: &Viewer, _: &Batch, row: usize) -> Result<Shown> {
         let json = self.messages_json(row).unwrap_or("null");
-        Ok(Shown::Conversation(messages::of_json(self.id(row), json)))
+        let mut beside = self.beside(row);
+        beside.retain(|(name, _)| of_records().any(|(known, _)| known == name));
+        Ok(Shown::Conversation(messages::of_json(self.id(row), json, &beside)))
     }
 }
