@@ -17,10 +17,10 @@ use gristmill::stream::{Reader, Request};
 /// A and B are anything that holds records of one type. Records are matched by their ids where both
 /// have them, else by what they hold: a record that one has more is one difference. Counted are
 /// records only in A or only in B, in another order, and parts that differ (tokens, mask, span,
-/// segments, messages, inputs, labels, names, steps, sidecar); the first are shown. Another encoding
-/// (uint8 for int32, rows of 46 bytes for 48, spaces in JSON) is said, and is no difference. Not
-/// compared are where records came from (input, row, source), the numbers of runs, and segments that
-/// only one side states (datasets on disk do not).
+/// segments, messages, other fields beside these, inputs, labels, names, steps, sidecar); the first
+/// are shown. Another encoding (uint8 for int32, rows of 46 bytes for 48, spaces in JSON) is said, and
+/// is no difference. Not compared are where records came from (input and row, the source of games),
+/// the numbers of runs, and segments that only one side states (datasets on disk do not).
 #[derive(Parser)]
 #[command(name = "ds-diff", version, after_long_help = HELP)]
 pub struct Args {

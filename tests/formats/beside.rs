@@ -64,6 +64,9 @@ fn what_is_beside_messages_survives_every_encoding() {
         };
         assert_eq!(ids(&[]), ["a", "b", "c", "d"], "{file}");
         assert_eq!(ids(&["--id-field", "key"]), ["k1", "k3"], "{file}");
+        let run =
+            tool("harmony-tok").args(&["--policy", "chat", "--id-field", "tags", &file]).run();
+        run.fails(1, &["tags: an array where a string should be"]);
     }
     // In the middle of a pipe, in slices, chosen by id.
     let shell = |line: &str| bash(&format!("set -o pipefail; cd {}; {line}", dir.at("")));
@@ -98,6 +101,29 @@ for table in tables:
         assert_eq!(read, &Value::Object(beside));
     }
     assert_eq!(read.len(), 2 * records.len());
+}
+
+/// A text that is no object is an error of its record, and so is a value that JSON does not have.
+#[test]
+fn what_is_no_json_beside_messages_is_refused() {
+    let Some(python) = python() else { return };
+    let dir = TempDir::new();
+    let [_, _, parquet, _] = written(&dir, "all", &records());
+    let script = "import sys, pyarrow as pa, pyarrow.parquet as pq
+table = pq.read_table(sys.argv[1])
+place = table.schema.get_field_index('gristmill_others')
+for name, text in ('number', '5'), ('broken', '{\"a\":'), ('nan', '{\"a\":NaN}'), ('two', '{} {}'):
+    texts = table.column(place).to_pylist()
+    texts[2] = text
+    column = pa.array(texts, pa.string())
+    pq.write_table(table.set_column(place, table.schema.field(place), column), f'{sys.argv[2]}/{name}.parquet')";
+    dir.write("damage.py", script);
+    oracle(&python, &dir.at("damage.py"), &[&parquet, &dir.at("")]).silent();
+    for name in ["number", "broken", "nan", "two"] {
+        let file = dir.at(&format!("{name}.parquet"));
+        let told = ["record 3", "gristmill_others: "];
+        tool("ds-cat").args(&["-q", &file]).run().fails(1, &told);
+    }
 }
 
 /// What changes training is refused by who renders, named by who checks, shown by who shows.
@@ -151,10 +177,11 @@ fn what_is_beside_messages_is_compared() {
             assert!(run.text().contains("other fields"), "{run:?}");
         }
     }
-    // No difference: nulls, the order of members, and the policy, which Arrow has in its header.
+    // No difference: nulls, and what only some encodings have.
     let mut others = records();
     others[1]["note"] = Value::Null;
     others[1]["policy"] = json!("chat");
+    others[1]["gristmill_row"] = json!(7);
     dir.write("others.ndjson", lines(&others));
     assert_eq!(code(diff(&same[0], &dir.at("others.ndjson"))), Some(0));
 }

@@ -478,8 +478,11 @@ fn names_that_differ_between_the_encodings_are_documented() {
         let line = in_place(&dir, &format!("ds-cat {file}.ndjson --limit 1")).silent().text();
         let record: Value = serde_json::from_str(&line).unwrap();
         let members: Vec<&String> = record.as_object().unwrap().keys().collect();
-        assert_eq!(members.len(), schema.fields().len(), "{name}");
-        for field in schema.fields() {
+        // (That of the other members has a section of its own.)
+        let fields = schema.fields().iter().filter(|field| field.name() != "gristmill_others");
+        let fields: Vec<_> = fields.collect();
+        assert_eq!(members.len(), fields.len(), "{name}");
+        for field in fields {
             if members.contains(&field.name()) {
                 continue;
             }

@@ -67,12 +67,14 @@ impl Conform {
         let identical = columns.len() == from.fields().len()
             && columns.iter().enumerate().all(|(i, &column)| column == Some(i))
             && from.fields().iter().zip(target.fields()).all(|(a, b)| same_type(a, b));
+        let mut goes_on = vec![true; from.fields().len()];
+        columns.iter().flatten().for_each(|column| goes_on[*column] = false);
         let is_rest = |column: &usize| JsonForm::is_rest(from.field(*column));
-        let is_used = |column: &usize| columns.contains(&Some(*column)) && !is_rest(column);
         let is_place =
             |column: &usize| [RAW_INPUT, RAW_ROW].contains(&from.field(*column).name().as_str());
         let all = 0..from.fields().len();
-        let rest = all.clone().filter(|column| !is_used(column) && !is_place(column)).collect();
+        let rest = all.clone().filter(|column| goes_on[*column] || is_rest(column));
+        let rest = rest.filter(|column| !is_place(column)).collect();
         let missing = target.fields().iter().zip(&columns).filter(|(_, column)| column.is_none());
         let missing: Vec<FieldRef> = missing.map(|(field, _)| field.clone()).collect();
         let within = all.clone().find(is_rest).filter(|_| !missing.is_empty());

@@ -16,10 +16,11 @@ use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 
 use super::typed_cast::plain_cast;
+use super::validity::object;
 use crate::digest::hex;
 use crate::json::{self, FLOAT_TEXT, Float};
 use crate::record::game::json::StepTexts;
-use crate::record::{JsonForm, is_json_text, is_rare, ndjson_name};
+use crate::record::{JsonForm, OTHERS, is_json_text, is_rare, ndjson_name};
 
 /// Appends rows of batches to a buffer as lines.
 pub struct NdjsonEncoder {
@@ -152,23 +153,24 @@ fn write_members(
             within(label.trim_matches(['"', ':']), error)
         })?;
         if column.is_rest {
-            let members = inside_of(out.split_off(value));
+            let object = out.split_off(value);
+            let members = inside_of(&object).map_err(|cause| within(OTHERS, cause))?;
             if members.is_empty() {
                 out.truncate(before);
                 is_first = before == start;
             }
-            out.extend_from_slice(&members);
+            out.extend_from_slice(members);
         }
     }
     out.push(b'}');
     Ok(())
 }
 
-/// The members of an object, without its braces. (Of what is no object, that is nothing.)
-fn inside_of(object: Vec<u8>) -> Vec<u8> {
-    let inside = object.trim_ascii().strip_prefix(b"{");
-    let inside = inside.and_then(|text| text.strip_suffix(b"}")).unwrap_or_default();
-    inside.trim_ascii().to_vec()
+/// The members of an object, without its braces.
+fn inside_of(text: &[u8]) -> Result<&[u8], ArrowError> {
+    object(&String::from_utf8_lossy(text)).or_else(no_json)?;
+    let inside = text.trim_ascii().strip_prefix(b"{").and_then(|text| text.strip_suffix(b"}"));
+    Ok(inside.unwrap_or_default().trim_ascii())
 }
 
 /// Why a value has no JSON.

@@ -141,8 +141,8 @@ impl Reasons {
         let columns: Vec<usize> = if JsonForm::is_of_records(target) {
             (0..batch.num_columns()).collect()
         } else {
-            let others = places.named(OTHERS);
-            fields.iter().filter_map(|field| places.find(field)).chain(others).collect()
+            let named = fields.iter().filter(|field| !JsonForm::is_rest(field));
+            named.filter_map(|field| places.find(field)).chain(places.named(OTHERS)).collect()
         };
         let encoder = NdjsonEncoder::exact(plain(&batch.project(&columns)?));
         let decoder = NdjsonDecoder::new(SchemaRef::new(Schema::new(fields)))?;

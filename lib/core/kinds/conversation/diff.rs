@@ -4,9 +4,11 @@ use std::borrow::Cow;
 
 use crate::diff::{Compared, One, PARTS, hash, plain_json, shown_texts};
 use crate::error::Result;
-use crate::record::conversation::{Conversations, POLICY};
+use crate::record::conversation::{Conversations, POLICY, RAW_INPUT, RAW_ROW};
 
 const MESSAGES: &str = "messages";
+/// Fields that are not compared: only NDJSON has the policy (Arrow in its header), only pipes the place.
+const APART: [&str; 3] = [POLICY, RAW_INPUT, RAW_ROW];
 
 impl Compared for Conversations<'_> {
     const NAMES: &'static [&'static str] = &[MESSAGES, "other fields"];
@@ -43,11 +45,11 @@ fn messages<'a>(one: &One<'a, Conversations<'_>>) -> Cow<'a, str> {
     as_compared(one.rows.messages_json(one.row).unwrap_or_default(), one.is_strict)
 }
 
-/// What stands beside the messages, as it is compared; but for the policy, which Arrow has in its header.
+/// What stands beside the messages, as it is compared.
 fn others(one: &One<'_, Conversations<'_>>) -> String {
     let mut text = String::new();
     for (name, value) in one.rows.beside(one.row) {
-        if name != POLICY {
+        if !APART.contains(&&*name) {
             let value = as_compared(value, one.is_strict);
             [", ", &name, ": ", &value].into_iter().for_each(|part| text.push_str(part));
         }
