@@ -85,6 +85,50 @@ fn prefixes_joined_are_the_whole() {
     assert_eq!(spans(&foreign), spans(&dir.json("q.part.json")));
 }
 
+/// A stream says at its end what was dropped before it: of a part of it, and of one that is not read to its end,
+/// that is not known. (The slices of one stream counted all that was dropped, each.)
+#[test]
+fn of_a_part_of_a_stream_it_is_not_known_what_was_dropped() {
+    let dir = TempDir::new();
+    dir.write("a.ndjson", conversations(8) + "{}\n");
+    dir.write("b.ndjson", conversations(8).replace("\"id\":\"", "\"id\":\"b"));
+    bash(&format!(
+        "set -eo pipefail; cd {}; export GRISTMILL_TO=arrow
+         for x in a b; do harmony-tok $x.ndjson --on-error skip -q | span-mask -q > $x.arrows; done
+         write() {{ name=$1; shift; mmidx-write --prefix $name -q \"$@\"; }}
+         write whole a.arrows; write two a.arrows b.arrows
+         for i in 0 1; do write a$i a.arrows --slice $i/2; write b$i b.arrows --slice $i/2
+             write ab$i a.arrows b.arrows --slice $i/2; write third$i a.arrows b.arrows --slice $i/3; done
+         mmidx-write --concat a0 a1 --prefix joined; mmidx-write --concat ab0 ab1 --prefix both
+         ds-cat a.arrows --limit 3 | write few
+         cat a.arrows | ds-cat --limit 8 | write eight; ds-cat a.arrows --id id-1 | write chosen
+         ds-cat b.arrows --limit 3 | write fewb",
+        dir.path().display()
+    ))
+    .ok();
+    for (name, records) in [
+        ("whole", counts(9, 8, 1)),
+        ("two", counts(17, 16, 1)),
+        ("a0", unknown(4)),
+        ("a1", unknown(4)),
+        ("joined", unknown(8)),
+        ("b0", counts(4, 4, 0)),
+        ("b1", counts(4, 4, 0)),
+        // Each slice is one file as a whole.
+        ("ab0", counts(9, 8, 1)),
+        ("ab1", counts(8, 8, 0)),
+        ("both", counts(17, 16, 1)),
+        ("third0", unknown(5)),
+        ("third1", unknown(5)),
+        ("few", unknown(3)),
+        ("eight", unknown(8)),
+        ("chosen", unknown(1)),
+        ("fewb", unknown(3)),
+    ] {
+        assert_eq!(dir.json(&format!("{name}.part.json"))["records"], records, "{name}");
+    }
+}
+
 /// Sequences that are read back from prefixes: what is the same in all is stated, the inputs of all, and their
 /// counts together; what is not known of one is not known.
 #[test]

@@ -35,7 +35,11 @@ pub(super) struct ArrowSource {
     pieces: Option<Pieces>,
     /// The most bytes of a record.
     most: u64,
+    /// What the headers so far say; the last stands behind the records.
     dropped: Dropped,
+    /// Whether a header of ours was among them.
+    is_stated: bool,
+    is_at_end: bool,
 }
 
 impl ArrowSource {
@@ -58,6 +62,8 @@ impl ArrowSource {
             pieces: None,
             most,
             dropped: Dropped::default(),
+            is_stated: false,
+            is_at_end: false,
         }
     }
 
@@ -134,9 +140,13 @@ impl RecordSource for ArrowSource {
                 None => self.next_frame()?,
             };
             match frame {
-                None => return Ok(None),
+                None => {
+                    self.is_at_end = true;
+                    return Ok(None);
+                }
                 Some(Frame::Schema(found)) => {
                     let header = Header::of(&found).map_err(|e| e.at(&self.name))?;
+                    self.is_stated |= Header::is_in(&found);
                     let dropped = if Header::is_in(&found) {
                         header.dropped.clone()
                     } else {
@@ -157,8 +167,15 @@ impl RecordSource for ArrowSource {
         }
     }
 
+    /// Of a part of a stream it is not known how many of the dropped records belong to it, nor before its end.
     fn dropped(&self) -> Dropped {
-        self.dropped.clone()
+        let dropped = self.dropped.clone();
+        match self.is_stated {
+            true if self.rows.is_empty() => Dropped::default(),
+            true if !self.is_at_end => Dropped::UNKNOWN,
+            true if self.rows.end < u64::MAX => dropped.of_part(),
+            _ => dropped,
+        }
     }
 }
 

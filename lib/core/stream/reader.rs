@@ -465,11 +465,15 @@ impl Reader {
     /// What the filters before this one have dropped; known after the last batch, as far as it came
     /// with the records (see [`Dropped::without_header`]).
     pub fn dropped(&self) -> Dropped {
-        match &self.current {
-            // Of a part of a dataset it is not known which of the dropped ones belong to it.
-            Some(current) if self.is_dataset() && !self.is_whole => current.dropped().of_part(),
+        let dropped = match &self.current {
             Some(current) => self.dropped.and(&current.dropped()),
             None => self.dropped.clone(),
+        };
+        // Of records that are chosen it is not known which of the dropped ones belong to them.
+        let are_chosen = self.ids.is_some() || self.chooser.is_some();
+        match are_chosen || (self.is_dataset() && !self.is_whole) {
+            true => dropped.of_part(),
+            false => dropped,
         }
     }
 

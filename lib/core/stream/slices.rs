@@ -61,7 +61,8 @@ pub(super) fn cut_inputs(
         return Err(Error::usage(cause).hint("--slice I/N"));
     }
     let all = checked_sum(sizes.iter().copied());
-    let wanted = slice.of(all.ok_or_else(|| Error::data("the inputs claim more than 2^64 rows"))?);
+    let total_size = all.ok_or_else(|| Error::data("the inputs claim more than 2^64 rows"))?;
+    let wanted = slice.of(total_size);
     if kinds.first() != Some(&"NDJSON") {
         *total = Some(wanted.end - wanted.start);
     }
@@ -70,7 +71,11 @@ pub(super) fn cut_inputs(
     for (path, size) in files.iter().zip(sizes) {
         let from = wanted.start.clamp(start, start + size) - start;
         let to = wanted.end.clamp(start, start + size) - start;
-        parts.push_back((path.clone(), Some(from..to)));
+        // What is whole has what was dropped before it; so has a file of no rows in one slice only.
+        let is_own =
+            size > 0 || wanted.contains(&start) || (start, wanted.end) == (total_size, start);
+        let is_whole = to - from == size && is_own && kinds.first() != Some(&"NDJSON");
+        parts.push_back((path.clone(), (!is_whole).then_some(from..to)));
         start += size;
     }
     Ok(parts)
