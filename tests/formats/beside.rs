@@ -242,6 +242,17 @@ fn of_several_inputs_nothing_beside_messages_is_lost() {
             assert_eq!(run.records(), all, "{first} {second}");
         }
     }
+    // A pipe that comes later cannot be looked at before.
+    for first in &others {
+        for second in [&ndjson, &arrows] {
+            let run =
+                tool("ds-cat").args(&[first, "-"]).input(std::fs::read(second).unwrap()).run();
+            assert_eq!(run.silent().records(), all, "{first} {second}");
+        }
+        let run =
+            tool("ds-cat").args(&[first, "-"]).input(std::fs::read(&others[0]).unwrap()).run();
+        assert_eq!(run.silent().records(), [&plain[..], &plain[..]].concat(), "{first}");
+    }
     // A chat is the same chat behind ds-cat.
     let chats = lines(&[json!({
         "id": "t", "train": false,

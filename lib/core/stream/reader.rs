@@ -247,15 +247,18 @@ impl Reader {
     }
 
     /// The columns of all inputs, if all are Parquet files; of others the first one's, and what a later one
-    /// has beside the fields of its records. (A pipe cannot be looked at before.)
+    /// has beside the fields of its records. (A pipe cannot be looked at before: it may have such.)
     fn with_columns_of_all(&self) -> Result<SchemaRef> {
         let mut schema = self.schema.clone();
         if self.files.len() < 2 {
             return Ok(schema);
         }
         let are_parquet = self.sources.len() == self.files.len();
-        for path in &self.files {
+        for path in self.files.iter().skip(1) {
             if path.as_os_str() == "-" || !files::is_file(path)? {
+                if let Some(record) = self.known_type() {
+                    schema = with_rest(&schema, &record.whole_schema());
+                }
                 continue;
             }
             let input = Waiting { path: path.clone(), range: None, runs: None };
