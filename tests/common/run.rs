@@ -223,6 +223,11 @@ impl Outcome {
         String::from_utf8(self.stdout.clone()).unwrap()
     }
 
+    /// The same without line breaks, which stand where the width asks for them.
+    pub fn in_a_line(&self) -> String {
+        self.text().split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// The same without the lines that scripts print of each shard where no terminal shows progress.
     pub fn without_shards(mut self) -> Outcome {
         let scripts = ["synth-kd", "synth-raw", "macroxue", "puzzles"];

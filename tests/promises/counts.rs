@@ -13,6 +13,13 @@ fn counts(read: u64, written: u64, rejected: u64) -> Value {
     json!({"read": read, "written": written, "rejected": rejected})
 }
 
+/// Compares the counts in the manifests of prefixes.
+fn assert_counts(dir: &TempDir, expected: &[(&str, Value)]) {
+    for (name, records) in expected {
+        assert_eq!(dir.json(&format!("{name}.part.json"))["records"], *records, "{name}");
+    }
+}
+
 /// Slices of `in.ndjson` as roots, both splits concatenated into `whole`, and its manifest.
 fn join_slices(dir: &TempDir, slices: u64, fraction: &str) {
     bash(&format!(
@@ -75,9 +82,7 @@ fn prefixes_joined_are_the_whole() {
         dir.path().display()
     ))
     .ok();
-    for name in ["q", "r"] {
-        assert_eq!(dir.json(&format!("{name}.part.json"))["records"], counts(21, 20, 1), "{name}");
-    }
+    assert_counts(&dir, &["q", "r"].map(|name| (name, counts(21, 20, 1))));
     // Nothing is known of what a foreign dataset read; its supervised tokens are in its masks.
     let foreign = dir.json("f.part.json");
     assert_eq!(foreign["records"], unknown(20));
@@ -106,7 +111,7 @@ fn of_a_part_of_a_stream_it_is_not_known_what_was_dropped() {
         dir.path().display()
     ))
     .ok();
-    for (name, records) in [
+    let expected = [
         ("whole", counts(9, 8, 1)),
         ("two", counts(17, 16, 1)),
         ("a0", unknown(4)),
@@ -124,9 +129,8 @@ fn of_a_part_of_a_stream_it_is_not_known_what_was_dropped() {
         ("eight", unknown(8)),
         ("chosen", unknown(1)),
         ("fewb", unknown(3)),
-    ] {
-        assert_eq!(dir.json(&format!("{name}.part.json"))["records"], records, "{name}");
-    }
+    ];
+    assert_counts(&dir, &expected);
 }
 
 /// Sequences that are read back from prefixes: what is the same in all is stated, the inputs of all, and their
@@ -152,7 +156,7 @@ fn sequences_read_back_state_what_is_true_of_all() {
     ))
     .ok();
     let part = |name: &str| dir.json(&format!("{name}.part.json"));
-    for (name, records) in [
+    let expected = [
         ("one", counts(9, 8, 1)),
         ("of-root", counts(9, 8, 1)),
         ("both", counts(16, 13, 3)),
@@ -161,9 +165,8 @@ fn sequences_read_back_state_what_is_true_of_all() {
         ("mixed", unknown(13)),
         ("other", unknown(5)),
         ("slice", unknown(4)),
-    ] {
-        assert_eq!(part(name)["records"], records, "{name}");
-    }
+    ];
+    assert_counts(&dir, &expected);
     let inputs = |name: &str| -> Vec<String> {
         let inputs = part(name)["source"]["inputs"].as_array().cloned().unwrap_or_default();
         inputs.iter().map(|input| input["name"].as_str().unwrap().to_string()).collect()

@@ -4,6 +4,7 @@
 //! the content type and every part of the content are encoded on their own, as the official
 //! renderer does.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -79,9 +80,9 @@ impl Renderer {
         Renderer { content_is_text, ..self }
     }
 
-    /// Refuses a column beside the messages that changes what is trained on; `value` is its JSON text.
-    pub fn beside_messages(&self, name: &str, value: &str) -> Result<(), RenderError> {
-        self.ignored.beside_messages(name, value)
+    /// Refuses what changes training and stands beside the messages: names, and texts of JSON.
+    pub fn beside_messages(&self, beside: &[(Cow<str>, &str)]) -> Result<(), RenderError> {
+        beside.iter().try_for_each(|(name, value)| self.ignored.beside_messages(name, value))
     }
 
     /// Renders one conversation, `{"messages": [...]}`, and appends its tokens, ending with

@@ -112,6 +112,7 @@ impl<'a> Conversations<'a> {
         let (mut raw_input, mut raw_row, mut beside, mut others) = (None, None, Vec::new(), None);
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
             let plain = column.as_string_opt::<i32>();
+            let filled = plain.filter(|column| column.null_count() < column.len());
             match field.name().as_str() {
                 MESSAGES => {
                     let views = || column.as_string_view_opt().map(Texts::Views);
@@ -119,10 +120,9 @@ impl<'a> Conversations<'a> {
                 }
                 RAW_INPUT => raw_input = plain,
                 RAW_ROW => raw_row = column.as_primitive_opt(),
-                OTHERS => others = plain.filter(|column| column.null_count() < column.len()),
+                OTHERS => others = filled,
                 name if JsonForm::of(field) == Some(JsonForm::Any) => {
-                    let column = plain.filter(|column| column.null_count() < column.len());
-                    beside.extend(column.map(|column| (name, column)));
+                    beside.extend(filled.map(|column| (name, column)));
                 }
                 name => {
                     id_names.extend(plain.map(|_| name));
@@ -166,8 +166,8 @@ impl<'a> Conversations<'a> {
         let there = self.beside.iter().filter(|(_, column)| column.is_valid(row));
         let mut all: Vec<(Cow<str>, &str)> =
             there.map(|(name, column)| (Cow::Borrowed(*name), column.value(row))).collect();
-        if let Some(others) = self.others.filter(|others| others.is_valid(row)) {
-            add_members(others.value(row), &mut all);
+        if let Some(others) = self.others_json(row) {
+            add_members(others, &mut all);
         }
         let has_tokens = all.iter().any(|(name, _)| name == TOKENS);
         all.retain(|(name, value)| {
@@ -176,6 +176,12 @@ impl<'a> Conversations<'a> {
         });
         all.sort();
         all
+    }
+
+    /// The text of the object of what has no column of its own; `None` where that is nothing.
+    pub fn others_json(&self, row: usize) -> Option<&'a str> {
+        let others = self.others.filter(|others| others.is_valid(row))?;
+        Some(others.value(row))
     }
 
     /// The text of `{"messages": [...]}`; `None` where it is missing or null.

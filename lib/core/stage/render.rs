@@ -26,13 +26,10 @@ pub fn render(renderer: &mut Renderer, mut batch: Batch) -> Result<Batch> {
             (None, _) => Err(no_id(&conversations)),
             (_, None) => Err("messages is missing or null; try: chat-harmony before it, for chats of other shapes".to_string()),
             (Some(_), Some(messages)) => {
-                let beside = || {
-                    let beside = conversations.beside(row);
-                    beside.iter().try_for_each(|(name, value)| renderer.beside_messages(name, value))
-                };
                 // The tokens are appended directly to the batch's column.
                 std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
-                let outcome = beside().and_then(|()| renderer.render(messages, &mut rendered));
+                let beside = renderer.beside_messages(&conversations.beside(row));
+                let outcome = beside.and_then(|()| renderer.render(messages, &mut rendered));
                 std::mem::swap(&mut rendered.tokens, &mut builder.tokens);
                 outcome.map_err(|e| e.to_string())
             }

@@ -146,8 +146,9 @@ impl RecordSource for ArrowSource {
                 }
                 Some(Frame::Schema(found)) => {
                     let header = Header::of(&found).map_err(|e| e.at(&self.name))?;
-                    self.is_stated |= Header::is_in(&found);
-                    let dropped = if Header::is_in(&found) {
+                    let is_ours = Header::is_in(&found);
+                    self.is_stated |= is_ours;
+                    let dropped = if is_ours {
                         header.dropped.clone()
                     } else {
                         Dropped::without_header(header.record_type(&found), self.is_piped)

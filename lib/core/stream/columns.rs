@@ -31,8 +31,7 @@ impl MemberColumn {
     }
 
     fn is_named(&self, key: &Str<'_>) -> bool {
-        let as_text = || self.text_name.as_ref().is_some_and(|name| key.eq_str(name));
-        self.has_name(key) || (!self.is_rest && as_text())
+        self.has_name(key) || self.text_name.as_ref().is_some_and(|name| key.eq_str(name))
     }
 }
 
@@ -101,11 +100,13 @@ impl Members {
 
     fn made(fields: &Fields, unknown: Unknown, is_exact: bool) -> Result<Members, ArrowError> {
         let named = |field: &FieldRef| {
+            let is_rest = JsonForm::is_rest(field);
+            let form = JsonForm::of(field).filter(|_| !is_rest);
             Ok(MemberColumn {
                 name: ndjson_name(field).to_string(),
-                text_name: JsonForm::of(field).map(|_| field.name().clone()),
+                text_name: form.map(|_| field.name().clone()),
                 nullable: field.is_nullable(),
-                is_rest: JsonForm::is_rest(field),
+                is_rest,
                 column: column_of(field, is_exact)?,
             })
         };

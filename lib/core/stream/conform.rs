@@ -12,7 +12,6 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Schema, SchemaRef};
 use super::ndjson_reader::NdjsonDecoder;
 use super::ndjson_writer::json_texts;
 use super::typed_cast::{cast_items, cast_members, plain_cast};
-use crate::record::conversation::{RAW_INPUT, RAW_ROW};
 use crate::record::{JsonForm, is_json_text, ndjson_name};
 
 /// How the columns of one input become the record type's columns; made once per schema.
@@ -70,14 +69,11 @@ impl Conform {
         let mut goes_on = vec![true; from.fields().len()];
         columns.iter().flatten().for_each(|column| goes_on[*column] = false);
         let is_rest = |column: &usize| JsonForm::is_rest(from.field(*column));
-        let is_place =
-            |column: &usize| [RAW_INPUT, RAW_ROW].contains(&from.field(*column).name().as_str());
-        let all = 0..from.fields().len();
-        let rest = all.clone().filter(|column| goes_on[*column] || is_rest(column));
-        let rest = rest.filter(|column| !is_place(column)).collect();
+        let mut all = 0..from.fields().len();
+        let rest = all.clone().filter(|column| goes_on[*column] || is_rest(column)).collect();
         let missing = target.fields().iter().zip(&columns).filter(|(_, column)| column.is_none());
         let missing: Vec<FieldRef> = missing.map(|(field, _)| field.clone()).collect();
-        let within = all.clone().find(is_rest).filter(|_| !missing.is_empty());
+        let within = all.find(is_rest).filter(|_| !missing.is_empty());
         let within = within.map(|column| (column, SchemaRef::new(Schema::new(missing))));
         let from = SchemaRef::new(from.clone());
         Ok(Conform { from, target: target.clone(), columns, identical, rest, within })
@@ -98,6 +94,7 @@ impl Conform {
             return self.whole_records(batch).map_err(|error| error.to_string());
         }
         let within = self.found_within(batch)?;
+        let found = |field: &Field| within.as_ref()?.column_by_name(field.name()).cloned();
         let mut columns = Vec::with_capacity(self.columns.len());
         for (field, index) in self.target.fields().iter().zip(&self.columns) {
             let column = match index {
@@ -106,12 +103,7 @@ impl Conform {
                     self.rest(batch).map_err(|error| error.to_string())?
                 }
                 Some(index) => convert(self.from.field(*index), batch.column(*index), field)?,
-                None => {
-                    match within.as_ref().and_then(|found| found.column_by_name(field.name())) {
-                        Some(column) => column.clone(),
-                        None => new_null_array(field.data_type(), rows),
-                    }
-                }
+                None => found(field).unwrap_or_else(|| new_null_array(field.data_type(), rows)),
             };
             if !field.is_nullable() && column.null_count() > 0 {
                 return Err(format!("a null in column {:?}", field.name()));

@@ -20,7 +20,7 @@ use super::validity::object;
 use crate::digest::hex;
 use crate::json::{self, FLOAT_TEXT, Float};
 use crate::record::game::json::StepTexts;
-use crate::record::{JsonForm, OTHERS, is_json_text, is_rare, ndjson_name};
+use crate::record::{JsonForm, is_json_text, is_rare, ndjson_name};
 
 /// Appends rows of batches to a buffer as lines.
 pub struct NdjsonEncoder {
@@ -134,33 +134,34 @@ fn write_members(
     row: usize,
 ) -> Result<(), ArrowError> {
     out.push(b'{');
-    let start = out.len();
     let mut is_first = true;
     for (name, column) in names.0.iter().zip(columns) {
-        if (column.is_left_out || column.is_rest) && column.is_null(row) {
+        if column.is_left_out && column.is_null(row) {
             continue;
         }
         let before = out.len();
-        if !std::mem::take(&mut is_first) {
+        if !is_first {
             out.push(b',');
         }
         let value = out.len();
         if !column.is_rest {
             out.extend_from_slice(name);
         }
-        column.write(out, row).map_err(|error| {
+        let in_place = |error| {
             let label = String::from_utf8_lossy(name);
             within(label.trim_matches(['"', ':']), error)
-        })?;
+        };
+        column.write(out, row).map_err(in_place)?;
         if column.is_rest {
             let object = out.split_off(value);
-            let members = inside_of(&object).map_err(|cause| within(OTHERS, cause))?;
+            let members = inside_of(&object).map_err(in_place)?;
             if members.is_empty() {
                 out.truncate(before);
-                is_first = before == start;
+                continue;
             }
             out.extend_from_slice(members);
         }
+        is_first = false;
     }
     out.push(b'}');
     Ok(())
@@ -327,12 +328,13 @@ impl<'a> ColumnPrinter<'a> {
             Nulls::Filled | Nulls::Shown if may_fail(array.data_type()) => Box::new(OrNan(values)),
             _ => values,
         };
+        let is_rest = JsonForm::is_rest(field);
         let is_left_out = match nulls {
+            _ if is_rest => true,
             Nulls::Written | Nulls::Verbatim | Nulls::Shown => is_rare(field),
             Nulls::LeftOut => true,
             Nulls::Filled => *array.data_type() != DataType::Null,
         };
-        let is_rest = JsonForm::is_rest(field);
         Ok(ColumnPrinter { nulls: array.logical_nulls(), is_left_out, is_rest, values })
     }
 

@@ -63,7 +63,8 @@ pub(super) fn cut_inputs(
     let all = checked_sum(sizes.iter().copied());
     let total_size = all.ok_or_else(|| Error::data("the inputs claim more than 2^64 rows"))?;
     let wanted = slice.of(total_size);
-    if kinds.first() != Some(&"NDJSON") {
+    let are_rows = kinds.first() != Some(&"NDJSON");
+    if are_rows {
         *total = Some(wanted.end - wanted.start);
     }
     let mut start = 0;
@@ -71,10 +72,11 @@ pub(super) fn cut_inputs(
     for (path, size) in files.iter().zip(sizes) {
         let from = wanted.start.clamp(start, start + size) - start;
         let to = wanted.end.clamp(start, start + size) - start;
-        // What is whole has what was dropped before it; so has a file of no rows in one slice only.
-        let is_own =
-            size > 0 || wanted.contains(&start) || (start, wanted.end) == (total_size, start);
-        let is_whole = to - from == size && is_own && kinds.first() != Some(&"NDJSON");
+        // What is whole has what was dropped before it. A file of no rows is whole in the slice in which it
+        // stands, not in all.
+        let is_last = start == total_size && wanted.end == total_size;
+        let is_own = size > 0 || wanted.contains(&start) || is_last;
+        let is_whole = are_rows && is_own && to - from == size;
         parts.push_back((path.clone(), (!is_whole).then_some(from..to)));
         start += size;
     }

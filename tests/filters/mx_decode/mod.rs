@@ -201,10 +201,7 @@ fn a_sidecar_that_is_kept_is_an_object_for_ds_check() {
     game.write(&folder, "a");
     let out = TempDir::new();
     pack(&folder.path.display().to_string(), &format!("-q -o {}", out.at("pack"))).silent();
-    let checked = || {
-        let text = tool("ds-check").args(&[&out.at("pack")]).run().text();
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
-    };
+    let checked = || tool("ds-check").args(&[&out.at("pack")]).run().in_a_line();
     let found = checked();
     assert!(!found.contains("pool.session"), "{found}");
     let database = rusqlite::Connection::open(out.path().join("pack/metadata.db")).unwrap();

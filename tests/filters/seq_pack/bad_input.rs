@@ -397,7 +397,7 @@ fn a_root_answers_for_its_rows_and_ids() {
     let check = |name: &str, code: i32, told: &str| {
         let run = tool("ds-check").args(&[&dir.at(name)]).run();
         assert_eq!(run.code(), Some(code), "{name}: {run:?}");
-        let text = run.text().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = run.in_a_line();
         assert!(text.contains(told), "{name}: {run:?}");
         assert!(!text.contains("shards.manifest.missing"), "{name}: {run:?}");
     };

@@ -57,9 +57,7 @@ impl RecordChecker for ConversationChecker {
             if !renders {
                 continue;
             }
-            let mut beside = conversations.beside(row).into_iter();
-            let beside =
-                beside.try_for_each(|(name, value)| self.renderer.beside_messages(&name, value));
+            let beside = self.renderer.beside_messages(&conversations.beside(row));
             let rendered = beside.and_then(|()| self.renderer.render(messages, &mut self.rendered));
             if let Err(error) = rendered {
                 batch.findings.add(&REFUSED, at, &error);
