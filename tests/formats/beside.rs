@@ -81,6 +81,27 @@ fn what_is_beside_messages_survives_every_encoding() {
     assert_eq!(shell("ds-cat all.arrows --id c").silent().records(), records[2..3]);
 }
 
+/// Chosen columns are those alone: what is left out of them is not beside the messages.
+#[test]
+fn columns_are_chosen_with_what_is_beside() {
+    let dir = TempDir::new();
+    let records = records();
+    let mut expected = records.clone();
+    for record in &mut expected {
+        let members = record.as_object_mut().unwrap();
+        ["synth_id", "messages"].iter().for_each(|name| drop(members.remove(*name)));
+    }
+    for file in written(&dir, "all", &records) {
+        let columns = ["--columns", "gristmill_others,id", &file];
+        let run = tool("ds-cat").args(&columns).run().silent();
+        assert_eq!(run.records(), expected, "{file}");
+        let run = tool("ds-cat").args(&columns).args(&["--id", "c"]).run().silent();
+        assert_eq!(run.records(), expected[2..3], "{file}");
+        let run = tool("ds-cat").args(&["--columns", "messages_json", "--id", "c", &file]).run();
+        assert_eq!(run.silent().records(), [json!({"messages": messages()})], "{file}");
+    }
+}
+
 #[test]
 fn other_programs_read_what_is_beside_messages() {
     let Some(python) = python() else { return };
@@ -144,7 +165,7 @@ fn what_changes_training_is_seen_in_every_encoding() {
             tool("harmony-tok").args(&["--policy", "chat", &file]).run().fails(1, &["(b)", &cause]);
             let found = tool("ds-check").args(&["--policy", "chat", &file]).run();
             assert_eq!(found.code(), Some(1), "{file}: {found:?}");
-            let told = found.text().split_whitespace().collect::<Vec<_>>().join(" ");
+            let told = found.in_a_line();
             assert!(told.contains(&format!("(b): has \"{name}\"")), "{file}: {told}");
             let shown = tool("ds-view").args(&["--id", "b", &file]).run().ok().text();
             assert!(shown.contains(&format!("{name}: {value}")), "{file}: {shown}");

@@ -27,7 +27,7 @@ impl Side {
     pub fn open(mut reader: Reader) -> Side {
         let record = reader.fitting_type();
         if let Some(record) = record {
-            reader.select(record.whole_schema());
+            reader.select_whole(record);
         }
         let batch = RecordBatch::new_empty(reader.schema().clone());
         let record = record.map_or("other", |record| record.name);

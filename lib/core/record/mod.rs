@@ -76,11 +76,15 @@ impl RecordType {
         Arc::new(schema_of((self.fields)()))
     }
 
-    /// The schema in which nothing of a record is lost. Conversations are written by people, with fields of
-    /// their own.
+    /// Whether people write such records, with fields of their own.
+    pub fn may_have_others(&self) -> bool {
+        self.name == CONVERSATION.name
+    }
+
+    /// The schema in which nothing of a record is lost.
     pub fn whole_schema(&self) -> SchemaRef {
         let schema = self.schema();
-        if self.name != CONVERSATION.name {
+        if !self.may_have_others() {
             return schema;
         }
         let others = JsonForm::Rest.mark(Field::new(OTHERS, DataType::Utf8, true));

@@ -19,8 +19,6 @@ pub(super) struct IdFilter {
     found: HashSet<String>,
     /// The columns that hold ids.
     fields: Vec<Field>,
-    /// What the batches are cut to, if that is not what is read.
-    columns: Option<SchemaRef>,
 }
 
 impl IdFilter {
@@ -32,31 +30,24 @@ impl IdFilter {
             let names = COLUMNS.join(", ");
             return Err(Error::usage(format!("--id: the records have no id ({names})")));
         }
-        Ok(IdFilter { wanted: ids.to_vec(), found: HashSet::new(), fields, columns: None })
+        Ok(IdFilter { wanted: ids.to_vec(), found: HashSet::new(), fields })
     }
 
     /// What must be read where these columns are asked for.
-    pub fn schema(&mut self, schema: SchemaRef) -> SchemaRef {
+    pub fn with_ids(&self, schema: SchemaRef) -> SchemaRef {
         let is_new = |field: &&Field| schema.column_with_name(field.name()).is_none();
         let more: Vec<Field> = self.fields.iter().filter(is_new).cloned().collect();
         if more.is_empty() {
             return schema;
         }
         let fields = schema.fields().iter().map(|field| field.as_ref().clone()).chain(more);
-        let read = Schema::new(fields.collect::<Vec<Field>>());
-        self.columns = Some(schema);
-        read.into()
+        Schema::new(fields.collect::<Vec<Field>>()).into()
     }
 
     /// Drops the records with other ids.
     pub fn apply(&mut self, batch: &mut Batch) -> Result<()> {
         let rows = self.kept(&batch.records)?;
-        batch.keep_rows(&rows)?;
-        if let Some(columns) = &self.columns {
-            let places: Vec<usize> = (0..columns.fields().len()).collect();
-            batch.records = batch.records.project(&places)?;
-        }
-        Ok(())
+        batch.keep_rows(&rows)
     }
 
     /// The rows with the ids that are wanted.

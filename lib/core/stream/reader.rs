@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use arrow_schema::{Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{ArrowError, Schema, SchemaRef};
 use serde_json::Value;
 
 use super::arrow_source::ArrowSource;
@@ -27,7 +28,7 @@ use crate::format::checked_sum;
 use crate::format::parquet::describe;
 use crate::format::stated::Comparison;
 use crate::format::unchanged::Unchanged;
-use crate::record::{RecordType, ndjson_name, record_type, record_type_with};
+use crate::record::{JsonForm, RecordType, ndjson_name, record_type, record_type_with};
 
 /// Which records are asked for.
 #[derive(Debug, Clone)]
@@ -92,6 +93,8 @@ pub struct Reader {
     unchanged: Unchanged,
     /// The files that must be those of their manifest, if all of them is read.
     comparison: Comparison,
+    /// The columns that batches are cut to, if that is not what is read.
+    cut_to: Option<SchemaRef>,
     /// Which records are handed out, if they are chosen by their ids.
     ids: Option<IdFilter>,
     /// Which records are handed out, if they are chosen as they come.
@@ -177,6 +180,7 @@ impl Reader {
             spooled: Vec::new(),
             unchanged: Unchanged::default(),
             comparison: Comparison::default(),
+            cut_to: None,
             ids: None,
             chooser: None,
         }
@@ -254,6 +258,9 @@ impl Reader {
             return Ok(schema);
         }
         let are_parquet = self.sources.len() == self.files.len();
+        if !are_parquet && !self.known_type().is_some_and(RecordType::may_have_others) {
+            return Ok(schema);
+        }
         for path in self.files.iter().skip(1) {
             if path.as_os_str() == "-" || !files::is_file(path)? {
                 if let Some(record) = self.known_type() {
@@ -393,12 +400,26 @@ impl Reader {
         Ok(self)
     }
 
-    /// Reads these columns only, a part of [`Reader::schema`]; before the first batch.
+    /// Hands out these columns only, a part of [`Reader::schema`]; before the first batch.
     pub fn select(&mut self, schema: SchemaRef) {
-        self.schema = match &mut self.ids {
-            Some(ids) => ids.schema(schema),
-            None => schema,
+        // What is no column of its own is known only where all columns are read.
+        let read = if JsonForm::takes_all(&schema) { &self.schema } else { &schema };
+        self.read_as(read.clone(), schema);
+    }
+
+    /// Hands out all of records of a type, in its columns; before the first batch.
+    pub fn select_whole(&mut self, record: &RecordType) {
+        let schema = record.whole_schema();
+        self.read_as(schema.clone(), schema);
+    }
+
+    /// Reads some columns, and those of ids that are looked for, and hands out these.
+    fn read_as(&mut self, read: SchemaRef, handed_out: SchemaRef) {
+        self.schema = match &self.ids {
+            Some(ids) => ids.with_ids(read),
+            None => read,
         };
+        self.cut_to = (self.schema != handed_out).then_some(handed_out);
     }
 
     /// The type of the records as the header says it, else as the columns do.
@@ -511,6 +532,9 @@ impl Reader {
                     if let Some(ids) = &mut self.ids {
                         ids.apply(&mut batch)?;
                     }
+                    if let Some(columns) = &self.cut_to {
+                        batch.records = cut(&batch.records, columns)?;
+                    }
                     match &mut self.chooser {
                         None => return Ok(Some(batch)),
                         Some(chooser) => {
@@ -597,6 +621,12 @@ impl Iterator for Reader {
     fn next(&mut self) -> Option<Result<Batch>> {
         self.next_batch().transpose()
     }
+}
+
+/// Some columns of a batch.
+fn cut(records: &RecordBatch, columns: &Schema) -> Result<RecordBatch> {
+    let places = columns.fields().iter().map(|field| records.schema_ref().index_of(field.name()));
+    Ok(records.project(&places.collect::<Result<Vec<usize>, ArrowError>>()?)?)
 }
 
 /// Decoding Parquet takes a quarter of the time of encoding its text. Up to three threads of work are

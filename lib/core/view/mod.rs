@@ -157,7 +157,7 @@ impl Viewer {
     /// Selects the columns that are shown.
     pub fn select(&self, reader: &mut Reader) {
         if let Some(record) = self.record {
-            reader.select(record.whole_schema());
+            reader.select_whole(record);
         }
     }
 

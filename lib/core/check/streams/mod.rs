@@ -245,8 +245,8 @@ fn header(
         let message = format_args!("{name} records of version {version}; only {known} is known");
         findings.add(&FORM, path, message);
     }
-    // Columns beyond those of the type are not checked.
-    reader.select(record.whole_schema());
+    // Of columns beyond those of the type, what stands beside messages is checked.
+    reader.select_whole(record);
     if let Some(known) = TypeChecks::of(record) {
         (known.header)(path, reader.header(), findings);
     }
