@@ -163,6 +163,12 @@ fn what_changes_training_is_seen_in_every_encoding() {
         for file in written(&dir, name, &records) {
             let cause = format!("has \"{name}\", which harmony-tok does not render");
             tool("harmony-tok").args(&["--policy", "chat", &file]).run().fails(1, &["(b)", &cause]);
+            // What is refused for it is kept with it.
+            let rejects = dir.at("rejects");
+            let skip = ["--on-error", "skip", "--rejects", &rejects, "--policy", "chat", "-q"];
+            tool("harmony-tok").args(&skip).args(&[&file]).run().ok();
+            let rejected: Value = serde_json::from_str(&dir.text("rejects")).unwrap();
+            assert_eq!(rejected["input"][name], value, "{file}");
             let found = tool("ds-check").args(&["--policy", "chat", &file]).run();
             assert_eq!(found.code(), Some(1), "{file}: {found:?}");
             let told = found.in_a_line();

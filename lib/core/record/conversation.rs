@@ -220,5 +220,9 @@ pub fn to_json(batch: &RecordBatch, row: usize) -> String {
         String::from_utf8_lossy(&quoted).into_owned()
     };
     let (id, messages) = (conversations.id(row), conversations.messages_json(row));
-    format!("{{\"id\":{},\"messages_json\":{}}}", text(id), text(messages))
+    let mut json = format!("{{\"id\":{},\"messages_json\":{}", text(id), text(messages));
+    for (name, value) in conversations.beside(row) {
+        json += &format!(",{}:{value}", text(Some(&name)));
+    }
+    json + "}"
 }
