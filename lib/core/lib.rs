@@ -46,7 +46,7 @@
 //!
 //! | to add | write | and one line in |
 //! |---|---|---|
-//! | a filter | `src/bin/X.rs` | the table of filters in README.md |
+//! | a filter | `src/bin/X.rs` | the table of docs/filters.md |
 //! | a record type | `lib/core/record/X.rs`; what can be done with it in `lib/core/kinds/X/` | `record_types!` in `lib/core/record/mod.rs` |
 //! | a shape of chats | an entry of `SHAPES` in `lib/core/chat/shapes.rs` | |
 //! | a puzzle domain | `lib/core/puzzle/X/mod.rs` | `DOMAINS` in `lib/core/puzzle/mod.rs` |

@@ -41,7 +41,7 @@ fn assert_plain(run: &Outcome, text: &str) {
     assert!(!text.lines().any(|line| line.starts_with("ds-check: forged")), "{run:?}");
 }
 
-/// Every filter has what the table of them in README.md names.
+/// The list of filters of the tests is complete.
 #[test]
 fn no_filter_is_missing_here() {
     let there = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin")).unwrap();

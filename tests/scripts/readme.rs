@@ -1,5 +1,5 @@
 //! The commands of README.md and of every other page are run as printed: each block twice, in an order
-//! drawn at random, in a home of its own. A block starts with a marker before its fence: `<!-- run -->`;
+//! drawn at random, each time in a folder of its own. A block starts with a marker before its fence: `<!-- run -->`;
 //! `<!-- run: MODULES -->` if it needs modules of Python; or `<!-- not run: WHY -->`.
 
 use crate::common;
@@ -83,6 +83,16 @@ impl Place {
         place
     }
 
+    /// A new folder that shows what is in this place, so that blocks do not see what others have made.
+    fn room(&self) -> TempDir {
+        let room = TempDir::new();
+        for entry in std::fs::read_dir(self.0.path()).unwrap() {
+            let entry = entry.unwrap();
+            std::os::unix::fs::symlink(entry.path(), room.path().join(entry.file_name())).unwrap();
+        }
+        room
+    }
+
     fn command(&self, program: &str) -> Command {
         let filters = Path::new(env!("CARGO_BIN_EXE_harmony-tok")).parent().unwrap();
         let mut command = Command::new(program);
@@ -112,6 +122,8 @@ impl Place {
             let path = format!("{}:{}", folder.display(), path.unwrap().display());
             command.env("PATH", path);
         }
+        let room = self.room();
+        command.current_dir(room.path());
         let output = command.args(["-c", &block.code]).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         let stdout = String::from_utf8_lossy(&output.stdout);
