@@ -19,6 +19,16 @@ cargo test --release --test main faults:: -- --nocapture || code=$?
     echo
     echo "Written by \`scripts/faults.sh ${1:-}\` on $(date -u +%F), $commit," \
         "share 1/${GRISTMILL_FAULTS_SHARE:-1}. What is wrong is printed by the run."
-    cat "$table"/part.*
+    # A row for each call and error, summed over the cases.
+    awk -F ' *[|] *' '
+        function flush(i) {
+            for (i = 1; i <= count; i++) print "| " keys[i] " | " tried[keys[i]] " | " wrong[keys[i]] " |"
+            count = 0; split("", tried); split("", wrong)
+        }
+        NF < 6 { flush(); print; next }
+        $2 == "case" { print "| call | error | tried | wrong |"; print "|---|---|--:|--:|"; next }
+        $2 ~ /^-/ { next }
+        { key = $3 " | " $4; if (!(key in tried)) keys[++count] = key; tried[key] += $5; wrong[key] += $6 }
+        END { flush() }' "$table"/part.*
 } >tests/faults/RESULT.md
 exit "$code"
