@@ -46,10 +46,6 @@ pub struct Args {
     #[arg(long, help_heading = "Checks")]
     list: bool,
 
-    /// Treat warnings as errors
-    #[arg(long, help_heading = "Checks")]
-    strict: bool,
-
     #[command(flatten)]
     options: CheckOptions,
 
@@ -75,7 +71,7 @@ Examples:
   ds-check out/train/shard_00 --only kd.mask
   ds-check out --format json | jq -c 'select(.level == \"error\")'
 
-In: datasets on disk.
+In: datasets on disk, streams, and stdin (-).
 Out: findings {check, level, file, record, message, hint}, and a summary.
 Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input,
 75 temporary failure (I/O error).";
@@ -100,7 +96,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let selection = Selection::new(catalogue(), args.only, args.skip, args.structure)?;
     let stdout = std::io::stdout().lock();
     let colour = ColorWhen::Auto.on_stdout();
-    let (format, quiet, strict) = (args.format, args.common.quiet, args.strict);
+    let (format, quiet, strict) = (args.format, args.common.quiet, args.options.strict);
     let style = ReportStyle { format, colour, quiet, strict };
     let mut report = Report::new(BufWriter::new(stdout), style);
     let mut progress = args.common.progress(tool, "records", None, true);

@@ -27,7 +27,8 @@ use gristmill::visible;
 /// Every record becomes one sequence (and one document) of three aligned datasets: P_tokens
 /// (int32), P_lossmask and P_span (uint8). With --root the hash of the id decides between train
 /// and valid. No file gets its final name before all are written; the part manifest is
-/// published last.
+/// published last. When all shards of a root are there, ds-manifest ROOT writes its
+/// manifest.json, without which nobody can tell that a shard is missing.
 #[derive(Parser)]
 #[command(name = "mmidx-write", version, after_long_help = HELP)]
 pub struct Args {

@@ -441,6 +441,10 @@ const ROOTS: &[Defect] = &[
         triple(dir, "bare/valid/p", &(4..30).collect::<Vec<_>>());
         path(dir, "bare")
     }),
+    defect("kd.root.manifest", |dir| {
+        fs::remove_file(dir.at("root/manifest.json")).unwrap();
+        vec![dir.at("root"), "--strict".to_string()]
+    }),
     defect("kd.root.temporary", |dir| {
         dir.write("root/train/.shard_00_span.bin.gristmill-tmp.host.1.0123456789abcdef", "");
         root(dir)

@@ -262,6 +262,17 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
         }
         path(dir, "domino")
     }),
+    defect("puzzle.repeated", |dir| {
+        for name in ["all__inputs", "all__labels"] {
+            let name = format!("domino/train/{name}.npy");
+            let first: Vec<(usize, i32)> =
+                read(dir, &name)[..72].iter().copied().enumerate().collect();
+            let second: Vec<(usize, i32)> =
+                first.iter().map(|&(at, value)| (at + 72, value)).collect();
+            values(dir, &name, &second);
+        }
+        path(dir, "domino")
+    }),
     defect("puzzle.temporary", |dir| {
         dir.write("domino/test/.all__inputs.npy.gristmill-tmp.host.1.0123456789abcdef", "");
         path(dir, "domino")

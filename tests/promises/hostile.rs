@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// A name, or an id, that moves the cursor, forges a message, and turns the direction of text.
 const HOSTILE: &str = "a\x1b[31m\nds-check: forged\r\u{9b}2J\u{202e}z";
 
-const FILTERS: [&str; 16] = [
+pub const FILTERS: [&str; 16] = [
     "synth-harmony",
     "harmony-tok",
     "span-mask",

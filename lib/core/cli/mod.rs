@@ -2,6 +2,7 @@
 //! Knows nothing of records or formats.
 
 mod args;
+mod closed_stdout;
 mod generate;
 mod memory;
 mod progress;
@@ -52,6 +53,9 @@ pub fn main<A: Parser>(
     let arguments = program::command_line();
     let command = A::command();
     let without_stream = Tool::named(command.get_name());
+    if let Err(error) = closed_stdout::refuse() {
+        return exit_code(Err(error), &without_stream);
+    }
     if let Some(outcome) = generate::generated(command, &arguments) {
         return exit_code(outcome, &without_stream);
     }

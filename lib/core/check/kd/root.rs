@@ -31,6 +31,9 @@ checks! {
     STRAY: Error Structure "kd.root.stray",
         "a dataset in a root, but in none of its splits: who reads the root refuses it",
         hint "another place for it";
+    MANIFEST: Warning Structure "kd.root.manifest",
+        "with --strict: a root without manifest.json, so that nobody knows whether a shard is missing",
+        hint "ds-manifest ROOT, if its parts are all there";
     TEMPORARY: Warning Structure "kd.root.temporary",
         "a temporary file of a writer that is running, or was killed",
         hint "the next run of the writer removes those whose process has ended";
@@ -47,6 +50,13 @@ pub(super) fn check(
     let mut findings = context.findings();
     let mut notes = Vec::new();
     let manifests = Manifests::read(set, &mut findings)?;
+    if set.is_root && !manifests.has_root {
+        let cause = "no manifest.json in the root: whether all shards are there is not known";
+        notes.push(format!("{cause}; try: ds-manifest {}", shown(path)));
+        if context.options.strict {
+            findings.add(&MANIFEST, path, "no manifest.json");
+        }
+    }
     if !manifests.any {
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     } else if manifests.lacks_hashes() {

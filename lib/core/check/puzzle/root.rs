@@ -38,6 +38,8 @@ checks! {
         "build.json counts other examples than there are, or its counts do not add up";
     OVERLAP: Warning Content "puzzle.overlap",
         "the same example in train and test: the model is tested on what it was trained on";
+    REPEATED: Warning Content "puzzle.repeated",
+        "an example that is in its split already: it counts double";
     TEMPORARY: Warning Structure "puzzle.temporary",
         "a temporary file of a writer that is running, or was killed";
 }
@@ -249,7 +251,7 @@ fn contents(
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let rules: Vec<&Check> = RULES.iter().map(|(_, check)| check).collect();
-    let mut repeats = context.selection.wants(&OVERLAP).then(Repeats::default);
+    let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
     let wants = |checks: &[&Check]| context.selection.wants_any(checks);
     if !(repeats.is_some() || wants(examples::CHECKS) || wants(&rules)) {
         return Ok(());
@@ -259,11 +261,15 @@ fn contents(
         let rules = ExampleRules { constants, domain, split: *split, ours };
         examples::check(set, number, &rules, repeats.as_mut(), context, findings)?;
     }
-    overlap(repeats.unwrap_or_default(), opened, findings)
+    report_repeats(repeats.unwrap_or_default(), opened, findings)
 }
 
-/// Examples of test that are in train too.
-fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) -> Result<()> {
+/// Reports examples of test that are in train, and examples that stand twice in their split.
+fn report_repeats(
+    repeats: Repeats,
+    opened: &[OpenedSet],
+    findings: &mut Findings<'_>,
+) -> Result<()> {
     let read = |place: RecordPlace| {
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
         opened[place.set].set.inputs.read_row(place.number, &mut inputs);
@@ -272,14 +278,21 @@ fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) 
     };
     repeats.equal(read, |earlier, same| {
         let is_of = |place: &RecordPlace, split: Split| opened[place.set].split == split;
-        let Some(trained) = earlier.iter().chain(same).find(|place| is_of(place, Split::Train))
-        else {
-            return;
-        };
-        for tested in same.iter().filter(|place| is_of(place, Split::Test)) {
-            let at = At::file(&opened[tested.set].set.inputs_path);
-            let message = format_args!("is example {} of train", trained.number);
-            findings.add(&OVERLAP, at.record("example", tested.number), message);
+        let first = |split| earlier.iter().chain(same).find(|place| is_of(place, split));
+        let (trained, tested) = (first(Split::Train), first(Split::Test));
+        for place in same {
+            let (check, other) = match (is_of(place, Split::Test), trained, tested) {
+                (true, Some(trained), _) => (&OVERLAP, trained),
+                (true, None, Some(tested)) => (&REPEATED, tested),
+                (false, Some(trained), _) => (&REPEATED, trained),
+                _ => continue,
+            };
+            if other != place {
+                let at = At::file(&opened[place.set].set.inputs_path);
+                let split = opened[other.set].split.name();
+                let message = format_args!("is example {} of {split}", other.number);
+                findings.add(check, at.record("example", place.number), message);
+            }
         }
     })
 }

@@ -49,6 +49,8 @@ pub(super) struct Manifests {
     part_of: HashMap<PathBuf, usize>,
     /// Whether there are any manifests, readable or not.
     pub any: bool,
+    /// Whether the root has a manifest of its own, readable or not.
+    pub has_root: bool,
     /// Whether one of them cannot be read: then what they leave out is not known.
     unread: bool,
 }
@@ -86,6 +88,7 @@ impl Manifests {
         if !files::is_member(&path)? {
             return Ok(());
         }
+        self.has_root = true;
         let root = inventory::readable(json_file::read(&path), &path, findings, || {
             if inventory::is_foreign(&path, &["gristmill", "config_hash"])? {
                 return Ok(&FOREIGN);
