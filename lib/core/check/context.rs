@@ -10,7 +10,7 @@ use super::select::Selection;
 use crate::cli::Progress;
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
-use crate::ordered::{Flow, ordered_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::puzzle::{self, Domain};
 
 /// What the user says of the datasets.
@@ -118,10 +118,10 @@ impl<'a> CheckContext<'a> {
         let (selection, most) = (self.selection, self.max_findings);
         let make_worker = || {
             let mut worker = make_worker();
-            move |chunk| {
+            one(move |chunk| {
                 let mut findings = Findings::new(selection, most);
                 worker(chunk, &mut findings).map(|checked| (checked, findings))
-            }
+            })
         };
         ordered_map(self.jobs, chunks, make_worker, |checked: Result<_>| {
             let (checked, found): (CheckedChunk<T>, Findings<'_>) = checked?;
