@@ -149,7 +149,8 @@ fn installed_pages_are_of_what_is_installed() {
         for block in blocks(&page).into_iter().filter(|block| block.modules.is_empty()) {
             let room = TempDir::new();
             let example = "gristmill-quickstart";
-            std::os::unix::fs::symlink(work.path().join(example), room.path().join(example)).unwrap();
+            std::os::unix::fs::symlink(work.path().join(example), room.path().join(example))
+                .unwrap();
             let script = work.write("block.sh", &block.code);
             packages.run(&bin, room.path(), &format!("bash -euo pipefail {script}")).ok();
             count += 1;
