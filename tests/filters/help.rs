@@ -250,7 +250,7 @@ fn no_binary_to_a_terminal() {
         return;
     }
     let line = r#"{"id":"a","messages":[{"role":"assistant","channel":"final","content":"hi"}]}"#;
-    for (flags, code) in [("--to arrow", 2), ("--to arrow --force", 0), ("", 0)] {
+    for (flags, code) in [("--to arrow", 2), ("--to arrow | cat", 0), ("", 0)] {
         let dir = common::TempDir::new();
         let file = dir.write("in.ndjson", format!("{line}\n"));
         for name in ["harmony-tok", "ds-cat"] {

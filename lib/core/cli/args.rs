@@ -173,10 +173,6 @@ pub struct OutputArgs {
     )]
     pub to: Encoding,
 
-    /// Write Arrow even to a terminal
-    #[arg(long, help_heading = "Output", add = WithoutEffect)]
-    pub force: bool,
-
     /// Leave the provenance chain out of the Arrow header
     #[arg(long, help_heading = "Output", add = WithoutEffect)]
     pub no_provenance: bool,

@@ -178,10 +178,10 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 /// Refuses to write binary to a terminal.
-pub fn refuse_terminal(to: Encoding, force: bool) -> Result<()> {
-    if to == Encoding::Arrow && !force && std::io::stdout().is_terminal() {
+pub fn refuse_terminal(to: Encoding) -> Result<()> {
+    if to == Encoding::Arrow && std::io::stdout().is_terminal() {
         return Err(Error::usage("an Arrow stream is binary and stdout is a terminal")
-            .hint("--to ndjson, or --force"));
+            .hint("--to ndjson, or `| cat`"));
     }
     Ok(())
 }

@@ -90,10 +90,6 @@ pub struct FileOutputArgs {
     #[arg(long, requires = "output", add = WithoutEffect)]
     pub overwrite: bool,
 
-    /// Write binary even to a terminal
-    #[arg(long, help_heading = "Output", add = WithoutEffect)]
-    pub force: bool,
-
     /// Leave the provenance chain out of the header
     #[arg(long, help_heading = "Output", add = WithoutEffect)]
     pub no_provenance: bool,
@@ -177,7 +173,7 @@ impl FileOutputArgs {
         header: &Header,
     ) -> Result<Destination> {
         let Some(path) = path else {
-            return Ok(Destination::Stdout(Writer::to_stdout(to, self.force, schema, header)?));
+            return Ok(Destination::Stdout(Writer::to_stdout(to, schema, header)?));
         };
         let file = BufWriter::new(PendingFile::create(path)?);
         Ok(Destination::File(Writer::new(file, &shown(path), to, schema, header)?))

@@ -32,7 +32,7 @@ pub struct AssertedSource {
     pub source: Vec<PathBuf>,
 
     /// They were accepted under this policy: synth-kd-v1 or chat; without it the part states none
-    #[arg(long, alias = "source-policy", value_enum)]
+    #[arg(long, value_enum)]
     #[arg(value_name = "POLICY", hide_possible_values = true)]
     pub policy: Option<Policy>,
 
