@@ -13,56 +13,37 @@ const QUEUE: usize = 2;
 /// More threads than any machine of ours has processors are not started.
 const MOST_THREADS: usize = 1024;
 
+/// How many threads work, and how many items may wait behind the one whose results are handed on.
+#[derive(Debug, Clone, Copy)]
+pub struct Threads {
+    pub jobs: NonZeroUsize,
+    pub waiting: usize,
+}
+
+impl From<NonZeroUsize> for Threads {
+    fn from(jobs: NonZeroUsize) -> Threads {
+        Threads { jobs, waiting: QUEUE * jobs.get().min(MOST_THREADS) }
+    }
+}
+
+/// The worker that makes one result of each item.
+pub fn one<Item, Out>(
+    mut make: impl FnMut(Item) -> Out + Send,
+) -> impl FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send {
+    move |item, send| {
+        send(make(item));
+    }
+}
+
 /// Sends the items of `source` through workers made by `make_worker` (one for each thread) and
 /// hands the results to `sink`, in order, on this thread. The first error of `source` or `sink`
 /// ends everything; a worker's errors are part of its result.
 ///
-/// With one job everything runs on this thread.
+/// A worker makes any number of results of one item, each handed on as it is made: memory is that of a few
+/// results, however many an item has. It stops when the answer is `Flow::Stop`. With one job everything
+/// runs on this thread.
 pub fn ordered_map<Item, Out, Worker, E>(
-    jobs: NonZeroUsize,
-    source: impl Iterator<Item = Result<Item, E>> + Send,
-    make_worker: impl Fn() -> Worker,
-    sink: impl FnMut(Out) -> Result<Flow, E>,
-) -> Result<(), E>
-where
-    Item: Send,
-    Out: Send,
-    E: Send,
-    Worker: FnMut(Item) -> Out + Send,
-{
-    let make_worker = || {
-        let mut worker = make_worker();
-        move |item: Item, send: &mut dyn FnMut(Out) -> Flow| {
-            send(worker(item));
-        }
-    };
-    ordered_flat_map(jobs, source, make_worker, sink)
-}
-
-/// [`ordered_map`] for workers that make any number of results of one item, each handed on as it is made:
-/// memory is that of a few results, however many an item has. A worker stops when the
-/// answer is `Flow::Stop`.
-pub fn ordered_flat_map<Item, Out, Worker, E>(
-    jobs: NonZeroUsize,
-    source: impl Iterator<Item = Result<Item, E>> + Send,
-    make_worker: impl Fn() -> Worker,
-    sink: impl FnMut(Out) -> Result<Flow, E>,
-) -> Result<(), E>
-where
-    Item: Send,
-    Out: Send,
-    E: Send,
-    Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
-{
-    let waiting = QUEUE * jobs.get().min(MOST_THREADS);
-    ordered_flat_map_of(jobs, waiting, source, make_worker, sink)
-}
-
-/// [`ordered_flat_map`] with no more than so many items `waiting` behind the one whose results are handed
-/// on: where the results of an item are large.
-pub fn ordered_flat_map_of<Item, Out, Worker, E>(
-    jobs: NonZeroUsize,
-    waiting: usize,
+    threads: impl Into<Threads>,
     source: impl Iterator<Item = Result<Item, E>> + Send,
     make_worker: impl Fn() -> Worker,
     mut sink: impl FnMut(Out) -> Result<Flow, E>,
@@ -73,9 +54,9 @@ where
     E: Send,
     Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
 {
+    let threads = threads.into();
     let mut source = source;
-    if jobs.get() > 1 {
-        let threads = (jobs.get().min(MOST_THREADS), waiting);
+    if threads.jobs.get() > 1 {
         // If the system gives no threads, the output is the same without them.
         if let Some(outcome) = on_threads(threads, &mut source, &make_worker, &mut sink) {
             return outcome;
@@ -102,7 +83,7 @@ where
 /// `None`, and nothing is done, if no threads can be started.
 /// Long, but one piece: who owns which end of a channel decides who stops when.
 fn on_threads<Item, Out, Worker, E>(
-    (jobs, waiting): (usize, usize),
+    Threads { jobs, waiting }: Threads,
     source: &mut (impl Iterator<Item = Result<Item, E>> + Send),
     make_worker: &impl Fn() -> Worker,
     sink: &mut impl FnMut(Out) -> Result<Flow, E>,
@@ -113,6 +94,7 @@ where
     E: Send,
     Worker: FnMut(Item, &mut dyn FnMut(Out) -> Flow) + Send,
 {
+    let jobs = jobs.get().min(MOST_THREADS);
     // The channel of each item's results is announced in the order of the items, and the next free
     // worker takes the next item: order needs no sorting and no unbounded buffer, and no worker
     // waits for another's long item. (These are channels of std, which drop their content when the
@@ -203,7 +185,7 @@ mod tests {
         let result = ordered_map(
             NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN),
             items,
-            || |n: u64| n * n,
+            || one(|n: u64| n * n),
             |n| {
                 out.push(n);
                 Ok(if out.len() == stop_after { Flow::Stop } else { Flow::Continue })
@@ -237,7 +219,7 @@ mod tests {
             }
         };
         let jobs = NonZeroUsize::new(jobs).unwrap_or(NonZeroUsize::MIN);
-        let result = ordered_flat_map(jobs, items, worker, |n| {
+        let result = ordered_map(jobs, items, worker, |n| {
             out.push(n);
             match out.len() {
                 length if length == stop_after => Ok(Flow::Stop),

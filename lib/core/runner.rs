@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use crate::batch::{Batch, Counts, Dropped, Finished, Sink, Skipped};
 use crate::cli::{self, CommonArgs, OnErrorArgs, Rejects, Tool};
 use crate::error::Result;
-use crate::ordered::{Flow, ordered_flat_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::stream::Reader;
 use crate::wording::of_plural;
 
@@ -121,13 +121,7 @@ impl<'a> Runner<'a> {
     where
         Stage: FnMut(F::Input) -> Result<Batch> + Send,
     {
-        let make_stage = || {
-            let mut stage = make_stage();
-            move |item: F::Input, send: &mut dyn FnMut(Result<Batch>) -> Flow| {
-                send(stage(item));
-            }
-        };
-        self.run_many(feed, make_stage, sink)
+        self.run_many(feed, || one(make_stage()), sink)
     }
 
     /// Makes any number of batches of each item.
@@ -142,7 +136,7 @@ impl<'a> Runner<'a> {
     {
         let mut state = State::open(&mut self, feed.total(), sink)?;
         self.tell_spooled(feed.take_spooled());
-        ordered_flat_map(self.jobs, &mut feed, make_stage, |batch| state.take(batch))?;
+        ordered_map(self.jobs, &mut feed, make_stage, |batch| state.take(batch))?;
         self.tell_spooled(feed.take_spooled());
         state.finish(&self, feed.dropped())
     }

@@ -30,13 +30,12 @@ pub struct Args {
 
     /// Take the id from this field instead of id, synth_id, conversation_id, prompt_id or uuid, the
     /// first that is there, else a hash of the chat
-    #[arg(long, value_name = "NAME", help_heading = "Conversations", hide_short_help = true)]
+    #[arg(long, value_name = "NAME", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
     id_field: Option<String>,
 
     /// Fields that are kept beside the messages, each as text, and all in metadata_json
     #[arg(long, value_name = "A,B,...", value_delimiter = ',', help_heading = "Conversations")]
-    #[arg(hide_short_help = true)]
     metadata_fields: Vec<String>,
 
     #[command(flatten)]

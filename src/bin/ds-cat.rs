@@ -35,11 +35,11 @@ pub struct Args {
     #[command(flatten)]
     select: SelectArgs,
 
-    /// Puzzles as grids, digits, characters or tiles instead of tokens
+    /// Puzzles as grids, digits or tiles instead of tokens
     #[arg(long, conflicts_with = "columns")]
     grid: bool,
 
-    /// Print the number of records instead of the records
+    /// Print the number of records only
     #[arg(long, conflicts_with_all = ["columns", "grid", "output", "id"], add = NoStream)]
     count: bool,
 

@@ -28,22 +28,22 @@ pub struct Args {
     #[arg(value_name = "PATH", required_unless_present = "list")]
     paths: Vec<PathBuf>,
 
-    /// Check names, sizes, headers, indices and manifests only, no values
-    #[arg(long, help_heading = "Checks")]
+    /// Check names, sizes, headers, indices and manifests, no values
+    #[arg(long)]
     structure: bool,
 
     /// Run only these checks: ids, or beginnings of ids (kd.mask)
-    #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     #[arg(value_parser = CheckNames(catalogue), hide_possible_values = true)]
     only: Vec<String>,
 
     /// Do not run these checks
-    #[arg(long, value_name = "ID,...", value_delimiter = ',', help_heading = "Checks")]
+    #[arg(long, value_name = "ID,...", value_delimiter = ',')]
     #[arg(value_parser = CheckNames(catalogue), hide_possible_values = true)]
     skip: Vec<String>,
 
-    /// Print every check, its severity and what it finds, then exit
-    #[arg(long, help_heading = "Checks")]
+    /// Print every check, its severity and what it finds
+    #[arg(long)]
     list: bool,
 
     #[command(flatten)]
@@ -51,7 +51,7 @@ pub struct Args {
 
     /// Text for people, or one JSON object a line and a summary
     #[arg(long, value_enum, default_value = "text", value_name = "text|json")]
-    #[arg(hide_possible_values = true, help_heading = "Report")]
+    #[arg(hide_possible_values = true)]
     format: ReportFormat,
 
     /// Show the first N findings of each check; all are counted

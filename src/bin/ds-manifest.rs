@@ -28,8 +28,9 @@ pub struct Args {
     #[arg(required_unless_present = "check_input")]
     root: Option<PathBuf>,
 
-    /// Write nothing; compare the shards in DIR with the manifest.json there: all that it names
-    /// must be there, with its rows and bytes
+    /// Write nothing; compare the shards in DIR with its manifest.json
+    ///
+    /// All that it names must be there, with its rows and bytes.
     #[arg(long, value_name = "DIR", conflicts_with = "root")]
     check_input: Option<PathBuf>,
 
@@ -38,18 +39,18 @@ pub struct Args {
     expected: Vec<String>,
 
     /// Directory of the inputs, to be recorded
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Recorded")]
     dataset_dir: Option<PathBuf>,
 
     #[command(flatten)]
     recorded: Recorded,
 
     /// The whole build was limited to N rows, to be recorded
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Recorded")]
     max_rows: Option<u64>,
 
     /// The whole build was limited to about N tokens, to be recorded
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Recorded")]
     max_tokens: Option<u64>,
 
     /// Print no summary

@@ -25,8 +25,9 @@ pub struct Args {
     #[command(flatten)]
     select: SelectArgs,
 
-    /// Also one line for each value of a column (language, exercise, depth), or for each role or
-    /// channel of the messages
+    /// Also one line for each value of a column, role or channel
+    ///
+    /// (language, exercise, depth, or `role` or `channel` of the messages.)
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
 
@@ -34,7 +35,9 @@ pub struct Args {
     #[arg(long, value_name = "S")]
     seq_length: Option<u64>,
 
-    /// Do not search for duplicate ids and texts, which takes disk (TMPDIR) beyond 2 million
+    /// Do not search for duplicate ids and texts
+    ///
+    /// It takes disk (TMPDIR) beyond 2 million.
     #[arg(long)]
     no_repeats: bool,
 
@@ -45,12 +48,12 @@ pub struct Args {
 
     /// The FILEs are answers in JSON, of the parts of a whole in their order: add them up
     #[arg(long, conflicts_with_all = ["slice", "limit", "skip", "tail", "nth", "sample", "id"])]
-    #[arg(conflicts_with_all = ["by", "seq_length"], requires = "files")]
+    #[arg(conflicts_with_all = ["by", "seq_length"], requires = "files", help_heading = "Parts")]
     merge: bool,
 
     /// Write an answer for --merge: JSON with a key for each record, however many there are (of
     /// up to 262,144 records JSON always has them)
-    #[arg(long, conflicts_with = "no_repeats")]
+    #[arg(long, conflicts_with = "no_repeats", help_heading = "Parts")]
     part: bool,
 
     #[command(flatten)]

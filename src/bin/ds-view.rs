@@ -33,28 +33,32 @@ pub struct Args {
     /// What position t of the masks is about, if the stream does not say it (NDJSON): the label
     /// tokens[t+1], or tokens[t] [default: label]
     #[arg(long, value_enum, value_name = "label|token", help_heading = "View")]
-    #[arg(hide_possible_values = true, hide_short_help = true)]
+    #[arg(hide_possible_values = true)]
     align: Option<Alignment>,
 
     /// The borders of tokens and their ids
-    #[arg(long, help_heading = "View")]
+    #[arg(long)]
     tokens: bool,
 
-    /// The most lines of a message or value; 0: all of them (else 4, and all with --id and --nth)
-    #[arg(long, value_name = "N", help_heading = "View")]
+    /// The most lines of a message; 0: all [default: 4]
+    ///
+    /// Or of a value. With --id and --nth all are shown if nothing is said.
+    #[arg(long, value_name = "N")]
     lines: Option<usize>,
 
-    /// The steps of games, counted from 0: 17,500-510 (else the first, the middle and the last)
-    #[arg(long, value_name = "N,N-N", value_delimiter = ',', help_heading = "View")]
+    /// The steps of games, from 0: 17,500-510 [default: the first, the middle and the last]
+    #[arg(long, value_name = "N,N-N", value_delimiter = ',')]
     step: Vec<RecordRange>,
 
-    /// Play the first game that is chosen in place (space, arrows, + and -, q)
-    #[arg(long, help_heading = "View")]
+    /// Play the first game that is chosen in place
+    ///
+    /// Its keys: space, arrows, + and -, q.
+    #[arg(long)]
     film: bool,
 
     /// Steps of --film in a second
     #[arg(long, value_name = "N", default_value_t = 4.0, value_parser = speed)]
-    #[arg(help_heading = "View", hide_short_help = true)]
+    #[arg(help_heading = "View")]
     fps: f64,
 
     #[command(flatten)]

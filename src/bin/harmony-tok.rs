@@ -32,7 +32,9 @@ pub struct Args {
     #[command(flatten)]
     source: SourceArgs,
 
-    /// Decode: token sequences in, {id, text, messages, spans} out
+    /// Go back: token sequences in, texts out
+    ///
+    /// Records {id, text, messages, spans}.
     #[arg(long, conflicts_with_all = ["policy", "id_field", "ignore_field", "content_is_text", "vocab", "max_tokens"])]
     decode: bool,
 
@@ -42,13 +44,15 @@ pub struct Args {
     #[arg(hide_possible_values = true, hide_short_help = true)]
     align: Option<Alignment>,
 
-    /// Which conversations are accepted: by the rules of the SYNTH dataset, or all that the
-    /// official renderer accepts [default: synth-kd-v1, or what the header says, as chat-harmony's does]
-    #[arg(long, value_enum, value_name = "synth-kd-v1|chat", hide_possible_values = true)]
+    /// What is accepted: synth-kd-v1, the rules of SYNTH, or chat [default: what the header says, else
+    /// synth-kd-v1]
+    ///
+    /// chat is all that the official renderer accepts; chat-harmony's header says so.
+    #[arg(long, value_enum, value_name = "POLICY", hide_possible_values = true)]
     #[arg(add = ForPipelines)]
     policy: Option<Policy>,
 
-    /// Take the id from this field instead of synth_id, else id
+    /// Take the id from this field [default: synth_id, else id]
     #[arg(long, add = ForPipelines, value_name = "NAME")]
     id_field: Option<String>,
 
@@ -64,14 +68,14 @@ pub struct Args {
 
     /// Check this vocabulary file against the embedded one (else $TIKTOKEN_ENCODINGS_BASE/
     /// o200k_base.tiktoken, else $O200K_HARMONY_VOCAB_PATH, if set)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Vocabulary")]
     vocab: Option<PathBuf>,
 
     #[command(flatten)]
     input_check: InputCheckArgs,
 
     /// Stop after the record that reaches N tokens in total
-    #[arg(long, value_name = "N", help_heading = "Input", hide_short_help = true)]
+    #[arg(long, value_name = "N", help_heading = "Input")]
     max_tokens: Option<u64>,
 
     #[command(flatten)]

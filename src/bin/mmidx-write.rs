@@ -22,13 +22,14 @@ use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
 use gristmill::visible;
 
-/// Write masked token sequences as Megatron indexed datasets
+/// Make Megatron indexed datasets (.bin and .idx) of masked token sequences
 ///
-/// Every record becomes one sequence (and one document) of three aligned datasets: P_tokens
-/// (int32), P_lossmask and P_span (uint8). With --root the hash of the id decides between train
-/// and valid. No file gets its final name before all are written; the part manifest is
-/// published last. When all shards of a root are there, ds-manifest ROOT writes its
-/// manifest.json, without which nobody can tell that a shard is missing.
+/// Makes three aligned datasets, P_tokens (int32), P_lossmask and P_span (uint8), in which every
+/// record is one sequence (and one document), with P_ids.parquet and P.part.json beside them. With
+/// --root there are two, and the hash of the id decides between train and valid. No file gets its
+/// final name before all are written; the part manifest is published last. When all shards of a
+/// root are there, ds-manifest ROOT writes its manifest.json, without which nobody can tell that a
+/// shard is missing.
 #[derive(Parser)]
 #[command(name = "mmidx-write", version, after_long_help = HELP)]
 pub struct Args {
@@ -48,24 +49,24 @@ pub struct Args {
     foreign: bool,
 
     /// Write sequences that ds-check calls wrong (of other programs)
-    #[arg(long, conflicts_with = "concat")]
+    #[arg(long, conflicts_with = "concat", help_heading = "Checks")]
     no_check: bool,
 
     /// Write a dataset in which nothing is supervised
-    #[arg(long, add = ForPipelines)]
+    #[arg(long, add = ForPipelines, help_heading = "Checks")]
     allow_unsupervised: bool,
 
     #[command(flatten)]
     sink: SinkArgs,
 
     /// Write nothing; say whether this exact part is done (exit 0), missing or stale
-    #[arg(long, requires = "root")]
+    #[arg(long, requires = "root", help_heading = "Checks")]
     status: bool,
 
     #[command(flatten)]
-    asserted: AssertedSource,
-    #[command(flatten)]
     on_error: OnErrorArgs,
+    #[command(flatten)]
+    asserted: AssertedSource,
     #[command(flatten)]
     common: CommonArgs,
 }

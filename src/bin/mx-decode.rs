@@ -32,20 +32,22 @@ pub struct Args {
     #[arg(value_name = "RAW_DIR", required = true)]
     directories: Vec<PathBuf>,
 
-    /// Which branches count as legal: those that the board can move and that have a value, or
-    /// all that have a value (the older rule)
-    #[arg(long, value_enum, default_value = "board", value_name = "board|values")]
+    /// Which branches are legal: board, that can move and have a value, or values, all that have one
+    ///
+    /// values is the older rule.
+    #[arg(long, value_enum, default_value = "board", value_name = "RULE")]
     #[arg(add = ForPipelines)]
     #[arg(hide_possible_values = true)]
     legality: Legality,
 
-    /// Decode only the I-th of N contiguous parts of the games, I from 0; or those from A to B, B not
-    /// included
-    #[arg(long, value_name = "I/N|A..B", help_heading = "Input")]
+    /// Decode only part I of N of the games, I from 0
+    ///
+    /// The parts are contiguous. Or the games from A to B, B not included.
+    #[arg(long, value_name = "I/N|A..B")]
     slice: Option<Slice>,
 
     /// Stop after N games (of the slice)
-    #[arg(long, value_name = "N", help_heading = "Input")]
+    #[arg(long, value_name = "N")]
     limit: Option<u64>,
 
     /// The most bytes of a line of steps; a longer one makes its game a bad record
@@ -54,7 +56,6 @@ pub struct Args {
         value_name = "N",
         default_value_t = MAX_RECORD_BYTES,
         help_heading = "Input",
-        hide_short_help = true,
         add = WithoutEffect
     )]
     max_record_bytes: u64,

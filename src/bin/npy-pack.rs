@@ -18,9 +18,9 @@ use gristmill::record::{GAME, PUZZLE};
 use gristmill::runner::Runner;
 use gristmill::stream::{Reader, Request};
 
-/// Write game records as a pack, puzzle records as a puzzle set
+/// Make a pack (steps.npy, metadata.db) of games, or a puzzle set of puzzles
 ///
-/// The type of the first record decides. All files appear at the end, or none do.
+/// The type of the first record decides which. All files appear at the end, or none do.
 ///
 /// Games: DIR receives steps.npy (or steps-00000.npy, steps-00001.npy, ... with --shard-rows), one
 /// 48-byte row per step, valuation_types.json, metadata.db and, last, manifest.json. Runs are
@@ -46,19 +46,19 @@ pub struct Args {
     sink: SinkArgs,
 
     /// Refuse records that ds-check calls wrong; the default for puzzles of known domains
-    #[arg(long, overrides_with = "no_check", hide_short_help = true)]
+    #[arg(long, overrides_with = "no_check", help_heading = "Checks")]
     check: bool,
 
     /// Write records that ds-check calls wrong; the default for games
-    #[arg(long, overrides_with = "check", hide_short_help = true)]
+    #[arg(long, overrides_with = "check", help_heading = "Checks")]
     no_check: bool,
 
     #[command(flatten)]
     games: PackOptions,
     #[command(flatten)]
-    puzzles: AssertedConstants,
-    #[command(flatten)]
     on_error: OnErrorArgs,
+    #[command(flatten)]
+    puzzles: AssertedConstants,
     #[command(flatten)]
     common: CommonArgs,
 }

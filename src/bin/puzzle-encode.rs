@@ -110,8 +110,9 @@ struct RunArgs {
     #[arg(long, value_name = "S", default_value = "42")]
     seed: u64,
 
-    /// Encode only the I-th of N contiguous parts of the groups, I from 0; or those from A to B, B
-    /// not included
+    /// Encode only part I of N of the groups, I from 0
+    ///
+    /// The parts are contiguous. Or the groups from A to B, B not included.
     #[arg(long, value_name = "I/N|A..B")]
     slice: Option<Slice>,
 

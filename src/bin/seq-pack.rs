@@ -48,10 +48,10 @@ pub struct Args {
 
     /// Megatron-Bridge's packed_metadata_path
     #[arg(long, value_name = "FILE", add = WithoutEffect, value_parser = cli::on_disk())]
+    #[arg(help_heading = "Rows")]
     metadata: Option<PathBuf>,
 
-    /// Whose rows: rows (unpacked, the default), trl, megatron-bridge; of an index alone trl is the
-    /// default
+    /// Whose rows: rows (unpacked), trl or megatron-bridge [default: rows, of an index trl]
     #[arg(long, value_enum, value_name = "FORM", hide_possible_values = true)]
     form: Option<Form>,
 
@@ -61,8 +61,10 @@ pub struct Args {
     #[arg(short = 'n', long, add = ForPipelines, value_name = "N")]
     seq_length: Option<u32>,
 
+    /// bfd, ffd, wrapped or none [default: bfd, of unpacked rows none]
+    ///
     /// bfd: best fit decreasing, TRL's; ffd: first fit decreasing; wrapped: one line, cut every N; none:
-    /// one sequence a row. Default: bfd, of unpacked rows none
+    /// one sequence a row.
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, add = ForPipelines)]
     algorithm: Option<Algorithm>,
 
@@ -74,38 +76,39 @@ pub struct Args {
     /// Keep the <|endoftext|> of each sequence
     ///
     /// The renderings of others have none.
-    #[arg(long, add = ForPipelines)]
+    #[arg(long, add = ForPipelines, help_heading = "Rows")]
     keep_eod: bool,
 
     /// Pad each sequence to a multiple of M positions, as Megatron-Bridge's pad_seq_to_mult
     ///
     /// For context parallelism (2 CP) and sequence parallelism (a common multiple with CP TP): with <|return|>,
     /// masks 0. Rows are filled with padded lengths.
-    #[arg(long, value_name = "M", default_value = "1", hide_short_help = true, add = ForPipelines)]
+    #[arg(long, value_name = "M", default_value = "1", add = ForPipelines)]
+    #[arg(help_heading = "Rows")]
     pad_seq_to_mult: NonZeroU32,
 
     /// More columns: id, span_id, sequence (and start and left of each piece)
     #[arg(long, value_enum, value_name = "NAME,...", value_delimiter = ',')]
-    #[arg(hide_possible_values = true)]
+    #[arg(hide_possible_values = true, help_heading = "Rows")]
     columns: Vec<Extra>,
 
     /// Records that are packed together where they come through a pipe or from NDJSON (fewer, if they have
     /// 16.8 M tokens before)
     #[arg(long, value_name = "N", default_value = "10000")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..), help_heading = "Rows")]
     window: u64,
 
-    /// Of the columns: none or zstd
+    /// Compression of the columns: none or zstd
     #[arg(long, value_enum, value_name = "HOW", default_value = "none")]
-    #[arg(hide_possible_values = true, hide_short_help = true, add = ForPipelines)]
+    #[arg(hide_possible_values = true, help_heading = "Rows", add = ForPipelines)]
     compression: Compressed,
 
     /// Write sequences that ds-check calls wrong (of other programs)
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, help_heading = "Checks")]
     no_check: bool,
 
     /// Write rows in which nothing is supervised
-    #[arg(long, hide_short_help = true, add = ForPipelines)]
+    #[arg(long, add = ForPipelines, help_heading = "Checks")]
     allow_unsupervised: bool,
 
     #[command(flatten)]

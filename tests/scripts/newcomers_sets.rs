@@ -17,10 +17,7 @@ struct Script {
 
 /// What no script has of its filters.
 const OF_FILTERS: [(&str, &[&str]); 3] = [
-    (
-        "what the script gives them",
-        &["--slice", "--to", "--force", "--progress-to", "--allow-empty"],
-    ),
+    ("what the script gives them", &["--slice", "--to", "--progress-to", "--allow-empty"]),
     ("parts are compared by their provenance", &["--no-provenance"]),
     (
         "for a look at one input by hand",
@@ -51,13 +48,7 @@ const SCRIPTS: [Script; 5] = [
             ("the root is the one that is named", &["--root", "--prefix", "--row-group-rows"]),
             (
                 "what is known of the input",
-                &[
-                    "--source",
-                    "--source-policy",
-                    "--source-limit",
-                    "--source-max-tokens",
-                    "--source-slice",
-                ],
+                &["--source", "--source-limit", "--source-max-tokens", "--source-slice"],
             ),
         ],
     },

@@ -10,14 +10,14 @@ use super::select::Selection;
 use crate::cli::Progress;
 use crate::error::{Error, Result};
 use crate::harmony::Policy;
-use crate::ordered::{Flow, ordered_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::puzzle::{self, Domain};
 
 /// What the user says of the datasets.
 #[derive(Debug, Default, Args)]
 pub struct CheckOptions {
     /// Treat warnings as errors, and a root without its manifest as a warning
-    #[arg(long, help_heading = "Checks")]
+    #[arg(long)]
     pub strict: bool,
 
     /// Manifest of the inputs that the datasets must have been made from
@@ -122,10 +122,10 @@ impl<'a> CheckContext<'a> {
         let (selection, most) = (self.selection, self.max_findings);
         let make_worker = || {
             let mut worker = make_worker();
-            move |chunk| {
+            one(move |chunk| {
                 let mut findings = Findings::new(selection, most);
                 worker(chunk, &mut findings).map(|checked| (checked, findings))
-            }
+            })
         };
         ordered_map(self.jobs, chunks, make_worker, |checked: Result<_>| {
             let (checked, found): (CheckedChunk<T>, Findings<'_>) = checked?;

@@ -32,7 +32,7 @@ pub struct CommonArgs {
 
     /// Also print what ended the upstream filter, which has printed it itself, and where Parquet of a
     /// pipe is kept while it is read
-    #[arg(short, long, help_heading = "Messages", hide_short_help = true, add = WithoutEffect)]
+    #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub verbose: bool,
 
     /// Show progress on stderr
@@ -48,7 +48,7 @@ pub struct CommonArgs {
     pub progress: When,
 
     /// Append how far this is to FILE, a line of JSON a second: {tool, unit, done, of, bytes, inside, made}
-    #[arg(long, value_name = "FILE", help_heading = "Messages", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", help_heading = "Messages")]
     #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub progress_to: Option<PathBuf>,
 }
@@ -80,16 +80,16 @@ pub struct InputArgs {
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 
-    /// Read only part I of N of all inputs together, I from 0
+    /// Read only part I of N of all inputs, I from 0
     ///
-    /// The parts are contiguous, and together the whole.
+    /// All inputs together have N parts, which are contiguous, and together the whole.
     /// Or, where records are counted (not in NDJSON), those from A to B, B not included.
-    #[arg(long, value_name = "I/N|A..B", help_heading = "Input")]
+    #[arg(long, value_name = "I/N|A..B")]
     pub slice: Option<Slice>,
 
     /// Take an input without any byte for one without records (else it is an error: its writer may
     /// have died)
-    #[arg(long, help_heading = "Input", hide_short_help = true, add = WithoutEffect)]
+    #[arg(long, help_heading = "Input", add = WithoutEffect)]
     pub allow_empty: bool,
 
     /// The most bytes of one record (of its line, in NDJSON); a longer one ends the run
@@ -98,7 +98,6 @@ pub struct InputArgs {
         value_name = "N",
         default_value_t = MAX_RECORD_BYTES,
         help_heading = "Input",
-        hide_short_help = true,
         add = WithoutEffect
     )]
     pub max_record_bytes: u64,
@@ -124,7 +123,7 @@ impl Default for InputArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct InputCheckArgs {
     /// Do not compare the inputs with the manifest.json beside them (their names, rows and bytes)
-    #[arg(long, hide_short_help = true, help_heading = "Input")]
+    #[arg(long, help_heading = "Input")]
     pub no_input_check: bool,
 }
 
@@ -139,13 +138,12 @@ pub struct OnErrorArgs {
         value_enum,
         default_value = "fail",
         value_name = "fail|skip",
-        hide_possible_values = true,
-        help_heading = "Bad records"
+        hide_possible_values = true
     )]
     pub on_error: OnError,
 
     /// Keep what was dropped, with its reason, as NDJSON
-    #[arg(long, value_name = "FILE", help_heading = "Bad records", add = WithoutEffect)]
+    #[arg(long, value_name = "FILE", add = WithoutEffect)]
     #[arg(value_parser = on_disk())]
     pub rejects: Option<PathBuf>,
 }
@@ -171,17 +169,12 @@ pub struct OutputArgs {
         default_value = "ndjson",
         hide_possible_values = true,
         value_name = "ndjson|arrow",
-        help_heading = "Output",
         add = WithoutEffect
     )]
     pub to: Encoding,
 
-    /// Write Arrow even to a terminal
-    #[arg(long, help_heading = "Output", add = WithoutEffect, hide_short_help = true)]
-    pub force: bool,
-
     /// Leave the provenance chain out of the Arrow header
-    #[arg(long, help_heading = "Output", add = WithoutEffect, hide_short_help = true)]
+    #[arg(long, help_heading = "Output", add = WithoutEffect)]
     pub no_provenance: bool,
 }
 
@@ -196,7 +189,7 @@ impl OutputArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub struct LimitArgs {
     /// Read the first N records only
-    #[arg(long, value_name = "N", help_heading = "Input")]
+    #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
 }
 
@@ -208,7 +201,7 @@ pub struct SinkArgs {
     pub overwrite: bool,
 
     /// Fail unless exactly N records are read (NDJSON has no end marker)
-    #[arg(long, value_name = "N", add = WithoutEffect, hide_short_help = true)]
+    #[arg(long, value_name = "N", add = WithoutEffect, help_heading = "Input")]
     pub expect_records: Option<u64>,
 }
 

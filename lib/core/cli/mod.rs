@@ -136,8 +136,9 @@ fn end_stream(tool: &Tool, error: &Error) {
 
 fn parse<A: Parser>(arguments: &[OsString]) -> Result<(A, Tool), clap::Error> {
     let command = A::command().long_version(version());
-    let matches = as_used(command).try_get_matches_from(arguments)?;
-    let tool = Tool::of(&A::command(), &matches);
+    let mut command = as_used(command);
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    let tool = Tool::of(&command, &matches);
     let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;
     Ok((parsed, tool))
 }
@@ -148,11 +149,13 @@ pub fn version() -> &'static str {
     VERSION.get_or_init(|| Build::own().in_words())
 }
 
-/// The command as it is used: help of 80 columns at most; and options take `-1` for a value, so that an
-/// error says what is wrong with it.
+/// The command as it is used: help of 80 columns at most; what stands under a heading is rare, and not in
+/// `-h`; and options take `-1` for a value, so that an error says what is wrong with it.
 pub fn as_used(command: Command) -> Command {
     let takes = |argument: &Arg| argument.get_action().takes_values() && !argument.is_positional();
     let command = command.mut_args(|argument| {
+        let is_rare = argument.is_hide_short_help_set() || argument.get_help_heading().is_some();
+        let argument = argument.hide_short_help(is_rare);
         if takes(&argument) { argument.allow_negative_numbers(true) } else { argument }
     });
     command.max_term_width(80).mut_subcommands(as_used)
@@ -179,10 +182,10 @@ pub fn print(text: &str) -> Result<()> {
 }
 
 /// Refuses to write binary to a terminal.
-pub fn refuse_terminal(to: Encoding, force: bool) -> Result<()> {
-    if to == Encoding::Arrow && !force && std::io::stdout().is_terminal() {
+pub fn refuse_terminal(to: Encoding) -> Result<()> {
+    if to == Encoding::Arrow && std::io::stdout().is_terminal() {
         return Err(Error::usage("an Arrow stream is binary and stdout is a terminal")
-            .hint("--to ndjson, or --force"));
+            .hint("--to ndjson, or `| cat`"));
     }
     Ok(())
 }

@@ -12,35 +12,39 @@ use crate::error::{Error, Result};
 
 /// Chooses records.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Input")]
 pub struct SelectArgs {
     #[command(flatten)]
     pub limit: LimitArgs,
 
     /// Leave out the first N records
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Input")]
     pub skip: Option<u64>,
 
     /// Read the last N records only
-    #[arg(long, value_name = "N", conflicts_with_all = ["limit", "skip"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["limit", "skip"], help_heading = "Input")]
     pub tail: Option<u64>,
 
-    /// Read these records only, counted from 0 over all inputs: 17,500-510
+    /// Read these records only, from 0: 17,500-510
+    ///
+    /// They are counted over all inputs.
     #[arg(long, value_name = "N,N-N", value_delimiter = ',')]
     #[arg(conflicts_with_all = ["limit", "skip", "tail"])]
     pub nth: Vec<RecordRange>,
 
-    /// Read N records only, drawn with equal chances, in their order (all, if there are no more)
+    /// Read N records only, drawn with equal chances
+    ///
+    /// They come in their order; all, if there are no more.
     #[arg(long, value_name = "N", conflicts_with_all = ["limit", "skip", "tail", "nth"])]
     pub sample: Option<u64>,
 
     /// Seed of --sample; the records drawn depend on it and on how many there are alone
     #[arg(long, value_name = "S", requires = "sample", default_value_t = 0)]
-    #[arg(hide_default_value = true, hide_short_help = true)]
+    #[arg(help_heading = "Input")]
     pub seed: u64,
 
-    /// Read only the record with this id (repeatable); of Megatron datasets with ids no other is
-    /// read
+    /// Read only the record with this id (repeatable)
+    ///
+    /// Of Megatron datasets with ids no other is read.
     #[arg(long, value_name = "ID")]
     #[arg(conflicts_with_all = ["limit", "skip", "tail", "nth", "sample"])]
     pub id: Vec<String>,

@@ -20,8 +20,8 @@ pub struct ColorArgs {
     /// Colours: auto, always or never
     ///
     /// auto heeds NO_COLOR, TERM=dumb and CLICOLOR_FORCE.
-    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN")]
-    #[arg(hide_possible_values = true, alias = "colour", add = WithoutEffect)]
+    #[arg(long, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "View")]
+    #[arg(hide_possible_values = true, add = WithoutEffect)]
     pub color: ColorWhen,
 }
 

@@ -12,18 +12,21 @@ use crate::format::synth_shards::Recorded;
 
 #[derive(Debug, Clone, Args)]
 pub struct PlanArgs {
+    /// Where the dataset is made
     root: PathBuf,
 
     /// What the pipeline makes
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "KIND")]
     product: Product,
 
-    /// A source and its name (repeatable; a puzzle domain may have several paths)
+    /// A source and its name (repeatable)
+    ///
+    /// A puzzle domain may have several paths.
     #[arg(long = "source", value_name = "NAME=PATH", value_parser = source)]
     #[arg(required_unless_present = "raw_shards")]
     sources: Vec<(String, PathBuf)>,
 
-    /// The sources are the raw rows below the folder: its files, divided into N shards
+    /// The raw rows below the folder, divided into N shards
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     #[arg(conflicts_with = "sources")]
     raw_shards: Option<u64>,
@@ -41,43 +44,49 @@ pub struct PlanArgs {
 
     /// Tasks of N rows
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(help_heading = "Tasks")]
     rows_per_task: Option<u64>,
 
-    /// Tasks for one machine with N processors: whole sources, unless they are huge, or too few for N
+    /// Tasks for one machine with N processors
+    ///
+    /// Whole sources, unless they are huge, or too few for N.
     #[arg(long, value_name = "N")]
     here: Option<NonZeroUsize>,
 
     /// Threads of each task
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Tasks")]
     threads: Option<NonZeroUsize>,
 
     /// The first N rows of all sources together
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
     max_rows: Option<u64>,
 
     /// The first N rows of each source
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
     max_rows_per_shard: Option<u64>,
 
     /// About N tokens: each source is one task, which stops after the row that reaches its share
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
     max_tokens: Option<u64>,
 
-    /// Replace a plan with other options; its parts are then stale
+    /// Replace a plan with other options
+    ///
+    /// Its parts are then stale.
     #[arg(long)]
     overwrite: bool,
 
-    /// Go on with what this plan has begun, and with what it has made; other packs and puzzle sets are
-    /// refused, other shards are made anew
+    /// Go on with what this plan has begun and made
+    ///
+    /// Other packs and puzzle sets are refused, other shards are made anew.
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
 
     /// The sources were not compared with the manifest.json beside them
-    #[arg(long)]
+    #[arg(long, help_heading = "Recorded")]
     no_input_check: bool,
 
     /// The script that makes a task, and its options
-    #[arg(last = true, required = true)]
+    #[arg(last = true, required = true, value_name = "CMD")]
     script: Vec<String>,
 }
 

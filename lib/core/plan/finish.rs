@@ -14,7 +14,7 @@ use crate::files;
 use crate::format::json_file;
 use crate::format::kd_root::{MANIFEST, ROOT_SCHEMA};
 use crate::format::{pack, synth_shards};
-use crate::ordered::{Flow, ordered_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::wording::exactly;
 
 /// How many tasks that are not done an error names.
@@ -134,7 +134,7 @@ impl Joining<'_> {
         let sources = self.sources.iter().copied().map(Ok);
         let join = &join;
         let joined = |joined: Result<()>| joined.map(|()| Flow::Continue);
-        ordered_map(self.options.jobs, sources, || |source| join(source), joined)
+        ordered_map(self.options.jobs, sources, || one(join), joined)
     }
 }
 

@@ -13,7 +13,7 @@ use crate::error::{Error, Result, shown};
 use crate::file_entry::FileEntry;
 use crate::files;
 use crate::format::{json_file, parquet};
-use crate::ordered::{Flow, ordered_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::publish::{TargetLock, host, publish_file};
 use crate::walk;
 use crate::wording::exactly;
@@ -94,11 +94,16 @@ pub fn states<'p>(
     for source in &plan.sources {
         let is_changed = source.is_changed(plan)?;
         let tasks = source.tasks(plan).map(Ok::<_, Error>);
-        let look = || |task: Task<'p>| task.state(root, is_changed).map(|state| (task, state));
-        ordered_map(jobs, tasks, look, |state| {
-            all.push(state?);
-            Ok(Flow::Continue)
-        })?;
+        let state = |task: Task<'p>| task.state(root, is_changed).map(|state| (task, state));
+        ordered_map(
+            jobs,
+            tasks,
+            || one(state),
+            |state| {
+                all.push(state?);
+                Ok(Flow::Continue)
+            },
+        )?;
     }
     Ok(all)
 }

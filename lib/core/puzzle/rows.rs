@@ -7,7 +7,7 @@ use super::source::{
 };
 use super::{Domain, Error, Example, PuzzleGroup, Result, Rule, Severity, Split};
 use crate::files::{Noted, changed};
-use crate::ordered::{Flow, ordered_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::puzzle::random::Key;
 use crate::wording::exactly;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
@@ -321,7 +321,7 @@ impl Scan<'_> {
         let Ok(()) = ordered_map(
             jobs,
             shares,
-            || test,
+            || one(test),
             |tested| {
                 for (row, unique) in tested {
                     self.selected.set_bit(row, unique);

@@ -16,44 +16,39 @@ pub struct ChatArgs {
     #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub style: Style,
 
-    /// Which reasoning stays [default: last]
+    /// The reasoning that stays: last, all or split [default: last]
     ///
     /// last: that of the last turn, as the model sees it when it answers, and as the official template does. split: a
     /// conversation for each turn (ids with #1, #2, ...), with the reasoning of that turn, which alone
     /// is trained on.
-    #[arg(long, value_enum, default_value = "last", value_name = "last|all|split")]
+    #[arg(long, value_enum, default_value = "last", value_name = "WHICH")]
     #[arg(add = ForPipelines)]
-    #[arg(hide_default_value = true, hide_possible_values = true, help_heading = "Conversations")]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
     pub thinking: Thinking,
 
-    /// Train on all messages of the assistant, or on the last turn
-    ///
-    /// If nothing is said: all, but of prompts with completions the completion.
-    #[arg(long, add = ForPipelines, value_enum, value_name = "all|completion")]
-    #[arg(hide_possible_values = true, help_heading = "Conversations")]
+    /// Train on all of the assistant, or on the completion, its last turn [default: all, but of prompts
+    /// with completions the completion]
+    #[arg(long, add = ForPipelines, value_enum, value_name = "WHICH", hide_possible_values = true)]
     pub train: Option<TrainOn>,
 
     /// How much the system message asks for: low, medium or high (a record's own wins)
     #[arg(long, default_value = "medium", value_name = "LEVEL", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
-    #[arg(hide_short_help = true)]
     pub reasoning_effort: String,
 
     /// The date in the system message; never today's
     #[arg(long, default_value = "2026-01-01", value_name = "DATE", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
-    #[arg(hide_short_help = true)]
     pub date: String,
 
     /// Who the system message says the model is (a record's own wins)
-    #[arg(long, value_name = "TEXT", help_heading = "Conversations", hide_default_value = true)]
+    #[arg(long, value_name = "TEXT", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
-    #[arg(hide_short_help = true)]
     #[arg(default_value = "You are ChatGPT, a large language model trained by OpenAI.")]
     pub model_identity: String,
 
     /// The knowledge cutoff in the system message
-    #[arg(long, value_name = "TEXT", default_value = "2024-06", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", default_value = "2024-06")]
     #[arg(add = ForPipelines)]
     #[arg(help_heading = "Conversations")]
     pub knowledge_cutoff: String,
@@ -61,13 +56,13 @@ pub struct ChatArgs {
     /// Harmony's own tools that the system message declares: browser, python (a record's own win)
     #[arg(long, value_name = "A,B", value_delimiter = ',', help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
-    #[arg(hide_short_help = true, value_parser = ["browser", "python"])]
+    #[arg(value_parser = ["browser", "python"])]
     #[arg(hide_possible_values = true)]
     pub builtin_tools: Vec<String>,
 
     /// Take a content that is a JSON array of parts, as text, for the text of the message: it is
     /// refused otherwise, since a column of JSON becomes such text when it is read as text
-    #[arg(long, add = ForPipelines, hide_short_help = true, help_heading = "Conversations")]
+    #[arg(long, add = ForPipelines, help_heading = "Conversations")]
     pub content_is_text: bool,
 }
 

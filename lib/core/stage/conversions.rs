@@ -26,11 +26,11 @@ pub struct SourceArgs {
 
     /// Read only the I-th of N contiguous parts of the files, whole ones (with --slice: part of
     /// those); the types of columns are those of the first file of all
-    #[arg(long, value_name = "I/N", help_heading = "Input", hide_short_help = true)]
+    #[arg(long, value_name = "I/N", help_heading = "Input")]
     shard: Option<Slice>,
 
     /// State name, size, rows and sha256 of each file in the header, for which all are read once more
-    #[arg(long, help_heading = "Input", hide_short_help = true, add = WithoutEffect)]
+    #[arg(long, help_heading = "Input", add = WithoutEffect)]
     hash_inputs: bool,
 
     #[command(flatten)]
@@ -121,12 +121,11 @@ pub struct ConversationOutputArgs {
 
     /// Do nothing if the FILE of -o is finished, with these settings and of these inputs
     #[arg(long, requires = "output", conflicts_with = "overwrite", help_heading = "Output")]
-    #[arg(hide_short_help = true, add = WithoutEffect)]
+    #[arg(add = WithoutEffect)]
     resume: bool,
 
     /// Rows of each row group of a Parquet file
     #[arg(long, value_name = "N", default_value = "1000", help_heading = "Output")]
-    #[arg(hide_short_help = true)]
     row_group_rows: NonZeroUsize,
 }
 

@@ -19,39 +19,40 @@ Follow the user's request. When you provide an answer, produce both:
 pub struct SynthArgs {
     /// What the system message asks for: low, medium or high
     #[arg(long, add = ForPipelines, value_enum, default_value = "high", value_name = "LEVEL")]
-    #[arg(hide_possible_values = true)]
+    #[arg(hide_possible_values = true, help_heading = "Conversations")]
     pub reasoning_effort: ReasoningEffort,
 
     /// Who the system message says the model is
-    #[arg(long, value_name = "TEXT", hide_default_value = true, hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
     #[arg(default_value = "You are vpMoE, a large language model trained by Veer Pareek.")]
     pub model_identity: String,
 
     /// The knowledge cutoff in the system message
-    #[arg(long, value_name = "TEXT", default_value = "2024-06", hide_short_help = true)]
+    #[arg(long, value_name = "TEXT", default_value = "2024-06", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
     pub knowledge_cutoff: String,
 
     /// The start date in the system message
     #[arg(long, value_name = "TEXT", default_value = "2026-01-01", alias = "current-date")]
-    #[arg(add = ForPipelines)]
-    #[arg(hide_short_help = true)]
+    #[arg(add = ForPipelines, help_heading = "Conversations")]
     pub conversation_start_date: String,
 
     /// The text of the developer message
     #[arg(long, value_name = "TEXT", default_value = INSTRUCTIONS, hide_default_value = true)]
-    #[arg(add = ForPipelines)]
-    #[arg(hide_short_help = true)]
+    #[arg(add = ForPipelines, help_heading = "Conversations")]
     pub developer_instructions: String,
 
     /// Leave the developer message out
-    #[arg(long, add = ForPipelines, hide_short_help = true)]
+    #[arg(long, add = ForPipelines, help_heading = "Conversations")]
     pub omit_developer: bool,
 
     /// The fields that are kept beside the messages, in this order
-    #[arg(long, add = ForPipelines, value_name = "A,B,...", hide_default_value = true)]
+    ///
+    /// By default: synth_id, language, exercise, model, constraints, seed_license, query_seed_url.
+    #[arg(long, add = ForPipelines, value_name = "A,B,...", help_heading = "Conversations")]
     #[arg(
+        hide_default_value = true,
         default_value = "synth_id,language,exercise,model,constraints,seed_license,query_seed_url"
     )]
     pub metadata_fields: String,
@@ -62,14 +63,14 @@ pub struct SynthArgs {
     /// The columns are those of the first input; a file of NDJSON is read twice where its first 10 MiB
     /// do not show them all. Before a column comes, its values are null.
     #[arg(long, value_name = "NAME[:TYPE],...", value_delimiter = ',', help_heading = "Input")]
-    #[arg(hide_short_help = true, add = ForPipelines)]
+    #[arg(add = ForPipelines)]
     pub columns: Vec<String>,
 
     /// Keep rows without reasoning, with their answers alone
-    #[arg(long, add = ForPipelines)]
+    #[arg(long, add = ForPipelines, help_heading = "Conversations")]
     pub keep_without_reasoning: bool,
 
-    /// What becomes of query_seed_text, which a query is about (drop)
+    /// What becomes of query_seed_text, which a query is about
     ///
     /// `append` puts it after the query: a blank line, `Reference:`, a new line and the text.
     #[arg(
@@ -78,9 +79,9 @@ pub struct SynthArgs {
         value_enum,
         default_value = "drop",
         value_name = "append|drop",
-        hide_default_value = true
+        help_heading = "Conversations"
     )]
-    #[arg(hide_possible_values = true, hide_short_help = true)]
+    #[arg(hide_possible_values = true)]
     pub reference: Reference,
 }
 

@@ -17,7 +17,7 @@ use crate::batch::Batch;
 use crate::cli::Progress;
 use crate::error::{Error, Result};
 use crate::format::token_rows::PACKED;
-use crate::ordered::{Flow, ordered_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::record::{RecordType, Rows};
 use crate::stream::Reader;
 
@@ -267,7 +267,7 @@ pub fn measure_seen(
     let packed = Packed::of(&reader);
     let mut whole = Answer::of_type(name, options);
     let mut keys = Keys::default();
-    let make_worker = || move |batch: Batch| measured(&batch, name, column, options);
+    let make_worker = || one(move |batch: Batch| measured(&batch, name, column, options));
     let seen = (&mut reader).map(|batch| batch.and_then(|batch| see(&batch).map(|()| batch)));
     ordered_map(jobs, seen, make_worker, |measured: Result<(Answer, RecordKeys, u64)>| {
         let (part, own, bytes) = measured?;

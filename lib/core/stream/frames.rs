@@ -14,7 +14,7 @@ use arrow_ipc::reader::{read_dictionary, read_record_batch};
 use arrow_ipc::{Message, root_as_message};
 use arrow_schema::SchemaRef;
 
-use super::buffers::{check_buffers, dictionary_types};
+use super::buffers::check_buffers;
 use super::texts::{bytes_schema, restored};
 use crate::failure::Failure;
 use crate::panics::caught;
@@ -146,8 +146,7 @@ impl<R: Read> Frames<R> {
         let text = schema;
         let schema = bytes_schema(&text);
         if let Some(batch) = message.header_as_record_batch() {
-            let types = schema.fields().iter().map(|field| field.data_type());
-            check_buffers(batch, types, body, self.most).map_err(FrameError::Malformed)?;
+            check_buffers(batch, body, self.most).map_err(FrameError::Malformed)?;
             let dictionaries = &self.dictionaries;
             let decoded = read_record_batch(body, batch, schema, dictionaries, None, &version);
             let batch = decoded.map_err(FrameError::malformed)?;
@@ -155,9 +154,8 @@ impl<R: Read> Frames<R> {
         }
         if let Some(dictionary) = message.header_as_dictionary_batch() {
             if let Some(batch) = dictionary.data() {
-                let types = dictionary_types(&schema, dictionary.id());
                 let most = self.most.saturating_sub(self.held);
-                let bytes = check_buffers(batch, types.into_iter(), body, most);
+                let bytes = check_buffers(batch, body, most);
                 self.held = self.held.saturating_add(bytes.map_err(FrameError::Malformed)?);
             }
             let dictionaries = &mut self.dictionaries;

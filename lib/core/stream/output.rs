@@ -72,13 +72,12 @@ const OTHER_NAMES: [(&[&str], &str, &str); 6] = [
 
 /// Where records go.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Output")]
 pub struct FileOutputArgs {
-    /// Encoding of the output, if FILE's name does not say it
+    /// ndjson, arrow or parquet, if FILE's name does not say it
     ///
     /// GRISTMILL_TO says it for a whole pipeline.
     #[arg(long, value_enum, env = "GRISTMILL_TO", hide_env = true, default_value = "ndjson")]
-    #[arg(value_name = "ndjson|arrow|parquet", hide_possible_values = true, add = WithoutEffect)]
+    #[arg(value_name = "ENCODING", hide_possible_values = true, add = WithoutEffect)]
     pub to: FileEncoding,
 
     /// Write this file instead of stdout (`-`)
@@ -91,12 +90,8 @@ pub struct FileOutputArgs {
     #[arg(long, requires = "output", add = WithoutEffect)]
     pub overwrite: bool,
 
-    /// Write binary even to a terminal
-    #[arg(long, hide_short_help = true, add = WithoutEffect)]
-    pub force: bool,
-
     /// Leave the provenance chain out of the header
-    #[arg(long, hide_short_help = true, add = WithoutEffect)]
+    #[arg(long, help_heading = "Output", add = WithoutEffect)]
     pub no_provenance: bool,
 }
 
@@ -178,7 +173,7 @@ impl FileOutputArgs {
         header: &Header,
     ) -> Result<Destination> {
         let Some(path) = path else {
-            return Ok(Destination::Stdout(Writer::to_stdout(to, self.force, schema, header)?));
+            return Ok(Destination::Stdout(Writer::to_stdout(to, schema, header)?));
         };
         let file = BufWriter::new(PendingFile::create(path)?);
         Ok(Destination::File(Writer::new(file, &shown(path), to, schema, header)?))

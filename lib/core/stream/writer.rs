@@ -41,17 +41,16 @@ enum Form<W: Write> {
 impl Writer<File> {
     /// Opens stdout.
     pub fn stdout(args: &OutputArgs, schema: &Schema, header: &Header) -> Result<Writer<File>> {
-        Writer::to_stdout(args.to, args.force, schema, header)
+        Writer::to_stdout(args.to, schema, header)
     }
 
-    /// Opens stdout; `force` writes binary even to a terminal.
+    /// Opens stdout.
     pub(super) fn to_stdout(
         to: Encoding,
-        force: bool,
         schema: &Schema,
         header: &Header,
     ) -> Result<Writer<File>> {
-        cli::refuse_terminal(to, force)?;
+        cli::refuse_terminal(to)?;
         let stdout = io::stdout();
         let owned = stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;
         let file = File::from(owned);

@@ -55,6 +55,15 @@ impl Block {
         taken
     }
 
+    /// Puts bytes in place of the first, if it holds a file of `length` bytes as a whole.
+    pub fn replace_start(&mut self, bytes: &[u8], length: u64) -> bool {
+        let is_whole = self.length as u64 == length && bytes.len() <= self.length;
+        if is_whole {
+            self.memory[..bytes.len()].copy_from_slice(bytes);
+        }
+        is_whole
+    }
+
     /// Makes it this long, at most [`BLOCK`], and gives all of it, to be filled.
     pub fn resize(&mut self, length: usize) -> &mut [u8] {
         self.length = length.min(BLOCK);

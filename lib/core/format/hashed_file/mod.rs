@@ -99,6 +99,12 @@ impl HashedFile {
     /// Completes a file that begins with other bytes than those that were written: it is read once more.
     /// Nothing is published.
     pub fn finish_beginning_with(mut self, beginning: &[u8]) -> Result<FinishedFile> {
+        // What is still in memory need not be read: direct reads wait for the disk, and large pages for the
+        // system to make room. (Packs of one game on ext4: 1 to 2 ms of 10.)
+        if self.writer.is_none() && self.filling.replace_start(beginning, self.bytes) {
+            self.is_hashed = true;
+            return self.finish();
+        }
         let path = shown(self.file.path());
         let mut hash = || -> io::Result<Sha256> {
             self.settle()?;

@@ -28,29 +28,29 @@ use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 #[command(next_help_heading = "What the header of an Arrow stream says, for NDJSON and --status")]
 pub struct AssertedSource {
     /// The records come from this Parquet file
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub source: Vec<PathBuf>,
 
-    /// They were accepted under this policy: synth-kd-v1 or chat (unknown)
-    #[arg(long, hide_short_help = true, alias = "source-policy", value_enum)]
+    /// They were accepted under this policy: synth-kd-v1 or chat; without it the part states none
+    #[arg(long, value_enum)]
     #[arg(value_name = "POLICY", hide_possible_values = true)]
     pub policy: Option<Policy>,
 
     /// An assistant channel was supervised under this span id (repeatable; with one of these analysis is
-    /// 1 and final 2 if nothing else is said; unknown)
-    #[arg(long, hide_short_help = true, value_name = "CHANNEL=ID")]
+    /// 1 and final 2 if nothing else is said; without any the part states none)
+    #[arg(long, value_name = "CHANNEL=ID")]
     pub span: Vec<ChannelSpan>,
 
     /// harmony-tok had this --limit
-    #[arg(long, hide_short_help = true, value_name = "N")]
+    #[arg(long, value_name = "N")]
     pub source_limit: Option<u64>,
 
     /// harmony-tok had this --max-tokens
-    #[arg(long, hide_short_help = true, value_name = "N")]
+    #[arg(long, value_name = "N")]
     pub source_max_tokens: Option<u64>,
 
     /// harmony-tok had this --slice
-    #[arg(long, hide_short_help = true, value_name = "I/N|A..B")]
+    #[arg(long, value_name = "I/N|A..B")]
     pub source_slice: Option<Slice>,
 
     #[command(flatten)]

@@ -14,9 +14,9 @@ use crate::format::mmidx::{MmidxDtype, PrefixLayout};
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub struct KdTargetArgs {
-    /// Write ROOT/{train,valid}/SHARD_*, ids/ and parts/SHARD.json
+    /// Write train and valid into a dataset of many shards
     ///
-    /// Of each split SHARD_{tokens,lossmask,span}.{bin,idx}, and ids/{train,valid}/SHARD.parquet.
+    /// ROOT/{train,valid}/SHARD_*, ids/ and parts/SHARD.json: of each split SHARD_{tokens,lossmask,span}.{bin,idx}, and ids/{train,valid}/SHARD.parquet.
     #[arg(long, value_name = "ROOT", requires = "shard", required_unless_present = "prefix")]
     #[arg(add = WithoutEffect, value_parser = on_disk())]
     pub root: Option<PathBuf>,
@@ -29,12 +29,14 @@ pub struct KdTargetArgs {
     #[arg(long, value_name = "F", default_value = "0.001")]
     pub valid_fraction: ValidFraction,
 
-    /// Write P_{tokens,lossmask,span}.{bin,idx}, P_ids.parquet, P.part.json
+    /// Write one dataset: P_{tokens,lossmask,span}.bin, ...
+    ///
+    /// P_{tokens,lossmask,span}.{bin,idx}, P_ids.parquet and P.part.json.
     #[arg(long, value_name = "P", conflicts_with = "root", add = WithoutEffect)]
     #[arg(value_parser = on_disk())]
     pub prefix: Option<PathBuf>,
 
-    /// Write P.bin and P.idx instead of a triple; the records need no masks
+    /// Write P.bin and P.idx alone; no masks are needed
     #[arg(long, requires = "prefix")]
     pub tokens_only: bool,
 
@@ -44,12 +46,12 @@ pub struct KdTargetArgs {
         value_enum,
         default_value = "int32",
         requires = "tokens_only",
-        hide_short_help = true
+        help_heading = "Form"
     )]
     pub dtype: MmidxDtype,
 
     /// Write no ids of the sequences
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, help_heading = "Form")]
     pub no_ids: bool,
 }
 

@@ -90,22 +90,23 @@ impl PackLayout {
 
 /// How a pack is to be written.
 #[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Games")]
 pub struct PackOptions {
-    /// Rows in each file but the last; without it all rows are in one (selfplay-v1: 1,000,000)
+    /// Games: rows of each file [default: all in one]
+    ///
+    /// (But of the last.) Files of selfplay-v1 have 1,000,000 if nothing is said.
     #[arg(long, add = ForPipelines, value_name = "N")]
     pub shard_rows: Option<NonZeroU64>,
 
-    /// Layout of the rows: macroxue, macroxue-packed or selfplay-v1 [default: macroxue]
+    /// Games: the layout of the rows: macroxue, macroxue-packed or selfplay-v1 [default: macroxue]
     #[arg(long, value_enum, value_name = "LAYOUT", hide_possible_values = true, add = ForPipelines)]
     pub layout: Option<PackLayout>,
 
     /// Write what the layout can hold, where some of the input would be lost; say what is lost
-    #[arg(long, add = ForPipelines)]
+    #[arg(long, add = ForPipelines, help_heading = "Games")]
     pub lossy: bool,
 
     /// Leave the provenance chain out of manifest.json
-    #[arg(long, hide_short_help = true, add = WithoutEffect)]
+    #[arg(long, help_heading = "Games", add = WithoutEffect)]
     pub no_provenance: bool,
 }
 

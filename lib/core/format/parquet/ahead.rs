@@ -10,7 +10,7 @@ use arrow_array::RecordBatch;
 
 use super::batches::size_of;
 use super::rows::{Group, Rows, next_of};
-use crate::ordered::{Flow, ordered_flat_map_of};
+use crate::ordered::{Flow, Threads, ordered_map};
 use crate::panics::caught;
 
 /// Row groups with more bytes are decoded one after another: several are in memory at once.
@@ -50,7 +50,9 @@ impl Ahead {
                 Err(_) => Ok(Flow::Stop),
             };
             let groups = rows.groups.iter().map(Ok::<_, Infallible>);
-            let Ok(()) = ordered_flat_map_of(jobs, jobs.get() - 1, groups, worker, sink);
+            // The results of an item are large.
+            let threads = Threads { jobs, waiting: jobs.get() - 1 };
+            let Ok(()) = ordered_map(threads, groups, worker, sink);
         };
         let thread = Builder::new().spawn(work).ok()?;
         Some(Ahead { chunks: Some(chunks), thread: Some(thread), ready: VecDeque::new() })

@@ -103,7 +103,7 @@ pub struct AssertedConstants {
     pub ignore_label_id: Option<IgnoredLabel>,
 
     /// Identifier of puzzles without a name [default: 0]
-    #[arg(long, value_name = "ID", hide_short_help = true)]
+    #[arg(long, value_name = "ID")]
     pub blank_identifier_id: Option<i64>,
 }
 

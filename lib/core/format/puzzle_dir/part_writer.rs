@@ -8,7 +8,7 @@ use std::path::Path;
 use super::{PuzzleSetFile, SetArray};
 use crate::error::{Error, Result, shown};
 use crate::format::npy;
-use crate::ordered::{Flow, ordered_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::publish::PendingFile;
 use crate::record::puzzle::Puzzle;
 
@@ -143,12 +143,12 @@ impl SetWriter {
         }
         // Each file is read once more for its hash, and forced to the disk, two at a time.
         let describe = || {
-            |mut file: PendingFile| -> Result<(PendingFile, PuzzleSetFile)> {
+            one(|mut file: PendingFile| -> Result<(PendingFile, PuzzleSetFile)> {
                 let name = file.path().file_name().unwrap_or_default().to_string_lossy();
                 let entry = PuzzleSetFile::describe(format!("{split}/{name}"), &mut file)?;
                 file.close()?;
                 Ok((file, entry))
-            }
+            })
         };
         ordered_map(THREADS, finished.into_iter().map(Ok), describe, |described| {
             let (file, entry) = described?;

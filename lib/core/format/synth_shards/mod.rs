@@ -106,15 +106,15 @@ pub struct Chain {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, Args)]
 pub struct Recorded {
     /// Which files of the input's folder are the shards, to be recorded
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", help_heading = "Recorded")]
     pub glob: Option<String>,
 
     /// Name of the set of raw rows, to be recorded of a folder of conversations (PleIAs/SYNTH)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Recorded")]
     pub dataset: Option<String>,
 
     /// Its split, to be recorded (train)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "Recorded")]
     pub split: Option<String>,
 }
 

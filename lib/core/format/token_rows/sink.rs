@@ -22,7 +22,7 @@ use super::pages::{Chunk, chunk, is_of_tokens};
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::HashedFile;
 use crate::format::parquet::{write_error, writer_properties};
-use crate::ordered::{Flow, ordered_map};
+use crate::ordered::{Flow, one, ordered_map};
 use crate::packing::{Packing, Piece, Rows};
 use crate::publish::PendingFile;
 
@@ -99,7 +99,7 @@ impl RowsFile {
         ordered_map(
             jobs,
             groups,
-            || &encode,
+            || one(&encode),
             |encoded: Result<Encoded>| {
                 let Encoded { chunks, rows, tokens, totals } = encoded?;
                 let mut group = writer.next_row_group().map_err(failed)?;

@@ -24,7 +24,9 @@ pub struct SudokuArgs {
     #[command(flatten)]
     pub files: SplitFiles,
 
-    /// Augmentations of each train puzzle: digits, bands, stacks, rows and columns shuffled
+    /// Augmentations of each train puzzle
+    ///
+    /// Digits, bands, stacks, rows and columns are shuffled.
     #[arg(long, value_name = "K", default_value = "0")]
     pub num_aug: u64,
 
@@ -32,11 +34,13 @@ pub struct SudokuArgs {
     #[arg(long, value_name = "N")]
     pub subsample: Option<u64>,
 
-    /// Take puzzles with this rating or a higher one, in both splits
+    /// Take puzzles with this rating or a higher one
+    ///
+    /// In both splits, as with --unique.
     #[arg(long, value_name = "R")]
     pub min_difficulty: Option<i64>,
 
-    /// Take puzzles with exactly one solution, in both splits
+    /// Take puzzles with exactly one solution
     #[arg(long)]
     pub unique: bool,
 }

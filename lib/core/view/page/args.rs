@@ -20,26 +20,28 @@ const FINDINGS: usize = 10;
 
 /// What makes a page of a dataset.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Page")]
 #[command(group(ArgGroup::new("whole").args(["html", "check"]).multiple(true)))]
 pub struct PageArgs {
-    /// Write one HTML page instead (`-`: to stdout): numbers with plots, and a sample of the records
-    /// to step through; it loads nothing and has at most 2 MB
+    /// Write one HTML page instead (`-`: to stdout)
+    ///
+    /// Numbers with plots, and a sample of the records to step through. It loads nothing and has at most 2 MB.
     #[arg(long, value_name = "FILE", add = WithoutEffect)]
     #[arg(conflicts_with_all = ["tokens", "lines", "step", "film", "fps", "color"])]
     pub html: Option<PathBuf>,
 
-    /// Check the datasets too, and say first (on the page in full) what ds-check finds
-    #[arg(long, conflicts_with = "film", hide_short_help = true)]
+    /// Check the datasets too, and say first what ds-check finds
+    ///
+    /// On the page in full.
+    #[arg(long, conflicts_with = "film")]
     pub check: bool,
 
     /// Replace the page if it exists
-    #[arg(long, requires = "html", hide_short_help = true, add = WithoutEffect)]
+    #[arg(long, requires = "html", help_heading = "Page", add = WithoutEffect)]
     pub overwrite: bool,
 
     /// Threads that make the page or check, without effect on what is said [default: 1]
     #[arg(short, long, alias = "workers", value_name = "N", requires = "whole")]
-    #[arg(hide_short_help = true, add = WithoutEffect)]
+    #[arg(help_heading = "Page", add = WithoutEffect)]
     pub jobs: Option<NonZeroUsize>,
 }
 
