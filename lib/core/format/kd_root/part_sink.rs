@@ -31,13 +31,13 @@ pub struct AssertedSource {
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub source: Vec<PathBuf>,
 
-    /// They were accepted under this policy: synth-kd-v1 or chat (unknown)
+    /// They were accepted under this policy: synth-kd-v1 or chat [if it is not given, it is not known]
     #[arg(long, hide_short_help = true, alias = "source-policy", value_enum)]
     #[arg(value_name = "POLICY", hide_possible_values = true)]
     pub policy: Option<Policy>,
 
     /// An assistant channel was supervised under this span id (repeatable; with one of these analysis is
-    /// 1 and final 2 if nothing else is said; unknown)
+    /// 1 and final 2 if nothing else is said) [if it is not given, it is not known]
     #[arg(long, hide_short_help = true, value_name = "CHANNEL=ID")]
     pub span: Vec<ChannelSpan>,
 
