@@ -123,11 +123,21 @@ building=''
 # going_on SIGNAL: one line of what is done and how to go on, where that is known.
 going_on() {
     [[ -n $building ]] || return 0
-    local finished=("$building"/tasks/*/done.json)
+    local way="the same command with --resume"
+    # (Both at once are refused.)
+    [[ -z ${overwrite-} ]] || way+=" in place of --overwrite"
+    echo "$script: stopped by $1; $(kept_of "$building"); try: $way" >&"$said"
+}
+
+# kept_of ROOT: how much of a build is finished and kept.
+kept_of() {
+    local finished=("$1"/tasks/*/done.json)
     [[ -e ${finished[0]} ]] || finished=()
-    local kept="${#finished[@]} finished ${made:-shard}s are kept"
-    ((${#finished[@]} != 1)) || kept="1 finished ${made:-shard} is kept"
-    echo "$script: stopped by $1; $kept; try: the same command with --resume" >&2
+    case ${#finished[@]} in
+    0) echo "no ${made:-shard} is finished" ;;
+    1) echo "1 finished ${made:-shard} is kept" ;;
+    *) echo "${#finished[@]} finished ${made:-shard}s are kept" ;;
+    esac
 }
 
 # What runs is in process groups of its own, so that a signal for the script stops all of it.
@@ -135,11 +145,10 @@ set -m
 stop() {
     trap '' INT TERM HUP
     local job
-    # The shell has nothing to say of its jobs ("[1]+ Interrupt").
+    # The shell has nothing more to say: of its jobs it would, whenever it comes to it ("[1]+ Terminated").
     exec 2>/dev/null
     for job in $(jobs -p); do kill -s "$1" -- "-$job" || true; done
     wait || true
-    exec 2>&"$said"
     going_on "$1"
     trap - "$1"
     kill -s "$1" $$
@@ -149,11 +158,18 @@ for signal in INT TERM HUP; do
     trap "stop $signal" "$signal"
 done
 
-# run COMMAND ARGUMENTS...: waits for a command, and hears signals meanwhile.
+# run COMMAND ARGUMENTS...: waits for a command, and hears signals meanwhile. The shell itself has no stderr from before
+# the command is started until it is known to have ended: one that a signal ends before it has a process group of its
+# own would be told of ("[1]+ Terminated") before the trap runs.
 run() {
-    local code=0
-    "$@" &
-    { wait $! || code=$?; } 2>/dev/null
+    local code=0 told
+    {
+        "$@" 2>&"$told" {told}>&- &
+        wait $! || code=$?
+        # (A job that is listed is not told of later.)
+        jobs >/dev/null
+    } {told}>&2 2>/dev/null
+    exec {told}>&-
     return "$code"
 }
 
@@ -352,6 +368,15 @@ leave() {
     exit "$2"
 }
 
+# die_of_task ROOT CODE
+die_of_task() {
+    local kept way="--resume"
+    kept=$(kept_of "$1")
+    [[ -z $overwrite ]] || way+=" in place of --overwrite"
+    [[ $kept == no* ]] || kept+=" for $way"
+    die "a ${made:-shard} failed; $kept" "$2"
+}
+
 # make_all ROOT ds-plan make ... -- SCRIPT OPTIONS...: prints the plan, or makes all of it on this machine:
 # tasks side by side, and threads in each. With --resume, what was made in this way is kept.
 make_all() {
@@ -370,13 +395,34 @@ make_all() {
     building=$root
     run "${@:1:3}" --here "$most" ${overwrite:+--overwrite} ${resume:+--resume} "${@:4}" >/dev/null || leave "$root" $?
     run ds-plan work "$root" --jobs "$most" "${again[@]}" ${quiet:+"$quiet"} --progress "$progress" ||
-        die "a ${made:-shard} failed; finished ones are kept for --resume" $?
+        die_of_task "$root" $?
     run ds-plan finish "$root" --here --jobs "$most" "${again[@]}" --since "$began" \
         ${rejects:+--rejects "$rejects"} ${quiet:+"$quiet"} || exit
     building=''
     rm -rf -- "$root/tasks"
     check_all "$input" "" "${targets[@]:-$root}"
 }
+
+# divide_inputs WHAT OUT: the positional arguments into: inputs, and `input`, the first. Of `-` what stdin has is kept
+# in a file until the script ends: tasks read it again, and in parts.
+divide_inputs() {
+    ((${#positional[@]} >= 2)) || die "$1 and $2 are required; see --help"
+    inputs=("${positional[@]:0:${#positional[@]}-1}")
+    local at
+    for at in "${!inputs[@]}"; do
+        [[ ${inputs[at]} == - ]] || continue
+        [[ $mode == build ]] || die "$mode -: tasks read files"
+        [[ -z ${kept_stdin-} ]] || die "- is given twice"
+        [[ ! -t 0 ]] || die "stdin is a terminal; see --help"
+        kept_stdin=$(mktemp -d) || exit 75
+        trap 'rm -rf -- "$kept_stdin"' EXIT
+        inputs[at]=$kept_stdin/stdin
+        run cat >"${inputs[at]}" || die "stdin cannot be kept in $kept_stdin" 75
+        [[ -s ${inputs[at]} ]] || die "stdin is empty; its producer died?" 75
+    done
+    input=${inputs[0]}
+}
+inputs=()
 
 # task_option FLAG VALUE: what ds-plan says of a task, into: name, shard, slice, report.
 task_option() {

@@ -5,6 +5,7 @@ set -euo pipefail
 usage() {
     cat <<'EOT'
 Usage: scripts/macroxue.sh RAW_DIR PACK_DIR [options]
+       scripts/macroxue.sh --input RAW_DIR --output PACK_DIR [options]
        scripts/macroxue.sh plan RAW_DIR PACK_DIR
                            [--tasks N | --games-per-task N] [options] > TASKS
        scripts/macroxue.sh status PACK_DIR [TASKS] [--todo | --watch]
@@ -59,7 +60,7 @@ EOT
 choose_mode "$@"
 [[ $mode == build ]] || shift
 
-jobs='' check=1 overwrite='' resume='' size=()
+jobs='' check=1 overwrite='' resume='' size=() from='' to=''
 pipeline=(mx-decode npy-pack)
 positional=()
 while (($#)); do
@@ -70,11 +71,13 @@ while (($#)); do
     -q | --quiet) quiet=-q && shift && continue ;;
     --no-check) check='' && shift && continue ;;
     --*=*) set -- "${1%%=*}" "${1#*=}" "${@:2}" && continue ;;
-    --jobs | --workers | --on-error | --rejects | --progress | --tasks | \
+    --input | -o | --output | --jobs | --workers | --on-error | --rejects | --progress | --tasks | \
         --games-per-task | --name | --slice | --progress-to)
         (($# > 1)) || die "$1 needs a value"
         ;;&
     --tasks | --games-per-task) number "$1" "$2" 1 && size=("${1/games/rows}" "$2") ;;
+    --input) from=$2 ;;
+    -o | --output) to=$2 ;;
     --name | --slice | --progress-to) task_option "$1" "$2" ;;
     --jobs | --workers) number "$1" "$2" 1 && jobs=$2 ;;
     --on-error) on_error=$2 ;;
@@ -85,6 +88,7 @@ while (($#)); do
     esac
     shift 2
 done
+positional=(${from:+"$from"} "${positional[@]}" ${to:+"$to"})
 ((${#positional[@]} == 2)) || die "RAW_DIR and PACK_DIR are required; see --help"
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
 input=${positional[0]} out=${positional[1]}

@@ -5,9 +5,9 @@ set -euo pipefail
 
 usage() {
     cat <<'EOT'
-Usage: scripts/synth-kd.sh INPUT ROOT [--shards N] [options]
-       scripts/synth-kd.sh RAW_DIR ROOT --raw [--shards N] [options]
-       scripts/synth-kd.sh CHATS ROOT --chat [--shards N] [options]
+Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
+       scripts/synth-kd.sh RAW_DIR... ROOT --raw [--shards N] [options]
+       scripts/synth-kd.sh CHATS... ROOT --chat [--shards N] [options]
        scripts/synth-kd.sh plan INPUT ROOT [--tasks N | --rows-per-task N]
                            [options] > TASKS
        scripts/synth-kd.sh status ROOT [TASKS] [--todo | --watch]
@@ -16,7 +16,7 @@ Usage: scripts/synth-kd.sh INPUT ROOT [--shards N] [options]
                            [--rows FORM --seq-length N]
 
   INPUT is a file or folder of conversations (Parquet, NDJSON, Arrow streams),
-  each with an id and messages of Harmony; ROOT receives
+  or - for stdin (which is kept in a file until the end), each with an id and messages of Harmony; ROOT receives
   {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and
   manifest.json. A folder with manifest.json and synth_harmony_shard_NN.parquet
   has those shards, and what its manifest states of them is compared; of all
@@ -129,19 +129,20 @@ while (($#)); do
     --max-rows) number "$1" "$2" && max_rows=$2 ;;
     --max-rows-per-shard) number "$1" "$2" && max_rows_per_shard=$2 ;;
     --max-tokens) number "$1" "$2" && max_tokens=$2 ;;
+    -) positional+=("$1") && shift && continue ;;
     -*) pass_on "$@" && shift "${words[$1]}" && continue ;;
     *) positional+=("$1") && shift && continue ;;
     esac
     shift 2
 done
-((${#positional[@]} == 2)) || die "INPUT and ROOT are required; see --help"
+divide_inputs INPUT ROOT
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
-input=${positional[0]} root=${positional[1]} out=${positional[1]}
+root=${positional[-1]} out=${positional[-1]}
 check_on_error
 [[ $mode != plan || ${#rows[@]} == 0 ]] || die "plan --rows: rows are made of the whole; try: finish --rows"
 # A task says what it is; else shards of synth_harmony have their manifest, and all else is files.
 if [[ $mode != slice && -z $raw ]]; then
-    if [[ -z $(compgen -G "$input/synth_harmony_shard_*.parquet") ]]; then
+    if ((${#inputs[@]} > 1)) || [[ -z $(compgen -G "$input/synth_harmony_shard_*.parquet") ]]; then
         raw=--conversations
     elif [[ ! -f $input/manifest.json ]]; then
         [[ -n $no_input_check ]] ||
@@ -180,12 +181,12 @@ make_part() {
         ${max_rows:+--source-limit "$max_rows"} ${slice:+--source-slice "$slice"}
         ${max_tokens:+--source-max-tokens "$max_tokens"} "${masks[@]}")
     if [[ $raw == --conversations ]]; then
-        "${tokenize[@]}" "$input" --shard "$shard" --hash-inputs "${limits[@]}" --no-input-check |
+        "${tokenize[@]}" "${inputs[@]}" --shard "$shard" --hash-inputs "${limits[@]}" --no-input-check |
             "${mask[@]}" |
             "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
     elif [[ -n $raw ]]; then
         keep_rejects "$reader"
-        local read=("$reader" "$input" --shard "$shard" --hash-inputs "${limits[@]}" "${conversations[@]}" "${bad[@]}"
+        local read=("$reader" "${inputs[@]}" --shard "$shard" --hash-inputs "${limits[@]}" "${conversations[@]}" "${bad[@]}"
             --jobs "${jobs:-1}" --progress never "${report[@]}")
         "${read[@]}" | "${tokenize[@]}" | "${mask[@]}" |
             "${part[@]}" --no-input-check --progress never || codes=("${PIPESTATUS[@]}")
@@ -222,7 +223,10 @@ for filter in "${pipeline[@]}"; do
     options+=("${given[@]}")
 done
 if [[ -n $raw ]]; then
-    [[ -d $input || ($raw != --raw && -f $input) ]] || die "$input: no such ${raw/--*/file or directory}"
+    for file in "${inputs[@]}"; do
+        [[ -e $file ]] || die "$file: no such file or directory"
+        ((${#inputs[@]} == 1)) || make+=(--source "input=$file")
+    done
     make+=(--raw-shards "${shards:-1}")
     options+=("$raw")
 else

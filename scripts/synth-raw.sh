@@ -5,16 +5,16 @@ set -euo pipefail
 
 usage() {
     cat <<'EOT2'
-Usage: scripts/synth-raw.sh RAW_DIR OUT_DIR [options]
+Usage: scripts/synth-raw.sh RAW_DIR... OUT_DIR [options]
        scripts/synth-raw.sh plan RAW_DIR OUT_DIR [--tasks N | --rows-per-task N]
                             [options] > TASKS
        scripts/synth-raw.sh status OUT_DIR [TASKS] [--todo | --watch]
        scripts/synth-raw.sh finish OUT_DIR [TASKS] [--jobs N] [--delete-parts]
                             [--rejects FILE]
 
-  RAW_DIR holds Parquet files (or NDJSON: *.jsonl, *.ndjson) of raw rows, in
-  folders too; OUT_DIR receives synth_harmony_shard_NN.parquet and
-  manifest.json.
+  RAW_DIR is a file, - for stdin, or a folder that holds Parquet files (or NDJSON:
+  *.jsonl, *.ndjson) of raw rows, in folders too; OUT_DIR receives
+  synth_harmony_shard_NN.parquet and manifest.json.
 
   --shards N                shards; whole files are divided among them, in their
                             order (1)
@@ -82,23 +82,28 @@ while (($#)); do
     --rejects) rejects=$2 ;;
     --progress) progress_option "$2" ;;
     --name | --shard | --slice | --progress-to) task_option "$1" "$2" ;;
+    -) positional+=("$1") && shift && continue ;;
     -*) pass_on "$@" && shift "${words[$1]}" && continue ;;
     *) positional+=("$1") && shift && continue ;;
     esac
     shift 2
 done
-((${#positional[@]} == 2)) || die "RAW_DIR and OUT_DIR are required; see --help"
+divide_inputs RAW_DIR OUT_DIR
 [[ -z $overwrite || -z $resume ]] || die "--overwrite and --resume exclude each other"
-input=${positional[0]} out=${positional[1]}
+out=${positional[-1]}
 
 check_on_error
 need_filters synth-harmony ds-manifest ds-plan
-[[ -d $input ]] || die "$input: no such directory"
+named=()
+for file in "${inputs[@]}"; do
+    [[ -e $file ]] || die "$file: no such file or directory"
+    ((${#inputs[@]} == 1)) || named+=(--source "input=$file")
+done
 
 # A task of a plan; ds-plan calls this.
 if [[ $mode == slice ]]; then
     keep_rejects synth-harmony
-    run synth-harmony "$input" --shard "$shard" ${slice:+--slice "$slice"} ${max_rows:+--limit "$max_rows"} \
+    run synth-harmony "${inputs[@]}" --shard "$shard" ${slice:+--slice "$slice"} ${max_rows:+--limit "$max_rows"} \
         -o "$out/synth_harmony_$name.parquet" ${overwrite:+--overwrite} --jobs "${jobs:-1}" "${groups[@]}" "${passed[@]}" \
         "${bad[@]}" -q "${report[@]}"
     exit
@@ -112,6 +117,6 @@ for file in "$out"/*.parquet; do
     [[ ! -e $file ]] || { [[ $number =~ ^[0-9]+$ ]] && ((10#$number < shards)); } ||
         die "$file is none of the $shards shards; try: another directory, or remove it"
 done
-make_all "$out" ds-plan make "$out" --product conversations --input "$input" --raw-shards "$shards" \
+make_all "$out" ds-plan make "$out" --product conversations --input "$input" "${named[@]}" --raw-shards "$shards" \
     "${size[@]}" "${recorded[@]}" ${max_rows:+--max-rows-per-shard "$max_rows"} -- \
     "$self" "${groups[@]}" "${passed[@]}" ${on_error:+--on-error "$on_error"}

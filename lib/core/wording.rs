@@ -72,6 +72,16 @@ pub fn size(bytes: f64) -> String {
     format!("{value:.1} TB")
 }
 
+/// A word for a POSIX shell.
+pub fn shell_word(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+:@%,=".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_string()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

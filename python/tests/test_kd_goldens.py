@@ -101,6 +101,11 @@ class CasesTest(InRoots):
                 self.assert_same_files(cache, expected)
 
     def assert_case(self, dataset, case, golden):
+        if not len(dataset):
+            for index in (0, -1, None):
+                with self.assertRaises(IndexError):
+                    dataset[index]
+            return
         self.assert_samples(dataset, golden)
         types = {k: f"{v.dtype} {list(v.shape)}" for k, v in dataset[0].items()}
         self.assertEqual(types, case["dtypes"])

@@ -71,7 +71,7 @@ Examples:
   ds-check out/train/shard_00 --only kd.mask
   ds-check out --format json | jq -c 'select(.level == \"error\")'
 
-In: datasets on disk, streams, and stdin (-).
+In: datasets on disk, files of records, or - for a stream of records on stdin.
 Out: findings {check, level, file, record, message, hint}, and a summary.
 Exit codes: 0 no error, 1 errors were found, 2 usage or a missing input,
 75 temporary failure (I/O error).";

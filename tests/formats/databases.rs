@@ -120,7 +120,20 @@ fn views_and_endless_queries_are_refused() {
     sql(&dir, "pack", &view);
     tool("ds-cat").args(&[&dir.at("pack"), "-q"]).run().silent();
     let checked = tool("ds-check").args(&[&dir.at("pack")]).run();
-    assert!(checked.text().contains("has no table session"), "{checked:?}");
+    assert!(checked.text().contains("session is no table with meta_key"), "{checked:?}");
+}
+
+/// The contract has `session` as optional.
+#[test]
+fn a_pool_without_a_session_is_checked_and_merged() {
+    let dir = pools();
+    sql(&dir, "pack", "DROP TABLE session");
+    let (pack, merged) = (dir.at("pack"), dir.at("merged"));
+    let checked = tool("ds-check").args(&[&pack]).run().ok();
+    assert!(!checked.text().contains("session"), "{checked:?}");
+    tool("npy-pack").args(&[&pack, "-o", &merged]).run().ok();
+    let own = |path: &str| tool("ds-cat").args(&[path, "-q"]).run().ok().stdout;
+    assert!(own(&pack) == own(&merged));
 }
 
 /// The limit of steps is no obstacle where every row of the database takes a few bytes.
@@ -186,7 +199,6 @@ fn valuations_without_names_are_unknown() {
     let pack = dir.at("pack");
     let before = tool("ds-cat").args(&[&pack]).run().silent().text();
     assert!(before.contains(r#""valuation_type":"search""#));
-    fs::remove_file(dir.at("pack/manifest.json")).unwrap();
     fs::rename(dir.at("pack/valuation_types.json"), dir.at("names.json")).unwrap();
     let games = tool("ds-cat").args(&[&pack]).run().silent();
     for game in games.records() {

@@ -113,3 +113,127 @@ fn what_is_wrong_is_said_and_nothing_is_published() {
     kept.ok();
     assert!(dir.text("rejects.ndjson").contains("no chat shape"));
 }
+
+/// A clone of a set of the Hub, and what else is called as its splits are: each filter and script that makes
+/// something for training refuses all of it together, and takes what it says is to be tried.
+#[test]
+fn splits_of_one_folder_are_refused_together() {
+    let dir = place();
+    run(
+        &dir,
+        "set -e; mkdir -p hub/data shards lines/train lines/test 'a b'
+         for name in a b; do chat-harmony -q in/$name.jsonl --id-field id > $name.ndjson; done
+         ds-cat a.ndjson -q -o hub/data/train-00000-of-00001.parquet
+         ds-cat b.ndjson -q -o hub/data/test-00000-of-00001.parquet
+         cp hub/data/train-00000-of-00001.parquet shards/train-00000-of-00002.parquet
+         cp hub/data/test-00000-of-00001.parquet shards/train-00001-of-00002.parquet
+         cp hub/data/test-00000-of-00001.parquet shards/validation-00000-of-00001.parquet
+         cp in/a.jsonl 'a b/my_train.jsonl'; cp in/b.jsonl 'a b/dev.jsonl'
+         cp in/a.jsonl lines/train; cp in/b.jsonl lines/test",
+    )
+    .silent();
+    let ways = [
+        ("hub", "train, test", "hub/data/train-*.parquet"),
+        ("shards", "train, validation", "shards/train-*.parquet"),
+        ("'a b'", "train, validation", "'a b/my_train.jsonl'"),
+        ("lines", "train, test", "lines/train"),
+    ];
+    for (folder, splits, way) in ways {
+        let name = folder.trim_matches('\'');
+        let cause = format!(
+            "{name}: has files of several splits ({splits}), of which one is for training; try: {way}"
+        );
+        // (The tables are of conversations.)
+        let is_of_lines = !["hub", "shards"].contains(&folder);
+        let commands = if is_of_lines {
+            [
+                ("chat-harmony", "> made"),
+                ("bash $KD --chat --no-check -q", "root"),
+                ("bash $KD plan --chat", "plan > made"),
+            ]
+        } else {
+            [
+                ("harmony-tok --policy chat --shard 0/1", "> made"),
+                ("bash $KD --policy chat --no-check -q", "root"),
+                ("harmony-tok --policy chat", "> made"),
+            ]
+        };
+        for (command, out) in commands {
+            let tool = if command.starts_with("bash") { "" } else { "harmony" };
+            let refused = run(&dir, &format!("rm -rf root plan; {command} {folder} {out}"));
+            // (A folder of Parquet files is one without what is below it.)
+            if command == "harmony-tok --policy chat" && folder == "hub" {
+                assert_eq!(refused.code(), Some(2), "{refused:?}");
+                continue;
+            }
+            assert_eq!(refused.code(), Some(2), "{command} {folder}: {refused:?}");
+            let told = &refused.stderr;
+            assert!(told.contains(&cause) && told.contains(tool), "{command}: {told}");
+            run(&dir, &format!("rm -rf root plan; {command} {way} {out}")).ok();
+        }
+    }
+    // What is looked at may be all of it, and names that only sound like splits are none.
+    run(&dir, "ds-stat shards > made && ds-cat --count hub/data").ok();
+    run(&dir, "mkdir c; cp in/a.jsonl c/latest.jsonl; cp in/b.jsonl c/contest-1.jsonl; chat-harmony c > made").ok();
+}
+
+#[test]
+fn what_is_not_trained_on_is_said_and_all_spans_are_counted() {
+    let dir = place();
+    let calls = chats(0, 65).lines().filter(|line| line.contains("tool_calls")).count();
+    let told = run(&dir, "chat-harmony -q all.jsonl | harmony-tok | span-mask > masked").ok();
+    let warning = format!(
+        "{calls} messages of the assistant in commentary (calls of tools, and what is said beside them) are \
+         not trained on; try: --span commentary=3"
+    );
+    assert!(told.stderr.contains(&warning), "{told:?}");
+    let build = "rm -rf root; bash $KD all.jsonl root --chat --valid-fraction 0";
+    let told = run(&dir, build).ok();
+    assert!(told.stderr.contains(&warning), "{told:?}");
+    let told = run(&dir, &format!("{build} --span commentary=3")).ok();
+    assert!(!told.stderr.contains("not trained on"), "{told:?}");
+    let counted =
+        dir.json("root/manifest.json")["splits"]["train"]["supervised_tokens"]["3"].clone();
+    let said = format!("{}{}", told.text(), told.stderr);
+    assert!(said.contains(&format!(" in final, {counted} in span 3\n")), "{told:?}");
+    // Left out on purpose, and a name with a slip.
+    let masks = "chat-harmony -q all.jsonl | harmony-tok | span-mask > masked --span";
+    run(&dir, &format!("{masks} commentary=0")).silent();
+    let told = run(&dir, &format!("{masks} comentary=3")).ok();
+    let near = "--span comentary: no assistant message came in this channel; try: commentary";
+    assert!(told.stderr.contains(near) && told.stderr.contains("commentary=4"), "{told:?}");
+}
+
+#[test]
+fn a_pipe_is_an_input() {
+    let dir = place();
+    let options = "--chat --span commentary=3 --valid-fraction 0.2 -q";
+    run(&dir, &format!("bash $KD all.jsonl file {options}")).silent();
+    let piped =
+        format!("mkdir tmp; cat all.jsonl | TMPDIR=$PWD/tmp bash $KD - piped {options}; ls tmp");
+    run(&dir, &piped).silent();
+    assert_same_datasets(&dir.path().join("piped"), &dir.path().join("file"));
+    // Several inputs are one.
+    run(&dir, &format!("bash $KD in/a.jsonl in/b.jsonl both {options}")).silent();
+    assert_same_datasets(&dir.path().join("both"), &dir.path().join("file"));
+    run(&dir, &format!("bash $KD plan in/*.jsonl many {options} > tasks")).silent();
+    run(&dir, "bash tasks && bash $KD finish many tasks --delete-parts -q").ok();
+    assert_same_datasets(&dir.path().join("many"), &dir.path().join("file"));
+    run(&dir, "bash $KD plan - out --chat < all.jsonl")
+        .says(2, "synth-kd.sh: plan -: tasks read files");
+    run(&dir, "bash $KD - out --chat < /dev/null")
+        .says(75, "synth-kd.sh: stdin is empty; its producer died?");
+}
+
+#[test]
+fn a_plan_of_which_nothing_is_done_is_replaced() {
+    let dir = place();
+    dir.write("bad.jsonl", "[1, 2]\n");
+    let bad = run(&dir, "bash $KD bad.jsonl root --chat -q");
+    assert!(bad.stderr.contains("a shard failed; no shard is finished\n"), "{bad:?}");
+    run(&dir, "bash $KD all.jsonl root --chat -q --valid-fraction 0").ok();
+    // One with a task that is done stays.
+    run(&dir, "bash $KD plan in other --chat --shards 2 > tasks; head -1 tasks | bash").ok();
+    run(&dir, "bash $KD plan all.jsonl other --chat").fails(2, &["has a plan of another input"]);
+    run(&dir, "rm -r other/tasks/*/done.json; bash $KD plan all.jsonl other --chat").ok();
+}

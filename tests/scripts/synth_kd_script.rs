@@ -397,7 +397,7 @@ fn wrong_calls_exit_2_and_write_nothing() {
     bench.dir.write("in/manifest.json", "{}");
     for (arguments, message) in [
         ("in", "INPUT and ROOT are required"),
-        ("in out more", "INPUT and ROOT are required"),
+        ("in out more", "out: no such file or directory"),
         ("in out --fast", "unknown option --fast"),
         ("in out --jobs x", "--jobs needs a number"),
         ("in out --jobs 0", "--jobs needs at least 1"),
@@ -526,9 +526,61 @@ fn a_signal_stops_every_phase() {
         let said = bench.dir.text("said");
         let lines = if keeps { 1 } else { 0 };
         assert_eq!(said.lines().count(), lines, "{filter} {words}: {said}");
-        let way_on = " kept; try: the same command with --resume";
-        assert!(!keeps || said.contains(way_on), "{filter} {words}: {said}");
+        // (Nothing is finished before the tasks are made.)
+        let kept =
+            if words == "finish" { "3 finished shards are kept" } else { "no shard is finished" };
+        let way_on = format!("stopped by {signal}; {kept}; try: the same command with --resume\n");
+        assert!(!keeps || said.ends_with(&way_on), "{filter} {words}: {said}");
         bench.run("in out --resume -q").ok();
         assert_eq!(files_in(&bench.root("out/parts")).len(), 3);
     }
+}
+
+/// Nor is one in the moment between its start and its own process group.
+#[test]
+fn the_shell_says_nothing_of_jobs_that_signals_end() {
+    let dir = TempDir::new();
+    copy_scripts(&dir);
+    dir.write(
+        "scripts/x.sh",
+        "set -euo pipefail; . \"${BASH_SOURCE[0]%/*}/common.sh\"; echo > $1; run sleep 30\n",
+    );
+    let script = format!(
+        "cd {}; for i in {{1..120}}; do
+             setsid bash scripts/x.sh up$i 2>> said & p=$!
+             until [[ -e up$i ]]; do :; done
+             kill -s TERM -- -$p; code=0; wait $p || code=$?; ((code == 143)) || echo $code
+         done 2> /dev/null; cat said",
+        dir.path().display()
+    );
+    assert_eq!(bash(&script).text(), "");
+}
+
+/// What it says is to be tried is taken, and nothing is called kept where nothing is.
+#[test]
+fn a_stopped_build_names_a_way_on_that_is_taken() {
+    let bench = Bench::new();
+    bench.run("in out -q").ok();
+    let wrapper = bench.dir.write(
+        "bin/ds-plan",
+        "#!/bin/sh\ncase \"$*\" in *work*) echo $$ > slow; exec sleep 60 ;; esac\n\
+         exec $FILTERS/ds-plan \"$@\"\n",
+    );
+    fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
+    for (flag, way) in
+        [("--overwrite", "--resume in place of --overwrite"), ("--resume", "--resume")]
+    {
+        let script = format!(
+            "cd {0}; rm -f slow; export FILTERS={1} PATH=$PWD/bin:{1}:$PATH; set -m; \
+             bash scripts/synth-kd.sh in out --jobs 2 -q {flag} 2> said & \
+             until [ -s slow ]; do sleep 0.05; done; kill -s TERM $!; wait $!; cat said",
+            bench.dir.path().display(),
+            bin_dir().display()
+        );
+        let told = format!(
+            "synth-kd.sh: stopped by TERM; no shard is finished; try: the same command with {way}\n"
+        );
+        assert_eq!(bash(&script).text(), told);
+    }
+    bench.run("in out --resume -q").ok();
 }

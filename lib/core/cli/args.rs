@@ -30,8 +30,8 @@ pub struct CommonArgs {
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub quiet: bool,
 
-    /// Also print what ended the upstream filter, which has printed it itself, and where Parquet of a
-    /// pipe is kept while it is read
+    /// Also print what is known elsewhere: where Parquet that comes through a pipe is kept while it is
+    /// read, and, behind another filter, what that one has printed already
     #[arg(short, long, help_heading = "Messages", add = WithoutEffect)]
     pub verbose: bool,
 
@@ -214,7 +214,7 @@ pub enum Encoding {
 #[derive(Debug, Clone, Args)]
 pub struct JobsArgs {
     /// Threads, without effect on the output
-    #[arg(short, long, alias = "workers", value_name = "N", default_value = "1")]
+    #[arg(short, long, aliases = ["workers", "threads"], value_name = "N", default_value = "1")]
     #[arg(add = WithoutEffect)]
     pub jobs: NonZeroUsize,
 }

@@ -233,6 +233,7 @@ mod tests {
         for line in [
             "-j 2 a --jobs=4 --to arrow --slice 0/3 -q",
             "--workers 5 a --slice=0/3",
+            "--threads 5 a --slice=0/3",
             "a -qj8 --slice=0/3 --to ndjson",
         ] {
             let line = line.replace("-j 2 a --jobs=4", "-j 2 a");

@@ -4,6 +4,7 @@
 mod beside;
 mod on_disk;
 mod raw_files;
+mod splits;
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +12,12 @@ use crate::check::{self, CheckContext, Family, Outcome};
 use crate::cli::{InputArgs, Slice};
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::format::data_files::LINES;
 use crate::format::stated::{Comparison, refuse_other_sizes};
 use crate::format::unchanged::Unchanged;
 use crate::format::{FORMATS, Format, Open, parquet};
 use crate::stream::{Reader, Request};
+use crate::walk;
 
 use beside::refuse_part;
 
@@ -84,10 +87,13 @@ pub fn each_dataset(path: &Path) -> Result<Vec<PathBuf>> {
 
 /// Opens what the arguments name: datasets of one format, or files and streams.
 pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
-    let mut args = args.clone();
-    args.files = with_splits(&args.files)?;
+    let (mut args, request) = (args.clone(), request.into());
+    // What people look at may be of several splits.
+    let is_looked_at = matches!(request, Request::Any);
+    let named = std::mem::take(&mut args.files);
+    args.files = with_splits(&named, is_looked_at)?;
     let Some(format) = format_of(&args.files)? else {
-        refuse_others(&args.files)?;
+        refuse_others(&args.files, is_looked_at)?;
         return Reader::open(&args, request);
     };
     match format.open {
@@ -121,13 +127,17 @@ pub fn open(args: &InputArgs, request: impl Into<Request>) -> Result<Reader> {
                     if !args.is_compared {
                         unchanged.confirm(compare_folder(path))?;
                     }
-                    all.extend(files_of(path)?);
+                    let files = files_of(path)?;
+                    if !is_looked_at {
+                        splits::refuse_several(path, &files)?;
+                    }
+                    all.extend(files);
                 } else {
                     all.push(path.clone())
                 }
             }
             args.files = all;
-            refuse_others(&args.files)?;
+            refuse_others(&args.files, is_looked_at)?;
             Ok(Reader::open(&args, request)?.with_unchanged(unchanged))
         }
     }
@@ -144,7 +154,7 @@ fn compare_folder(path: &Path) -> Result<()> {
 const SPLIT_FOLDERS: [&str; 3] = ["train", "valid", "test"];
 
 /// The same paths, with the splits of a folder in its place if these alone hold Parquet shards.
-fn with_splits(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
+fn with_splits(paths: &[PathBuf], is_looked_at: bool) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
         let is_file = path.as_os_str() == "-" || !files::is_directory(path)?;
@@ -157,6 +167,11 @@ fn with_splits(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
             if files::is_directory(&split)? && !parquet::files_in(&split)?.is_empty() {
                 splits.push(split);
             }
+        }
+        if !is_looked_at {
+            let files: Result<Vec<_>> =
+                splits.iter().map(|split| parquet::files_in(split)).collect();
+            splits::refuse_several(path, &files?.concat())?;
         }
         if splits.is_empty() { all.push(path.clone()) } else { all.extend(splits) }
     }
@@ -182,8 +197,14 @@ fn is_of(path: &Path, format: &Format) -> Result<bool> {
 }
 
 /// Refuses what is no file of records: directories, and files that belong to something else.
-fn refuse_others(paths: &[PathBuf]) -> Result<()> {
+fn refuse_others(paths: &[PathBuf], is_looked_at: bool) -> Result<()> {
     if let Some(directory) = files::find(paths, |path| files::is_directory(path))? {
+        if !is_looked_at {
+            // The way on would be to all of them.
+            let found = walk::files(directory, |_| true).filter_map(Result::ok);
+            let found: Vec<PathBuf> = found.filter(|path| LINES.has(path)).collect();
+            splits::refuse_several(directory, &found)?;
+        }
         let error = no_dataset(directory);
         return Err(match beside::way_to_read(directory, "...") {
             Some(way) => error.hint(way),

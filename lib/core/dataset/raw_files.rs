@@ -16,6 +16,8 @@ use crate::format::data_files::{ARROW, Kind, LINES, PARQUET, refuse_left_out};
 use crate::format::{json_file, parquet};
 use crate::walk::{self, WalkError};
 
+use super::splits::refuse_several;
+
 /// How files of rows end: those of a folder are of one of these kinds.
 const KINDS: [&Kind; 3] = [&PARQUET, &LINES, &ARROW];
 /// What `save_to_disk` of Hugging Face `datasets` writes beside the files of a set, and above its splits.
@@ -127,6 +129,7 @@ fn files_below(folder: &Path) -> Result<Vec<PathBuf>> {
         let mut files: Vec<PathBuf> = found.iter().filter(|path| kind.has(path)).cloned().collect();
         if !files.is_empty() {
             refuse_left_out(folder, &found, kind)?;
+            refuse_several(folder, &files)?;
             files.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
             return Ok(files);
         }

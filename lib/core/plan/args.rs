@@ -26,9 +26,9 @@ pub struct PlanArgs {
     #[arg(required_unless_present = "raw_shards")]
     sources: Vec<(String, PathBuf)>,
 
-    /// The raw rows below the folder, divided into N shards
+    /// The sources are the raw rows in the input (or in the sources that are given): its files, divided into
+    /// N shards
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
-    #[arg(conflicts_with = "sources")]
     raw_shards: Option<u64>,
 
     /// The folder of the sources, to be recorded

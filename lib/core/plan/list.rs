@@ -6,23 +6,13 @@ use std::path::Path;
 use super::{Plan, Task};
 use crate::error::{Error, Place, Result, shown};
 use crate::files;
-use crate::wording::exactly;
+use crate::wording::{exactly, shell_word};
 
 /// The line of a task: `ds-plan run ROOT ID NAME`, with absolute paths. `program` is ds-plan.
 pub fn line(program: &Path, task: &Task<'_>) -> String {
     let plan = task.plan;
     let words = [&shown(program), "run", &shown(&plan.root), &plan.id, &task.name()];
-    words.map(quoted).join(" ")
-}
-
-/// A word for a POSIX shell.
-fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./+:@%,=".contains(&byte);
-    if !word.is_empty() && word.bytes().all(plain) {
-        word.to_string()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
+    words.map(|word| shell_word(word)).join(" ")
 }
 
 /// The names of a task list.
@@ -114,9 +104,9 @@ mod tests {
 
     #[test]
     fn words_are_quoted_where_a_shell_would_split_them() {
-        assert_eq!(quoted("/a-b/c.d_0:1"), "/a-b/c.d_0:1");
+        assert_eq!(shell_word("/a-b/c.d_0:1"), "/a-b/c.d_0:1");
         for (word, text) in [("", "''"), ("a b", "'a b'"), ("it's", "'it'\\''s'"), ("$x", "'$x'")] {
-            assert_eq!(quoted(word), text);
+            assert_eq!(shell_word(word), text);
         }
         let line = "'/a b/ds-plan' run '/r s' 0123456789ab shard_00.part-00000-of-00001";
         assert_eq!(id_and_name(line), Some(("0123456789ab", "shard_00.part-00000-of-00001")));

@@ -32,7 +32,8 @@ pub struct PlanRequest {
     pub root: PathBuf,
     pub limits: PlanLimits,
     pub sizing: Sizing,
-    /// Names and paths; none: the input is one folder of raw rows, divided into `raw_shards`.
+    /// Names and paths; none: the input is raw rows, divided into `raw_shards`, as these are if there are
+    /// `raw_shards`.
     pub sources: Vec<(String, PathBuf)>,
     pub threads: Option<NonZeroUsize>,
     /// The plan is for this machine with so many processors.
@@ -91,7 +92,9 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     files::make_directories(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
     let lock = TargetLock::take(&directory)?;
     let old = match Plan::find(&plan.root)? {
-        Some(old) if old.id != plan.id && !replaces => return Err(other_plan(&old, &plan)),
+        Some(old) if old.id != plan.id && !replaces && old.is_begun(&request.root)? => {
+            return Err(other_plan(&old, &plan));
+        }
         old => old.filter(|old| old.id == plan.id),
     };
     let sizing = match (request.here, &old) {
@@ -299,9 +302,11 @@ fn named_sources(request: &PlanRequest) -> Vec<(String, Vec<PathBuf>, Option<Sli
         });
         return named.collect();
     };
+    let named: Vec<PathBuf> = request.sources.iter().map(|(_, path)| path.clone()).collect();
+    let inputs = if named.is_empty() { vec![request.input.clone()] } else { named };
     let shard = |index| {
         let shard = Slice::Part { index, count };
-        (format!("shard_{index:02}"), vec![request.input.clone()], Some(shard))
+        (format!("shard_{index:02}"), inputs.clone(), Some(shard))
     };
     (0..count).map(shard).collect()
 }

@@ -100,7 +100,7 @@ pub struct PlanSource {
     pub name: String,
     /// As seen from the plan's directory.
     pub path: PathBuf,
-    /// Its other inputs, if it is a puzzle domain with several.
+    /// Its other inputs, if it has several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<PathBuf>,
     /// Which of the files below `path` it is, if it is a shard of raw rows.

@@ -11,11 +11,11 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::format::parquet::{self, ParquetFile, read_error};
 
-/// A Parquet file, or a shard of the raw rows below a folder.
+/// A Parquet file, or a shard of the raw rows in files and below folders.
 pub(super) fn look(_name: &str, paths: &[PathBuf], shard: Option<Slice>) -> Result<SourceState> {
     let Some(path) = paths.first().map(PathBuf::as_path) else { return Ok(SourceState::default()) };
     match shard {
-        Some(shard) => raw_shard(path, shard),
+        Some(shard) => raw_shard(paths, shard),
         None => {
             let (identity, weights) =
                 rows(path)?.ok_or_else(|| Error::usage("is not a Parquet file").at(path))?;
@@ -34,8 +34,8 @@ fn rows(path: &Path) -> Result<Option<(Value, Vec<Weight>)>> {
 }
 
 /// The files of a shard, as synth-harmony divides them.
-fn raw_shard(folder: &Path, shard: Slice) -> Result<SourceState> {
-    let all = raw_files(&[folder.to_path_buf()])?;
+fn raw_shard(paths: &[PathBuf], shard: Slice) -> Result<SourceState> {
+    let all = raw_files(paths)?;
     let (mut identity, mut weights) = (Vec::new(), Some(Vec::new()));
     for path in shard_of(&all, shard) {
         match rows(path)? {

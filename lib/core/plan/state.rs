@@ -108,6 +108,18 @@ pub fn states<'p>(
     Ok(all)
 }
 
+impl Plan {
+    /// Whether a task of it is done or at work: else nothing is lost with the plan.
+    pub(super) fn is_begun(&self, root: &Path) -> Result<bool> {
+        for task in self.tasks() {
+            if files::exists(&task.directory(root).join(RECEIPT))? || task.is_running(root)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
 impl Task<'_> {
     /// Its state. `is_changed`: its source is not what it was when the plan was made.
     pub fn state(&self, root: &Path, is_changed: bool) -> Result<State> {

@@ -1,6 +1,6 @@
 //! Tokens into masked tokens: `loss_mask` and `span_id` from the segments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,6 +11,7 @@ use crate::batch::{Batch, Header};
 use crate::error::Result;
 use crate::harmony::{Alignment, ChannelSpan, Spans, loss_mask, unsupervised};
 use crate::record::tokens::{self, Segment, Tokens, with_masks};
+use crate::wording::counted;
 
 /// Which masks are made.
 pub struct Masking {
@@ -20,6 +21,8 @@ pub struct Masking {
     awaited: Mutex<BTreeSet<String>>,
     /// Whether there are none: nobody has to look.
     none_awaited: AtomicBool,
+    /// How many messages of the assistant came in each channel that no span names.
+    unnamed: Mutex<BTreeMap<String, u64>>,
     /// Sequences so far, and those of them in which nothing is supervised.
     sequences: AtomicU64,
     unsupervised: AtomicU64,
@@ -32,22 +35,44 @@ impl Masking {
             spans: Spans::synth_kd_v1(named),
             alignment,
             awaited: Mutex::new(named.iter().map(|span| span.channel.clone()).collect()),
+            unnamed: Mutex::default(),
             none_awaited: AtomicBool::new(named.is_empty()),
             sequences: AtomicU64::new(0),
             unsupervised: AtomicU64::new(0),
         }
     }
 
-    /// A warning for each channel that was asked for by name and never came, and one for sequences
-    /// in which nothing is supervised.
+    /// A warning for each channel that was asked for by name and never came, one for each that came and
+    /// no span names, and one for sequences in which nothing is supervised.
     pub fn warnings(&self) -> Vec<String> {
+        let unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = unnamed.keys().chain(self.spans.channels().iter().map(|span| &span.channel));
+        let known: Vec<&String> = known.collect();
         let warning = |channel: &String| {
-            format!("--span {channel}: no assistant message came in this channel")
+            let near = known.iter().find(|known| is_near(known, channel));
+            let near = near.map_or(String::new(), |known| format!("; try: {known}"));
+            format!("--span {channel}: no assistant message came in this channel{near}")
+        };
+        // The next id that no channel has.
+        let taken = |id: &u8| self.spans.channels().iter().any(|span| span.id == *id);
+        let free = (3..=u8::MAX).find(|id| !taken(id)).unwrap_or(u8::MAX);
+        let left_out = |(channel, count): (&String, &u64)| {
+            let what = if channel == "commentary" {
+                " (calls of tools, and what is said beside them)"
+            } else {
+                ""
+            };
+            let (are, messages) =
+                (if *count == 1 { "is" } else { "are" }, counted(*count, "message"));
+            format!(
+                "{messages} of the assistant in {channel}{what} {are} not trained on; try: --span {channel}={free}"
+            )
         };
         let counts = [&self.unsupervised, &self.sequences];
         let [without, all] = counts.map(|count| count.load(Ordering::Relaxed));
         let awaited = self.awaited();
-        awaited.iter().map(warning).chain(unsupervised(without, all)).collect()
+        let left_out = unnamed.iter().map(left_out);
+        awaited.iter().map(warning).chain(left_out).chain(unsupervised(without, all)).collect()
     }
 
     fn awaited(&self) -> MutexGuard<'_, BTreeSet<String>> {
@@ -63,6 +88,27 @@ impl Masking {
         self.none_awaited.store(awaited.is_empty(), Ordering::Relaxed);
     }
 
+    /// Counts what is in channels that no span names.
+    fn count_unnamed(&self, view: &Tokens<'_>) {
+        let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+        for segment in (0..view.len()).filter_map(|row| view.segments(row)).flatten() {
+            let channel =
+                segment.channel.filter(|_| segment.role == "assistant" && segment.is_trained);
+            let is_named =
+                |channel: &&str| self.spans.channels().iter().any(|span| span.channel == *channel);
+            if let Some(channel) = channel.filter(|channel| !is_named(channel)) {
+                *counts.entry(channel).or_default() += 1;
+            }
+        }
+        if counts.is_empty() {
+            return;
+        }
+        let mut unnamed = self.unnamed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (channel, count) in counts {
+            *unnamed.entry(channel.to_string()).or_default() += count;
+        }
+    }
+
     /// Records in a header how the masks are made.
     pub fn describe(&self, header: &mut Header) {
         header.set("alignment", self.alignment.name());
@@ -73,6 +119,7 @@ impl Masking {
     pub fn mask(&self, mut batch: Batch) -> Result<Batch> {
         let records = batch.records.clone();
         let view = Tokens::of(&records)?;
+        self.count_unnamed(&view);
         let mut kept = Vec::with_capacity(view.len());
         let mut span_id = Vec::with_capacity(view.all_tokens());
         let mut unsupervised = 0;
@@ -108,5 +155,33 @@ impl Masking {
         };
         batch.records = with_masks(&kept_records, loss_mask(&span_id), span_id)?;
         Ok(batch)
+    }
+}
+
+/// Whether two names differ by one letter that is other, missing or too much, or by two letters in the other order.
+fn is_near(a: &str, b: &str) -> bool {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let (a, b) = (&a.as_bytes()[same..], &b.as_bytes()[same..]);
+    match (a, b) {
+        ([], rest) | (rest, []) => rest.len() == 1,
+        ([_, a @ ..], b) if a == b => true,
+        (a, [_, b @ ..]) if a == b => true,
+        ([x, y, a @ ..], [v, w, b @ ..]) if (x, y) == (w, v) && a == b => true,
+        ([_, a @ ..], [_, b @ ..]) => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_near_another_by_one_slip() {
+        for near in ["comentary", "commentaryy", "xcommentary", "commentery", "commetnary"] {
+            assert!(is_near("commentary", near) && is_near(near, "commentary"), "{near}");
+        }
+        for far in ["", "comment", "final", "commentary", "comentari"] {
+            assert!(!is_near("commentary", far), "{far}");
+        }
     }
 }

@@ -183,8 +183,8 @@ impl RunChecker {
             }
         };
         if let Some(database) = &database {
-            if !database.has_session() && required {
-                bad(&"has no table session");
+            if database.has_other_session() {
+                bad(&"session is no table with meta_key and meta_value");
             }
             for column in database.missing_columns().iter().filter(|_| is_pack) {
                 bad(&format_args!("runs has no column {column}"));

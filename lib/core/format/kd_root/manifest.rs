@@ -205,8 +205,14 @@ impl KdRootManifest {
     pub fn summary(&self) -> String {
         let line = |(name, split): (&String, &KdRootSplit)| {
             let of = |span: &str| split.supervised_tokens.get(span).copied().unwrap_or(0);
+            let others = split
+                .supervised_tokens
+                .iter()
+                .filter(|(span, count)| **count > 0 && !["1", "2"].contains(&span.as_str()));
+            let others: String =
+                others.map(|(span, count)| format!(", {count} in span {span}")).collect();
             format!(
-                "{name:5} {}, {}, {} in analysis, {} in final\n",
+                "{name:5} {}, {}, {} in analysis, {} in final{others}\n",
                 exactly(split.rows, "row"),
                 exactly(split.tokens, "token"),
                 of("1"),

@@ -22,6 +22,8 @@ pub struct DatabaseReader {
     run_columns: String,
     missing: Vec<&'static str>,
     has_session: bool,
+    /// Something else is called so.
+    has_other_session: bool,
 }
 
 const COLUMNS: [&str; 5] = ["id", "seed", "steps", "max_score", "highest_tile"];
@@ -85,9 +87,21 @@ impl DatabaseReader {
             }
         }
         let has_session = has("session", "meta_key")? && has("session", "meta_value")?;
+        let named_session = "SELECT 1 FROM sqlite_schema WHERE lower(name) = 'session'";
+        let named_session = connection.query_row(named_session, [], |_| Ok(()));
+        let is_named = named_session.optional().map_err(named)?.is_some();
+        let has_other_session = is_named && !has_session;
         let run_columns = run_columns.join(", ");
         let path = path.to_owned();
-        Ok(DatabaseReader { connection, path, limit, run_columns, missing, has_session })
+        Ok(DatabaseReader {
+            connection,
+            path,
+            limit,
+            run_columns,
+            missing,
+            has_session,
+            has_other_session,
+        })
     }
 
     /// The columns that `runs` does not have.
@@ -95,9 +109,9 @@ impl DatabaseReader {
         &self.missing
     }
 
-    /// Whether there is a `session` table.
-    pub fn has_session(&self) -> bool {
-        self.has_session
+    /// Whether there is a `session` that is not such a table. (There may be none.)
+    pub fn has_other_session(&self) -> bool {
+        self.has_other_session
     }
 
     /// The first defect that SQLite finds in the file itself.

@@ -175,7 +175,7 @@ fn a_missing_session_table_is_fine() {
         .unwrap();
     drop(connection);
     let reader = DatabaseReader::open(&folder.db()).unwrap();
-    assert!(!reader.has_session());
+    assert!(!reader.has_other_session());
     assert_eq!(
         runs(&reader),
         [
