@@ -262,6 +262,20 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
         }
         path(dir, "domino")
     }),
+    defect("puzzle.repeated", |dir| {
+        for side in ["inputs", "labels"] {
+            let rows = read(dir, &format!("domino/train/all__{side}.npy"));
+            let length = 72;
+            let row: Vec<(usize, i32)> = rows[..length]
+                .iter()
+                .copied()
+                .enumerate()
+                .map(|(at, v)| (length + at, v))
+                .collect();
+            values(dir, &format!("domino/train/all__{side}.npy"), &row);
+        }
+        path(dir, "domino")
+    }),
     defect("puzzle.temporary", |dir| {
         dir.write("domino/test/.all__inputs.npy.gristmill-tmp.host.1.0123456789abcdef", "");
         path(dir, "domino")

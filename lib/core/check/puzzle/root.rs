@@ -38,6 +38,8 @@ checks! {
         "build.json counts other examples than there are, or its counts do not add up";
     OVERLAP: Warning Content "puzzle.overlap",
         "the same example in train and test: the model is tested on what it was trained on";
+    REPEATED: Warning Content "puzzle.repeated",
+        "an example that is in its split already: it counts double";
     TEMPORARY: Warning Structure "puzzle.temporary",
         "a temporary file of a writer that is running, or was killed";
 }
@@ -249,7 +251,7 @@ fn contents(
     findings: &mut Findings<'_>,
 ) -> Result<()> {
     let rules: Vec<&Check> = RULES.iter().map(|(_, check)| check).collect();
-    let mut repeats = context.selection.wants(&OVERLAP).then(Repeats::default);
+    let mut repeats = context.selection.wants_any(&[&OVERLAP, &REPEATED]).then(Repeats::default);
     let wants = |checks: &[&Check]| context.selection.wants_any(checks);
     if !(repeats.is_some() || wants(examples::CHECKS) || wants(&rules)) {
         return Ok(());
@@ -262,7 +264,7 @@ fn contents(
     overlap(repeats.unwrap_or_default(), opened, findings)
 }
 
-/// Examples of test that are in train too.
+/// Examples of test that are in train too, and those that are in their split already.
 fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) -> Result<()> {
     let read = |place: RecordPlace| {
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
@@ -271,15 +273,21 @@ fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) 
         Ok((inputs, labels))
     };
     repeats.equal(read, |earlier, same| {
-        let is_of = |place: &RecordPlace, split: Split| opened[place.set].split == split;
-        let Some(trained) = earlier.iter().chain(same).find(|place| is_of(place, Split::Train))
-        else {
-            return;
-        };
-        for tested in same.iter().filter(|place| is_of(place, Split::Test)) {
-            let at = At::file(&opened[tested.set].set.inputs_path);
-            let message = format_args!("is example {} of train", trained.number);
-            findings.add(&OVERLAP, at.record("example", tested.number), message);
+        let split = |place: &RecordPlace| opened[place.set].split;
+        let all = || earlier.iter().chain(same);
+        let first = |of: Split| all().find(|place| split(place) == of);
+        for place in same {
+            let at = At::file(&opened[place.set].set.inputs_path);
+            let at = at.record("example", place.number);
+            if let (Split::Test, Some(trained)) = (split(place), first(Split::Train)) {
+                let message = format_args!("is example {} of train", trained.number);
+                findings.add(&OVERLAP, at, message);
+            }
+            if let Some(before) = first(split(place)).filter(|first| *first != place) {
+                let message =
+                    format_args!("is example {} of {}", before.number, split(place).name());
+                findings.add(&REPEATED, at, message);
+            }
         }
     })
 }
