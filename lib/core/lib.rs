@@ -8,6 +8,7 @@
 //! |---|---|---|
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
 //! | [`files`] | what is at a path, or why that cannot be known | `error` |
+//! | [`gzip`] | gzip as gzip reads it | |
 //! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
 //! | [`wording`] | numbers as people read them | |
@@ -70,6 +71,7 @@ pub mod file_entry;
 pub mod files;
 pub mod format;
 pub mod game2048;
+pub mod gzip;
 pub mod harmony;
 mod kinds;
 pub mod ordered;

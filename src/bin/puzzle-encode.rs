@@ -43,6 +43,8 @@ Examples:
       npy-pack -o sudoku
   puzzle-encode arc training evaluation --num-aug 1000 -j 8 --to arrow |
       npy-pack -o arc
+  puzzle-encode arc arc-agi_training_challenges.json \\
+      --solutions arc-agi_training_solutions.json | npy-pack -o arc
   puzzle-encode maze --train train.csv --test test.csv --num-aug 7 |
       npy-pack -o maze
   puzzle-encode domino --num-games 1000 --seed 7 | ds-cat --grid | jq -c .labels

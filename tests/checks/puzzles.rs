@@ -263,13 +263,16 @@ pub const PUZZLES_AND_SETS: &[Defect] = &[
         path(dir, "domino")
     }),
     defect("puzzle.repeated", |dir| {
-        for name in ["all__inputs", "all__labels"] {
-            let name = format!("domino/train/{name}.npy");
-            let first: Vec<(usize, i32)> =
-                read(dir, &name)[..72].iter().copied().enumerate().collect();
-            let second: Vec<(usize, i32)> =
-                first.iter().map(|&(at, value)| (at + 72, value)).collect();
-            values(dir, &name, &second);
+        for side in ["inputs", "labels"] {
+            let rows = read(dir, &format!("domino/train/all__{side}.npy"));
+            let length = 72;
+            let row: Vec<(usize, i32)> = rows[..length]
+                .iter()
+                .copied()
+                .enumerate()
+                .map(|(at, v)| (length + at, v))
+                .collect();
+            values(dir, &format!("domino/train/all__{side}.npy"), &row);
         }
         path(dir, "domino")
     }),

@@ -15,3 +15,4 @@ mod pools;
 mod row_groups;
 mod streams;
 mod values;
+mod variety;

@@ -237,6 +237,20 @@ fn compressed_inputs_are_seen_through() {
         assert!(matches!(damaged.code(), Some(1 | 75)), "{damaged:?}");
         let behind = harmony_tok([&whole[..], b"garbage, and more of it"].concat());
         assert_eq!(behind.code(), Some(1), "{behind:?}");
+        if pack == "gzip" {
+            // Padding with zeros, as gzip reads it: behind the last member, or before another.
+            let padded = [&whole[..], &[0; 700], &dir.read("small"), &[0; 3]].concat();
+            assert_eq!(bare(harmony_tok(padded)), format!("{expected}{more}"));
+            for other in [&b"x"[..], b"\0\0x", b"{\"id\": 1}\n"] {
+                let told = "harmony-tok: stdin: there are other bytes behind the gzip data";
+                harmony_tok([&whole[..], other].concat()).says(1, told);
+            }
+        } else {
+            // Frames that are passed over, as pzstd writes them.
+            let skipped = |first: u8| [&[first][..], b"\x2a\x4d\x18\x04\0\0\0abcd"].concat();
+            let frames = [skipped(0x50), whole, skipped(0x5f), dir.read("small")].concat();
+            assert_eq!(bare(harmony_tok(frames)), format!("{expected}{more}"));
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! bytes, and each use of it is a copy once the columns are those of a record type: so a batch is
 //! cut, before that, into rows that together are not much more than a batch of ours.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use arrow_array::cast::AsArray;
@@ -78,8 +79,10 @@ fn repeats(schema: &Schema) -> bool {
         use DataType::*;
         match data_type {
             Utf8View | BinaryView | Dictionary(..) | RunEndEncoded(..) => true,
-            ListView(_) | LargeListView(_) => true,
-            List(item) | LargeList(item) | FixedSizeList(item, _) => of(item.data_type()),
+            ListView(_) | LargeListView(_) | Union(..) => true,
+            List(item) | LargeList(item) | FixedSizeList(item, _) | Map(item, _) => {
+                of(item.data_type())
+            }
             Struct(fields) => fields.iter().any(|field| of(field.data_type())),
             _ => false,
         }
@@ -117,6 +120,27 @@ fn add_sizes(array: &dyn Array, sizes: &mut [u64]) {
             let rows = list.offsets().iter().zip(list.sizes());
             let rows = rows.map(|(&start, &length)| (start as usize, length as usize));
             add_items(list.values(), rows.map(|(start, length)| start..start + length), sizes);
+        }
+        DataType::Map(..) => {
+            let map = array.as_map();
+            let rows = map.offsets().windows(2).map(|ends| ends[0] as usize..ends[1] as usize);
+            add_items(map.entries(), rows, sizes);
+        }
+        DataType::FixedSizeList(_, length) => {
+            let (list, length) = (array.as_fixed_size_list(), *length as usize);
+            let rows = (0..list.len()).map(|row| row * length..(row + 1) * length);
+            add_items(list.values(), rows, sizes);
+        }
+        DataType::Union(members, _) => {
+            let union = array.as_union();
+            let each = members.iter().map(|(id, _)| {
+                let mut own = vec![0; union.child(id).len()];
+                add_sizes(union.child(id), &mut own);
+                (id, own)
+            });
+            let each: HashMap<i8, Vec<u64>> = each.collect();
+            let size = |row| each.get(&union.type_id(row))?.get(union.value_offset(row)).copied();
+            add(sizes, (0..union.len()).map(|row| size(row).unwrap_or(0)));
         }
         DataType::Struct(_) => {
             array.as_struct().columns().iter().for_each(|column| add_sizes(column, sizes));

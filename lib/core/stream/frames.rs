@@ -11,7 +11,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_buffer::Buffer;
 use arrow_ipc::convert::try_fb_to_schema;
 use arrow_ipc::reader::{read_dictionary, read_record_batch};
-use arrow_ipc::{Message, root_as_message};
+use arrow_ipc::{Endianness, Message, root_as_message};
 use arrow_schema::SchemaRef;
 
 use super::buffers::check_buffers;
@@ -178,6 +178,10 @@ fn begin(message: &Message) -> Result<Frame, FrameError> {
     let schema = message
         .header_as_schema()
         .ok_or_else(|| FrameError::malformed("a stream must begin with its schema"))?;
+    // The decoder takes all values for little-endian ones.
+    if schema.endianness() != Endianness::Little {
+        return Err(FrameError::malformed("its values are big-endian"));
+    }
     let schema = try_fb_to_schema(schema).map_err(FrameError::malformed)?;
     Ok(Frame::Schema(SchemaRef::new(schema)))
 }

@@ -2,7 +2,7 @@
 //! zstd are decompressed.
 
 use std::fs::{self, File};
-use std::io::{self, Chain, Cursor, IsTerminal, Read, Write};
+use std::io::{self, BufReader, Chain, Cursor, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use super::foreign;
 use crate::batch::STDIN;
 use crate::error::{Error, Place, Result, shown};
 use crate::files;
+use crate::gzip::GzipReader;
 
 /// An opened input and what it holds.
 pub struct Input {
@@ -44,7 +45,10 @@ pub type Bytes = Box<dyn Read + Send>;
 const SNIFFED: usize = 32;
 
 const GZIP: &[u8] = b"\x1f\x8b";
+/// A frame of zstd, and one that its readers pass over (pzstd writes one before each frame), whose first
+/// byte may be any of sixteen.
 const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+const ZSTD_SKIPPED: &[u8] = b"\x2a\x4d\x18";
 /// A message of the Arrow IPC stream begins with a continuation marker.
 const ARROW_STREAM: &[u8] = b"\xff\xff\xff\xff";
 const PARQUET: &[u8] = b"PAR1";
@@ -97,9 +101,9 @@ impl Input {
         let place = |e: io::Error| read_error(&name, is_piped, &e);
         let (first, bytes) = peek(file).map_err(place)?;
         let (first, bytes, unpack): (_, Bytes, Option<&str>) = if first.starts_with(GZIP) {
-            let (first, bytes) = peek(flate2::read::MultiGzDecoder::new(bytes)).map_err(place)?;
+            let (first, bytes) = peek(GzipReader::new(BufReader::new(bytes))).map_err(place)?;
             (first, Box::new(bytes), Some("gzip -dc"))
-        } else if first.starts_with(ZSTD) {
+        } else if is_zstd(&first) {
             let decoder = zstd::stream::read::Decoder::new(bytes).map_err(place)?;
             let (first, bytes) = peek(decoder).map_err(place)?;
             (first, Box::new(bytes), Some("zstd -dc"))
@@ -179,12 +183,17 @@ pub fn open_bytes(path: &Path) -> io::Result<Bytes> {
         return Err(error);
     }
     Ok(if first.starts_with(GZIP) {
-        Box::new(flate2::read::MultiGzDecoder::new(bytes))
-    } else if first.starts_with(ZSTD) {
+        Box::new(GzipReader::new(BufReader::new(bytes)))
+    } else if is_zstd(&first) {
         Box::new(zstd::stream::read::Decoder::new(bytes)?)
     } else {
         Box::new(bytes)
     })
+}
+
+fn is_zstd(first: &[u8]) -> bool {
+    let is_skipped = || matches!(first, [0x50..=0x5f, rest @ ..] if rest.starts_with(ZSTD_SKIPPED));
+    first.starts_with(ZSTD) || is_skipped()
 }
 
 /// An Arrow stream that was cut within its very first bytes.

@@ -1,8 +1,10 @@
 //! Columns into NDJSON: one compact object per line, every field of the schema, nulls written out.
 //!
 //! Integers and decimals are printed exactly (a u64 seed too), floats in the shortest form that reads
-//! back the same, non-finite floats as null. Text stays UTF-8; bytes are text, or an error.
+//! back the same. Text stays UTF-8; bytes are text, or an error, as is what JSON has no form for: floats
+//! that are not finite, and types that are not known here.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use arrow_array::builder::StringBuilder;
@@ -10,7 +12,7 @@ use arrow_array::timezone::Tz;
 use arrow_array::types::*;
 use arrow_array::{
     Array, ArrayAccessor, ArrayRef, BooleanArray, FixedSizeBinaryArray, RecordBatch, StringArray,
-    StringViewArray, StructArray, cast::AsArray, make_array,
+    StringViewArray, StructArray, UnionArray, cast::AsArray, make_array,
 };
 use arrow_buffer::NullBuffer;
 use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
@@ -18,7 +20,7 @@ use arrow_schema::{ArrowError, DataType, FieldRef, SchemaRef};
 use super::typed_cast::plain_cast;
 use super::validity::object;
 use crate::digest::hex;
-use crate::json::{self, FLOAT_TEXT, Float};
+use crate::json::{self, FLOAT_TEXT, Float, python_repr};
 use crate::record::game::json::StepTexts;
 use crate::record::{JsonForm, is_json_text, is_rare, ndjson_name};
 
@@ -253,6 +255,9 @@ impl<'a> ColumnPrinter<'a> {
                 }
             }
             DataType::Utf8View if JsonForm::of(field).is_none() => Box::new(array.as_string_view()),
+            DataType::Int8 if field.extension_type_name() == Some("arrow.bool8") => {
+                Box::new(ByteBooleans(array.as_primitive::<Int8Type>().values()))
+            }
             DataType::Int8 => Box::new(IntegerPrinter(array.as_primitive::<Int8Type>().values())),
             DataType::Int16 => Box::new(IntegerPrinter(array.as_primitive::<Int16Type>().values())),
             DataType::Int32 => Box::new(IntegerPrinter(array.as_primitive::<Int32Type>().values())),
@@ -314,8 +319,18 @@ impl<'a> ColumnPrinter<'a> {
             DataType::Decimal256(_, scale) => {
                 Box::new(DecimalPrinter(array.as_primitive::<Decimal256Type>().values(), *scale))
             }
+            DataType::Union(members, _) => {
+                let union = array.as_union();
+                let printer = |(id, field): (i8, &'a FieldRef)| {
+                    Ok((id, ColumnPrinter::new(field, union.child(id), nulls)?))
+                };
+                let members = members.iter().map(printer).collect::<Result<_, ArrowError>>()?;
+                Box::new(UnionPrinter(union, members))
+            }
             other => {
-                let target = printable(other);
+                let Some(target) = printable(other) else {
+                    return no_json(format!("{}: {other} has no JSON", field.name()));
+                };
                 let array = with_known_zone(array)?;
                 let field = FieldRef::new(field.as_ref().clone().with_data_type(target.clone()));
                 match plain_cast(&array, &target) {
@@ -424,14 +439,16 @@ impl<T: itoa::Integer + TryInto<u32> + Copy> Printer for IntegerPrinter<'_, T> {
 struct FloatPrinter<'a, T>(&'a [T], Nulls);
 
 impl<T: Float + Into<f64>> Printer for FloatPrinter<'_, T> {
-    /// The shortest form that reads back the same; null for non-finite values, which JSON does not
-    /// have.
+    /// The shortest form that reads back the same. JSON has no numbers that are not finite.
     fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
         let value = self.0[row];
         let number = value.into();
         if !number.is_finite() {
             let name: &[u8] = match self.1 {
-                Nulls::Written | Nulls::LeftOut | Nulls::Filled => b"null",
+                Nulls::Written | Nulls::LeftOut => {
+                    return no_json(format!("{} is no number of JSON", python_repr(number)));
+                }
+                Nulls::Filled => b"NaN",
                 Nulls::Verbatim | Nulls::Shown if number.is_nan() => b"NaN",
                 Nulls::Verbatim | Nulls::Shown if number > 0.0 => b"Infinity",
                 Nulls::Verbatim | Nulls::Shown => b"-Infinity",
@@ -514,6 +531,30 @@ impl Printer for StepPrinter<'_> {
     }
 }
 
+/// Integers of 8 bits of which all but 0 are true.
+struct ByteBooleans<'a>(&'a [i8]);
+
+impl Printer for ByteBooleans<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        out.extend_from_slice(if self.0[row] != 0 { b"true" } else { b"false" });
+        Ok(())
+    }
+}
+
+/// Values of several types, each printed as what it is; the types by their ids.
+struct UnionPrinter<'a>(&'a UnionArray, Vec<(i8, ColumnPrinter<'a>)>);
+
+impl Printer for UnionPrinter<'_> {
+    fn write(&self, out: &mut Vec<u8>, row: usize) -> Result<(), ArrowError> {
+        let UnionPrinter(union, members) = self;
+        let id = union.type_id(row);
+        match members.iter().find(|(own, _)| *own == id) {
+            Some((_, member)) => member.write(out, union.value_offset(row)),
+            None => no_json(format!("a union has no type {id}")),
+        }
+    }
+}
+
 /// Maps are printed as objects; their keys are text, or what has one.
 struct MapPrinter<'a> {
     offsets: &'a [i32],
@@ -529,11 +570,19 @@ impl Printer for MapPrinter<'_> {
         };
         let entries = self.offsets[row] as usize..self.offsets[row + 1] as usize;
         out.push(b'{');
+        let mut written = HashSet::new();
         for (number, entry) in entries.enumerate() {
             if number > 0 {
                 out.push(b',');
             }
-            json::write_string(out, keys.value(entry));
+            let key = keys.value(entry);
+            if keys.is_null(entry) {
+                return no_json("a key that is null");
+            }
+            if !written.insert(key) {
+                return no_json(format!("the key {key:?} twice"));
+            }
+            json::write_string(out, key);
             out.push(b':');
             self.values.write(out, entry)?;
         }
@@ -664,18 +713,20 @@ fn with_known_zone(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// The type that a column of a special type is converted to for printing.
-fn printable(data_type: &DataType) -> DataType {
-    match data_type {
-        DataType::Dictionary(_, values) => values.as_ref().clone(),
-        DataType::RunEndEncoded(_, values) => values.data_type().clone(),
-        DataType::LargeList(item)
-        | DataType::FixedSizeList(item, _)
-        | DataType::ListView(item)
-        | DataType::LargeListView(item) => DataType::List(item.clone()),
-        DataType::Float16 => DataType::Float32,
-        _ => DataType::Utf8,
-    }
+/// The type that a column of a special type is converted to for printing; `None` if it has no JSON.
+fn printable(data_type: &DataType) -> Option<DataType> {
+    use DataType::*;
+    Some(match data_type {
+        Dictionary(_, values) => values.as_ref().clone(),
+        RunEndEncoded(_, values) => values.data_type().clone(),
+        LargeList(item) | FixedSizeList(item, _) | ListView(item) | LargeListView(item) => {
+            List(item.clone())
+        }
+        Float16 => Float32,
+        LargeUtf8 | Utf8View => Utf8,
+        Timestamp(..) | Date32 | Date64 | Time32(_) | Time64(_) | Duration(_) | Interval(_) => Utf8,
+        _ => return None,
+    })
 }
 
 /// The raw text of one member of an object, or why there is none.

@@ -228,6 +228,7 @@ fn is_finite(column: &dyn Array) -> bool {
         DataType::ListView(_) => is_finite(column.as_list_view::<i32>().values()),
         DataType::LargeListView(_) => is_finite(column.as_list_view::<i64>().values()),
         DataType::Struct(_) => column.as_struct().columns().iter().all(|part| is_finite(part)),
+        // What else has floats has no readers but those that refuse what has no JSON.
         _ => true,
     }
 }

@@ -162,7 +162,12 @@ fn files_that_do_not_pair_and_broken_gzip_are_named() {
     check(&|f, _| f.write("b/g.jsonl.gz", &members(second()[..cut].to_vec())), place);
     check(
         &|f, _| f.write("b/g.jsonl.gz", &members(b"no gzip at all".to_vec())),
-        "b/g.jsonl.gz:1: broken gzip",
+        "b/g.jsonl.gz:1: broken gzip: there are other bytes behind the gzip data",
+    );
+    let behind = |other: &[u8]| [&gzip(&plain)[..], other].concat();
+    check(
+        &|f, _| f.write("b/g.jsonl.gz", &behind(b"\0\0junk")),
+        "b/g.jsonl.gz:4: broken gzip: there are other bytes behind the gzip data",
     );
     // The metadata's gzip.
     let packed = gzip(meta.as_bytes());
@@ -210,5 +215,19 @@ fn folders_and_links_are_followed_but_not_in_a_circle() {
     );
     for flags in ["", "--on-error skip"] {
         bash(&format!("mx-decode {raw} {flags}")).says(1, &said);
+    }
+}
+
+/// As gzip reads them: tapes and disks pad files with zeros.
+#[test]
+fn zeros_behind_gzip_are_nothing() {
+    let folder = Folder::new();
+    GameText::played(3).write(&folder, "g");
+    let decode = || tool("mx-decode").args(&[folder.path.to_str().unwrap()]).run();
+    let plain = decode().ok().text();
+    let steps = fs::read(folder.path.join("g.jsonl.gz")).unwrap();
+    for zeros in [1, 511, 70_000] {
+        folder.write("g.jsonl.gz", &[&steps[..], &vec![0; zeros]].concat());
+        assert_eq!(decode().ok().text(), plain, "{zeros}");
     }
 }

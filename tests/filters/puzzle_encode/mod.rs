@@ -687,6 +687,49 @@ fn compressed_inputs_are_seen_through() {
     assert_eq!(labels(&dir.write("quoted.csv", quoted)), labels(train.to_str().unwrap()));
 }
 
+/// A file of the ARC Prize has all tasks, and the outputs of their test pairs stand in a second one.
+#[test]
+fn files_of_many_tasks() {
+    let dir = TempDir::new();
+    let pair = |input: u8, output: u8| json!({"input": [[input, 1]], "output": [[output, 2]]});
+    let task = |colour: u8| json!({"train": [pair(colour, 3)], "test": [pair(colour, 4)]});
+    let without =
+        |colour: u8| json!({"train": [pair(colour, 3)], "test": [{"input": [[colour, 1]]}]});
+    dir.write("one/training/aaaa.json", format!("\u{feff}{}", task(5)));
+    dir.write("one/evaluation/bbbb.json", task(6).to_string());
+    dir.write("whole/arc-agi_training_challenges.json", json!({"aaaa": task(5)}).to_string());
+    dir.write("whole/arc-agi_evaluation_challenges.json", json!({"bbbb": task(6)}).to_string());
+    dir.write("prize/arc-agi_training_challenges.json", json!({"aaaa": without(5)}).to_string());
+    dir.write("prize/arc-agi_evaluation_challenges.json", json!({"bbbb": without(6)}).to_string());
+    let training = json!({"aaaa": [[[4, 2]]]}).to_string();
+    let training = dir.write("prize/arc-agi_training_solutions.json", training);
+    let evaluation = json!({"bbbb": [[[4, 2]]], "cccc": [[[0]]]}).to_string();
+    let evaluation = dir.write("prize/arc-agi_evaluation_solutions.json", evaluation);
+    let arc = |folder: &str, more: &[&str]| {
+        let folder = dir.at(folder);
+        let arguments = ["arc", &folder, "--num-aug", "2", "-q"];
+        tool("puzzle-encode").args(&arguments).args(more).run()
+    };
+    let expected = arc("one", &[]).silent().records();
+    assert_eq!(expected.len(), 12);
+    let same = |run: Outcome| {
+        let found = run.silent().records();
+        let bare = |records: &[Value]| -> Vec<Value> {
+            let parts = ["split", "puzzle", "identifier", "inputs", "labels"];
+            records.iter().map(|r| parts.iter().map(|part| r[*part].clone()).collect()).collect()
+        };
+        assert_eq!(bare(&found), bare(&expected));
+    };
+    same(arc("whole", &[]));
+    let solutions = ["--solutions", &training, "--solutions", &evaluation];
+    same(arc("prize", &solutions));
+    let lacks = "task bbbb: test pair 1: output is missing; try: --solutions FILE";
+    arc("prize", &solutions[..2]).fails(1, &["arc-agi_evaluation_challenges.json", lacks]);
+    let broken = dir.write("broken.json", "{\"aaaa\": 1}");
+    let told = "broken.json: task aaaa has a number, expected a list of grids";
+    arc("prize", &["--solutions", &broken]).fails(1, &[told]);
+}
+
 #[test]
 fn broken_sets_are_told() {
     let Some(malformed) = data("malformed/hrm") else { return };

@@ -261,15 +261,11 @@ fn contents(
         let rules = ExampleRules { constants, domain, split: *split, ours };
         examples::check(set, number, &rules, repeats.as_mut(), context, findings)?;
     }
-    report_repeats(repeats.unwrap_or_default(), opened, findings)
+    overlap(repeats.unwrap_or_default(), opened, findings)
 }
 
-/// Reports examples of test that are in train, and examples that stand twice in their split.
-fn report_repeats(
-    repeats: Repeats,
-    opened: &[OpenedSet],
-    findings: &mut Findings<'_>,
-) -> Result<()> {
+/// Examples of test that are in train too, and those that are in their split already.
+fn overlap(repeats: Repeats, opened: &[OpenedSet], findings: &mut Findings<'_>) -> Result<()> {
     let read = |place: RecordPlace| {
         let (mut inputs, mut labels) = (Vec::new(), Vec::new());
         opened[place.set].set.inputs.read_row(place.number, &mut inputs);
@@ -277,21 +273,20 @@ fn report_repeats(
         Ok((inputs, labels))
     };
     repeats.equal(read, |earlier, same| {
-        let is_of = |place: &RecordPlace, split: Split| opened[place.set].split == split;
-        let first = |split| earlier.iter().chain(same).find(|place| is_of(place, split));
-        let (trained, tested) = (first(Split::Train), first(Split::Test));
+        let split = |place: &RecordPlace| opened[place.set].split;
+        let all = || earlier.iter().chain(same);
+        let first = |of: Split| all().find(|place| split(place) == of);
         for place in same {
-            let (check, other) = match (is_of(place, Split::Test), trained, tested) {
-                (true, Some(trained), _) => (&OVERLAP, trained),
-                (true, None, Some(tested)) => (&REPEATED, tested),
-                (false, Some(trained), _) => (&REPEATED, trained),
-                _ => continue,
-            };
-            if other != place {
-                let at = At::file(&opened[place.set].set.inputs_path);
-                let split = opened[other.set].split.name();
-                let message = format_args!("is example {} of {split}", other.number);
-                findings.add(check, at.record("example", place.number), message);
+            let at = At::file(&opened[place.set].set.inputs_path);
+            let at = at.record("example", place.number);
+            if let (Split::Test, Some(trained)) = (split(place), first(Split::Train)) {
+                let message = format_args!("is example {} of train", trained.number);
+                findings.add(&OVERLAP, at, message);
+            }
+            if let Some(before) = first(split(place)).filter(|first| *first != place) {
+                let message =
+                    format_args!("is example {} of {}", before.number, split(place).name());
+                findings.add(&REPEATED, at, message);
             }
         }
     })

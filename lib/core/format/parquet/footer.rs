@@ -1,7 +1,8 @@
 //! The footer and the headers of pages, looked at before the crate reads them: Thrift's compact protocol, in
-//! which a list states how many elements it has, and a field of which type it is. The crate passes over a list
-//! of booleans in a loop of as many turns as the list states, without a byte for any of them: 3 KB of them take
-//! minutes. And it takes the fields that it knows for what they should be, whatever type they state.
+//! which a list states how many elements it has, and a field of which type it is. Two things the crate does
+//! not do as the protocol says. It reads the fields that it knows by their number, whatever type they state,
+//! where other readers pass over one of another type (a private field). And it passes over a list of booleans
+//! without reading a byte for any of them, in a loop of as many turns as the list states: 3 KB take minutes.
 
 use super::shapes::{FOOTER, Kind, PAGE_BYTES, PAGE_HEADER, Shape};
 
@@ -10,9 +11,6 @@ const MOST_DEPTH: u32 = 64;
 
 /// Why a footer cannot be one of the format.
 const DAMAGED: &str = "the footer is damaged";
-/// No structure of the footer has such a list.
-const BOOLEANS: &str = "the footer is damaged: a list of booleans";
-const OTHER_TYPE: &str = "the footer is damaged: a field is of another type";
 const DAMAGED_PAGE: &str = "the header of a page is damaged";
 
 /// Why bytes are no struct.
@@ -21,49 +19,59 @@ enum Fault {
     /// They end before it does.
     Ends,
     Damaged,
-    Booleans,
-    OtherType,
 }
 
-/// Whether the bytes are one struct of the compact protocol whose lists can be in them, and hold no
-/// booleans, and whose fields are of their types. What follows the struct is not looked at.
-pub(super) fn check(footer: &[u8]) -> Result<(), &'static str> {
-    Walk { rest: footer }.structure(Some(&FOOTER), MOST_DEPTH).map_err(|fault| match fault {
-        Fault::Ends | Fault::Damaged => DAMAGED,
-        Fault::Booleans => BOOLEANS,
-        Fault::OtherType => OTHER_TYPE,
-    })
+/// The footer as the crate reads it right: without fields of other types than the format's, and with lists
+/// of bytes in place of lists of booleans, which lie in the same way. What follows the struct is left out.
+/// Fails if a list cannot be in the bytes.
+pub(super) fn readable(footer: &[u8]) -> Result<Vec<u8>, &'static str> {
+    let mut walk = Walk::over(footer);
+    walk.structure(Some(&FOOTER), MOST_DEPTH).map_err(|_| DAMAGED)?;
+    Ok(walk.copy)
 }
 
 /// The bytes of the page header that these begin with, and of the page behind it; `None` if they end before
 /// the header does.
 pub(super) fn page(bytes: &[u8]) -> Result<Option<(u64, u64)>, &'static str> {
-    let mut walk = Walk { rest: bytes };
+    let mut walk = Walk::over(bytes);
     match walk.structure(Some(&PAGE_HEADER), MOST_DEPTH) {
+        // (It is read where it lies, so that nothing can be left out.)
+        Ok(()) if walk.is_changed => return Err(DAMAGED_PAGE),
         Ok(()) => {}
         Err(Fault::Ends) => return Ok(None),
         Err(_) => return Err(DAMAGED_PAGE),
     }
     let header = bytes.len() - walk.rest.len();
-    let size = Walk { rest: bytes }.number(PAGE_BYTES).map_err(|_| DAMAGED_PAGE)?;
+    let size = Walk::over(bytes).number(PAGE_BYTES).map_err(|_| DAMAGED_PAGE)?;
     let size = u64::try_from(size).map_err(|_| DAMAGED_PAGE)?;
     Ok(Some((header as u64, size)))
 }
 
 struct Walk<'a> {
     rest: &'a [u8],
+    /// What was gone over, as it is to be read.
+    copy: Vec<u8>,
+    /// Whether that is anything else.
+    is_changed: bool,
 }
 
 impl Walk<'_> {
+    fn over(bytes: &[u8]) -> Walk<'_> {
+        Walk { rest: bytes, copy: Vec::with_capacity(bytes.len()), is_changed: false }
+    }
+
     fn byte(&mut self) -> Result<u8, Fault> {
         let (byte, rest) = self.rest.split_first().ok_or(Fault::Ends)?;
         self.rest = rest;
+        self.copy.push(*byte);
         Ok(*byte)
     }
 
     fn skip(&mut self, bytes: u64) -> Result<(), Fault> {
         let bytes = usize::try_from(bytes).map_err(|_| Fault::Damaged)?;
-        self.rest = self.rest.get(bytes..).ok_or(Fault::Ends)?;
+        let (skipped, rest) = self.rest.split_at_checked(bytes).ok_or(Fault::Ends)?;
+        self.rest = rest;
+        self.copy.extend_from_slice(skipped);
         Ok(())
     }
 
@@ -101,19 +109,50 @@ impl Walk<'_> {
     /// A struct, of a shape that is known or of any.
     fn structure(&mut self, shape: Option<&Shape>, depth: u32) -> Result<(), Fault> {
         let depth = depth.checked_sub(1).ok_or(Fault::Damaged)?;
-        let mut last = 0;
-        while let Some((code, id)) = self.field(last)? {
+        let (mut last, mut kept) = (0, 0);
+        loop {
+            let start = self.copy.len();
+            let Some((code, id)) = self.field(last)? else { return Ok(()) };
             last = id;
+            self.copy.truncate(start);
+            self.begin_field(code, id, kept);
             let kind = shape.and_then(|shape| shape.field(id));
-            if kind.is_some_and(|kind| !kind.is(code)) {
-                return Err(Fault::OtherType);
-            }
+            let fits = kind.is_none_or(|kind| self.is_of(kind, code));
             // The value of a boolean field is its type.
             if !matches!(code, 1 | 2) {
-                self.value(code, kind, depth)?;
+                self.value(code, kind.filter(|_| fits), depth)?;
+            }
+            if fits {
+                kept = id;
+            } else {
+                self.copy.truncate(start);
+                self.is_changed = true;
             }
         }
-        Ok(())
+    }
+
+    /// Writes the type and the number of a field after that of another.
+    fn begin_field(&mut self, code: u8, id: i16, before: i16) {
+        if let Some(difference @ 1..=15) = id.checked_sub(before) {
+            self.copy.push((difference as u8) << 4 | code);
+            return;
+        }
+        self.copy.push(code);
+        let mut number = (id << 1 ^ id >> 15) as u16;
+        while number >= 0x80 {
+            self.copy.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.copy.push(number as u8);
+    }
+
+    /// Whether the value that comes, of this type of the protocol, is of a kind.
+    fn is_of(&self, kind: &Kind, code: u8) -> bool {
+        kind.is(code)
+            && match (kind, self.rest.first()) {
+                (Kind::List(item), Some(header)) => header >> 4 == 0 || item.is(header & 15),
+                _ => true,
+            }
     }
 
     /// The number in a field of a struct that is sound.
@@ -133,8 +172,8 @@ impl Walk<'_> {
 
     fn value(&mut self, code: u8, kind: Option<&Kind>, depth: u32) -> Result<(), Fault> {
         match code {
-            1 | 2 => Err(Fault::Booleans),
-            3 => self.skip(1),
+            // (In a list: that of a field is its type.)
+            1..=3 => self.skip(1),
             4..=6 => self.varint().map(|_| ()),
             7 => self.skip(8),
             8 => {
@@ -143,20 +182,25 @@ impl Walk<'_> {
             }
             9 | 10 => {
                 let header = self.byte()?;
+                if matches!(header & 15, 1 | 2) {
+                    self.copy.pop();
+                    self.copy.push(header & 0xf0 | 3);
+                    self.is_changed = true;
+                }
                 let count = match header >> 4 {
                     15 => self.varint()?,
                     count => u64::from(count),
                 };
                 let item = if let Some(Kind::List(item)) = kind { Some(*item) } else { None };
-                if count > 0 && item.is_some_and(|item| !item.is(header & 15)) {
-                    return Err(Fault::OtherType);
-                }
                 self.elements(count, &[(header & 15, item)], depth)
             }
             11 => match self.varint()? {
                 0 => Ok(()),
                 count => {
                     let codes = self.byte()?;
+                    if [codes >> 4, codes & 15].iter().any(|code| matches!(code, 1 | 2)) {
+                        return Err(Fault::Damaged);
+                    }
                     self.elements(count, &[(codes >> 4, None), (codes & 15, None)], depth)
                 }
             },
@@ -207,11 +251,11 @@ mod tests {
             vec![0xfb, 0, 0],
             vec![0xfb, 1, 0x85, 1, b'k', 2, 0],
         ] {
-            assert_eq!(check(&sound), Ok(()), "{sound:x?}");
+            assert_eq!(readable(&sound).as_ref(), Ok(&sound), "{sound:x?}");
         }
-        // 2^31 - 1 booleans, which take no bytes in the crate.
-        assert_eq!(check(&list(&[0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0])), Err(DAMAGED));
-        assert_eq!(check(&list(&[0x11, 1])), Err(BOOLEANS));
+        // Booleans take no bytes in the crate: 2 of them, and 2^31 - 1 of which there is one.
+        assert_eq!(readable(&list(&[0x21, 1, 2])), Ok(list(&[0x23, 1, 2])));
+        assert_eq!(readable(&list(&[0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0])), Err(DAMAGED));
         for damaged in [
             vec![],
             list(&[0xfc, 0xff, 0xff, 0xff, 0xff, 0x07]),
@@ -224,7 +268,7 @@ mod tests {
             // The end of a struct, with a number.
             vec![0x10],
         ] {
-            assert_eq!(check(&damaged), Err(DAMAGED), "{damaged:x?}");
+            assert_eq!(readable(&damaged), Err(DAMAGED), "{damaged:x?}");
         }
     }
     #[test]
@@ -232,15 +276,16 @@ mod tests {
         // A version; a schema of one name; 5 rows; a pair of texts.
         let sound =
             [0x15, 4, 0x19, 0x1c, 0x48, 1, b's', 0, 0x16, 10, 0x29, 0x1c, 0x18, 1, b'k', 0, 0];
-        assert_eq!(check(&sound), Ok(()));
-        // A number of other width, where the crate reads the same; text for a list; numbers for structs.
-        for (at, byte) in
-            [(0, 0x16), (2, 0x18), (3, 0x15), (4, 0x45), (8, 0x14), (10, 0x26), (12, 0x19)]
-        {
-            let mut other = sound;
-            other[at] = byte;
-            assert_eq!(check(&other), Err(OTHER_TYPE), "{at}");
-        }
+        assert_eq!(readable(&sound).unwrap(), sound);
+        // What is of another type is left out, and what follows it is counted from what is before it.
+        let (version, schema) = (&[0x15, 4][..], &sound[2..8]);
+        let other = [&[0x18, 1, b'x'], schema, &[0x16, 10, 0]].concat();
+        let kept = [&[0x29], &schema[1..], &[0x16, 10, 0]].concat();
+        assert_eq!(readable(&other), Ok(kept));
+        // A list of numbers where structs should be, then one of structs in a field that nobody knows.
+        let other = [version, &[0x19, 0x15, 6, 0x16, 10, 0x09, 0x80, 1, 0x1c, 0, 0]].concat();
+        let kept = [version, &[0x26, 10, 0x09, 0x80, 1, 0x1c, 0, 0]].concat();
+        assert_eq!(readable(&other), Ok(kept));
     }
 
     #[test]

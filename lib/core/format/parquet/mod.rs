@@ -25,10 +25,13 @@ use std::sync::Arc;
 use arrow_array::RecordBatchReader;
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use memchr::memmem;
+use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::{Compression, Type as PhysicalType, ZstdLevel};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::{FileMetaData, ParquetMetaData};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, FileMetaData, ParquetMetaData, ParquetMetaDataReader,
+};
 use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use parquet::file::reader::Length;
 use parquet::schema::types::{SchemaDescriptor, Type};
@@ -96,10 +99,17 @@ impl ParquetFile {
 
     fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
         let file = Readable::new(file)?;
-        if let Some(footer) = file.footer()? {
-            footer::check(&footer).map_err(|cause| ParquetError::General(cause.to_string()))?;
-        }
-        let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
+        let metadata = match file.footer()? {
+            Some(bytes) => {
+                let bytes = footer::readable(&bytes);
+                let bytes = bytes.map_err(|cause| ParquetError::General(cause.to_string()))?;
+                let metadata = ParquetMetaDataReader::decode_metadata(&bytes)?;
+                let metadata = Arc::new(without_empty_dictionaries(metadata)?);
+                ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new())?
+            }
+            // The crate says what it is.
+            None => ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?,
+        };
         if let Some(cause) = column_twice(metadata.schema().fields()) {
             return Err(ParquetError::General(cause));
         }
@@ -208,6 +218,7 @@ impl ParquetFile {
         columns: Option<&[String]>,
         text: Text,
     ) -> Result<(ParquetBatches, Rows), ParquetError> {
+        self.refuse_intervals(columns)?;
         let rows = Rows::of(self.file.clone(), self.decoded_as(text)?, runs, columns);
         let batch_rows = (BATCH_BYTES / rows.row_bytes()).clamp(1, BATCH_ROWS);
         let step = batch_rows.min(text.decoded_rows());
@@ -228,6 +239,24 @@ impl ParquetFile {
         Ok((ParquetBatches::new(file, decoder, text_schema, (batch_rows, step)), rows))
     }
 
+    /// Parquet's intervals have months, days and milliseconds; the crate reads them without the months,
+    /// unless an Arrow schema in the file says that there are none.
+    fn refuse_intervals(&self, columns: Option<&[String]>) -> Result<(), ParquetError> {
+        if self.metadata_value(ARROW_SCHEMA_META_KEY).is_some() {
+            return Ok(());
+        }
+        let leaves = self.metadata.metadata().file_metadata().schema_descr().columns().iter();
+        let is_read = |name: &String| columns.is_none_or(|columns| columns.contains(name));
+        let mut intervals = leaves.filter(|leaf| leaf.converted_type() == ConvertedType::INTERVAL);
+        let found = intervals.find(|leaf| leaf.path().parts().first().is_some_and(&is_read));
+        found.map_or(Ok(()), |leaf| {
+            let path = leaf.path().string();
+            let cause =
+                format!("column {path:?} has intervals, which are not read; try: leave it out");
+            Err(ParquetError::General(cause))
+        })
+    }
+
     /// The footer, with text taken so.
     fn decoded_as(&self, text: Text) -> Result<ArrowReaderMetadata, ParquetError> {
         if text == Text::Plain {
@@ -240,6 +269,32 @@ impl ParquetFile {
         let options = ArrowReaderOptions::new().with_schema(schema);
         ArrowReaderMetadata::try_new(without_text(self.metadata.metadata())?, options)
     }
+}
+
+/// The footer without places of dictionaries that are 0, where no page can be: some writers write that where
+/// there is none, or where it is the first page of its chunk.
+fn without_empty_dictionaries(footer: ParquetMetaData) -> Result<ParquetMetaData, ParquetError> {
+    let is_empty = |chunk: &ColumnChunkMetaData| chunk.dictionary_page_offset() == Some(0);
+    if !footer.row_groups().iter().any(|group| group.columns().iter().any(is_empty)) {
+        return Ok(footer);
+    }
+    let groups = footer.row_groups().iter().map(|group| {
+        let chunks = group.columns().iter().map(|chunk| match is_empty(chunk) {
+            true => chunk.clone().into_builder().set_dictionary_page_offset(None).build(),
+            false => Ok(chunk.clone()),
+        });
+        let chunks = chunks.collect::<Result<Vec<_>, _>>()?;
+        group.clone().into_builder().set_column_metadata(chunks).build()
+    });
+    let groups = groups.collect::<Result<Vec<_>, _>>()?;
+    Ok(ParquetMetaData::new(footer.file_metadata().clone(), groups))
+}
+
+/// Whether a leaf has decimals.
+fn is_decimal(of: &Type) -> bool {
+    let info = of.get_basic_info();
+    info.converted_type() == ConvertedType::DECIMAL
+        || matches!(info.logical_type_ref(), Some(LogicalType::Decimal { .. }))
 }
 
 /// A footer that says nothing of what is text, so that all of it is bytes.
@@ -261,7 +316,7 @@ fn bytes_type(of: &Type) -> Result<Type, ParquetError> {
     let info = of.get_basic_info();
     let id = info.has_id().then(|| info.id());
     match of {
-        Type::PrimitiveType { physical_type: PhysicalType::BYTE_ARRAY, .. } => {
+        Type::PrimitiveType { physical_type: PhysicalType::BYTE_ARRAY, .. } if !is_decimal(of) => {
             Type::primitive_type_builder(info.name(), PhysicalType::BYTE_ARRAY)
                 .with_repetition(info.repetition())
                 .with_id(id)

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, SchemaRef};
 use arrow_select::concat::concat_batches;
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
@@ -79,6 +79,9 @@ impl ParquetSink {
         schema: SchemaRef,
         group_rows: Option<NonZeroUsize>,
     ) -> Result<ParquetSink> {
+        if let Some(cause) = not_written(schema.fields()) {
+            return Err(Error::data(cause).at(path).hint("--to ndjson, or --to arrow"));
+        }
         let most = group_rows.map_or(ROW_GROUP_ROWS, NonZeroUsize::get);
         let properties = writer_properties().set_max_row_group_row_count(Some(most)).build();
         let file = PendingFile::create(path)?;
@@ -121,6 +124,31 @@ impl ParquetSink {
         let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
         publish_file(file, overwrite)
     }
+}
+
+/// Why columns cannot be written, if one of them has a type that Parquet lacks.
+fn not_written(fields: &Fields) -> Option<String> {
+    fields.iter().find_map(|field| {
+        let name = field.name();
+        match field.data_type() {
+            DataType::Union(..) => Some(format!("column {name:?}: Parquet has no unions")),
+            DataType::Interval(IntervalUnit::MonthDayNano) => {
+                Some(format!("column {name:?}: Parquet has no intervals with nanoseconds"))
+            }
+            DataType::Struct(members) => not_written(members),
+            DataType::RunEndEncoded(_, item)
+            | DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::Map(item, _) => not_written(&Fields::from(vec![item.clone()])),
+            DataType::Dictionary(_, values) => {
+                not_written(&Fields::from(vec![Field::new(name, values.as_ref().clone(), true)]))
+            }
+            _ => None,
+        }
+    })
 }
 
 /// Gives rows to the encoder at once.

@@ -3,11 +3,11 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
-use flate2::bufread::MultiGzDecoder;
 use libdeflater::Decompressor;
 
 use super::{Defect, Error};
 use crate::files::open_member;
+use crate::gzip::GzipReader;
 
 /// Compressed size up to which a file is read whole.
 const WHOLE_COMPRESSED: u64 = 16 << 20;
@@ -88,7 +88,7 @@ impl Inflater {
 }
 
 fn stream<'a>(reader: impl BufRead + 'a) -> Box<dyn Read + 'a> {
-    Box::new(MultiGzDecoder::new(reader))
+    Box::new(GzipReader::new(reader))
 }
 
 /// The error of a read from a [`Content::Stream`]: a defect of the file, unless reading the

@@ -23,9 +23,15 @@ pub struct Arc;
 /// ARC: grids of up to 30 x 30 colours on a canvas of 900, colour c as c + 2
 #[derive(Debug, Clone, Default, Args)]
 pub struct ArcArgs {
-    /// Folders of tasks; `test` pairs below a folder named evaluation are the test split
+    /// Folders of tasks, or files of one or many (ARC Prize); `test` pairs below a folder named
+    /// evaluation, or of a file of that name (arc-agi_evaluation_challenges.json), are the test split
     #[arg(value_name = "DIR", required = true)]
     pub dirs: Vec<PathBuf>,
+
+    /// A file with the outputs of the test pairs, {task: [grid, ...]}, where the tasks lack them;
+    /// again for more files
+    #[arg(long, value_name = "FILE")]
+    pub solutions: Vec<PathBuf>,
 
     /// Augmentations of each task: rotated or mirrored, colours permuted
     #[arg(long, value_name = "K", default_value = "0")]
@@ -280,7 +286,8 @@ fn cell(side: Side, token: i32) -> Cell {
 
 impl ArcArgs {
     pub fn open(&self, build: &mut BuildContext<'_>) -> Result<PuzzleSource> {
-        let tasks::Tasks { tasks, inputs, rejected } = tasks::read(&self.dirs, build)?;
+        let tasks::Tasks { tasks, inputs, rejected } =
+            tasks::read(&self.dirs, &self.solutions, build)?;
         let mut groups = Vec::new();
         for split in Split::ALL {
             let with_split = (0..tasks.len()).filter(|&task| tasks[task].has(split));

@@ -7,6 +7,7 @@ use crate::puzzle::{BLANK_IDENTIFIER, Error, Split};
 use crate::walk::{self, WalkError};
 use crate::wording::exactly;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -14,7 +15,12 @@ use std::path::{Component, Path, PathBuf};
 /// A longer task file is an error: a pair of 30 × 30 grids is 4 KB.
 const LONGEST_FILE: u64 = 64 << 20;
 
-/// The folder whose test pairs are the test split.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The members of a task that hold its pairs.
+const PARTS: [&str; 2] = ["train", "test"];
+
+/// The folder whose test pairs are the test split, and a part of the name of a file of many tasks.
 const EVALUATION: &str = "evaluation";
 
 /// One task; the grids of its pairs, in the order of the file.
@@ -42,8 +48,16 @@ pub(super) struct Tasks {
     pub rejected: u64,
 }
 
-/// Reads every `.json` file in the folders and their subfolders.
-pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tasks, Error> {
+/// The outputs of test pairs that stand in a file of their own: lists of grids by the names of tasks.
+type Solutions = HashMap<String, Value>;
+
+/// Reads every `.json` file in the folders and their subfolders. `solutions`: files of outputs that the tasks
+/// lack.
+pub(super) fn read(
+    dirs: &[PathBuf],
+    solutions: &[PathBuf],
+    build: &mut BuildContext<'_>,
+) -> Result<Tasks, Error> {
     if dirs.is_empty() {
         return Err(Error::Usage("no input: name folders of ARC tasks".to_string()));
     }
@@ -55,22 +69,42 @@ pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tas
             return Err(Error::data(dir.display(), "no .json file in it"));
         }
     }
-    let mut found: Vec<(Task, InputFile, PathBuf)> = Vec::new();
+    let mut inputs = Vec::new();
+    let mut outputs = Solutions::new();
+    for path in solutions {
+        let whole = fs::canonicalize(path).map_err(|cause| Error::io(path, &cause))?;
+        files.retain(|(file, _)| fs::canonicalize(file).ok().as_ref() != Some(&whole));
+        let (text, input) = read_file(path, &build.opener)?;
+        outputs.extend(parse_solutions(&text, &path.display().to_string())?);
+        inputs.push(input);
+    }
+    // Of each file, until one of its tasks is kept.
+    let mut read_files: Vec<Option<InputFile>> = Vec::new();
+    let mut found: Vec<(Task, usize, PathBuf)> = Vec::new();
     let mut rejected = 0;
     for (path, evaluation) in files {
-        match read_task(&path, evaluation, &build.opener) {
-            Ok((task, input)) => found.push((task, input, path)),
-            Err(error) => {
-                rejected += 1;
-                build.reject(error, None)?;
+        let shown = path.display().to_string();
+        let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        let read = read_file(&path, &build.opener);
+        let tasks = read.and_then(|(text, input)| {
+            read_files.push(Some(input));
+            parse(&text, &shown, &stem, evaluation, &outputs)
+        });
+        for task in tasks.unwrap_or_else(|error| vec![Err(error)]) {
+            match task {
+                Ok(task) => found.push((task, read_files.len() - 1, path.clone())),
+                Err(error) => {
+                    rejected += 1;
+                    build.reject(error, None)?;
+                }
             }
         }
     }
     // Of two files of one task the first by name stays: the order of folders is the file system's.
     found.sort_by(|(a, _, one), (b, _, other)| (&a.name, one).cmp(&(&b.name, other)));
-    let (mut tasks, mut inputs): (Vec<Task>, Vec<InputFile>) = (Vec::new(), Vec::new());
+    let mut tasks: Vec<Task> = Vec::new();
     let mut first = PathBuf::new();
-    for (task, input, path) in found {
+    for (task, file, path) in found {
         if tasks.last().is_some_and(|last| last.name == task.name) {
             rejected += 1;
             let cause = format!("task {} is in {} too", task.name, first.display());
@@ -78,7 +112,7 @@ pub(super) fn read(dirs: &[PathBuf], build: &mut BuildContext<'_>) -> Result<Tas
             continue;
         }
         tasks.push(task);
-        inputs.push(input);
+        inputs.extend(read_files[file].take());
         first = path;
     }
     Ok(Tasks { tasks, inputs, rejected })
@@ -150,7 +184,8 @@ fn short_name(path: &Path) -> Result<String, Error> {
     })
 }
 
-fn read_task(path: &Path, evaluation: bool, opener: &Opener) -> Result<(Task, InputFile), Error> {
+/// The text of a file, without a byte order mark.
+fn read_file(path: &Path, opener: &Opener) -> Result<(Vec<u8>, InputFile), Error> {
     let (input, noted) = hash_file(path, short_name(path)?)?;
     let reader = opener(path).map_err(|cause| Error::io(path, &cause))?;
     let mut text = Vec::new();
@@ -161,34 +196,79 @@ fn read_task(path: &Path, evaluation: bool, opener: &Opener) -> Result<(Task, In
         return Err(Error::data(path.display(), cause));
     }
     noted.check()?;
-    let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-    Ok((parse(&text, &path.display().to_string(), &stem, evaluation)?, input))
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len());
+    }
+    Ok((text, input))
 }
 
-/// Reads one task; its name is `stem` unless the file has a name.
-fn parse(text: &[u8], path: &str, stem: &str, evaluation: bool) -> Result<Task, Error> {
-    let Unique(task) = serde_json::from_slice(text).map_err(|cause| {
+fn parse_object(text: &[u8], path: &str) -> Result<Map<String, Value>, Error> {
+    let Unique(value) = serde_json::from_slice(text).map_err(|cause| {
         let text = cause.to_string();
         let what = text.split(" at line ").next().unwrap_or_default();
         Error::data(format_args!("{path}:{}:{}", cause.line(), cause.column()), what)
     })?;
+    match value {
+        Value::Object(object) => Ok(object),
+        other => Err(Error::data(path, format!("is {}, expected an object", kind(&other)))),
+    }
+}
+
+/// The tasks of a file: one, whose name is `stem` unless the file has a name, or several by their names, as
+/// the ARC Prize publishes them.
+fn parse(
+    text: &[u8],
+    path: &str,
+    stem: &str,
+    evaluation: bool,
+    outputs: &Solutions,
+) -> Result<Vec<Result<Task, Error>>, Error> {
+    let object = parse_object(text, path)?;
+    let is_task = |task: &Value| PARTS.iter().any(|part| task.get(part).is_some());
+    let has_tasks = !PARTS.iter().any(|part| object.contains_key(*part));
     let bad = |cause: String| Error::data(path, cause);
-    let Value::Object(task) = task else {
-        return Err(bad(format!("is {}, expected an object", kind(&task))));
-    };
-    let name = match task.get("name") {
-        None => stem.to_string(),
-        Some(Value::String(name)) => name.clone(),
+    if has_tasks && !object.is_empty() && object.values().all(is_task) {
+        let evaluation = evaluation || stem.split(['_', '-']).any(|part| part == EVALUATION);
+        let task = |(name, task): (&String, &Value)| match task {
+            Value::Object(task) => task_of(task, name, evaluation, outputs).map_err(bad),
+            other => Err(bad(format!("task {name} is {}, expected an object", kind(other)))),
+        };
+        return Ok(object.iter().map(task).collect());
+    }
+    let name = match object.get("name") {
+        None => stem,
+        Some(Value::String(name)) => name,
         Some(other) => return Err(bad(format!("name is {}, expected a string", kind(other)))),
     };
+    Ok(vec![task_of(&object, name, evaluation, outputs).map_err(bad)])
+}
+
+fn task_of(
+    task: &Map<String, Value>,
+    name: &str,
+    evaluation: bool,
+    outputs: &Solutions,
+) -> Result<Task, String> {
     if name.is_empty() || name == BLANK_IDENTIFIER || name.contains(char::is_control) {
-        return Err(bad(format!("{name:?} is not a name for a task")));
+        return Err(format!("{name:?} is not a name for a task"));
     }
-    if is_augmented(&name) {
-        return Err(bad(format!("task {name} has the name of an augmentation")));
+    if is_augmented(name) {
+        return Err(format!("task {name} has the name of an augmentation"));
     }
-    let pairs = parse_pairs(&task, evaluation).map_err(|c| bad(format!("task {name}: {c}")))?;
-    Ok(Task { name, pairs })
+    let pairs = parse_pairs(task, evaluation, outputs.get(name));
+    let pairs = pairs.map_err(|cause| format!("task {name}: {cause}"))?;
+    Ok(Task { name: name.to_string(), pairs })
+}
+
+fn parse_solutions(text: &[u8], path: &str) -> Result<Solutions, Error> {
+    let object = parse_object(text, path)?;
+    match object.iter().find(|(_, grids)| !grids.is_array()) {
+        None => Ok(object.into_iter().collect()),
+        Some((name, grids)) => {
+            let cause = format!("task {name} has {}, expected a list of grids", kind(grids));
+            Err(Error::data(path, cause))
+        }
+    }
 }
 
 /// Whether the name ends like an augmentation's, which evaluators would undo.
@@ -200,7 +280,12 @@ fn is_augmented(name: &str) -> bool {
     colours.is_some_and(is_colours) && transform.is_some_and(is_transform) && parts.next().is_some()
 }
 
-fn parse_pairs(task: &Map<String, Value>, evaluation: bool) -> Result<Vec<Pair>, String> {
+/// `outputs`: those of the test pairs, where they have none themselves.
+fn parse_pairs(
+    task: &Map<String, Value>,
+    evaluation: bool,
+    outputs: Option<&Value>,
+) -> Result<Vec<Pair>, String> {
     let mut pairs = Vec::new();
     // In the file's own order, also if test comes before train.
     for (part, list) in task {
@@ -215,8 +300,15 @@ fn parse_pairs(task: &Map<String, Value>, evaluation: bool) -> Result<Vec<Pair>,
         };
         for (index, pair) in list.iter().enumerate() {
             let number = index + 1;
+            let solution = || outputs.filter(|_| part == "test")?.get(index);
             let grid = |side: &str| {
-                let grid = pair.get(side).ok_or("is missing".to_string()).and_then(parse_grid);
+                let is_output = side == "output";
+                let there = pair.get(side).or_else(|| solution().filter(|_| is_output));
+                let missing = || match is_output && part == "test" {
+                    true => "is missing; try: --solutions FILE, if it stands in a second file",
+                    false => "is missing",
+                };
+                let grid = there.ok_or_else(|| missing().to_string()).and_then(parse_grid);
                 grid.map_err(|cause| format!("{part} pair {number}: {side} {cause}"))
             };
             pairs.push(Pair { split, input: grid("input")?, output: grid("output")? });

@@ -165,7 +165,8 @@ fn one_example_stays_and_test_never_moves() {
 }
 
 fn open(dirs: &[PathBuf], num_aug: u64) -> Result<PuzzleSource> {
-    ArcArgs { dirs: dirs.to_vec(), num_aug }.open(&mut BuildContext::default())
+    ArcArgs { dirs: dirs.to_vec(), num_aug, ..ArcArgs::default() }
+        .open(&mut BuildContext::default())
 }
 
 /// Split, group and puzzle of each example.
@@ -339,7 +340,7 @@ fn rejected_tasks_are_left_out() {
         rejected.push(format!("{}: {}", bad.place, bad.cause));
         Ok(())
     };
-    let args = ArcArgs { dirs: vec![root.path().into()], num_aug: 0 };
+    let args = ArcArgs { dirs: vec![root.path().into()], ..ArcArgs::default() };
     let source = args
         .open(&mut BuildContext { rejects: Some(&mut take), ..BuildContext::default() })
         .unwrap();
@@ -353,7 +354,7 @@ fn rejected_tasks_are_left_out() {
         rejected.push(format!("{}: {}", bad.place, bad.cause));
         Ok(())
     };
-    let args = ArcArgs { dirs: vec![root.path().into()], num_aug: 0 };
+    let args = ArcArgs { dirs: vec![root.path().into()], ..ArcArgs::default() };
     let build = &mut BuildContext { rejects: Some(&mut take), ..BuildContext::default() };
     assert_eq!(args.open(build).unwrap().group_count, 1);
     assert_eq!(rejected.len(), 2);
