@@ -72,8 +72,8 @@ pub fn main<A: Parser>(
         }
         // The help and the version are results too.
         Err(help) => {
-            let printed = help.print().map_err(|error| Error::write("stdout", &error));
-            exit_code(printed, &without_stream)
+            let print = || help.print().map_err(|error| Error::write("stdout", &error));
+            exit_code(refuse_closed_stdout().and_then(|()| print()), &without_stream)
         }
     }
 }
@@ -162,6 +162,14 @@ pub fn tell(message: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
+/// Refuses to write results where nothing is open: they would be lost, and the exit code 0.
+pub fn refuse_closed_stdout() -> Result<()> {
+    match program::is_closed(program::STDOUT) {
+        true => Err(Error::usage("stdout is closed, and the results go there")),
+        false => Ok(()),
+    }
+}
+
 /// Prints a report for people to stdout, whose lines are ours.
 pub fn print_text(text: &str) -> Result<()> {
     print(&visible::lines(text))
@@ -169,6 +177,7 @@ pub fn print_text(text: &str) -> Result<()> {
 
 /// Writes a result that is no stream of records to stdout.
 pub fn print(text: &str) -> Result<()> {
+    refuse_closed_stdout()?;
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| Error::write("stdout", &error))
