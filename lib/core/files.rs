@@ -50,13 +50,6 @@ pub fn are_same(a: &Metadata, b: &Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Whether a path names what this process has open: of a pipe (`<(...)` of a shell, stdin) the writer is
-/// there, while a FIFO's may never come.
-pub fn is_open_here(path: &Path) -> bool {
-    let names = ["/dev/stdin", "/dev/fd", "/proc/self/fd"];
-    names.iter().any(|name| path.starts_with(name))
-}
-
 pub fn is_file(path: &Path) -> Result<bool> {
     Ok(metadata(path)?.is_some_and(|metadata| metadata.is_file()))
 }

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The program that holds all filters.
 pub const ALL: &str = "gristmill";
@@ -51,6 +52,34 @@ pub fn command_line() -> Vec<OsString> {
     }
     words
 }
+
+/// Numbers of the standard streams.
+pub const STDIN: usize = 0;
+pub const STDOUT: usize = 1;
+
+static CLOSED: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
+
+/// Whether a standard stream was closed when the program was started (`>&-`). The standard library of Rust opens
+/// `/dev/null` in its place before `main`, so that all that is written there would be lost without a word.
+pub fn is_closed(stream: usize) -> bool {
+    CLOSED.get(stream).is_some_and(|closed| closed.load(Ordering::Relaxed))
+}
+
+extern "C" fn note_closed_streams() {
+    for (stream, closed) in (0..).zip(&CLOSED) {
+        // SAFETY: asks for the flags of a descriptor, which need not be open.
+        let is_open = unsafe { libc::fcntl(stream, libc::F_GETFD) } != -1;
+        closed.store(!is_open, Ordering::Relaxed);
+    }
+}
+
+/// Called by the system's loader before `main`, and before the standard library looks at the streams.
+// SAFETY: an entry of the loader's list of functions without results; this one needs nothing that is
+// set up later.
+#[used]
+#[cfg_attr(not(target_vendor = "apple"), unsafe(link_section = ".init_array"))]
+#[cfg_attr(target_vendor = "apple", unsafe(link_section = "__DATA,__mod_init_func"))]
+static NOTE_CLOSED_STREAMS: extern "C" fn() = note_closed_streams;
 
 /// The path of a filter: it is beside the program that runs, whatever that is called.
 pub fn filter(name: &str) -> io::Result<PathBuf> {

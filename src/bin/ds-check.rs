@@ -94,6 +94,7 @@ fn list(args: &Args) -> Result<()> {
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
     let selection = Selection::new(catalogue(), args.only, args.skip, args.structure)?;
+    cli::refuse_closed_stdout()?;
     let stdout = std::io::stdout().lock();
     let colour = ColorWhen::Auto.on_stdout();
     let (format, quiet, strict) = (args.format, args.common.quiet, args.options.strict);

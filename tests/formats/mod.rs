@@ -4,6 +4,7 @@ mod beside;
 mod databases;
 mod ids;
 mod inputs;
+mod json_forms;
 mod layouts;
 mod members;
 mod merge;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// A name, or an id, that moves the cursor, forges a message, and turns the direction of text.
 const HOSTILE: &str = "a\x1b[31m\nds-check: forged\r\u{9b}2J\u{202e}z";
 
-pub const FILTERS: [&str; 16] = [
+const FILTERS: [&str; 16] = [
     "synth-harmony",
     "harmony-tok",
     "span-mask",
@@ -221,7 +221,6 @@ fn a_fifo_among_raw_rows_is_not_waited_for() {
     let cd = format!("cd '{}'; [ -e raw/z.ndjson ] || mkfifo raw/z.ndjson", dir.path().display());
     for command in [
         "synth-harmony raw",
-        "synth-harmony raw/z.ndjson",
         "bash scripts/synth-raw.sh raw out",
         "bash scripts/synth-raw.sh plan raw out",
         "bash scripts/synth-kd.sh raw out --raw",
@@ -360,21 +359,31 @@ fn a_list_of_files_leads_nowhere_else() {
     }
 }
 
-/// Whose writer may never come is not waited for; a pipe of this process has one.
+/// As stdin is.
 #[test]
-fn a_fifo_is_read_from_stdin_only() {
+fn a_fifo_is_read_as_a_file_is() {
     let dir = TempDir::new();
     let record = "{\"id\":\"a\",\"tokens\":[7],\"segments\":null}\n";
     dir.write("good", record);
     let run = |command: &str| bash(&format!("cd '{}'; {command}", dir.path().display()));
     run("mkfifo fifo").silent();
-    for filter in ["ds-cat", "span-mask", "ds-stat", "harmony-tok", "chat-harmony"] {
-        let waited = run(&format!("timeout 20 {filter} fifo"));
-        waited.fails(2, &[filter, "fifo", "< "]);
+    let chat = r#"{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}"#;
+    dir.write("chat", format!("{chat}\n"));
+    run("cat chat > fifo & timeout 60 chat-harmony fifo").ok();
+    // What is read twice is a file.
+    run("cat chat > fifo & timeout 60 chat-harmony --hash-inputs fifo")
+        .fails(1, &["chat-harmony: fifo: is no regular file"]);
+    let two = "mkfifo a b; cat good > a & cat good > b & timeout 60";
+    assert_eq!(run(&format!("{two} ds-cat a b")).silent().records().len(), 2);
+    for filter in ["span-mask", "ds-stat", "ds-view --color never", "ds-check"] {
+        run(&format!("cat good > fifo & timeout 60 {filter} fifo")).ok();
     }
-    run("timeout 20 ds-cat fifo")
-        .says(2, "ds-cat: fifo: expected a file, got a FIFO; try: FILTER < fifo");
+    run("cat good > fifo & timeout 60 ds-diff fifo good").ok();
+    // The writer died.
+    run("printf '{' > fifo & timeout 60 ds-cat fifo")
+        .fails(75, &["ds-cat: fifo:1: the last line has no newline", "died?"]);
     for command in [
+        "cat good > fifo & timeout 60 ds-cat fifo",
         "cat good > fifo & ds-cat < fifo",
         "ds-cat <(cat good)",
         "cat good | ds-cat /dev/stdin",

@@ -1,6 +1,7 @@
 //! What holds for every filter and format.
 
 mod bounds;
+mod closed;
 mod counts;
 mod failures;
 mod findings;

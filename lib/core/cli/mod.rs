@@ -2,7 +2,6 @@
 //! Knows nothing of records or formats.
 
 mod args;
-mod closed_stdout;
 mod generate;
 mod memory;
 mod progress;
@@ -53,9 +52,6 @@ pub fn main<A: Parser>(
     let arguments = program::command_line();
     let command = A::command();
     let without_stream = Tool::named(command.get_name());
-    if let Err(error) = closed_stdout::refuse() {
-        return exit_code(Err(error), &without_stream);
-    }
     if let Some(outcome) = generate::generated(command, &arguments) {
         return exit_code(outcome, &without_stream);
     }
@@ -76,8 +72,8 @@ pub fn main<A: Parser>(
         }
         // The help and the version are results too.
         Err(help) => {
-            let printed = help.print().map_err(|error| Error::write("stdout", &error));
-            exit_code(printed, &without_stream)
+            let print = || help.print().map_err(|error| Error::write("stdout", &error));
+            exit_code(refuse_closed_stdout().and_then(|()| print()), &without_stream)
         }
     }
 }
@@ -169,6 +165,14 @@ pub fn tell(message: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
+/// Refuses to write results where nothing is open: they would be lost, and the exit code 0.
+pub fn refuse_closed_stdout() -> Result<()> {
+    match program::is_closed(program::STDOUT) {
+        true => Err(Error::usage("stdout is closed, and the results go there")),
+        false => Ok(()),
+    }
+}
+
 /// Prints a report for people to stdout, whose lines are ours.
 pub fn print_text(text: &str) -> Result<()> {
     print(&visible::lines(text))
@@ -176,6 +180,7 @@ pub fn print_text(text: &str) -> Result<()> {
 
 /// Writes a result that is no stream of records to stdout.
 pub fn print(text: &str) -> Result<()> {
+    refuse_closed_stdout()?;
     let mut stdout = std::io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| Error::write("stdout", &error))

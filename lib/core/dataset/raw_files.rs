@@ -30,12 +30,13 @@ pub fn raw_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for path in paths {
         if path.as_os_str() != "-" && files::is_directory(path)? {
-            all.extend(files_below(path)?)
+            let below = files_below(path)?;
+            below.iter().try_for_each(|path| refuse_endless(path))?;
+            all.extend(below)
         } else {
             all.push(path.clone())
         }
     }
-    all.iter().filter(|path| path.as_os_str() != "-").try_for_each(|path| refuse_endless(path))?;
     Ok(all)
 }
 
@@ -83,10 +84,10 @@ impl Read for LineCount {
     }
 }
 
-/// Refuses what is no regular file, and would be waited for without end.
+/// Refuses what is no regular file: a FIFO that lies in a folder would be waited for without end.
 fn refuse_endless(path: &Path) -> Result<()> {
     match files::metadata(path)? {
-        Some(found) if !found.is_file() && !found.is_dir() && !files::is_open_here(path) => {
+        Some(found) if !found.is_file() && !found.is_dir() => {
             Err(Error::usage("is no regular file").at(path).hint("< FILE, to read it from stdin"))
         }
         _ => Ok(()),

@@ -62,21 +62,17 @@ const FORMATS: [Form; 14] = [
 const DOWNLOAD: &str = "download the file again";
 
 /// Text in other encodings than UTF-8 without its mark. (A longer beginning comes before a shorter.)
-const ENCODINGS: [Form; 7] = [
-    form(MARK, "text with a byte order mark", Way::Through("tail -c +4")),
+const ENCODINGS: [Form; 8] = [
     form(b"\xff\xfe\0\0", "UTF-32 text", Way::Through("iconv -f UTF-32 -t UTF-8")),
     form(b"\0\0\xfe\xff", "UTF-32 text", Way::Through("iconv -f UTF-32 -t UTF-8")),
     form(b"\xff\xfe", "UTF-16 text", Way::Through("iconv -f UTF-16 -t UTF-8")),
     form(b"\xfe\xff", "UTF-16 text", Way::Through("iconv -f UTF-16 -t UTF-8")),
     form(b"{\0", "UTF-16 text", Way::Through("iconv -f UTF-16LE -t UTF-8")),
     form(b"\0{", "UTF-16 text", Way::Through("iconv -f UTF-16BE -t UTF-8")),
+    form(b"[\0", "UTF-16 text", Way::Through("iconv -f UTF-16LE -t UTF-8")),
+    form(b"\0[", "UTF-16 text", Way::Through("iconv -f UTF-16BE -t UTF-8")),
 ];
 
-/// The byte order mark in UTF-8.
-const MARK: &[u8] = b"\xef\xbb\xbf";
-
-const ARRAY: Form = form(b"[", "a JSON array, not a record a line", Way::Through("jq -c '.[]'"));
-const PRETTY: Form = form(b"{", "JSON with a record over several lines", Way::Through("jq -c ."));
 /// How a task of ARC begins, without spaces.
 const ARC_TASKS: [&[u8]; 2] = [b"{\"train\":[{\"input\":", b"{\"test\":[{\"input\":"];
 const ARC: Form = form(b"{", "a task of ARC", Way::Other("puzzle-encode arc, with its folder"));
@@ -95,8 +91,7 @@ pub(super) fn refused(first: &[u8], name: &str, unpack: Option<&str>) -> Option<
 pub(super) fn refused_bytes(first: &[u8], path: &Path) -> Option<io::Error> {
     let mut forms = FORMATS.iter().chain(&ENCODINGS);
     let form = forms.find(|form| first.starts_with(form.magic))?;
-    // A byte order mark is read over.
-    let is_other = matches!(form.way, Way::Through(_)) && form.magic != MARK;
+    let is_other = matches!(form.way, Way::Through(_));
     let way = way_on(form.way, &shown(path), None);
     let cause = format!("this is {}; try: {way}", form.name);
     is_other.then(|| io::Error::new(io::ErrorKind::InvalidData, cause))
@@ -110,26 +105,21 @@ fn known(first: &[u8]) -> Option<(Kind, &'static Form)> {
     }
     let encoding = ENCODINGS.iter().find(|encoding| first.starts_with(encoding.magic));
     let form = encoding.or_else(|| {
-        let text = first.trim_ascii_start();
-        if text.starts_with(ARRAY.magic) {
-            return Some(&ARRAY);
-        }
         let bare: Vec<u8> =
-            text.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        if ARC_TASKS.iter().any(|task| bare.starts_with(task)) {
-            return Some(&ARC);
-        }
-        // No record has its first name on the second line.
-        let inside = text.strip_prefix(PRETTY.magic)?;
-        let (space, name) = inside.split_at(inside.len() - inside.trim_ascii_start().len());
-        (space.contains(&b'\n') && name.starts_with(b"\"")).then_some(&PRETTY)
+            first.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        ARC_TASKS.iter().any(|task| bare.starts_with(task)).then_some(&ARC)
     });
     form.map(|form| (Kind::Data, form))
 }
 
-fn way_on(way: Way, name: &str, unpack: Option<&str>) -> String {
+/// A name as it stands in a command: FILE for one that a shell would take apart.
+pub(super) fn named(name: &str) -> &str {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=,@%:".contains(c);
-    let file = if name != STDIN && name.chars().all(is_plain) { name } else { "FILE" };
+    if name != STDIN && name.chars().all(is_plain) { name } else { "FILE" }
+}
+
+fn way_on(way: Way, name: &str, unpack: Option<&str>) -> String {
+    let file = named(name);
     match (way, unpack) {
         (Way::Through(command), None) => format!("{command} {file} | ..."),
         (Way::Through(command), Some(unpack)) => format!("{unpack} {file} | {command} | ..."),

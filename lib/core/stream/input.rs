@@ -1,7 +1,7 @@
 //! Opening inputs: their encoding is found from their first bytes, never from a name; gzip and
 //! zstd are decompressed.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Chain, Cursor, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, FileTypeExt};
@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::foreign;
+use super::json_values::{Values, form_of, is_form_known};
 use crate::batch::STDIN;
 use crate::error::{Error, Place, Result, shown};
-use crate::files;
 use crate::gzip::GzipReader;
+use crate::program;
 
 /// An opened input and what it holds.
 pub struct Input {
@@ -32,6 +33,8 @@ pub struct Input {
 pub enum Content {
     /// JSON objects, one per line; also an empty input.
     Ndjson(Bytes),
+    /// JSON of other forms, as lines.
+    Values(Values),
     /// An Arrow IPC stream, or several.
     Arrow(Bytes),
     /// A Parquet file.
@@ -43,6 +46,12 @@ pub type Bytes = Box<dyn Read + Send>;
 
 /// How far the sniffer looks: enough for every magic number.
 const SNIFFED: usize = 32;
+
+/// A first line of more bytes is a record.
+const MOST_SHOWN: usize = 1 << 20;
+
+/// The byte order mark of UTF-8, which is read over.
+pub(super) const MARK: &[u8] = b"\xef\xbb\xbf";
 
 const GZIP: &[u8] = b"\x1f\x8b";
 /// A frame of zstd, and one that its readers pass over (pzstd writes one before each frame), whose first
@@ -61,16 +70,14 @@ impl Input {
             return Input::stdin(allow_empty);
         }
         let name: Arc<str> = shown(path).into();
-        // Looked at before it is opened, which would wait for a writer.
-        let kind = fs::metadata(path).map_err(|e| Error::io(&name, &e))?.file_type();
-        if kind.is_fifo() && !files::is_open_here(path) {
-            let error = Error::usage("expected a file, got a FIFO").at(&name);
-            return Err(error.hint(format!("FILTER < {name}")));
-        }
+        // (Opening a FIFO waits for its writer, as with every other program.)
         let file = File::open(path).map_err(|e| Error::io(&name, &e))?;
         let kind = file.metadata().map_err(|e| Error::io(&name, &e))?.file_type();
         if kind.is_dir() {
             return Err(Error::usage("expected a file, got a directory").at(&name));
+        }
+        if kind.is_fifo() {
+            super::widen_pipe(&file);
         }
         let path = kind.is_file().then_some(path);
         Input::sniffed(file, name, path, allow_empty)
@@ -78,6 +85,9 @@ impl Input {
 
     /// Standard input; a terminal is refused.
     fn stdin(allow_empty: bool) -> Result<Input> {
+        if program::is_closed(program::STDIN) {
+            return Err(Error::usage("stdin is closed: give a FILE or pipe records in"));
+        }
         let stdin = io::stdin();
         if stdin.is_terminal() {
             return Err(Error::usage("no input: give a FILE or pipe records in; see --help"));
@@ -100,7 +110,7 @@ impl Input {
         let clone = file.try_clone();
         let place = |e: io::Error| read_error(&name, is_piped, &e);
         let (first, bytes) = peek(file).map_err(place)?;
-        let (first, bytes, unpack): (_, Bytes, Option<&str>) = if first.starts_with(GZIP) {
+        let (first, mut bytes, unpack): (_, Bytes, Option<&str>) = if first.starts_with(GZIP) {
             let (first, bytes) = peek(GzipReader::new(BufReader::new(bytes))).map_err(place)?;
             (first, Box::new(bytes), Some("gzip -dc"))
         } else if is_zstd(&first) {
@@ -109,6 +119,13 @@ impl Input {
             (first, Box::new(bytes), Some("zstd -dc"))
         } else {
             (first, Box::new(bytes), None)
+        };
+        let first = match first.strip_prefix(MARK) {
+            Some(text) => {
+                bytes.read_exact(&mut [0; MARK.len()]).map_err(place)?;
+                text.to_vec()
+            }
+            None => first,
         };
         if let Some(error) = foreign::refused(&first, &name, unpack) {
             return Err(error);
@@ -134,7 +151,11 @@ impl Input {
         } else if first.starts_with(ARROW_STREAM) || is_cut_marker(&first) {
             Content::Arrow(bytes)
         } else if looks_like_json(&first) {
-            Content::Ndjson(bytes)
+            let (begin, bytes) = peek_form(bytes).map_err(place)?;
+            match form_of(&begin) {
+                Some(form) => Content::Values(Values::new(form, bytes, allow_empty)),
+                None => Content::Ndjson(bytes),
+            }
         } else {
             let cause = "neither NDJSON, an Arrow stream nor a Parquet file: it begins with";
             return Err(Error::data(format!("{cause} {}", printable(&first))).at(&name));
@@ -201,10 +222,24 @@ fn is_cut_marker(first: &[u8]) -> bool {
     !first.is_empty() && ARROW_STREAM.starts_with(first)
 }
 
-/// NDJSON begins with an object (or there is nothing at all).
+/// Reads as much of a text as shows its form; the reader returned gives it again.
+fn peek_form(mut bytes: Bytes) -> io::Result<(Vec<u8>, Bytes)> {
+    let (mut begin, mut chunk) = (Vec::new(), [0; 1 << 13]);
+    while !is_form_known(&begin) && begin.len() < MOST_SHOWN {
+        match bytes.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => begin.extend_from_slice(&chunk[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((begin.clone(), Box::new(Cursor::new(begin).chain(bytes))))
+}
+
+/// JSON begins with an object or an array (or there is nothing at all).
 fn looks_like_json(first: &[u8]) -> bool {
     let start = first.iter().find(|byte| !byte.is_ascii_whitespace());
-    start.is_none_or(|&byte| byte == b'{')
+    start.is_none_or(|&byte| byte == b'{' || byte == b'[')
 }
 
 fn printable(first: &[u8]) -> String {

@@ -14,6 +14,7 @@ mod ids;
 mod inferred;
 mod input;
 mod joined;
+mod json_values;
 mod lines;
 mod ndjson_reader;
 mod ndjson_source;

@@ -11,7 +11,8 @@ use arrow_schema::{Schema, SchemaRef};
 use bstr::ByteSlice;
 
 use super::inferred::Inference;
-use super::input::{Bytes, cut, open_bytes, read_error};
+use super::input::{Bytes, Content, Input, cut, read_error};
+use super::json_values::{Defect, Starts};
 use super::lines::{Lines, first_line};
 use super::ndjson_reader::{NdjsonDecoder, member_names};
 use super::rare::announce_in_lines;
@@ -20,6 +21,7 @@ use crate::batch::{Batch, Dropped, Header, Origin, RecordSource, TooLarge, Wante
 use crate::chat::is_chat;
 use crate::cli::{Rejected, Rejection};
 use crate::error::{Error, Place, Result};
+use crate::files::changed;
 use crate::json::{self, Kind, Reader};
 use crate::record::conversation::POLICY;
 use crate::record::{CONVERSATION, RECORD_TYPES, RecordType, named_type_with, record_type_with};
@@ -48,6 +50,8 @@ struct Decoding {
     /// Made when the schema is known; the first line may decide it.
     decoder: Option<NdjsonDecoder>,
     next_line: u64,
+    /// Where the records begin, if the lines were made of JSON of another form.
+    starts: Option<Starts>,
     /// A line may have this many bytes.
     most: u64,
 }
@@ -70,10 +74,16 @@ impl NdjsonSource {
             None => (bytes, 1, None),
         };
         let lines = Lines::new(lines, most);
-        let decoding = Decoding { name, is_piped, decoder: None, next_line, most };
+        let decoding = Decoding { name, is_piped, decoder: None, next_line, starts: None, most };
         let dropped = Dropped::without_header(None, is_piped);
         let file = (!is_piped).then(|| path.to_path_buf());
         Ok(NdjsonSource { lines, decoding, pending: VecDeque::new(), from_first, dropped, file })
+    }
+
+    /// This source, whose lines were made of other JSON, in which records begin on other lines.
+    pub(super) fn of_values(mut self, starts: Starts) -> NdjsonSource {
+        self.decoding.starts = Some(starts);
+        self
     }
 
     /// The first block, which is returned again.
@@ -113,7 +123,11 @@ impl NdjsonSource {
             return Ok(inference.schema());
         }
         if let Some(path) = &self.file {
-            let bytes = open_bytes(path).map_err(|error| self.decoding.read_error(&error))?;
+            let bytes: Bytes = match Input::open(path, true)?.content {
+                Content::Ndjson(bytes) => bytes,
+                Content::Values(values) => Box::new(values),
+                Content::Arrow(_) | Content::Parquet(_) => return Err(changed(path)),
+            };
             let mut lines = Lines::new(bytes, self.decoding.most);
             while let Some(block) = next_block(&mut lines, &self.decoding)? {
                 block.lines_with_terminator().for_each(|line| inference.look_at(line));
@@ -130,7 +144,10 @@ impl Decoding {
     }
 
     fn read_error(&self, error: &std::io::Error) -> Error {
-        read_error(&self.name, self.is_piped, error)
+        match Defect::of(error) {
+            Some(defect) => defect.error(&self.name, self.is_piped),
+            None => read_error(&self.name, self.is_piped, error),
+        }
     }
 
     fn decode(
@@ -161,7 +178,8 @@ impl Decoding {
                 break;
             }
             rest = rest.get(line.len()..).unwrap_or_default();
-            let number = self.next_line;
+            let made = self.starts.as_ref().and_then(Starts::next);
+            let number = made.unwrap_or(self.next_line);
             self.next_line += 1;
             if line.len() as u64 > self.most {
                 let place = Place::line(self.name.clone(), number);
@@ -202,7 +220,10 @@ impl RecordSource for NdjsonSource {
     }
 
     fn encoding(&self) -> String {
-        "NDJSON".to_string()
+        match self.decoding.starts {
+            Some(_) => "JSON".to_string(),
+            None => "NDJSON".to_string(),
+        }
     }
 
     fn dropped(&self) -> Dropped {
@@ -230,8 +251,9 @@ impl RecordSource for NdjsonSource {
             let header = self.decoding.header(wanted.map(|wanted| wanted.record));
             return Ok((header, SchemaRef::new(Schema::empty())));
         };
-        let Decoding { name, next_line, most, is_piped, .. } = &self.decoding;
-        let place = Place::line(name.clone(), next_line + number);
+        let Decoding { name, next_line, starts, most, is_piped, .. } = &self.decoding;
+        let made = starts.as_ref().and_then(Starts::peek);
+        let place = Place::line(name.clone(), made.unwrap_or(next_line + number));
         if line.len() as u64 > *most {
             return Err(TooLarge::error(*most).at(place));
         }

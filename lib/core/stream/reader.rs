@@ -237,7 +237,7 @@ impl Reader {
         for path in &self.files {
             let input = Waiting { path: path.clone(), range: None, runs: None };
             let opened = Input::open(path, self.allow_empty)?;
-            if matches!(opened.content, Content::Ndjson(_)) {
+            if matches!(opened.content, Content::Ndjson(_) | Content::Values(_)) {
                 return Ok(self.header.clone());
             }
             let header = open(opened, &input, self.most)?.begin(None)?.0;
@@ -644,7 +644,14 @@ fn open(input: Input, of: &Waiting, most: u64) -> Result<Box<dyn RecordSource>> 
     let range = range.clone();
     Ok(match input.content {
         Content::Ndjson(bytes) => {
-            Box::new(NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?)
+            let source = NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?;
+            Box::new(source)
+        }
+        Content::Values(values) => {
+            let starts = values.starts.clone();
+            let bytes = Box::new(values);
+            let source = NdjsonSource::open(input.name, input.is_piped, bytes, path, range, most)?;
+            Box::new(source.of_values(starts))
         }
         Content::Arrow(bytes) => {
             Box::new(ArrowSource::open(input.name, input.is_piped, bytes, range, most))

@@ -7,7 +7,8 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::arrow_source::count_records;
-use super::input::{Bytes, Content, Input};
+use super::foreign::named;
+use super::input::{Bytes, Content, Input, MARK};
 use super::parquet_source::open_parquet;
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
@@ -42,6 +43,12 @@ pub(super) fn cut_inputs(
         let (kind, size) = match input.content {
             Content::Parquet(file) => ("Parquet", open_parquet(&input.name, file)?.rows()),
             Content::Arrow(bytes) => ("Arrow", count_records(&input.name, bytes)?),
+            Content::Values(values) => {
+                let (file, command) = (named(&input.name), values.form.to_lines());
+                let cause = "cannot be cut into slices: it is JSON without a record a line";
+                let way = format!("{command} {file} > {file}.ndjson, which can be cut");
+                return Err(Error::usage(cause).at(path.as_path()).hint(way));
+            }
             Content::Ndjson(_) => {
                 let metadata = std::fs::metadata(path).map_err(|e| Error::io(&input.name, &e))?;
                 ("NDJSON", metadata.len())
@@ -89,12 +96,20 @@ pub(super) fn lines_between(path: &Path, range: Range<u64>) -> Result<(Bytes, u6
     let place = crate::error::shown(path);
     let bad = |e: std::io::Error| Error::io(&place, &e);
     let mut file = File::open(path).map_err(bad)?;
-    let (start, mut line) = line_start(&mut file, 0, 1, range.start).map_err(bad)?;
+    let text = marked_bytes(&mut file).map_err(bad)?;
+    let (start, mut line) = line_start(&mut file, text, 1, range.start).map_err(bad)?;
     let first = line;
     let (end, _) = line_start(&mut file, start, line, range.end).map_err(bad)?;
     line = first;
     file.seek(SeekFrom::Start(start)).map_err(bad)?;
-    Ok((Box::new(file.take(end - start)), line))
+    Ok((Box::new(file.take(end.saturating_sub(start))), line))
+}
+
+/// How many bytes of a byte order mark a file begins with.
+fn marked_bytes(file: &mut File) -> std::io::Result<u64> {
+    let mut first = Vec::new();
+    file.by_ref().take(MARK.len() as u64).read_to_end(&mut first)?;
+    Ok(if first == MARK { MARK.len() as u64 } else { 0 })
 }
 
 /// The first line start at or after `target`, walking from a known line start; with its number.

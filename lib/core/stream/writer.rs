@@ -50,6 +50,7 @@ impl Writer<File> {
         schema: &Schema,
         header: &Header,
     ) -> Result<Writer<File>> {
+        cli::refuse_closed_stdout()?;
         cli::refuse_terminal(to)?;
         let stdout = io::stdout();
         let owned = stdout.as_fd().try_clone_to_owned().map_err(|e| Error::write("stdout", &e))?;

@@ -1,0 +1,422 @@
+//! JSON of other forms than a record a line, made into lines as it is read: one array of records, and
+//! records over several lines. Memory does not grow with the input.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io::{self, ErrorKind, Read};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bstr::ByteSlice;
+
+use super::input::{Bytes, cut};
+use crate::error::{Error, Place};
+
+/// How records follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `[{...}, {...}]`: its end mark is the bracket.
+    Array,
+    /// `{...}` and `{...}`, each over any number of lines, as `jq` writes them. The end mark is the last newline.
+    Objects,
+}
+
+impl Form {
+    /// The command that makes lines of it.
+    pub fn to_lines(self) -> &'static str {
+        match self {
+            Form::Array => "jq -c '.[]'",
+            Form::Objects => "jq -c .",
+        }
+    }
+}
+
+/// The form of text by its beginning, which holds all of its first line, and what comes first in the next
+/// one, unless it is all there is; `None`: a record a line, as far as can be seen. (A first line that is broken
+/// is a bad record among lines: the next one does not go on with it.)
+pub(super) fn form_of(text: &[u8]) -> Option<Form> {
+    let text = text.trim_ascii_start();
+    match text.first()? {
+        b'[' => return Some(Form::Array),
+        b'{' => {}
+        _ => return None,
+    }
+    let (line, rest) = text.split_once_str(b"\n")?;
+    let Open { inside, is_text, .. } = open_at_end(line);
+    let container = inside.last().filter(|_| !is_text)?;
+    let next = rest.trim_ascii_start().first()?;
+    let is_value = matches!(next, b'{' | b'[' | b'"' | b't' | b'f' | b'n' | b'-' | b'0'..=b'9');
+    let goes_on = match line.trim_ascii_end().last()? {
+        b'{' => matches!(next, b'"' | b'}'),
+        b'[' => is_value || *next == b']',
+        b':' => is_value,
+        b',' if *container == b'}' => *next == b'"',
+        b',' => is_value,
+        _ => matches!(next, b',' | b':' | b'}' | b']'),
+    };
+    goes_on.then_some(Form::Objects)
+}
+
+/// Whether the beginning of a text shows its form.
+pub(super) fn is_form_known(text: &[u8]) -> bool {
+    let text = text.trim_ascii_start();
+    match text.split_once_str(b"\n") {
+        _ if text.first().is_some_and(|&first| first != b'{') => true,
+        Some((line, rest)) => {
+            open_at_end(line).inside.is_empty() || !rest.trim_ascii_start().is_empty()
+        }
+        None => false,
+    }
+}
+
+/// What is open where a text ends.
+#[derive(Default)]
+struct Open {
+    /// The brackets that close what is open, the innermost last.
+    inside: Vec<u8>,
+    is_text: bool,
+    is_escaped: bool,
+}
+
+fn open_at_end(line: &[u8]) -> Open {
+    let mut open = Open::default();
+    for &byte in line {
+        match byte {
+            _ if std::mem::take(&mut open.is_escaped) => {}
+            b'\\' => open.is_escaped = open.is_text,
+            b'"' => open.is_text = !open.is_text,
+            _ if open.is_text => {}
+            b'{' => open.inside.push(b'}'),
+            b'[' => open.inside.push(b']'),
+            b'}' | b']' => {
+                open.inside.pop();
+            }
+            _ => {}
+        }
+    }
+    open
+}
+
+/// The lines on which records begin, of those that were made and not asked for yet.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Starts(Arc<Mutex<VecDeque<u64>>>);
+
+impl Starts {
+    fn push(&self, line: u64) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push_back(line);
+    }
+
+    /// That of the next record, which stays the next.
+    pub fn peek(&self) -> Option<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).front().copied()
+    }
+
+    /// That of the next record.
+    pub fn next(&self) -> Option<u64> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+}
+
+/// Gives records as lines, without the white space between their members.
+pub(super) struct Values {
+    pub form: Form,
+    pub starts: Starts,
+    bytes: Bytes,
+    input: Vec<u8>,
+    lines: Vec<u8>,
+    /// How many bytes of `lines` were handed out.
+    given: usize,
+    at: At,
+    open: Open,
+    /// Whether white space came since the last byte of the record.
+    is_spaced: bool,
+    line: u64,
+    has_records: bool,
+    may_be_empty: bool,
+    has_ended: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Begin,
+    /// Before a value. `first`: or the bracket of an array without any.
+    Before {
+        first: bool,
+    },
+    /// In an object, an array or a text.
+    Inside,
+    /// In another value, which white space ends.
+    Word,
+    /// Behind a value.
+    After,
+    /// Behind the array.
+    Closed,
+}
+
+const READ: usize = 1 << 16;
+
+impl Values {
+    pub fn new(form: Form, bytes: Bytes, may_be_empty: bool) -> Values {
+        Values {
+            form,
+            starts: Starts::default(),
+            bytes,
+            input: vec![0; READ],
+            lines: Vec::new(),
+            given: 0,
+            at: match form {
+                Form::Array => At::Begin,
+                Form::Objects => At::Before { first: false },
+            },
+            open: Open::default(),
+            is_spaced: false,
+            line: 1,
+            has_records: false,
+            may_be_empty,
+            has_ended: false,
+        }
+    }
+
+    fn bad(&self, cause: impl fmt::Display) -> io::Error {
+        Defect { line: self.line, cause: cause.to_string(), kind: DefectKind::Form }.into()
+    }
+
+    /// Takes the next bytes.
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut rest = bytes;
+        while let Some((&byte, behind)) = rest.split_first() {
+            if self.open.is_text && !self.open.is_escaped {
+                let plain = memchr::memchr3(b'"', b'\\', b'\n', rest).unwrap_or(rest.len());
+                if plain > 0 {
+                    self.lines.extend_from_slice(&rest[..plain]);
+                    rest = &rest[plain..];
+                    continue;
+                }
+            }
+            rest = behind;
+            self.byte(byte)?;
+            self.line += u64::from(byte == b'\n');
+        }
+        Ok(())
+    }
+
+    fn byte(&mut self, byte: u8) -> io::Result<()> {
+        if self.open.is_text {
+            return self.text(byte);
+        }
+        let is_space = byte.is_ascii_whitespace();
+        match self.at {
+            _ if is_space => self.space(byte),
+            At::Inside => self.inside(byte)?,
+            At::Begin => self.at = At::Before { first: true },
+            At::Word if matches!(byte, b',' | b']') && self.form == Form::Array => {
+                self.ends_value();
+                self.between(byte)?;
+            }
+            At::Word => self.lines.push(byte),
+            At::After => self.between(byte)?,
+            At::Before { first: true } if byte == b']' => {
+                self.at = At::Closed;
+            }
+            At::Before { .. } => self.begins_value(byte)?,
+            At::Closed => return Err(self.bad("there is more behind the `]` of the array")),
+        }
+        Ok(())
+    }
+
+    fn space(&mut self, byte: u8) {
+        match self.at {
+            At::Inside => self.is_spaced = true,
+            At::Word => {
+                self.ends_value();
+                self.space(byte);
+            }
+            // The end mark of objects.
+            At::After if self.form == Form::Objects && byte == b'\n' => {
+                self.lines.push(b'\n');
+                self.at = At::Before { first: false };
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, byte: u8) -> io::Result<()> {
+        if byte == b'\n' {
+            return Err(self.bad("the line ends within a text: control character in a string"));
+        }
+        self.lines.push(byte);
+        if !std::mem::take(&mut self.open.is_escaped) {
+            self.open.is_escaped = byte == b'\\';
+            if byte == b'"' {
+                self.open.is_text = false;
+                if self.open.inside.is_empty() {
+                    self.ends_value();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begins_value(&mut self, byte: u8) -> io::Result<()> {
+        if matches!(byte, b',' | b']' | b'}' | b':') {
+            let found = char::from(byte);
+            return Err(self.bad(format_args!("expected a record, got `{found}`")));
+        }
+        self.starts.push(self.line);
+        self.has_records = true;
+        if matches!(byte, b'{' | b'[' | b'"') {
+            self.at = At::Inside;
+            return self.inside(byte);
+        }
+        self.at = At::Word;
+        self.lines.push(byte);
+        Ok(())
+    }
+
+    fn inside(&mut self, byte: u8) -> io::Result<()> {
+        // What white space divides stays divided: `1 2` is not 12.
+        let is_mark = |byte: u8| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':');
+        if std::mem::take(&mut self.is_spaced)
+            && !is_mark(byte)
+            && self.lines.last().is_none_or(|&last| !is_mark(last))
+        {
+            self.lines.push(b' ');
+        }
+        self.lines.push(byte);
+        match byte {
+            b'"' => self.open.is_text = true,
+            b'{' => self.open.inside.push(b'}'),
+            b'[' => self.open.inside.push(b']'),
+            b'}' | b']' => {
+                let wanted = self.open.inside.pop().map(char::from);
+                if wanted != Some(char::from(byte)) {
+                    let (wanted, found) = (wanted.unwrap_or(' '), char::from(byte));
+                    return Err(self.bad(format_args!("expected `{wanted}`, got `{found}`")));
+                }
+                if self.open.inside.is_empty() {
+                    self.ends_value();
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn ends_value(&mut self) {
+        self.is_spaced = false;
+        self.at = At::After;
+        if self.form == Form::Array {
+            self.lines.push(b'\n');
+        }
+    }
+
+    /// What follows a value, on its line.
+    fn between(&mut self, byte: u8) -> io::Result<()> {
+        match (self.form, byte) {
+            (Form::Array, b',') => self.at = At::Before { first: false },
+            (Form::Array, b']') => self.at = At::Closed,
+            (Form::Array, _) => {
+                let cause = "expected `,` or `]` behind a record of the array, got";
+                return Err(self.bad(format_args!("{cause} `{}`", [byte].escape_ascii())));
+            }
+            (Form::Objects, _) => {
+                self.lines.push(b'\n');
+                return self.begins_value(byte);
+            }
+        }
+        Ok(())
+    }
+
+    /// The end of the input.
+    fn end(&mut self) -> io::Result<()> {
+        self.has_ended = true;
+        let (line, cause) = (self.line, String::new());
+        match (self.form, self.at) {
+            // A record without its newline is left to who reads the lines.
+            (Form::Objects, _) => Ok(()),
+            (Form::Array, At::Closed) if self.has_records || self.may_be_empty => Ok(()),
+            (Form::Array, At::Closed) => {
+                Err(Defect { line, cause, kind: DefectKind::NoRecords }.into())
+            }
+            (Form::Array, _) => Err(Defect { line, cause, kind: DefectKind::Cut }.into()),
+        }
+    }
+}
+
+impl Read for Values {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.given == self.lines.len() && !self.has_ended {
+            // What a bracket stands behind is asked for once more.
+            let last = self.lines.last().copied();
+            self.lines.clear();
+            self.lines.extend(last);
+            self.given = self.lines.len();
+            let read = match self.bytes.read(&mut self.input) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            if read == 0 {
+                self.end()?;
+                break;
+            }
+            let input = std::mem::take(&mut self.input);
+            let taken = self.take(input.get(..read).unwrap_or_default());
+            self.input = input;
+            taken?;
+        }
+        let lines = self.lines.get(self.given..).unwrap_or_default();
+        let count = lines.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&lines[..count]);
+        self.given += count;
+        Ok(count)
+    }
+}
+
+/// Why text is not what it began as.
+#[derive(Debug)]
+pub(super) struct Defect {
+    line: u64,
+    cause: String,
+    kind: DefectKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum DefectKind {
+    Form,
+    Cut,
+    NoRecords,
+}
+
+impl Defect {
+    /// The defect that an error of reading stands for.
+    pub fn of(error: &io::Error) -> Option<&Defect> {
+        error.get_ref()?.downcast_ref()
+    }
+
+    /// Its error in an input of this name.
+    pub fn error(&self, name: &Arc<str>, is_piped: bool) -> Error {
+        let place = Place::line(name.clone(), self.line);
+        match self.kind {
+            DefectKind::Form => Error::data(&self.cause).at(place),
+            DefectKind::Cut => cut(place, is_piped, "the JSON array has no `]` at its end"),
+            DefectKind::NoRecords => {
+                let cause = "the JSON array has no records";
+                let error = if is_piped { Error::unavailable(cause) } else { Error::data(cause) };
+                error.at(name).hint("--allow-empty, if there may be no records")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.cause)
+    }
+}
+
+impl std::error::Error for Defect {}
+
+impl From<Defect> for io::Error {
+    fn from(defect: Defect) -> io::Error {
+        io::Error::new(ErrorKind::InvalidData, defect)
+    }
+}
