@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use super::left_out::LeftOut;
-use super::tools::not_json;
+use super::tools::{not_json, readable};
 use super::value::Json;
 use crate::harmony::Role;
-use crate::json::Kind;
-use crate::json::Reader;
+use crate::json::{Error, Kind, Reader};
 use crate::record::chat::{Meaning, number, of_messages};
 
 /// A message before its place in the chat is looked at.
@@ -17,7 +16,7 @@ pub struct Draft<'r> {
     pub index: usize,
     pub role: Role,
     pub content: Option<Content<'r>>,
-    /// The reasoning before the content. (An empty one is none, but is not looked for in the content.)
+    /// The reasoning before the content.
     pub thinking: Option<Cow<'r, str>>,
     pub calls: Vec<Call<'r>>,
     /// Of a tool's result.
@@ -42,12 +41,16 @@ pub struct Call<'r> {
     pub name: Cow<'r, str>,
     /// The text of a JSON object.
     pub arguments: Cow<'r, str>,
+    /// Whether they were given as an object: a table puts nulls into it.
+    pub is_object: bool,
 }
 
 impl Call<'_> {
     fn into_owned(self) -> Call<'static> {
         let owned = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
-        Call { id: self.id.map(owned), name: owned(self.name), arguments: owned(self.arguments) }
+        let Call { id, name, arguments, is_object } = self;
+        let (id, arguments) = (id.map(owned), owned(arguments));
+        Call { id, name: owned(name), arguments, is_object }
     }
 }
 
@@ -146,7 +149,11 @@ fn called<'r>(
     };
     let calls = match given.get(keys.content).ok_or("function_call without a value")? {
         Json::Text(text) => match Json::parse(text) {
-            Ok(parsed) => calls(&parsed)?,
+            Ok(parsed) => {
+                // Text has what was written.
+                let calls = calls(&parsed)?.into_iter();
+                calls.map(|call| Call { is_object: false, ..call }).collect()
+            }
             Err(error) => return Err(format!("function_call: {}", not_json(text, error))),
         },
         value => calls(value)?,
@@ -165,17 +172,21 @@ fn fill<'r>(
     }
     draft.is_trained = is_trained(given)?;
     let is_assistant = draft.role == Role::Assistant;
-    let mut reasoning: Option<Cow<'r, str>> = None;
+    let mut reasoning: Option<(&str, Cow<'r, str>)> = None;
     for (key, _) in of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning) {
         let Some(value) = given.get(key) else { continue };
         let text = text_of(value).map_err(|cause| format!("{key} {cause}"))?;
         match &reasoning {
             _ if !is_assistant => left_out.count(key, !text.is_empty()),
-            Some(first) => left_out.count(key, !text.is_empty() && *first != text),
-            None => reasoning = Some(text),
+            _ if text.is_empty() => {}
+            Some((first, said)) if said.trim() != text.trim() => {
+                return Err(format!("{first} and {key} are two reasonings; give one of them"));
+            }
+            Some(_) => {}
+            None => reasoning = Some((key, text)),
         }
     }
-    draft.thinking = reasoning;
+    draft.thinking = reasoning.map(|(_, text)| text);
     for (key, meaning) in of_messages() {
         let Meaning::Misplaced(hint) = meaning else { continue };
         let is_said = key == "reasoning_details" && draft.thinking.is_some();
@@ -350,8 +361,9 @@ fn calls<'r>(given: &'r Json<'r>) -> Result<Vec<Call<'r>>, String> {
 /// `{id, function: {name, arguments}}`, or without `function`.
 pub fn call<'r>(given: &'r Json<'r>) -> Result<Call<'r>, String> {
     let function = given.get("function").unwrap_or(given);
-    let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
-    let name = without_namespace(name.ok_or("a tool call without a name")?);
+    let name = function.get("name").and_then(Json::text).map(without_namespace);
+    let name = name.filter(|name| !name.is_empty()).ok_or("a tool call without a name")?;
+    readable("function", name)?;
     let id = id_of(given, "id")?.or(id_of(given, "call_id")?).map(Cow::Borrowed);
     // (Llama's calls have them as parameters.)
     let given = ["arguments", "parameters"].into_iter().find_map(|key| function.get(key));
@@ -361,21 +373,28 @@ pub fn call<'r>(given: &'r Json<'r>) -> Result<Call<'r>, String> {
             return Err(format!("the call of {name} has \"{key}\"; give arguments"));
         }
         None => Cow::Borrowed("{}"),
-        Some(Json::Text(text)) => {
-            let mut reader = Reader::lenient(text);
-            let kind = reader.peek();
-            let read =
-                kind.and_then(|kind| reader.skip().and_then(|()| reader.end()).map(|()| kind));
-            match read {
-                Ok(Kind::Object) => Cow::Borrowed(&**text),
-                Ok(_) => return Err(format!("arguments of {name} are not a JSON object")),
-                Err(e) => return Err(format!("arguments of {name}: {}", not_json(text, e))),
-            }
-        }
+        // Servers write no arguments so.
+        Some(Json::Text(text)) if text.trim().is_empty() => Cow::Borrowed("{}"),
+        Some(Json::Text(text)) => Cow::Borrowed(&**text),
         Some(value @ Json::Object(_)) => Cow::Owned(value.python_json()),
         Some(_) => return Err(format!("arguments of {name} are not a JSON object")),
     };
-    Ok(Call { id, name: Cow::Borrowed(name), arguments })
+    let is_object = matches!(given, Some(Json::Object(_)));
+    match kind_of(&arguments) {
+        Ok(Kind::Object) => {}
+        Ok(_) => return Err(format!("arguments of {name} are not a JSON object")),
+        Err(e) => return Err(format!("arguments of {name}: {}", not_json(&arguments, e))),
+    }
+    Ok(Call { id, name: Cow::Borrowed(name), arguments, is_object })
+}
+
+/// The kind of a value of JSON: NaN and infinity are none.
+fn kind_of(text: &str) -> Result<Kind, Error> {
+    let mut reader = Reader::new(text);
+    let kind = reader.peek()?;
+    reader.skip()?;
+    reader.end()?;
+    Ok(kind)
 }
 
 /// The id of a call, under a key; an empty one is none.
@@ -394,30 +413,47 @@ pub fn without_namespace(name: &str) -> &str {
 
 impl Draft<'_> {
     /// The message, with the reasoning that its content has in tags in its own place.
-    pub fn settled(mut self) -> Result<Self, String> {
+    pub fn settled(mut self, left_out: &mut LeftOut) -> Result<Self, String> {
         if self.role != Role::Assistant {
             return Ok(self);
         }
-        if self.thinking.is_none()
-            && let Some(Content::Text(content)) = &self.content
-            && let Some((thinking, answer)) = thought(content).or_else(|| harmony_output(content))
-        {
-            let (thinking, answer) = (thinking.to_string(), answer.to_string());
-            self.thinking = Some(Cow::Owned(thinking));
-            self.content = Some(Content::Text(Cow::Owned(answer)));
+        self.thinking = self.thinking.filter(|text| !text.is_empty());
+        let tagged = self.text().and_then(|content| {
+            let thought = thought(content).map(|(thinking, answer)| (Some(thinking), answer));
+            thought.or_else(|| harmony_output(content))
+        });
+        if let Some((thinking, answer)) = tagged {
+            let thinking = thinking.filter(|text| !text.is_empty());
+            match (&self.thinking, thinking) {
+                (Some(field), Some(text)) if field.trim() != text.trim() => {
+                    return Err(TWICE.to_string());
+                }
+                (Some(_), Some(_)) => left_out.count("reasoning in the content too", true),
+                _ => {}
+            }
+            let thinking = thinking.map(|text| Cow::Owned(text.to_string()));
+            let answer = Cow::Owned(answer.to_string());
+            self.thinking = self.thinking.or(thinking);
+            self.content = Some(Content::Text(answer));
         }
-        if self.thinking.is_none() && self.text().is_some_and(is_torn) {
+        if self.text().is_some_and(is_torn) {
             return Err(TORN.to_string());
         }
-        self.thinking = self.thinking.filter(|text| !text.is_empty());
         let texts = [self.text(), self.thinking.as_deref()];
         if texts.iter().flatten().any(|text| has_channel_tags(text)) {
-            Err(TAGS.to_string())
-        } else {
-            Ok(self)
+            return Err(TAGS.to_string());
         }
+        if self.text().is_some_and(is_stripped) {
+            return Err(STRIPPED.to_string());
+        }
+        Ok(self)
     }
 }
+
+const TWICE: &str = "reasoning in the content, and another beside it; give one of them";
+
+const STRIPPED: &str = "Harmony channels without their tags in the text (analysis..assistantfinal..); \
+     give analysis as thinking and the answer as content";
 
 const TAGS: &str =
     "Harmony channel tags in the text; give analysis as thinking and the answer as content";
@@ -442,14 +478,38 @@ const FINAL: &str = "<|channel|>final<|message|>";
 const CALL: &str = "<|channel|>commentary to=functions.";
 const ASSISTANT: &str = "<|start|>assistant";
 
-/// The whole output of a model, with an analysis and a final message.
-fn harmony_output(content: &str) -> Option<(&str, &str)> {
-    let content = content.strip_prefix(ASSISTANT).unwrap_or(content);
-    let (thinking, rest) = content.strip_prefix(ANALYSIS)?.split_once("<|end|>")?;
-    let answer = rest.strip_prefix(ASSISTANT)?.strip_prefix(FINAL)?;
+/// The whole output of a model: a final message, and perhaps an analysis before it.
+fn harmony_output(content: &str) -> Option<(Option<&str>, &str)> {
+    let begun = content.trim_start();
+    let begun = begun.strip_prefix(ASSISTANT).unwrap_or(begun);
+    let (thinking, answer) = match begun.strip_prefix(ANALYSIS) {
+        Some(rest) => {
+            let (thinking, rest) = rest.split_once("<|end|>")?;
+            (Some(thinking), rest.strip_prefix(ASSISTANT)?)
+        }
+        None => (None, begun),
+    };
+    let answer = answer.strip_prefix(FINAL)?;
+    let ended = answer.trim_end();
     let ends = ["<|return|>", "<|end|>"];
-    let answer = ends.iter().find_map(|end| answer.strip_suffix(end)).unwrap_or(answer);
-    Some((thinking, answer))
+    let answer = ends.iter().find_map(|end| ended.strip_suffix(end)).unwrap_or(answer);
+    // More messages are no answer.
+    (!answer.contains("<|start|>")).then_some((thinking, answer))
+}
+
+/// Whether it is the output of a model that was decoded without its control tokens: names of channels, and
+/// `assistant` before those after the first, with or without white space between.
+fn is_stripped(content: &str) -> bool {
+    const CHANNELS: [&str; 3] = ["analysis", "commentary", "final"];
+    let begins = |text: &str, names: &[&str]| names.iter().any(|name| text.starts_with(name));
+    let content = content.trim_start();
+    if let Some(rest) = content.strip_prefix("assistant") {
+        // (Prose has a space there.)
+        return begins(rest.trim_start_matches(['\r', '\n']), &CHANNELS);
+    }
+    let mut others = memchr::memmem::find_iter(content.as_bytes(), b"assistant");
+    begins(content, &CHANNELS[..2])
+        && others.any(|at| begins(content[at + "assistant".len()..].trim_start(), &CHANNELS))
 }
 
 fn has_channel_tags(text: &str) -> bool {

@@ -290,7 +290,9 @@ fn item<'r>(
 /// A call whose arguments are written as Python prints them: here they are text in every record, and say
 /// nothing of how the model wrote them.
 fn printed(call: Call<'_>) -> Call<'_> {
-    let printed = Json::parse(&call.arguments).map(|value| value.python_json());
+    // (A number beyond all floats is JSON as it was written alone.)
+    let printed = Json::parse(&call.arguments).map(|value| value.python_json()).ok();
+    let printed = printed.filter(|text| Json::parse(text).is_ok_and(|value| value.is_finite()));
     let arguments = printed.map_or(call.arguments, Cow::Owned);
     Call { arguments, ..call }
 }

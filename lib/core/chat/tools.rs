@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::value::Json;
+use crate::harmony::{why_no_property, why_no_word};
 use crate::json::{self, write_string};
+use crate::visible;
 
 /// A function, as it was declared.
 #[derive(Debug)]
@@ -83,6 +85,7 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
     let function = given.get("function").unwrap_or(given);
     let name = function.get("name").and_then(Json::text).filter(|name| !name.is_empty());
     let name = name.ok_or("a tool without a name")?;
+    readable("tool", name)?;
     // (As Anthropic and MCP name them.)
     let schema =
         ["parameters", "input_schema", "inputSchema"].iter().find_map(|key| function.get(key));
@@ -100,6 +103,9 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
     if let Some(other) = parameters.as_ref().filter(|parameters| !parameters.is_object()) {
         return Err(format!("parameters of {name}: a {}, wanted an object", other.type_name()));
     }
+    if let Some(schema) = &parameters {
+        readable_properties(schema).map_err(|cause| format!("parameters of {name}: {cause}"))?;
+    }
     let parameters = parameters.map(|schema| {
         if !has_nulls(&schema, Members::Keywords) {
             return schema;
@@ -109,6 +115,30 @@ fn tool<'r>(given: &'r Json<'_>) -> Result<Tool<'r>, String> {
         Cow::Owned(schema)
     });
     Ok(Tool { name, description: function.get("description"), parameters })
+}
+
+/// Refuses the name of a function that is not read back from the header of a call.
+pub fn readable(what: &str, name: &str) -> Result<(), String> {
+    match why_no_word(name) {
+        Some(cause) => {
+            Err(format!("{what} \"{}\" cannot be called: {cause}; rename it", visible::line(name)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses properties that are not read back from the declaration that is made of a schema.
+fn readable_properties(schema: &Json<'_>) -> Result<(), String> {
+    for (name, property) in schema.get("properties").map(Json::entries).unwrap_or_default() {
+        if let Some(cause) = why_no_property(name).filter(|_| *property != Json::Null) {
+            let name = visible::line(name);
+            return Err(format!("property \"{name}\" cannot be declared: {cause}; rename it"));
+        }
+        readable_properties(property)?;
+    }
+    schema.get("items").map_or(Ok(()), readable_properties)?;
+    let variants = schema.get("oneOf").and_then(Json::list).unwrap_or_default();
+    variants.iter().try_for_each(readable_properties)
 }
 
 /// Members of a schema whose own members are names, of schemas.
@@ -168,6 +198,41 @@ fn remove_nulls(schema: &mut Json<'_>, members: Members) {
         _ => {}
     }
 }
+
+/// Removes the members that are null and that the schema does not know, at any depth, and gives their number: a
+/// table has the arguments of all functions in each call.
+pub fn remove_padding(value: &mut Json<'_>, schema: Option<&Json<'_>>) -> u64 {
+    let of_schema = |key: &str| schema.and_then(|schema| schema.get(key));
+    match value {
+        Json::List(items) => match of_schema("items") {
+            Some(schema) => items.iter_mut().map(|item| remove_padding(item, Some(schema))).sum(),
+            None => 0,
+        },
+        Json::Object(entries) => {
+            let knows_others = KNOWING_OTHERS
+                .iter()
+                .any(|key| of_schema(key).is_some_and(|value| *value != Json::Boolean(false)));
+            let properties = of_schema("properties");
+            let before = entries.len();
+            entries.retain(|(name, value)| {
+                let is_known = properties.is_some_and(|known| known.get(name).is_some());
+                *value != Json::Null || is_known || knows_others
+            });
+            let mut count = (before - entries.len()) as u64;
+            for (name, value) in entries {
+                let schema = properties.and_then(|known| known.get(name));
+                // (What nobody describes is left as it is.)
+                count += schema.map_or(0, |schema| remove_padding(value, Some(schema)));
+            }
+            count
+        }
+        _ => 0,
+    }
+}
+
+/// Members of a schema that may know more than its properties.
+const KNOWING_OTHERS: [&str; 7] =
+    ["additionalProperties", "patternProperties", "$ref", "anyOf", "oneOf", "allOf", "if"];
 
 /// Appends the tools of a developer message as openai-harmony reads them.
 pub fn write_harmony(out: &mut Vec<u8>, tools: &[Tool<'_>]) -> Result<(), String> {

@@ -110,6 +110,16 @@ impl<'a> Json<'a> {
         }
     }
 
+    /// Whether all its numbers are numbers of JSON, as they are written.
+    pub fn is_finite(&self) -> bool {
+        match self {
+            Json::Number(text) => !text.ends_with(['N', 'y']),
+            Json::List(items) => items.iter().all(Json::is_finite),
+            Json::Object(entries) => entries.iter().all(|(_, value)| value.is_finite()),
+            _ => true,
+        }
+    }
+
     /// The name of its type in Python.
     pub fn type_name(&self) -> &'static str {
         match self {

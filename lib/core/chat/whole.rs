@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::left_out::LeftOut;
 use super::message::{Call, Content, Draft, all_of, flag, without_namespace};
 use super::shapes::{self, Messages};
-use super::tools::{Tool, tools_of};
+use super::tools::{Tool, readable, remove_padding, tools_of};
 use super::value::Json;
 use crate::harmony::{OF_PARTS, Role, is_of_parts};
 use crate::record::chat::{Meaning, number, of_records};
@@ -54,6 +54,9 @@ impl Message<'_> {
     }
 }
 
+/// What is counted where arguments have a null that their function does not know.
+const PADDING: &str = "null arguments that the function does not declare";
+
 /// The chat that a record holds.
 ///
 /// `content_is_text`: a text that is JSON of parts is what a message says.
@@ -88,7 +91,7 @@ pub fn read<'r>(
             instructions += text;
             continue;
         }
-        let draft = draft.settled().map_err(within)?;
+        let draft = draft.settled(left_out).map_err(within)?;
         let mut message = message(draft, &messages).map_err(within)?;
         message.is_trained &= is_trained;
         messages.push(message);
@@ -106,7 +109,26 @@ pub fn read<'r>(
     if completion.is_some_and(|first| !messages[first..].iter().any(Message::is_assistant)) {
         return Err("completion without an assistant message".to_string());
     }
-    Ok(Chat { instructions, tools: tools_of(record)?, messages, completion })
+    let tools = tools_of(record)?;
+    for message in &mut messages {
+        let Said::Assistant { calls, .. } = &mut message.said else { continue };
+        calls.iter_mut().for_each(|call| without_padding(call, &tools, left_out));
+    }
+    Ok(Chat { instructions, tools, messages, completion })
+}
+
+/// Leaves out what a table has put into the arguments of a call.
+fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftOut) {
+    let Some(tool) = tools.iter().find(|tool| tool.name == call.name) else { return };
+    if !call.is_object || !call.arguments.contains("null") {
+        return;
+    }
+    let Ok(mut arguments) = Json::parse(&call.arguments) else { return };
+    let count = remove_padding(&mut arguments, tool.parameters.as_deref());
+    (0..count).for_each(|_| left_out.count(PADDING, true));
+    if count > 0 {
+        call.arguments = Cow::Owned(arguments.python_json());
+    }
 }
 
 /// Whether a record may be trained on, as far as it says so of itself. (A column of such a name may hold something
@@ -179,7 +201,10 @@ fn function(
             let call = call.ok_or_else(|| format!("no tool call has the id '{id}'"))?;
             Ok(call.name.to_string())
         }
-        (None, Some(name)) => Ok(without_namespace(name).to_string()),
+        (None, Some(name)) => {
+            let name = without_namespace(name);
+            readable("function", name).map(|()| name.to_string())
+        }
         (None, None) => Ok(last),
     }
 }

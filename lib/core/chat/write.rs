@@ -21,6 +21,13 @@ const AFTER_THE_LAST: &str = "messages after the last turn";
 /// The most bytes of all conversations of a record: each turn repeats those before it.
 const MOST_BYTES: usize = 1 << 28;
 
+/// What is counted where a turn would have a conversation of its own.
+const UNTRAINED_TURN: &str = "turns that are not trained on";
+
+/// Why an answer is refused.
+const NO_TEXT: &str = "assistant without text, which would be trained on as an empty answer; \
+     give its content, or weight: 0";
+
 /// Makes conversations of chats.
 #[derive(Debug, Clone)]
 pub struct Conversations {
@@ -136,7 +143,14 @@ fn parts(settings: &Settings, chat: &Chat<'_>, left_out: &mut LeftOut) -> Vec<Pa
         trained: turn.start.max(first_trained)..turn.end,
         last_answer,
     };
-    parts.map(part).collect()
+    let mut parts: Vec<Part> = parts.map(part).collect();
+    parts.retain(|part| {
+        let mut messages = chat.messages[part.trained.clone()].iter();
+        let is_trained = messages.any(|message| message.is_assistant() && message.is_trained);
+        left_out.count(UNTRAINED_TURN, !is_trained);
+        is_trained
+    });
+    parts
 }
 
 /// The turns of the assistant: each ends with an answer, the last one perhaps with calls.
@@ -274,6 +288,9 @@ fn write(
                 assistant(out, analysis, thinking);
             }
             match text.as_deref() {
+                Some(text) if !is_call && is_trained && text.trim().is_empty() => {
+                    return Err(NO_TEXT.to_string());
+                }
                 Some(text) if !is_call => assistant(out, b"\"channel\": \"final\"", text),
                 Some(text) if !is_exact => assistant(out, b"\"channel\": \"commentary\"", text),
                 Some(text) if keeps_thinking => assistant(out, analysis, text),

@@ -90,9 +90,14 @@ pub(super) fn or_default<T>(
 
 /// A string of the input for an error message: as it was written, on one line, shortened.
 pub(super) fn quoted(text: &Str) -> String {
+    shown(text.raw())
+}
+
+/// A text for an error message, likewise.
+pub(super) fn shown(text: &str) -> String {
     const LONGEST: usize = 40;
     let mut out = String::from("\"");
-    for (index, character) in text.raw().chars().enumerate() {
+    for (index, character) in text.chars().enumerate() {
         if index == LONGEST {
             out.push_str("...");
             break;

@@ -2,7 +2,8 @@
 //!
 //! A header is text, and the ends of its pieces are not marked; as in the official parser, white
 //! space separates them. So a tool that is named like a role, or a name, recipient or channel
-//! with white space in it, is not read back as it was written.
+//! with white space in it, would not be read back as it was written: they are refused when they
+//! are rendered.
 
 use std::ops::Range;
 
@@ -12,6 +13,9 @@ use crate::tokenizer::{
     CALL, CHANNEL, CONSTRAIN, END, EOD, MESSAGE, RETURN, START, UnknownToken, decode_into,
     special_name,
 };
+
+/// The tokens of the structure, which no text has.
+const CONTROL: [i32; 8] = [EOD, RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL];
 
 /// Why tokens are not a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -109,7 +113,6 @@ pub(super) fn messages(
 
 /// How many tokens there are before the first control token that is not allowed.
 fn run(tokens: &[i32], allowed: impl Fn(i32) -> bool) -> usize {
-    const CONTROL: [i32; 8] = [EOD, RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL];
     let mut special = places_from(tokens, EOD);
     special
         .find(|&place| CONTROL.contains(&tokens[place]) && !allowed(tokens[place]))
@@ -225,6 +228,18 @@ impl Header {
             }
         }
     }
+}
+
+/// Why a text is not read back where a header or a declaration has it as one word; `None` if it is.
+pub(crate) fn why_no_word(text: &str) -> Option<&'static str> {
+    if text.contains(char::is_whitespace) { Some("it has white space") } else { why_control(text) }
+}
+
+/// Why a text is taken for a control token by those who read a header as text.
+pub(super) fn why_control(text: &str) -> Option<&'static str> {
+    let has = |id: &i32| special_name(*id).is_some_and(|name| text.contains(name));
+    let is_control = text.contains("<|") && CONTROL.iter().any(has);
+    is_control.then_some("it has the name of a control token")
 }
 
 /// The text of some tokens.

@@ -24,11 +24,13 @@ mod value;
 pub(crate) use content::{OF_PARTS, is_of_parts};
 pub use decode::{Decoded, DecodedMessage, decode};
 pub use error::RenderError;
+pub(crate) use header::why_no_word;
 pub use header::{StructureError, places_from, segments_of};
 pub use render::{Rendered, Renderer};
 pub use segment::{Channel, Segment, Segments};
 pub use spans::{Alignment, ChannelSpan, Spans, is_unsupervised, loss_mask, unsupervised};
 pub use text_spans::text_spans;
+pub(crate) use typescript::why_no_property;
 pub use unrendered::IgnoredFields;
 
 /// Which conversations are rendered; the rendering is the same.

@@ -9,10 +9,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::content::{DeveloperContent, Effort, Part, SystemContent, Text};
+use super::header::{self, Found};
 use super::memo::Memo;
 use super::message::{self, Conversation, Entry, Message, Rules};
 use super::segment::{Channel, Segment, Segments};
-use super::{IgnoredFields, Policy, RenderError, Role, tools};
+use super::{IgnoredFields, Policy, RenderError, Role, field, tools};
 use crate::json::Str;
 use crate::tokenizer::{CALL, CHANNEL, CONSTRAIN, END, EOD, Encoder, MESSAGE, RETURN, START};
 
@@ -46,6 +47,8 @@ pub struct Renderer {
     texts: String,
     /// Messages of the current conversation to be remembered.
     fresh: Vec<Fresh>,
+    /// The text of a header that is read back.
+    bytes: Vec<u8>,
 }
 
 struct Fresh {
@@ -71,6 +74,7 @@ impl Renderer {
             memo: Memo::default(),
             texts: String::new(),
             fresh: Vec::new(),
+            bytes: Vec::new(),
         }
     }
 
@@ -164,6 +168,7 @@ impl Renderer {
         }
         let start = out.tokens.len();
         self.pen.message(message, (parts, &self.texts), function_tools, &mut out.tokens)?;
+        self.reads_back(message, &out.tokens[start..])?;
         let Some(channel) = &message.channel else {
             if matches!(message.role, Role::System | Role::Developer) && !function_tools {
                 self.fresh.push(Fresh {
@@ -178,6 +183,54 @@ impl Renderer {
         let name = channel.decode(&mut self.pen.scratch)?;
         Ok(Some(out.segments.channel_of(name)))
     }
+
+    /// Refuses a message, with these tokens, whose header would be read as another.
+    fn reads_back(&mut self, message: &Message, tokens: &[i32]) -> Result<(), RenderError> {
+        let Message { role, name, recipient, channel, content_type, .. } = message;
+        // "all" is what a recipient is if there is none.
+        let recipient = recipient.as_ref().filter(|text| !text.eq_str("all"));
+        let words =
+            [("name", name.as_ref()), ("recipient", recipient), ("channel", channel.as_ref())];
+        let is_known = |channel: &Str| {
+            ["analysis", "commentary", "final"].iter().any(|known| channel.eq_str(known))
+        };
+        let is_plain = name.is_none() && recipient.is_none() && content_type.is_none();
+        if is_plain && channel.as_ref().is_none_or(is_known) {
+            return Ok(());
+        }
+        let scratch = &mut self.pen.scratch;
+        for (field, text) in words {
+            let Some(text) = text else { continue };
+            if let Some(cause) = header::why_no_word(text.decode(scratch)?) {
+                return Err(refused_in_header(field, text, cause));
+            }
+        }
+        let content = tokens.iter().position(|&id| id == MESSAGE).map_or(tokens.len(), |at| at + 1);
+        let found = Found { tokens: 0..tokens.len(), content: content..tokens.len() };
+        let read = header::header(tokens, &found, &mut self.bytes)
+            .map_err(|error| RenderError::new(error.to_string()))?;
+        let is_same = |written: Option<&Str>, read: &Option<String>| match (written, read) {
+            (Some(written), Some(read)) => written.eq_str(read),
+            (written, read) => written.is_none() && read.is_none(),
+        };
+        if let Some(name) = name.as_ref().filter(|_| read.role != Some(*role)) {
+            return Err(refused_in_header("name", name, "it would be read as a role"));
+        }
+        let content_type = ("content_type", content_type.as_ref());
+        let read = [read.name, read.recipient, read.channel, read.content_type];
+        for ((field, text), read) in words.into_iter().chain([content_type]).zip(&read) {
+            if let Some(text) = text.filter(|_| !is_same(text, read)) {
+                return Err(refused_in_header(field, text, "it would be read as another"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a header has of a message, for errors.
+fn refused_in_header(field: &str, text: &Str, cause: &str) -> RenderError {
+    let text = field::quoted(text);
+    RenderError::new(format!("{field} {text} cannot stand in a header: {cause}; give it another"))
 }
 
 fn place(index: usize) -> Result<i32, RenderError> {
@@ -351,7 +404,7 @@ fn write_system(
     }
     if let Some(tools) = content.tools.as_ref().filter(|tools| !tools.is_empty()) {
         out.push_str(separator);
-        tools::write(tools, out);
+        tools::write(tools, out)?;
         separator = "\n\n";
     }
     if let Some(channels) = &content.channels
@@ -387,7 +440,7 @@ fn write_developer(content: &DeveloperContent, out: &mut String) -> Result<(), R
     }
     if let Some(tools) = content.tools.as_ref().filter(|tools| !tools.is_empty()) {
         out.push_str(separator);
-        tools::write(tools, out);
+        tools::write(tools, out)?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::RenderError;
 use super::field::{self, attempt, expect, nullable, optional, required};
+use super::header::why_no_word;
 use super::typescript;
 use super::value::{self, Value};
 use crate::json::{Kind, Reader};
@@ -48,7 +49,7 @@ fn namespace(reader: &mut Reader) -> Result<Namespace, RenderError> {
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "name" => name = Some(attempt(reader, text)?),
+            "name" => name = Some(attempt(reader, word)?),
             "description" => description = Some(attempt(reader, |reader| nullable(reader, text))?),
             "tools" => tools = Some(attempt(reader, list)?),
             _ => reader.skip()?,
@@ -78,7 +79,7 @@ fn tool(reader: &mut Reader) -> Result<Tool, RenderError> {
     let mut scratch = String::new();
     reader.object(|reader, key| {
         match field::name(&key, &mut scratch) {
-            "name" => name = Some(attempt(reader, text)?),
+            "name" => name = Some(attempt(reader, word)?),
             "description" => description = Some(attempt(reader, text)?),
             "parameters" => {
                 parameters = Some(attempt(reader, |reader| nullable(reader, value::object))?);
@@ -100,17 +101,32 @@ fn text(reader: &mut Reader) -> Result<String, RenderError> {
     Ok(text)
 }
 
-/// Appends the section `# Tools`.
-pub(super) fn write(tools: &Tools, out: &mut String) {
-    out.push_str("# Tools");
-    for namespace in tools.values() {
-        out.push_str("\n\n");
-        write_namespace(namespace, out);
+/// A name that is read back where it is declared, and where it is called.
+fn word(reader: &mut Reader) -> Result<String, RenderError> {
+    let name = field::string(reader)?;
+    let mut text = String::new();
+    name.decode_onto(&mut text)?;
+    match why_no_word(&text) {
+        None => Ok(text),
+        Some(cause) => {
+            let name = field::quoted(&name);
+            Err(RenderError::new(format!("{name} cannot stand in a declaration: {cause}")))
+        }
     }
 }
 
+/// Appends the section `# Tools`.
+pub(super) fn write(tools: &Tools, out: &mut String) -> Result<(), RenderError> {
+    out.push_str("# Tools");
+    for namespace in tools.values() {
+        out.push_str("\n\n");
+        write_namespace(namespace, out)?;
+    }
+    Ok(())
+}
+
 /// Lines are joined by line feeds; some already end with one.
-fn write_namespace(namespace: &Namespace, out: &mut String) {
+fn write_namespace(namespace: &Namespace, out: &mut String) -> Result<(), RenderError> {
     out.push_str("## ");
     out.push_str(&namespace.name);
     out.push('\n');
@@ -119,7 +135,7 @@ fn write_namespace(namespace: &Namespace, out: &mut String) {
         write_line(out, &[comment, line]);
     }
     if namespace.tools.is_empty() {
-        return;
+        return Ok(());
     }
     write_line(out, &["namespace ", &namespace.name, " {\n"]);
     for tool in &namespace.tools {
@@ -129,13 +145,15 @@ fn write_namespace(namespace: &Namespace, out: &mut String) {
         match &tool.parameters {
             Some(schema) => {
                 write_line(out, &["type ", &tool.name, " = (_: "]);
-                typescript::write(schema, "", out);
+                typescript::write(schema, "", out)
+                    .map_err(|error| error.within(format_args!("parameters of {}", tool.name)))?;
                 out.push_str(") => any;\n");
             }
             None => write_line(out, &["type ", &tool.name, " = () => any;\n"]),
         }
     }
     write_line(out, &["} // namespace ", &namespace.name]);
+    Ok(())
 }
 
 fn write_line(out: &mut String, pieces: &[&str]) {

@@ -6,21 +6,23 @@
 
 use std::fmt::Write;
 
+use super::header::why_control;
 use super::value::Value;
+use super::{RenderError, field};
 
 /// Appends the type that a schema describes. `indent` is written before every line but the first.
-pub(super) fn write(schema: &Value, indent: &str, out: &mut String) {
+pub(super) fn write(schema: &Value, indent: &str, out: &mut String) -> Result<(), RenderError> {
     if let Some(variants) = array(schema, "oneOf") {
         for variant in variants {
             push(out, &["\n", indent, " | "]);
-            write_nullable(variant, &format!("{indent}   "), out);
+            write_nullable(variant, &format!("{indent}   "), out)?;
             let default = variant.get("default").map(|default| match default {
                 Value::String(text) if !has_enum(variant) => format!("\"{text}\""),
                 other => other.to_json(),
             });
             write_trailing(string(variant, "description"), default, out);
         }
-        return;
+        return Ok(());
     }
     match schema.get("type") {
         Some(Value::Array(types)) => {
@@ -36,13 +38,13 @@ pub(super) fn write(schema: &Value, indent: &str, out: &mut String) {
             }
         }
         Some(Value::String(name)) => match name.as_str() {
-            "object" => write_object(schema, indent, out),
+            "object" => write_object(schema, indent, out)?,
             "string" => write_string_type(schema, out),
             "number" | "integer" => out.push_str("number"),
             "boolean" => out.push_str("boolean"),
             "array" => match schema.get("items") {
                 Some(items) => {
-                    write(items, indent, out);
+                    write(items, indent, out)?;
                     out.push_str("[]");
                 }
                 None => out.push_str("Array<any>"),
@@ -51,6 +53,7 @@ pub(super) fn write(schema: &Value, indent: &str, out: &mut String) {
         },
         _ => out.push_str("any"),
     }
+    Ok(())
 }
 
 fn write_string_type(schema: &Value, out: &mut String) {
@@ -67,7 +70,7 @@ fn write_string_type(schema: &Value, out: &mut String) {
     }
 }
 
-fn write_object(schema: &Value, indent: &str, out: &mut String) {
+fn write_object(schema: &Value, indent: &str, out: &mut String) -> Result<(), RenderError> {
     if let Some(description) = string(schema, "description") {
         push(out, &[indent, "// ", description, "\n"]);
     }
@@ -77,13 +80,41 @@ fn write_object(schema: &Value, indent: &str, out: &mut String) {
             array(schema, "required").into_iter().flatten().filter_map(Value::as_str).collect();
         for (name, property) in properties {
             let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-            write_property(name, mark, property, indent, out);
+            write_property(name, mark, property, indent, out)?;
         }
     }
     push(out, &[indent, "}"]);
+    Ok(())
 }
 
-fn write_property(name: &str, mark: &str, property: &Value, indent: &str, out: &mut String) {
+/// Why the name of a property is not read back from the line that declares it; `None` if it is.
+pub(crate) fn why_no_property(name: &str) -> Option<&'static str> {
+    let is_break = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if name.contains(is_break) {
+        return Some("it has a line feed, or another control character");
+    }
+    if name.starts_with(char::is_whitespace) || name.ends_with(char::is_whitespace) {
+        return Some("it begins or ends with white space");
+    }
+    let is_of_type = name.contains(": ") || name.ends_with([':', '?']);
+    if is_of_type || ["//", "|", "}"].iter().any(|mark| name.starts_with(mark)) {
+        return Some("it would be read as something else of the declaration");
+    }
+    why_control(name)
+}
+
+fn write_property(
+    name: &str,
+    mark: &str,
+    property: &Value,
+    indent: &str,
+    out: &mut String,
+) -> Result<(), RenderError> {
+    if let Some(cause) = why_no_property(name) {
+        let name = field::shown(name);
+        let cause = format!("property {name} cannot stand in a declaration: {cause}");
+        return Err(RenderError::new(cause));
+    }
     if let Some(title) = string(property, "title") {
         push(out, &[indent, "// ", title, "\n", indent, "//\n"]);
     }
@@ -113,7 +144,7 @@ fn write_property(name: &str, mark: &str, property: &Value, indent: &str, out: &
         push(out, &[indent, name, mark, ":\n"]);
         for (index, variant) in variants.iter().enumerate() {
             push(out, &[indent, " | "]);
-            write_nullable(variant, &format!("{indent}   "), out);
+            write_nullable(variant, &format!("{indent}   "), out)?;
             let comment = string(variant, "description")
                 .filter(|comment| Some(*comment) != description)
                 .filter(|_| index > 0 || above.is_none());
@@ -121,25 +152,27 @@ fn write_property(name: &str, mark: &str, property: &Value, indent: &str, out: &
             out.push('\n');
         }
         push(out, &[indent, ",\n"]);
-        return;
+        return Ok(());
     }
     push(out, &[indent, name, mark, ": "]);
-    write_nullable(property, &format!("{indent}    "), out);
+    write_nullable(property, &format!("{indent}    "), out)?;
     out.push(',');
     if let Some(default) = plain_default(property).filter(|_| !has_one_of) {
         push(out, &[" // default: ", &default]);
     }
     out.push('\n');
+    Ok(())
 }
 
 /// Appends the type, and null where the schema allows it and the type does not say so.
-fn write_nullable(schema: &Value, indent: &str, out: &mut String) {
+fn write_nullable(schema: &Value, indent: &str, out: &mut String) -> Result<(), RenderError> {
     let start = out.len();
-    write(schema, indent, out);
+    write(schema, indent, out)?;
     let is_nullable = matches!(schema.get("nullable"), Some(Value::Boolean(true)));
     if is_nullable && !out[start..].contains("null") {
         out.push_str(" | null");
     }
+    Ok(())
 }
 
 /// Appends the comment after a variant.

@@ -34,6 +34,8 @@ record_fields! {
     MessageFields(MessageColumns, MessageBuilder) {
         /// The message's role.
         role: String,
+        /// The name of a tool, or the name beside another role; else null.
+        name: Rare<String>,
         /// The message's channel.
         channel: Option<String>,
         /// The message's recipient.
@@ -65,6 +67,7 @@ record_fields! {
 #[derive(Debug, Default)]
 pub struct Message {
     pub role: String,
+    pub name: Option<String>,
     pub channel: Option<String>,
     pub recipient: Option<String>,
     pub content_type: Option<String>,
@@ -100,6 +103,7 @@ impl DecodedBuilder {
         for message in messages {
             let columns = &mut columns.messages.items;
             columns.role.push(Some(&message.role));
+            columns.name.push(message.name.as_deref());
             columns.channel.push(message.channel.as_deref());
             columns.recipient.push(message.recipient.as_deref());
             columns.content_type.push(message.content_type.as_deref());
@@ -146,6 +150,7 @@ impl<'a> Decoded<'a> {
         let columns = &self.0.messages.items;
         let message = |index: usize| Message {
             role: columns.role.value(index).to_string(),
+            name: columns.name.get(index).map(str::to_string),
             channel: columns.channel.get(index).map(str::to_string),
             recipient: columns.recipient.get(index).map(str::to_string),
             content_type: columns.content_type.get(index).map(str::to_string),

@@ -175,7 +175,9 @@ impl ChatHarmony {
 /// What keeps what was left out.
 fn way_on(name: &str) -> &'static str {
     match name {
-        EARLIER_THINKING => "; --thinking all or split keeps it",
+        EARLIER_THINKING => {
+            "; what follows it is trained on without it; --thinking split trains each turn with its own, all keeps it"
+        }
         _ => "",
     }
 }

@@ -47,6 +47,7 @@ fn decoded(
 fn message((message, is_trained): (DecodedMessage, bool)) -> Message {
     Message {
         role: message.role.as_str().to_string(),
+        name: message.name,
         channel: message.channel,
         recipient: message.recipient,
         content_type: message.content_type,

@@ -102,7 +102,8 @@ fn earlier_thinking_stays_as_asked_and_is_counted() {
     let record = chat(json!([user("a"), with("b", "t1"), user("c"), with("d", "t2")]));
     let line = format!("{record}\n");
     let last = tool("chat-harmony").input(&line).run().ok();
-    let warning = "chat-harmony: warning: thinking of earlier turns: left out once; --thinking all or split keeps it\n";
+    let warning = "chat-harmony: warning: thinking of earlier turns: left out once; what follows it is trained on without it; \
+         --thinking split trains each turn with its own, all keeps it\n";
     assert_eq!(last.stderr, warning);
     assert_eq!(shown(&last.records()[0])[1], "assistant final \"b\"");
     assert_eq!(said(&record, &["--thinking", "all"])[1], "assistant analysis \"t1\"");

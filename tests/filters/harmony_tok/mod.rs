@@ -1,6 +1,7 @@
 //! harmony-tok: the encoder and the rendering, and back.
 
 mod decode;
+mod names;
 mod real_texts;
 mod rendering;
 mod tokenizer;

@@ -70,17 +70,35 @@ fn check_inverse(rendered: &Rendered) {
     assert_eq!(decoded.messages.len(), again.list.len());
     for ((a, b), message) in rendered.segments.list.iter().zip(&again.list).zip(&decoded.messages) {
         assert_eq!((a.start, a.end), (b.start, b.end));
-        let channel = rendered.segments.channel(a);
-        // White space ends a channel in the header, and a tool may be named like a role.
-        if !channel.is_some_and(|name| name.contains(char::is_whitespace)) {
-            assert_eq!(channel, again.channel(b));
-        }
-        if a.role != Role::Tool {
-            assert_eq!(a.role, b.role);
-        }
+        assert_eq!((a.role, rendered.segments.channel(a)), (b.role, again.channel(b)));
         assert_eq!(message.role, b.role);
         assert_eq!(message.channel.as_deref(), again.channel(b));
     }
+}
+
+/// Whether a refusal is right though the official package renders the conversation: its header or a declaration
+/// would be read as another.
+fn is_unreadable(error: &str, json: &str, tokens: &[i32]) -> bool {
+    if error.contains("cannot stand in a declaration") {
+        return true;
+    }
+    if !error.contains("cannot stand in a header") {
+        return false;
+    }
+    if error.contains("the name of a control token") {
+        return true;
+    }
+    let given: Value = serde_json::from_str(json).unwrap();
+    let messages = given["messages"].as_array().unwrap();
+    let decoded = decode(tokens).unwrap().messages;
+    let differs = |(given, read): (&Value, &gristmill::harmony::DecodedMessage)| {
+        let text = |key: &str| given[key].as_str().map(str::to_owned);
+        let recipient = text("recipient").filter(|name| name != "all");
+        let given = [text("name"), recipient, text("channel"), text("content_type")];
+        let read = read.clone();
+        given != [read.name, read.recipient, read.channel, read.content_type]
+    };
+    messages.iter().zip(&decoded).any(differs)
 }
 
 fn data() -> Option<PathBuf> {
@@ -130,6 +148,7 @@ fn recorded_cases() {
                 check_inverse(ours);
             }
             (Err(_), None) => refused += 1,
+            (Err(error), Some(tokens)) if is_unreadable(error, &json, &ids(tokens)) => refused += 1,
             (Ok(_), None) => wrong.push(format!("{id}: accepted, but {}", case["error"])),
             (Err(error), Some(_)) => wrong.push(format!("{id}: refused: {error}")),
         }
@@ -144,6 +163,7 @@ fn recorded_cases() {
             (Ok(ours), Some(theirs)) if ours.tokens != *theirs => {
                 wrong.push(format!("{id}: chat: tokens differ"));
             }
+            (Err(error), Some(theirs)) if is_unreadable(error, &json, theirs) => {}
             (Err(error), Some(_)) => wrong.push(format!("{id}: chat: refused: {error}")),
             (Ok(_), None) if case.get("harmony_error").is_some() => {
                 wrong.push(format!("{id}: chat: accepted, but {}", case["harmony_error"]));
@@ -239,6 +259,7 @@ fn compare(arguments: &[&str]) -> Option<[usize; 3]> {
             }
             // The official package renders no messages as no tokens: there is nothing to train on.
             (Err(error), Some(theirs)) if theirs.as_slice() == [EOD] && error == "no messages" => {}
+            (Err(error), Some(theirs)) if is_unreadable(error, json, theirs) => {}
             (Err(error), Some(_)) => wrong.push(format!("refused ({error}): {}", shown())),
         }
         match (render(&mut synth, json), case["synth"].as_bool()) {
@@ -249,6 +270,8 @@ fn compare(arguments: &[&str]) -> Option<[usize; 3]> {
                 }
             }
             (Err(_), Some(false)) => {}
+            (Err(error), Some(true))
+                if expected.as_ref().is_some_and(|theirs| is_unreadable(&error, json, theirs)) => {}
             (ours, theirs) => {
                 let ours = ours.err();
                 wrong.push(format!("synth {theirs:?}, ours {ours:?}: {}", shown()));
