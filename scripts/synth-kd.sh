@@ -55,8 +55,9 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
                             or cut (error)
   --on-error fail|skip      what to do with a bad record (fail)
   --ignore-field NAME       leave this field of messages out (thinking,
-                            tool_calls, weight, ...), which is refused otherwise
-                            (repeatable)
+                            tool_calls, weight, images, ...), which is refused
+                            otherwise (repeatable); of chats as if it was not
+                            there
   --content-is-text         a content that is a JSON array of parts, as text, is
                             the text of its message
   --allow-unsupervised      write shards in which nothing is supervised

@@ -1,6 +1,6 @@
 //! Conversations as text and as tokens, without files.
 
-use gristmill::chat::{Conversations, Json, LeftOut, Settings, Style, Thinking};
+use gristmill::chat::{Conversations, Json, LeftOut, NamedFields, Settings, Style, Take, Thinking};
 use gristmill::error::{Error, Result};
 use gristmill::harmony::{
     Alignment, Policy, Rendered, Renderer, Segments, Spans, decode, loss_mask, segments_of,
@@ -57,6 +57,9 @@ pub fn chats(_: &mut Place, bytes: &[u8]) -> Result<()> {
             cutoff: "2024-06".to_string(),
             builtin_tools: vec!["python".to_string()],
             content_is_text: true,
+            fields: NamedFields::default(),
+            ignored: Vec::new(),
+            take: vec![Take::Chosen, Take::Wanted],
         });
         let mut made = Vec::new();
         last = match conversations.of(record, &mut LeftOut::default(), &mut made) {

@@ -6,7 +6,7 @@ use clap::Parser;
 use serde_json::json;
 
 use gristmill::batch::{WEIGHTS, Wanted};
-use gristmill::chat::{Conversations, Thinking};
+use gristmill::chat::{Conversations, Take, Thinking};
 use gristmill::cli::{self, CommonArgs, ForPipelines, JobsArgs, OnErrorArgs, Tool};
 use gristmill::error::Result;
 use gristmill::harmony::Policy;
@@ -17,9 +17,10 @@ use gristmill::stage::{ChatArgs, ChatHarmony, ConversationOutputArgs, SourceArgs
 /// Make Harmony conversations of chats
 ///
 /// Reads chats (JSONL, Parquet or Arrow) in the shapes that people have: OpenAI messages, ShareGPT,
-/// prompt and completion, Alpaca, items of the Responses API, or columns user and final; with
-/// thinking or reasoning_content, tools and their calls, and weights. Writes conversations for
-/// harmony-tok: nothing that changes training is dropped without a word.
+/// prompt and completion, Alpaca, query and response, items of the Responses API, columns user and
+/// final, tau-bench's traj, or chosen and rejected answers; with thinking or reasoning_content,
+/// tools and their calls, and weights. Writes conversations for harmony-tok: nothing that changes
+/// training is dropped without a word.
 #[derive(Parser)]
 #[command(name = "chat-harmony", version, after_long_help = HELP)]
 pub struct Args {
@@ -29,7 +30,7 @@ pub struct Args {
     conversation: ChatArgs,
 
     /// Take the id from this field instead of id, synth_id, conversation_id, prompt_id or uuid, the
-    /// first that is there, else a hash of the chat
+    /// first that is there, else metadata_json.synth_id, else a hash of the chat
     #[arg(long, value_name = "NAME", help_heading = "Conversations")]
     #[arg(add = ForPipelines)]
     id_field: Option<String>,
@@ -56,6 +57,7 @@ Examples:
   chat-harmony folder --thinking split --on-error skip --rejects bad.ndjson \\
       -o c.parquet
   chat-harmony sharegpt.parquet | harmony-tok | ds-stat -
+  chat-harmony dpo.jsonl --prompt-field question --take chosen -o c.parquet
 
 In: chats in any of the shapes; of a folder, all files below it.
 Out: conversation records {id, messages, policy}.
@@ -68,9 +70,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args, tool: &Tool) -> Result<()> {
-    let wanted = Wanted { schema: chat::schema(), ..Wanted::records(&CHAT) };
-    let reader = args.source.open(wanted)?;
     let settings = args.conversation.settings();
+    let known_by = settings.fields.names();
+    let wanted = Wanted { schema: chat::schema(), known_by, ..Wanted::records(&CHAT) };
+    let reader = args.source.open(wanted)?;
     let stated = json!({
         "chat": settings.to_json(),
         "id_field": args.id_field,
@@ -79,8 +82,8 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let mut header = args.source.header(&reader, stated, args.output.entry(tool))?;
     header.set(conversation::POLICY, Policy::Chat.name());
     header.set(WEIGHTS, true);
-    if settings.thinking == Thinking::Split {
-        // As many conversations come of them as the assistant has turns.
+    if settings.thinking == Thinking::Split || settings.take.contains(&Take::Wanted) {
+        // As many conversations come of them as the assistant has turns, or as are wanted.
         args.source.forget_rows(&mut header);
     }
     if args.output.is_finished(&header, &args.source, &reader)? {

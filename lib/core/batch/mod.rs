@@ -321,18 +321,26 @@ pub struct Wanted {
     /// Of those, columns that there are though the first input may not show them; of type Null if the
     /// type is not stated: it is that of the first input, else text.
     pub stated: Vec<Field>,
+    /// Fields that the user names: a record that has one of them is none of another type.
+    pub known_by: Vec<String>,
 }
 
 impl Wanted {
     pub fn records(record: &'static RecordType) -> Wanted {
         let schema = record.schema();
-        Wanted { record, schema, games: None, any_types: false, stated: Vec::new() }
+        let (stated, known_by) = (Vec::new(), Vec::new());
+        Wanted { record, schema, games: None, any_types: false, stated, known_by }
+    }
+
+    /// Whether a record with these fields is known to be a wanted one.
+    pub fn is_known_by(&self, has: impl Fn(&str) -> bool) -> bool {
+        self.known_by.iter().any(|name| has(name)) || self.record.is_known_by(has)
     }
 
     /// Columns of any types that are clearly those of another record type are a wrong pipe.
     pub fn refuse_other_columns(&self, name: &str, schema: &Schema) -> Result<()> {
         let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
-        match named_type_with(has).filter(|_| !self.record.is_known_by(has)) {
+        match named_type_with(has).filter(|_| !self.is_known_by(has)) {
             Some(record) => Err(self.instead_of(name, record)),
             None => Ok(()),
         }

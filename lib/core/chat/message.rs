@@ -117,7 +117,8 @@ pub fn read<'r>(
     given.entries().iter().try_for_each(|(key, value)| value.refuse_nan(key)).map_err(within)?;
     let role = given.get(keys.role).ok_or_else(|| within("no role".to_string()))?;
     let role = role.text().ok_or_else(|| within(format!("role is a {}", role.type_name())))?;
-    if keys.is_sharegpt && role.eq_ignore_ascii_case("function_call") {
+    let is_call = |name: &&str| role.eq_ignore_ascii_case(name);
+    if ["function_call", "tool_call"].iter().any(is_call) {
         return called(given, index, keys, left_out).map_err(within);
     }
     let role = role_of(role, keys).ok_or_else(|| within(format!("unknown role '{role}'")))?;
@@ -320,7 +321,9 @@ fn text_of<'r>(value: &'r Json<'r>) -> Result<Cow<'r, str>, Cause> {
     };
     let part = |part: &'r Json<'r>| {
         let kind = part.get("type").and_then(Json::text);
-        match (kind, part.get("text").and_then(Json::text)) {
+        // (LLaMA-Factory's have a value.)
+        let text = part.get("text").or_else(|| part.get("value")).and_then(Json::text);
+        match (kind, text) {
             (None | Some("text" | "input_text" | "output_text"), Some(text)) => Ok(text),
             (Some("summary_text" | "reasoning_text"), Some(text)) => Ok(text),
             (Some("refusal"), None) => match part.get("refusal").and_then(Json::text) {

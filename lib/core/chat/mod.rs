@@ -1,15 +1,17 @@
 //! Chats as people have them, into Harmony conversations.
 //!
 //! ```text
-//! a record's JSON ── value.rs ──▶ Json ── shapes.rs, message.rs ──▶ drafts ── whole.rs ─▶ Chat
-//!                                                                                        │
-//!                        the text of {"messages": [...]} ◀── write.rs, template.rs ──────┘
+//! a record's JSON ── value.rs ──▶ Json ── given.rs, shapes.rs, message.rs ──▶ drafts ── whole.rs ─▶ Chat
+//!                                                                                                  │
+//!                                  the text of {"messages": [...]} ◀── write.rs, template.rs ──────┘
 //! ```
 //!
 //! | file | what |
 //! |---|---|
 //! | `value.rs` | JSON as a tree |
+//! | `given.rs` | the forms that a list of messages comes in, names that the user gives, what is left out |
 //! | `shapes.rs` | the table of shapes: how each is recognised, and read |
+//! | `preference.rs` | chosen and rejected answers |
 //! | `message.rs` | one message, under the keys of any of them |
 //! | `tools.rs` | declarations of functions |
 //! | `whole.rs` | the rules that concern a chat as a whole |
@@ -20,8 +22,10 @@
 //! The measure is the official template and `openai-harmony`; where the template loses or garbles what a
 //! chat says, nothing is lost here. A new shape is an entry in the table of `shapes.rs`.
 
+mod given;
 mod left_out;
 mod message;
+mod preference;
 mod shapes;
 mod template;
 mod tools;
@@ -71,6 +75,29 @@ pub enum TrainOn {
     Completion,
 }
 
+/// What is taken of data that have answers which are not to be trained on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Take {
+    /// Of chosen and rejected answers the chosen one.
+    Chosen,
+    /// The records whose label is not false.
+    Wanted,
+}
+
+/// Fields that the user names: what no shape knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NamedFields {
+    pub messages: Option<String>,
+    pub prompt: Option<String>,
+    pub completion: Option<String>,
+}
+
+impl NamedFields {
+    pub fn names(&self) -> Vec<String> {
+        [&self.messages, &self.prompt, &self.completion].into_iter().flatten().cloned().collect()
+    }
+}
+
 /// What is made of chats, as far as they do not say it themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -86,6 +113,10 @@ pub struct Settings {
     pub builtin_tools: Vec<String>,
     /// Whether a content that is a JSON array of parts, as text, is the text of the message.
     pub content_is_text: bool,
+    pub fields: NamedFields,
+    /// Fields of records and messages that are as if they were not there.
+    pub ignored: Vec<String>,
+    pub take: Vec<Take>,
 }
 
 impl Settings {
@@ -157,6 +188,11 @@ impl Settings {
             DATE: self.date,
             CUTOFF: self.cutoff,
             BUILTIN: self.builtin_tools,
+            "messages_field": self.fields.messages,
+            "prompt_field": self.fields.prompt,
+            "completion_field": self.fields.completion,
+            "ignored": self.ignored,
+            "take": self.take.iter().map(|take| name(&|| take.to_possible_value())).collect::<Vec<_>>(),
         })
     }
 

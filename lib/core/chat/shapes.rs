@@ -3,8 +3,11 @@
 
 use std::borrow::Cow;
 
+use super::Take;
+use super::given::{MESSAGES, for_recognition};
 use super::left_out::LeftOut;
 use super::message::{self, Call, Content, Draft, Keys, OPENAI, SHAREGPT, call, text};
+use super::preference;
 use super::value::Json;
 use crate::harmony::Role;
 
@@ -25,27 +28,12 @@ pub struct Messages<'r> {
 }
 
 /// All shapes.
-const SHAPES: [Shape; 6] = [
-    Shape {
-        wanted: "messages",
-        knows: |record| record.get("messages").and_then(Json::list).is_some(),
-        read: |record, left_out| {
-            let drafts = list(record.get("messages"), 0, OPENAI, left_out)?;
-            with_system(record, drafts, left_out)
-        },
-    },
+const SHAPES: [Shape; 9] = [
+    Shape { wanted: "messages", knows: |record| has_list(record, "messages"), read: of_messages },
     Shape {
         wanted: "conversations",
-        knows: |record| conversations(record).is_some(),
-        read: |record, left_out| {
-            let turns = conversations(record);
-            let is_openai = |turn: &Json| turn.get(SHAREGPT.role).is_none();
-            let is_openai =
-                turns.and_then(Json::list).and_then(<[_]>::first).is_some_and(is_openai);
-            let keys = if is_openai { Keys { is_sharegpt: true, ..OPENAI } } else { SHAREGPT };
-            let drafts = list(turns, 0, keys, left_out)?;
-            with_system(record, drafts, left_out)
-        },
+        knows: |record| has_list(record, "conversations") || has_list(record, "conversation"),
+        read: of_messages,
     },
     Shape {
         wanted: "prompt and completion",
@@ -55,7 +43,7 @@ const SHAPES: [Shape; 6] = [
     Shape {
         wanted: "instruction and output",
         knows: |record| record.get("instruction").is_some() && record.get("output").is_some(),
-        read: alpaca,
+        read: |record, _| answered(record, "instruction", "output"),
     },
     Shape {
         wanted: "input (and output)",
@@ -70,18 +58,52 @@ const SHAPES: [Shape; 6] = [
         knows: |record| record.get("user").is_some() && record.get("final").is_some(),
         read: columns,
     },
+    Shape {
+        wanted: "query and response",
+        knows: |record| record.get("query").is_some() && record.get("response").is_some(),
+        read: |record, _| answered(record, "query", "response"),
+    },
+    Shape { wanted: "traj", knows: |record| has_list(record, "traj"), read: of_messages },
+    Shape {
+        wanted: "chosen and rejected",
+        knows: |record| preference::chosen(record).is_some(),
+        read: |_, _| Err(preference::UNDECIDED.to_string()),
+    },
 ];
 
 /// Whether a line is a chat of a known shape.
 pub fn is_chat(line: &str) -> bool {
-    Json::parse(line).is_ok_and(|record| SHAPES.iter().any(|shape| (shape.knows)(&record)))
+    let record = Json::parse(line).map(for_recognition);
+    record.is_ok_and(|record| SHAPES.iter().any(|shape| (shape.knows)(&record)))
 }
 
 /// The messages of a record, whatever its shape is.
-pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
-    match SHAPES.iter().find(|shape| (shape.knows)(record)) {
-        Some(shape) => (shape.read)(record, left_out),
-        None => Err(no_shape(record)),
+pub fn read<'r>(
+    record: &'r Json<'r>,
+    take: &[Take],
+    left_out: &mut LeftOut,
+) -> Result<Messages<'r>, String> {
+    let takes_chosen = take.contains(&Take::Chosen);
+    let has_chosen = preference::chosen(record).is_some();
+    if has_chosen && takes_chosen {
+        return preference::read(record, left_out);
+    }
+    let Some(shape) = SHAPES.iter().find(|shape| (shape.knows)(record)) else {
+        return Err(no_shape(record));
+    };
+    let found = (shape.read)(record, left_out)?;
+    if preference::rejected(record).is_none() {
+        return Ok(found);
+    }
+    // Messages that end with an answer are a chat, also if a chosen answer is named beside them.
+    let is_answered = found.drafts.last().is_some_and(|last| last.role == Role::Assistant);
+    match (has_chosen, takes_chosen) {
+        (true, _) if is_answered => Ok(found),
+        (false, true) => {
+            let completion = preference::completion_of(record, messages(record), &found.drafts);
+            Ok(Messages { completion: Some(completion), ..found })
+        }
+        _ => Err(preference::UNDECIDED.to_string()),
     }
 }
 
@@ -94,23 +116,57 @@ fn no_shape(record: &Json<'_>) -> String {
     let known = record.entries().iter().filter(|(_, value)| *value != Json::Null);
     let found: Vec<&str> = known.map(|(name, _)| &**name).take(20).collect();
     let found = if found.is_empty() { "nothing".to_string() } else { found.join(", ") };
-    format!("no chat shape: wanted {}, or {last}; found {found}", wanted.join(", "))
+    let wanted = wanted.join(", ");
+    format!("no chat shape: wanted {wanted}, or {last}; found {found}; {NAME_IT}")
 }
 
-fn conversations<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
-    let mut lists = ["conversations", "conversation"].into_iter().filter_map(|key| record.get(key));
-    lists.find(|value| value.list().is_some())
+const NAME_IT: &str = "try: --messages-field NAME, or --prompt-field NAME --completion-field NAME";
+
+fn has_list(record: &Json<'_>, key: &str) -> bool {
+    record.get(key).is_some_and(|value| value.list().is_some())
 }
 
-/// Messages of a list; the first has the index `from`.
-fn list<'r>(
+/// The list of messages of a record.
+pub fn messages<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
+    MESSAGES.iter().find(|key| has_list(record, key)).and_then(|key| record.get(key))
+}
+
+fn of_messages<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
+    let is_sharegpt = !has_list(record, "messages") && !has_list(record, "traj");
+    let drafts = list_of(messages(record), 0, is_sharegpt, left_out)?;
+    with_system(record, drafts, left_out)
+}
+
+/// Messages of a list, or one alone; the first has the index `from`.
+pub fn list<'r>(
     value: Option<&'r Json<'r>>,
     from: usize,
-    keys: Keys,
     left_out: &mut LeftOut,
 ) -> Result<Vec<Draft<'r>>, String> {
-    let items = value.and_then(Json::list).unwrap_or_default().iter();
-    items.zip(from..).map(|(item, index)| message::read(item, index, keys, left_out)).collect()
+    list_of(value, from, false, left_out)
+}
+
+fn list_of<'r>(
+    value: Option<&'r Json<'r>>,
+    from: usize,
+    is_sharegpt: bool,
+    left_out: &mut LeftOut,
+) -> Result<Vec<Draft<'r>>, String> {
+    let items = match value {
+        Some(Json::List(items)) => items.as_slice(),
+        Some(message) => std::slice::from_ref(message),
+        None => &[],
+    };
+    let has_from = |item: &Json| item.get(SHAREGPT.role).is_some();
+    let keys = match items.first().is_some_and(has_from) {
+        true => SHAREGPT,
+        false => Keys { is_sharegpt, ..OPENAI },
+    };
+    items
+        .iter()
+        .zip(from..)
+        .map(|(item, index)| message::read(item, index, keys, left_out))
+        .collect()
 }
 
 /// Columns with the text of a system message.
@@ -118,7 +174,7 @@ const SYSTEM: [&str; 2] = ["system", "system_prompt"];
 
 /// Puts the text of a column first, unless the messages begin with a system message of their own, where it
 /// is left out.
-fn with_system<'r>(
+pub fn with_system<'r>(
     record: &'r Json<'r>,
     drafts: Vec<Draft<'r>>,
     left_out: &mut LeftOut,
@@ -165,8 +221,8 @@ fn prompt_completion<'r>(
             vec![Draft::of_text(1, Role::Assistant, completion)],
         ),
         (Some(Json::List(_)), Some(Json::List(_))) => {
-            let drafts = list(prompt, 0, OPENAI, left_out)?;
-            let answers = list(completion, drafts.len(), OPENAI, left_out)?;
+            let drafts = list(prompt, 0, left_out)?;
+            let answers = list(completion, drafts.len(), left_out)?;
             (drafts, answers)
         }
         _ => {
@@ -179,13 +235,21 @@ fn prompt_completion<'r>(
     Ok(Messages { completion, ..with_system(record, drafts, left_out)? })
 }
 
-fn alpaca<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {
-    let column = |name| match record.get(name) {
-        None => Ok(""),
-        Some(value) => value
-            .text()
-            .ok_or_else(|| format!("{name} is a {}, wanted a string", value.type_name())),
-    };
+/// The text of a column; none is an empty one.
+fn column<'r>(record: &'r Json<'r>, name: &str) -> Result<&'r str, String> {
+    let Some(value) = record.get(name) else { return Ok("") };
+    value.text().ok_or_else(|| format!("{name} is a {}, wanted a string", value.type_name()))
+}
+
+/// A question in a column, with its answer in another.
+fn answered<'r>(record: &'r Json<'r>, asked: &str, answer: &str) -> Result<Messages<'r>, String> {
+    let mut drafts = question(record, asked)?;
+    drafts.push(Draft::of_text(drafts.len(), Role::Assistant, column(record, answer)?));
+    after(record, None, drafts)
+}
+
+/// What a column asks, after the pairs of `history`; an instruction goes on with `input`.
+pub fn question<'r>(record: &'r Json<'r>, asked: &str) -> Result<Vec<Draft<'r>>, String> {
     let mut drafts = Vec::new();
     let history = record.get("history").filter(|history| history.is_true());
     if let Some(other) = history.filter(|history| history.list().is_none()) {
@@ -199,15 +263,15 @@ fn alpaca<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, Str
         drafts.push(Draft::of_text(index, Role::User, question));
         drafts.push(Draft::of_text(index + 1, Role::Assistant, answer));
     }
-    let (instruction, input) = (column("instruction")?, column("input")?);
+    let said = column(record, asked)?;
+    let input = if asked == "instruction" { column(record, "input")? } else { "" };
     let question = match input {
-        "" => Cow::Borrowed(instruction),
-        input => Cow::Owned(format!("{instruction}\n{input}")),
+        "" => Cow::Borrowed(said),
+        input => Cow::Owned(format!("{said}\n{input}")),
     };
     let index = drafts.len();
     drafts.push(Draft { content: Some(Content::Text(question)), ..Draft::new(index, Role::User) });
-    drafts.push(Draft::of_text(index + 1, Role::Assistant, column("output")?));
-    after(record, None, drafts)
+    Ok(drafts)
 }
 
 fn columns<'r>(record: &'r Json<'r>, _: &mut LeftOut) -> Result<Messages<'r>, String> {

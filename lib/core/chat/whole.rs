@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::Settings;
 use super::left_out::LeftOut;
 use super::message::{Call, Content, Draft, all_of, flag, without_namespace};
 use super::shapes::{self, Messages};
@@ -58,14 +59,12 @@ impl Message<'_> {
 const PADDING: &str = "null arguments that the function does not declare";
 
 /// The chat that a record holds.
-///
-/// `content_is_text`: a text that is JSON of parts is what a message says.
 pub fn read<'r>(
     record: &'r Json<'r>,
-    content_is_text: bool,
+    settings: &Settings,
     left_out: &mut LeftOut,
 ) -> Result<Chat<'r>, String> {
-    let Messages { drafts, completion } = shapes::read(record, left_out)?;
+    let Messages { drafts, completion } = shapes::read(record, &settings.take, left_out)?;
     let is_trained = is_trained(record)?;
     if drafts.is_empty() {
         return Err("no messages".to_string());
@@ -75,7 +74,7 @@ pub fn read<'r>(
     for draft in drafts {
         let index = draft.index;
         let within = |cause: String| format!("message {index}: {cause}");
-        let is_parts = |text: &str| !content_is_text && is_of_parts(text);
+        let is_parts = |text: &str| !settings.content_is_text && is_of_parts(text);
         if draft.role != Role::Tool && draft.text().is_some_and(is_parts) {
             return Err(within(OF_PARTS.to_string()));
         }
@@ -95,12 +94,6 @@ pub fn read<'r>(
         let mut message = message(draft, &messages).map_err(within)?;
         message.is_trained &= is_trained;
         messages.push(message);
-    }
-    if matches!(messages.last(), Some(Message { said: Said::User(_), .. }))
-        && ["chosen", "rejected"].iter().all(|key| record.get(key).is_some())
-    {
-        let cause = "chosen and rejected answers to the last message: which is trained on?";
-        return Err(cause.to_string());
     }
     if !messages.iter().any(Message::is_assistant) {
         return Err("no assistant message".to_string());
@@ -131,6 +124,12 @@ fn without_padding(call: &mut Call<'_>, tools: &[Tool<'_>], left_out: &mut LeftO
     }
 }
 
+/// Whether a record says of itself that its answer is not wanted.
+pub fn is_unwanted(record: &Json<'_>) -> bool {
+    let is_false = |name| record.get(name) == Some(&Json::Boolean(false));
+    of_records().any(|(name, meaning)| meaning == Meaning::Wanted && is_false(name))
+}
+
 /// Whether a record may be trained on, as far as it says so of itself. (A column of such a name may hold something
 /// else: a loss, the name of a split.)
 fn is_trained(record: &Json<'_>) -> Result<bool, String> {
@@ -140,7 +139,9 @@ fn is_trained(record: &Json<'_>) -> Result<bool, String> {
         let is_false = *value == Json::Boolean(false);
         is_trained &= match meaning {
             Meaning::Wanted if is_false => {
-                return Err(format!("{key} is false: an answer that is not wanted"));
+                return Err(format!(
+                    "{key} is false: an answer that is not wanted; try: --take wanted"
+                ));
             }
             Meaning::Weight => match value {
                 Json::Text(text) if number(text).is_none() => true,

@@ -5,17 +5,20 @@ use std::ops::Range;
 
 use serde_json::json;
 
+use super::given::given;
 use super::left_out::LeftOut;
 use super::message::{Call, Content};
 use super::template;
-use super::tools::{Tool, with_texts_parsed, write_harmony};
+use super::tools::{Tool, write_harmony};
 use super::value::Json;
 use super::whole::{self, Chat, Message, Said};
-use super::{Settings, Style, Thinking, TrainOn};
+use super::{Settings, Style, Take, Thinking, TrainOn};
 use crate::json::{PythonFormatter, write_string};
 
 /// What is counted where a message's reasoning is not written.
 pub const EARLIER_THINKING: &str = "thinking of earlier turns";
+/// What is counted where a record is dropped, as its label says.
+const UNWANTED: &str = "records with answers that are not wanted";
 /// What is counted where the turns do not reach the end of a chat.
 const AFTER_THE_LAST: &str = "messages after the last turn";
 /// The most bytes of all conversations of a record: each turn repeats those before it.
@@ -52,15 +55,19 @@ impl Conversations {
     }
 
     /// Writes the conversations of a record to `out`, one after another. The error says why the record is
-    /// no chat.
+    /// no chat. None come of a record whose answer is not wanted, where such are left out.
     pub fn of(
         &self,
         record: Json<'_>,
         left_out: &mut LeftOut,
         out: &mut Vec<u8>,
     ) -> Result<Vec<Made>, String> {
-        let record = with_texts_parsed(record)?;
-        let chat = whole::read(&record, self.settings.content_is_text, left_out)?;
+        let record = given(record, &self.settings, left_out)?;
+        if self.settings.take.contains(&Take::Wanted) && whole::is_unwanted(&record) {
+            left_out.count(UNWANTED, true);
+            return Ok(Vec::new());
+        }
+        let chat = whole::read(&record, &self.settings, left_out)?;
         let settings = self.settings.of(&record, left_out)?;
         let has_tools = !chat.tools.is_empty();
         let mut begin = match &settings {

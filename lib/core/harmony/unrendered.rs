@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{RenderError, field};
 use crate::json::{self, Reader, Str};
-use crate::record::chat::{Meaning, number, of_messages, of_records};
+use crate::record::chat::{Meaning, has_media, not_text, number, of_messages, of_records};
 
 /// Values with which a field changes nothing: nothing, also as text, and what is so without it.
 const WITHOUT_EFFECT: [&str; 10] =
@@ -48,8 +48,12 @@ impl IgnoredFields {
 
     /// Whether a column beside the messages, with this JSON text, may be left out.
     pub fn beside_messages(&self, name: &str, value: &str) -> Result<(), RenderError> {
-        let is_said = |(known, meaning)| known == name && says_of_record(meaning, value);
-        if of_records().any(is_said) && self.refuses(name) { Err(refused(name)) } else { Ok(()) }
+        let is_said =
+            |(known, meaning): &(&str, Meaning)| *known == name && says_of_record(*meaning, value);
+        match of_records().find(is_said) {
+            Some((_, meaning)) if self.refuses(name) => Err(refused(name, meaning)),
+            _ => Ok(()),
+        }
     }
 
     fn look(
@@ -65,7 +69,7 @@ impl IgnoredFields {
             return Ok(reader.skip()?);
         };
         match says(meaning, reader.raw()?) && self.refuses(name) {
-            true => Err(Refused::Field(refused(name))),
+            true => Err(Refused::Field(refused(name, meaning))),
             false => Ok(()),
         }
     }
@@ -82,6 +86,9 @@ impl IgnoredFields {
 
 /// Whether a field of a message says something, with this JSON text.
 fn says_of_message(meaning: Meaning, value: &str) -> bool {
+    if meaning == Meaning::Media {
+        return has_media(value);
+    }
     let is_all = match meaning {
         Meaning::Weight | Meaning::Trained | Meaning::TrainedPart => {
             number(unquoted(value)) == Some(1.0)
@@ -110,10 +117,13 @@ fn unquoted(value: &str) -> &str {
     value.trim().trim_matches('"')
 }
 
-fn refused(name: &str) -> RenderError {
-    RenderError::new(format!(
-        "has \"{name}\", which harmony-tok does not render; try: chat-harmony before it, or --ignore-field {name}"
-    ))
+fn refused(name: &str, meaning: Meaning) -> RenderError {
+    RenderError::new(match meaning {
+        Meaning::Media => not_text(name),
+        _ => format!(
+            "has \"{name}\", which harmony-tok does not render; try: chat-harmony before it, or --ignore-field {name}"
+        ),
+    })
 }
 
 /// Why a field was not read.

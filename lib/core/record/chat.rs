@@ -4,6 +4,7 @@
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::{JsonForm, RecordType};
+use crate::json::{Error, Kind, Reader};
 
 pub const CHAT: RecordType = RecordType {
     name: "chat",
@@ -15,10 +16,14 @@ pub const CHAT: RecordType = RecordType {
         &["messages"],
         &["conversations"],
         &["conversation"],
+        &["traj"],
         &["prompt"],
         &["instruction"],
+        &["query"],
         &["input"],
         &["user"],
+        &["chosen"],
+        &["chosen_messages"],
     ],
     made_by: "a file of chats",
     made_into: &[],
@@ -50,6 +55,8 @@ pub enum Meaning {
     Wanted,
     /// What stands before the first message, or changes how all are rendered.
     Setting,
+    /// What belongs to a chat and is not text, or where such things are.
+    Media,
     /// What is not read where it stands; what to do.
     Misplaced(&'static str),
 }
@@ -76,6 +83,7 @@ pub const MEANINGFUL: &[MeaningfulField] = &[
     of_message("function_calls", Meaning::Misplaced("give tool_calls")),
     of_message("refusal", Meaning::Said),
     of_either("weight", Meaning::Weight, Meaning::Weight),
+    of_either("loss_weight", Meaning::Weight, Meaning::Weight),
     of_either("train", Meaning::Trained, Meaning::Trained),
     of_either("loss", Meaning::Trained, Meaning::Trained),
     of_either("loss_mask", Meaning::TrainedPart, Meaning::TrainedPart),
@@ -85,6 +93,14 @@ pub const MEANINGFUL: &[MeaningfulField] = &[
     of_either("training_detail", Meaning::TrainedPart, Meaning::TrainedPart),
     of_record("label", Meaning::Wanted),
     of_record("kto_tag", Meaning::Wanted),
+    of_either("images", Meaning::Media, Meaning::Media),
+    of_either("image", Meaning::Media, Meaning::Media),
+    of_either("videos", Meaning::Media, Meaning::Media),
+    of_either("video", Meaning::Media, Meaning::Media),
+    of_either("audios", Meaning::Media, Meaning::Media),
+    of_either("audio", Meaning::Media, Meaning::Media),
+    of_either("files", Meaning::Media, Meaning::Media),
+    of_either("objects", Meaning::Media, Meaning::Media),
     of_either("tools", BESIDE, Meaning::Setting),
     of_either("functions", BESIDE, Meaning::Setting),
     of_record("chat_template_kwargs", Meaning::Setting),
@@ -122,4 +138,50 @@ pub fn of_records() -> impl Iterator<Item = (&'static str, Meaning)> {
 /// The number that JSON text or a text in it is, if it is one: weights are written as either.
 pub fn number(text: &str) -> Option<f64> {
     text.trim().parse().ok()
+}
+
+/// Why a field of media is refused.
+pub fn not_text(name: &str) -> String {
+    format!("has \"{name}\", which is not text; try: --ignore-field {name}")
+}
+
+/// Whether media are there, with this JSON text: whether any value in it says something, as tables fill structs
+/// and lists with nulls. (What is no JSON does.)
+pub fn has_media(text: &str) -> bool {
+    let mut reader = Reader::lenient(text);
+    any_value(&mut reader, 0).unwrap_or(true)
+}
+
+fn any_value(reader: &mut Reader<'_>, depth: usize) -> Result<bool, Error> {
+    /// Values are read by recursion.
+    const DEEPEST: usize = 64;
+    if depth > DEEPEST {
+        return Ok(true);
+    }
+    Ok(match reader.peek()? {
+        Kind::Null => {
+            reader.null()?;
+            false
+        }
+        Kind::True | Kind::False => reader.boolean()?,
+        Kind::Number => number(reader.number()?) != Some(0.0),
+        // (A column of lists may be one of their texts.)
+        Kind::String => !["", "[]", "{}", "null"].contains(&reader.string()?.raw().trim()),
+        Kind::Array => {
+            let mut any = false;
+            reader.array(|reader| {
+                any |= any_value(reader, depth + 1)?;
+                Ok::<(), Error>(())
+            })?;
+            any
+        }
+        Kind::Object => {
+            let mut any = false;
+            reader.object(|reader, _| {
+                any |= any_value(reader, depth + 1)?;
+                Ok::<(), Error>(())
+            })?;
+            any
+        }
+    })
 }

@@ -22,6 +22,10 @@ use crate::record::conversation::{CONVERSATION, POLICY, raw_place};
 /// The fields that an id is taken from, the first that is there.
 const IDS: [&str; 5] = ["id", "synth_id", "conversation_id", "prompt_id", "uuid"];
 
+/// Where an id may be that no field is: within what describes the record, an object or its text.
+const METADATA: [&str; 2] = ["metadata_json", "metadata"];
+const ID_IN_METADATA: &str = "synth_id";
+
 /// Makes conversations of chats.
 pub struct ChatHarmony {
     conversations: Conversations,
@@ -119,24 +123,20 @@ impl ChatHarmony {
 
     /// The id of a record: its own, or a hash of what it says.
     fn id(&self, record: &Json<'_>) -> Result<String, String> {
-        let (name, value) = match &self.id_field {
+        match &self.id_field {
             Some(name) => match record.get(name) {
-                Some(value) => (name.as_str(), value),
+                Some(value) => id_of(name, value),
                 None => {
-                    return Err(format!(
-                        "{name} is missing or null; try: --id-field with another name"
-                    ));
+                    Err(format!("{name} is missing or null; try: --id-field with another name"))
                 }
             },
             None => match IDS.iter().find_map(|name| Some((*name, record.get(name)?))) {
-                Some(found) => found,
-                None => return Ok(hex(&Blake2b512::digest(record.canonical())[..8])),
+                Some((name, value)) => id_of(name, value),
+                None => match id_in_metadata(record) {
+                    Some(id) => id,
+                    None => Ok(hex(&Blake2b512::digest(record.canonical())[..8])),
+                },
             },
-        };
-        match (value, integer(value)) {
-            (Json::Text(text), _) => Ok(text.to_string()),
-            (_, Some(number)) => Ok(number.into_owned()),
-            _ => Err(format!("{name} is a {}, wanted a string or an integer", value.type_name())),
         }
     }
 
@@ -170,6 +170,26 @@ impl ChatHarmony {
         columns[0] = Some(String::from_utf8_lossy(&whole).into_owned());
         Ok(columns)
     }
+}
+
+/// The id that a field holds.
+fn id_of(name: &str, value: &Json<'_>) -> Result<String, String> {
+    match (value, integer(value)) {
+        (Json::Text(text), _) => Ok(text.to_string()),
+        (_, Some(number)) => Ok(number.into_owned()),
+        _ => Err(format!("{name} is a {}, wanted a string or an integer", value.type_name())),
+    }
+}
+
+/// The id within what describes a record, if that has one.
+fn id_in_metadata(record: &Json<'_>) -> Option<Result<String, String>> {
+    METADATA.iter().find_map(|field| {
+        let value = record.get(field)?;
+        // (A text may be anything.)
+        let parsed = value.text().and_then(|text| Json::parse(text).ok());
+        let id = parsed.as_ref().unwrap_or(value).get(ID_IN_METADATA)?;
+        Some(id_of(&format!("{field}.{ID_IN_METADATA}"), id))
+    })
 }
 
 /// What keeps what was left out.

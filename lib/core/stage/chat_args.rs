@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use crate::chat::{Settings, Style, Thinking, TrainOn};
+use crate::chat::{NamedFields, Settings, Style, Take, Thinking, TrainOn};
 use crate::cli::ForPipelines;
 
 /// What is made of chats, as far as they do not say it themselves.
@@ -64,6 +64,33 @@ pub struct ChatArgs {
     /// refused otherwise, since a column of JSON becomes such text when it is read as text
     #[arg(long, add = ForPipelines, help_heading = "Conversations")]
     pub content_is_text: bool,
+
+    /// The list of messages is in this field, which no shape knows
+    #[arg(long, add = ForPipelines, value_name = "NAME", hide_short_help = true)]
+    #[arg(help_heading = "Conversations", conflicts_with_all = ["prompt_field", "completion_field"])]
+    pub messages_field: Option<String>,
+
+    /// The prompt, or question, is in this field: text, or messages
+    #[arg(long, add = ForPipelines, value_name = "NAME", hide_short_help = true)]
+    #[arg(help_heading = "Conversations")]
+    pub prompt_field: Option<String>,
+
+    /// The completion, or answer, is in this field
+    #[arg(long, add = ForPipelines, value_name = "NAME", hide_short_help = true)]
+    #[arg(help_heading = "Conversations")]
+    pub completion_field: Option<String>,
+
+    /// Take of preference data the chosen answer, which alone is trained on; or of labelled answers
+    /// those that are wanted, dropping records whose label is false. Both are refused otherwise
+    #[arg(long, add = ForPipelines, value_enum, value_name = "chosen|wanted", value_delimiter = ',')]
+    #[arg(hide_possible_values = true, hide_short_help = true, help_heading = "Conversations")]
+    pub take: Vec<Take>,
+
+    /// Leave this field out, of records and of messages (images, loss_mask, ...), as if it was not
+    /// there; how often is said (repeatable)
+    #[arg(long, add = ForPipelines, value_name = "NAME", hide_short_help = true)]
+    #[arg(help_heading = "Conversations")]
+    pub ignore_field: Vec<String>,
 }
 
 impl ChatArgs {
@@ -78,6 +105,13 @@ impl ChatArgs {
             cutoff: self.knowledge_cutoff.clone(),
             builtin_tools: self.builtin_tools.clone(),
             content_is_text: self.content_is_text,
+            fields: NamedFields {
+                messages: self.messages_field.clone(),
+                prompt: self.prompt_field.clone(),
+                completion: self.completion_field.clone(),
+            },
+            ignored: self.ignore_field.clone(),
+            take: self.take.clone(),
         }
     }
 }

@@ -400,7 +400,7 @@ fn among(names: &[String]) -> impl Fn(&str) -> bool {
 fn refuse_wrong_lines(name: &str, block: &[u8], wanted: Option<&Wanted>) -> Result<()> {
     let (Some(wanted), Some((_, line))) = (wanted, first_filled(block)) else { return Ok(()) };
     let Ok(names) = member_names(line) else { return Ok(()) };
-    if wanted.record.is_known_by(among(&names)) {
+    if wanted.is_known_by(among(&names)) {
         return Ok(());
     }
     match named_type_with(among(&names)) {

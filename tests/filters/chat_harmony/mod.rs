@@ -4,6 +4,7 @@ mod answers;
 mod arguments;
 mod random;
 mod rules;
+mod shapes;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,6 +21,14 @@ fn cases() -> Option<(PathBuf, Vec<Value>)> {
     let text = fs::read_to_string(&path).unwrap();
     let cases = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     Some((path, cases))
+}
+
+/// Why a case is refused. (Of one that has only chosen and rejected answers the cases say that it has no shape; it has
+/// one now, and is refused with a way on.)
+fn refusal(reason: &str) -> &str {
+    let is_of_pairs =
+        reason.starts_with("no chat shape") && reason.ends_with("found chosen, rejected");
+    if is_of_pairs { shapes::UNDECIDED } else { reason }
 }
 
 /// A case's record, which says itself what the case says beside it.
@@ -92,7 +101,9 @@ fn every_case_is_as_stated() {
             let since = SINCE_REFUSED.iter().find(|(known, _)| name == known);
             let refusal = since.map(|(_, reason)| *reason).or(refusal);
             match (found, refusal) {
-                (Err(reason), Some(wanted)) => assert_eq!(reason, wanted, "{name} {style}"),
+                (Err(reason), Some(wanted)) => {
+                    assert_eq!(reason, refusal(wanted), "{name} {style}");
+                }
                 // The template raises, and states no reason.
                 (Err(_), None) => assert!(wanted["error"].is_string(), "{name} {style}"),
                 (Ok(found), None) => {

@@ -59,7 +59,17 @@ fn ids_are_those_of_the_record_or_of_what_it_says() {
         let made = tool("chat-harmony").args(&["-q"]).input(line).run().ok().records().remove(0);
         assert_eq!(made["id"], number);
     }
+    // Within what describes the record.
+    for metadata in [json!({"synth_id": "m", "x": 1}), json!("{\"synth_id\": \"m\"}")] {
+        for field in ["metadata_json", "metadata"] {
+            assert_eq!(id(json!({"messages": messages, field: metadata})), "m");
+            assert_eq!(id(json!({"messages": messages, field: metadata, "uuid": "u"})), "u");
+        }
+    }
     let own = id(json!({"messages": messages}));
+    assert_eq!(id(json!({"messages": messages, "metadata": null})), own);
+    let other = id(json!({"messages": messages, "metadata": "no JSON"}));
+    assert_eq!(other.as_str().unwrap().len(), 16);
     assert_eq!(own.as_str().unwrap().len(), 16);
     assert_eq!(
         own,
@@ -302,7 +312,7 @@ fn what_is_no_chat_is_refused_in_one_line() {
     for (record, reason) in [
         (
             json!({}),
-            "no chat shape: wanted messages, conversations, prompt and completion, instruction and output, input (and output), or user and final; found nothing",
+            "no chat shape: wanted messages, conversations, prompt and completion, instruction and output, query and response, input (and output), user and final, traj, or chosen and rejected; found nothing; try: --messages-field NAME, or --prompt-field NAME --completion-field NAME",
         ),
         (chat(json!([user("a")])), "no assistant message"),
         (
@@ -531,12 +541,12 @@ fn every_flag_of_training_is_read_or_refused() {
     for (record, reason) in [
         (
             json!({"prompt": "a", "completion": "b", "label": false}),
-            "label is false: an answer that is not wanted",
+            "label is false: an answer that is not wanted; try: --take wanted",
         ),
         (
             json!({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}, {"from": "human", "value": "c"}],
                    "chosen": {"from": "gpt", "value": "d"}, "rejected": {"from": "gpt", "value": "e"}}),
-            "chosen and rejected answers to the last message: which is trained on?",
+            "chosen and rejected answers, of which one is trained on; try: --take chosen",
         ),
     ] {
         assert_eq!(converted(&record, &["-q"]), Err(reason.to_string()));

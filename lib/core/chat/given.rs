@@ -1,0 +1,296 @@
+//! A record as the shapes read it: its lists of messages as lists, whatever tables made of them; its fields under the
+//! names that shapes have; without what the user leaves out.
+
+use std::borrow::Cow;
+
+use super::left_out::LeftOut;
+use super::tools::{not_json, with_texts_parsed};
+use super::value::Json;
+use super::{NamedFields, Settings};
+use crate::record::chat::{Meaning, has_media, not_text, of_messages, of_records};
+
+type Entries<'a> = Vec<(Cow<'a, str>, Json<'a>)>;
+
+/// Fields that are lists of messages.
+pub const MESSAGES: [&str; 4] = ["messages", "conversations", "conversation", "traj"];
+
+/// Fields that may be lists of messages, or text.
+const MESSAGES_OR_TEXT: [&str; 6] =
+    ["prompt", "completion", "chosen", "rejected", "chosen_messages", "rejected_messages"];
+
+/// The record as the shapes read it.
+pub fn given<'a>(
+    record: Json<'a>,
+    settings: &Settings,
+    left_out: &mut LeftOut,
+) -> Result<Json<'a>, String> {
+    let Json::Object(mut entries) = with_texts_parsed(record)? else { return Ok(Json::Null) };
+    rename(&mut entries, &settings.fields, left_out)?;
+    lists(&mut entries)?;
+    if !settings.ignored.is_empty() {
+        leave_out(&mut entries, &settings.ignored, left_out);
+        each_message(&mut entries, |entries| {
+            leave_out(entries, &settings.ignored, left_out);
+            Ok(())
+        })?;
+    }
+    refuse_media(&entries, of_records())?;
+    each_message(&mut entries, |entries| {
+        refuse_media(entries, of_messages())?;
+        apart(entries)
+    })?;
+    Ok(Json::Object(entries))
+}
+
+/// The same of a line whose shape is asked for.
+pub fn for_recognition(record: Json<'_>) -> Json<'_> {
+    let Json::Object(mut entries) = record else { return record };
+    // What is wrong with it is said where it is read.
+    let _: Result<(), String> = lists(&mut entries);
+    Json::Object(entries)
+}
+
+/// Gives the fields that the user names the names of the shapes that they are of; what else a record may be is left
+/// out.
+fn rename(
+    entries: &mut Entries<'_>,
+    fields: &NamedFields,
+    left_out: &mut LeftOut,
+) -> Result<(), String> {
+    let named = [
+        (&fields.messages, "messages", "--messages-field"),
+        (&fields.prompt, "prompt", "--prompt-field"),
+        (&fields.completion, "completion", "--completion-field"),
+    ];
+    for (name, shape, option) in named {
+        let Some(name) = name else { continue };
+        let is_there = |(key, value): &(Cow<str>, Json)| key == name && *value != Json::Null;
+        if !entries.iter().any(is_there) {
+            return Err(format!("{name} is missing or null; try: {option} with another name"));
+        }
+        entries.retain(|(key, value)| {
+            let is_other = key != name && (key == shape || MESSAGES.contains(&&**key));
+            left_out.count(key, is_other && value.is_true());
+            !is_other
+        });
+        let mut there = entries.iter_mut().filter(|(key, _)| key == name);
+        there.by_ref().for_each(|(key, _)| *key = Cow::Borrowed(shape));
+    }
+    Ok(())
+}
+
+/// Lists of messages that came as the text of JSON, or as a struct of lists.
+fn lists(entries: &mut Entries<'_>) -> Result<(), String> {
+    for (key, value) in entries {
+        let is_messages = MESSAGES.contains(&&**key);
+        if !is_messages && !MESSAGES_OR_TEXT.contains(&&**key) && key != "history" {
+            continue;
+        }
+        let text = value.text().filter(|text| text.trim_start().starts_with(['[', '{']));
+        let parsed = match text.map(|text| (text, Json::parse(text))) {
+            Some((_, Ok(parsed))) => Some(parsed.into_owned()),
+            Some((text, Err(error))) if is_messages => {
+                return Err(format!("{key}: {}", not_json(text, error)));
+            }
+            // A prompt may look like JSON.
+            _ => None,
+        };
+        let is_list =
+            |parsed: &Json| is_messages || key.as_ref() == "history" || holds_messages(parsed);
+        if let Some(parsed) = parsed.filter(is_list) {
+            *value = parsed;
+        }
+        if let Some(list) = transposed(key, value)? {
+            *value = list;
+        }
+        if let Json::List(items) = value
+            && is_messages
+        {
+            *items = std::mem::take(items).into_iter().flat_map(pair).collect();
+        }
+    }
+    Ok(())
+}
+
+fn is_message(value: &Json<'_>) -> bool {
+    ["role", "from"].into_iter().any(|key| value.get(key).is_some_and(|role| role.text().is_some()))
+}
+
+/// Whether it is a message, or a list or a struct of lists of them.
+fn holds_messages(value: &Json<'_>) -> bool {
+    let is_column = |key| value.get(key).is_some_and(|role| role.list().is_some());
+    let is_list = |items: &[Json]| !items.is_empty() && items.iter().all(is_message);
+    is_message(value) || value.list().is_some_and(is_list) || is_column("role") || is_column("from")
+}
+
+/// The objects that a struct of lists has, as `datasets` stores a sequence of them.
+fn transposed<'a>(name: &str, value: &Json<'a>) -> Result<Option<Json<'a>>, String> {
+    if value.list().is_some() || is_message(value) || !holds_messages(value) {
+        return Ok(None);
+    }
+    let mut rows: Vec<Entries<'a>> = Vec::new();
+    let columns = value.entries().iter().filter(|(_, column)| *column != Json::Null);
+    for (number, (key, column)) in columns.enumerate() {
+        let Some(items) = column.list() else {
+            let found = column.type_name();
+            return Err(format!("{name}: {key} is a {found}, wanted a list as the others are"));
+        };
+        if number == 0 {
+            rows.resize(items.len(), Vec::new());
+        }
+        if items.len() != rows.len() {
+            return Err(format!("{name}: its lists have {} and {} items", rows.len(), items.len()));
+        }
+        for (row, item) in rows.iter_mut().zip(items) {
+            row.push((key.clone(), item.clone()));
+        }
+    }
+    Ok(Some(Json::List(rows.into_iter().map(Json::Object).collect())))
+}
+
+/// The messages of a question with its answer, as ms-swift has them in ShareGPT's lists; else the value itself.
+fn pair(value: Json<'_>) -> Vec<Json<'_>> {
+    let is_pair = |(key, _): &(Cow<str>, Json)| key == "human" || key == "assistant";
+    if is_message(&value) || value.entries().is_empty() || !value.entries().iter().all(is_pair) {
+        return vec![value];
+    }
+    let message = |from: &'static str| {
+        let text = value.get(from)?.clone();
+        let from = Json::Text(Cow::Borrowed(from));
+        Some(Json::Object(vec![(Cow::Borrowed("from"), from), (Cow::Borrowed("value"), text)]))
+    };
+    ["human", "assistant"].into_iter().filter_map(message).collect()
+}
+
+/// Does something to each message of a record, alone or in a list.
+fn each_message<'a>(
+    entries: &mut Entries<'a>,
+    mut change: impl FnMut(&mut Entries<'a>) -> Result<(), String>,
+) -> Result<(), String> {
+    for (_, value) in entries {
+        let items = match value {
+            Json::List(items) => items.as_mut_slice(),
+            value => std::slice::from_mut(value),
+        };
+        for (index, item) in items.iter_mut().enumerate().filter(|(_, item)| is_message(item)) {
+            if let Json::Object(entries) = item {
+                change(entries).map_err(|cause| format!("message {index}: {cause}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn leave_out(entries: &mut Entries<'_>, names: &[String], left_out: &mut LeftOut) {
+    entries.retain(|(key, value)| {
+        let is_ignored = names.iter().any(|name| name == key);
+        left_out.count(key, is_ignored && value.is_true());
+        !is_ignored
+    });
+}
+
+fn refuse_media(
+    entries: &Entries<'_>,
+    known: impl Iterator<Item = (&'static str, Meaning)>,
+) -> Result<(), String> {
+    for (name, _) in known.filter(|(_, meaning)| *meaning == Meaning::Media) {
+        let Some((_, value)) = entries.iter().find(|(key, _)| key == name) else { continue };
+        let mut text = Vec::new();
+        value.write_compact(&mut text);
+        if has_media(&String::from_utf8_lossy(&text)) {
+            return Err(not_text(name));
+        }
+    }
+    Ok(())
+}
+
+/// Gives the parts of a content that are reasoning or calls, as LLaMA-Factory has them, fields of their own.
+fn apart(entries: &mut Entries<'_>) -> Result<(), String> {
+    let kind = |part: &Json| part.get("type").and_then(Json::text).map(str::to_string);
+    let is_apart = |part: &Json| {
+        part.get("type").and_then(Json::text).is_some_and(|kind| kind == REASONING || kind == CALL)
+    };
+    let is_answer = |(key, value): &(Cow<str>, Json)| {
+        ["role", "from"].contains(&&**key)
+            && ["assistant", "gpt"].contains(&value.text().unwrap_or(""))
+    };
+    if !entries.iter().any(is_answer) {
+        return Ok(());
+    }
+    let content = entries.iter_mut().find_map(|(key, value)| match value {
+        Json::List(parts) if ["content", "value"].contains(&&**key) => Some(parts),
+        _ => None,
+    });
+    let Some(content) = content.filter(|parts| parts.iter().any(is_apart)) else { return Ok(()) };
+    let (mut texts, mut calls, mut reasoning) = (Vec::new(), Vec::new(), None::<String>);
+    for part in std::mem::take(content) {
+        let kind = kind(&part).unwrap_or_default();
+        let is_late = match kind.as_str() {
+            REASONING => !texts.is_empty() || !calls.is_empty(),
+            CALL => false,
+            _ => !calls.is_empty(),
+        };
+        if is_late {
+            return Err(format!(
+                "content part of type '{kind}' after text or calls: reasoning comes first, calls last"
+            ));
+        }
+        let said = part.get("value").or_else(|| part.get("text"));
+        let no_text = || format!("content part of type '{kind}' is not text");
+        match kind.as_str() {
+            REASONING => {
+                let text = said.and_then(Json::text).ok_or_else(no_text)?;
+                *reasoning.get_or_insert_default() += text;
+            }
+            CALL => calls.extend(calls_of(said.ok_or_else(no_text)?)?),
+            _ => texts.push(part),
+        }
+    }
+    *content = texts;
+    if let Some(text) = reasoning {
+        let mut names = of_messages().filter(|(_, meaning)| *meaning == Meaning::Reasoning);
+        let is_free =
+            |name| !entries.iter().any(|(key, value)| key == name && *value != Json::Null);
+        let free = names.find(|(name, _)| is_free(*name));
+        let (name, _) = free.ok_or("reasoning in a part of the content, and beside it")?;
+        set(entries, name, Json::Text(Cow::Owned(text)));
+    }
+    if !calls.is_empty() {
+        let before = entries.iter_mut().find_map(|(key, value)| match value {
+            Json::List(before) if key == "tool_calls" => Some(before),
+            _ => None,
+        });
+        match before {
+            Some(before) => before.extend(calls),
+            None => set(entries, "tool_calls", Json::List(calls)),
+        }
+    }
+    // A content without text is none.
+    entries.iter_mut().for_each(|(key, value)| {
+        if ["content", "value"].contains(&&**key) && *value == Json::List(Vec::new()) {
+            *value = Json::Null;
+        }
+    });
+    Ok(())
+}
+
+const REASONING: &str = "reasoning";
+const CALL: &str = "tool_call";
+
+/// The calls that a part is, as the text of JSON or as it is.
+fn calls_of(value: &Json<'_>) -> Result<Vec<Json<'static>>, String> {
+    let parsed = match value.text() {
+        Some(text) => Json::parse(text)
+            .map_err(|error| format!("content part of type '{CALL}': {}", not_json(text, error)))?,
+        None => value.clone(),
+    };
+    Ok(match parsed.into_owned() {
+        Json::List(calls) => calls,
+        call => vec![call],
+    })
+}
+
+fn set<'a>(entries: &mut Entries<'a>, name: &'static str, value: Json<'a>) {
+    entries.retain(|(key, _)| key != name);
+    entries.push((Cow::Borrowed(name), value));
+}

@@ -1,0 +1,177 @@
+//! Preference data: a chosen answer and a rejected one, in the forms of TRL, LLaMA-Factory, ms-swift and Anthropic's hh.
+//! The chosen answer is a completion, as TRL has it: what comes before it, and what it has in common with the rejected
+//! one where both are whole conversations, is context.
+
+use super::left_out::LeftOut;
+use super::message::Draft;
+use super::shapes::{self, Messages};
+use super::value::Json;
+use crate::harmony::Role;
+
+const CHOSEN: [&str; 2] = ["chosen", "chosen_messages"];
+const REJECTED: [&str; 4] =
+    ["rejected", "rejected_messages", "rejected_response", "rejected_responses"];
+
+/// Why such a record is refused.
+pub const UNDECIDED: &str =
+    "chosen and rejected answers, of which one is trained on; try: --take chosen";
+
+/// The first of these fields that holds an answer. (A column of such a name may be a flag, or a number.)
+fn answer<'r>(record: &'r Json<'r>, names: &[&str]) -> Option<&'r Json<'r>> {
+    let is_answer = |value: &&Json<'_>| match value {
+        Json::Null | Json::Boolean(_) | Json::Number(_) => false,
+        value => value.is_true(),
+    };
+    names.iter().filter_map(|name| record.get(name)).find(is_answer)
+}
+
+pub fn chosen<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
+    answer(record, &CHOSEN)
+}
+
+pub fn rejected<'r>(record: &'r Json<'r>) -> Option<&'r Json<'r>> {
+    answer(record, &REJECTED)
+}
+
+/// The chosen answer and what comes before it.
+pub fn read<'r>(record: &'r Json<'r>, left_out: &mut LeftOut) -> Result<Messages<'r>, String> {
+    let chosen = chosen(record).ok_or("no chosen answer")?;
+    let (answers, is_whole) = answers(chosen, 0, left_out)?;
+    if !is_whole {
+        let before = context(record, left_out)?;
+        let before = before.filter(|drafts| !drafts.is_empty());
+        let mut drafts =
+            before.ok_or("a chosen answer without what it answers; try: --prompt-field NAME")?;
+        let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
+        let completion = Some(answers.len());
+        drafts.extend(answers);
+        return Ok(Messages { completion, ..shapes::with_system(record, drafts, left_out)? });
+    }
+    // A prompt of messages that the answer does not repeat comes before it.
+    let prompt = record.get("prompt").and_then(Json::list).unwrap_or_default();
+    let repeated = in_common(chosen.list().unwrap_or_default(), prompt);
+    if !prompt.is_empty() && repeated < prompt.len() {
+        let mut drafts = shapes::list(record.get("prompt"), 0, left_out)?;
+        let (answers, _) = self::answers(chosen, drafts.len(), left_out)?;
+        let completion = Some(answers.len());
+        drafts.extend(answers);
+        return Ok(Messages { completion, ..shapes::with_system(record, drafts, left_out)? });
+    }
+    let completion = Some(match rejected(record) {
+        Some(Json::List(rejected)) => {
+            completion(chosen.list().unwrap_or_default(), rejected, &answers)
+        }
+        Some(Json::Text(rejected)) => {
+            let rejected = turns(rejected).unwrap_or_default();
+            let same = answers.iter().zip(&rejected);
+            let same = same.take_while(|(a, b)| (a.role, a.text()) == (b.role, b.text())).count();
+            answers.len() - same.min(rejected.len().min(answers.len()).saturating_sub(1))
+        }
+        _ => last_turn(&answers),
+    });
+    let is_said = |prompt: &str| answers.iter().any(|answer| answer.text() == Some(prompt));
+    let prompt = record.get("prompt").and_then(Json::text);
+    left_out.count("prompt", prompt.is_some_and(|prompt| !prompt.is_empty() && !is_said(prompt)));
+    Ok(Messages { completion, ..shapes::with_system(record, answers, left_out)? })
+}
+
+/// How many messages at the end are the chosen answer, of messages beside which a rejected one stands.
+pub fn completion_of(
+    record: &Json<'_>,
+    messages: Option<&Json<'_>>,
+    drafts: &[Draft<'_>],
+) -> usize {
+    match (messages.and_then(Json::list), rejected(record)) {
+        (Some(messages), Some(Json::List(rejected))) => completion(messages, rejected, drafts),
+        // A text stands for the last message.
+        _ => 1,
+    }
+}
+
+/// How many messages at the end of a conversation are not those of the rejected one, at least one. Where the
+/// rejected one is an answer alone, the last turn is.
+fn completion(chosen: &[Json<'_>], rejected: &[Json<'_>], drafts: &[Draft<'_>]) -> usize {
+    let most = chosen.len().min(rejected.len()).saturating_sub(1);
+    match in_common(chosen, rejected).min(most) {
+        0 => last_turn(drafts),
+        same => chosen.len() - same,
+    }
+}
+
+fn in_common(a: &[Json<'_>], b: &[Json<'_>]) -> usize {
+    a.iter().zip(b).take_while(|(a, b)| a.canonical() == b.canonical()).count()
+}
+
+/// How many messages follow the last of a user.
+fn last_turn(drafts: &[Draft<'_>]) -> usize {
+    drafts.iter().rev().take_while(|draft| draft.role != Role::User).count()
+}
+
+/// The messages of an answer, and whether they are a whole conversation.
+fn answers<'r>(
+    value: &'r Json<'r>,
+    from: usize,
+    left_out: &mut LeftOut,
+) -> Result<(Vec<Draft<'r>>, bool), String> {
+    let drafts = match value {
+        Json::Text(text) => match turns(text) {
+            Some(drafts) => drafts,
+            None => vec![Draft::of_text(from, Role::Assistant, text)],
+        },
+        value => shapes::list(Some(value), from, left_out)?,
+    };
+    let is_whole = drafts.first().is_some_and(|first| first.role != Role::Assistant);
+    Ok((drafts, is_whole))
+}
+
+/// What the chosen answer follows.
+fn context<'r>(
+    record: &'r Json<'r>,
+    left_out: &mut LeftOut,
+) -> Result<Option<Vec<Draft<'r>>>, String> {
+    if let Some(messages) = shapes::messages(record) {
+        let drafts = shapes::list(Some(messages), 0, left_out)?;
+        if drafts.last().is_some_and(|last| last.role != Role::Assistant) {
+            return Ok(Some(drafts));
+        }
+    }
+    match record.get("prompt").or_else(|| record.get("question")) {
+        Some(Json::Text(text)) => {
+            let mut drafts =
+                turns(text).unwrap_or_else(|| vec![Draft::of_text(0, Role::User, text)]);
+            // (hh's prompts end with the name of who is to answer.)
+            drafts.pop_if(|last| last.role == Role::Assistant && last.text() == Some(""));
+            Ok(Some(drafts))
+        }
+        Some(prompt) => shapes::list(Some(prompt), 0, left_out).map(Some),
+        None => match ["instruction", "query"].into_iter().find(|key| record.get(key).is_some()) {
+            Some(key) => shapes::question(record, key).map(Some),
+            None => Ok(None),
+        },
+    }
+}
+
+/// The turns of a text of Anthropic's hh: `\n\nHuman: ..\n\nAssistant: ..`.
+fn turns(text: &str) -> Option<Vec<Draft<'_>>> {
+    const MARKS: [(&str, Role); 2] =
+        [("\n\nHuman:", Role::User), ("\n\nAssistant:", Role::Assistant)];
+    let next = |text: &str| {
+        let found =
+            MARKS.iter().filter_map(|(mark, role)| Some((text.find(mark)?, mark.len(), *role)));
+        found.min_by_key(|(start, ..)| *start)
+    };
+    let (0, mut length, mut role) = next(text)? else { return None };
+    if role != Role::User {
+        return None;
+    }
+    let (mut drafts, mut rest) = (Vec::new(), text);
+    loop {
+        rest = &rest[length..];
+        let following = next(rest);
+        let end = following.map_or(rest.len(), |(start, ..)| start);
+        drafts.push(Draft::of_text(drafts.len(), role, rest[..end].trim()));
+        let Some((start, next_length, next_role)) = following else { return Some(drafts) };
+        rest = &rest[start..];
+        (length, role) = (next_length, next_role);
+    }
+}
