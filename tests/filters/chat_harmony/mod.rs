@@ -96,11 +96,10 @@ fn every_case_is_as_stated() {
             let arguments = ["--style", style, "--thinking", thinking, "--date", date(case)];
             let found = converted(&record(case), &[&arguments[..], &["-q"]].concat());
             let wanted = &case["records"][style];
-            let refusal = [&case["refuse"], &wanted["refuse"]].into_iter().find_map(Value::as_str);
+            let stated = [&case["refuse"], &wanted["refuse"]].into_iter().find_map(Value::as_str);
             // Refused since: what would be lost, or trained on as an empty answer.
             let since = SINCE_REFUSED.iter().find(|(known, _)| name == known);
-            let refusal = since.map(|(_, reason)| *reason).or(refusal);
-            match (found, refusal) {
+            match (found, since.map(|(_, reason)| *reason).or(stated)) {
                 (Err(reason), Some(wanted)) => {
                     assert_eq!(reason, refusal(wanted), "{name} {style}");
                 }

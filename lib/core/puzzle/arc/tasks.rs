@@ -385,8 +385,16 @@ fn kind(value: &Value) -> &'static str {
 mod tests {
     use super::*;
 
+    /// The one task of a file.
+    fn one_task(text: &str, stem: &str, evaluation: bool) -> Result<Task, String> {
+        let tasks = parse(text.as_bytes(), "a/b.json", stem, evaluation, &Solutions::default());
+        let mut tasks = tasks.map_err(|error| error.to_string())?;
+        assert_eq!(tasks.len(), 1);
+        tasks.remove(0).map_err(|error| error.to_string())
+    }
+
     fn parsed(text: &str) -> Result<Task, String> {
-        parse(text.as_bytes(), "a/b.json", "b", true).map_err(|error| error.to_string())
+        one_task(text, "b", true)
     }
 
     fn cause(text: &str) -> String {
@@ -411,7 +419,7 @@ mod tests {
         assert_eq!(task.pairs[0].input, Grid { rows: 1, columns: 2, cells: vec![1, 2] });
         assert_eq!(task.pairs[0].output, Grid { rows: 2, columns: 1, cells: vec![3, 4] });
         assert_eq!(task.pairs[1].output.cells, [5]);
-        let training = parse(text.as_bytes(), "a", "b", false).unwrap();
+        let training = one_task(text, "b", false).unwrap();
         assert!(training.pairs.iter().all(|pair| pair.split == Split::Train));
     }
 
@@ -431,7 +439,7 @@ mod tests {
         );
         assert_eq!(
             cause(r#"{"test": [{"input": [[1]]}]}"#),
-            "a/b.json: task b: test pair 1: output is missing"
+            "a/b.json: task b: test pair 1: output is missing; try: --solutions FILE, if it stands in a second file"
         );
         assert_eq!(cause(r#"{"name": 3}"#), "a/b.json: name is a number, expected a string");
         assert_eq!(cause(r#"{"name": ""}"#), "a/b.json: \"\" is not a name for a task");
@@ -443,7 +451,7 @@ mod tests {
             cause(r#"{"name": "x_t3_0123456789"}"#),
             "a/b.json: task x_t3_0123456789 has the name of an augmentation"
         );
-        assert!(parse(b"{\"train\": []}", "a", "t3_0123456789", true).is_err());
+        assert!(one_task("{\"train\": []}", "t3_0123456789", true).is_err());
     }
 
     #[test]
