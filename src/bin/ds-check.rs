@@ -46,10 +46,6 @@ pub struct Args {
     #[arg(long, help_heading = "Checks")]
     list: bool,
 
-    /// Treat warnings as errors
-    #[arg(long, help_heading = "Checks")]
-    strict: bool,
-
     #[command(flatten)]
     options: CheckOptions,
 
@@ -100,7 +96,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let selection = Selection::new(catalogue(), args.only, args.skip, args.structure)?;
     let stdout = std::io::stdout().lock();
     let colour = ColorWhen::Auto.on_stdout();
-    let (format, quiet, strict) = (args.format, args.common.quiet, args.strict);
+    let (format, quiet, strict) = (args.format, args.common.quiet, args.options.strict);
     let style = ReportStyle { format, colour, quiet, strict };
     let mut report = Report::new(BufWriter::new(stdout), style);
     let mut progress = args.common.progress(tool, "records", None, true);

@@ -78,6 +78,7 @@ Examples:
   mmidx-write --concat part0/train/shard_00 part1/train/shard_00 \\
       --prefix out/shard_00
 
+Of a root, ds-manifest ROOT writes manifest.json once all parts are there.
 In: token sequences {id, tokens, segments, loss_mask, span_id}.
 Out: files, nothing on stdout. A program in between that ends its lines itself
 (jq, grep) hides the failure of the one before it: with NDJSON use set -o
@@ -116,8 +117,7 @@ fn write(mut args: Args, tool: &Tool) -> Result<()> {
         let mut gate = SequenceGate::new(sink.policy(), sink.spans())?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
-    let runner = Runner::new(tool, &args.common, "sequences")
-        .on_error(args.on_error.apart_from(&args.input.files)?);
+    let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 

@@ -16,6 +16,10 @@ use crate::puzzle::{self, Domain};
 /// What the user says of the datasets.
 #[derive(Debug, Default, Args)]
 pub struct CheckOptions {
+    /// Treat warnings as errors, and a root without its manifest as unfinished
+    #[arg(long, help_heading = "Checks")]
+    pub strict: bool,
+
     /// Manifest of the inputs that the datasets must have been made from
     #[arg(long, value_name = "FILE", help_heading = "Checks")]
     pub input_manifest: Option<PathBuf>,

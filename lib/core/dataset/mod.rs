@@ -48,7 +48,7 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         return Ok(outcome);
     }
     std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
-    let way = beside::way_to_read(path, "ds-check -");
+    let way = beside::way_to_read(path, "ds-check -")?;
     let other = || "its files by name, or FILTER ... | ds-check -".to_string();
     Err(no_dataset(path).hint(way.unwrap_or_else(other)))
 }
@@ -185,7 +185,7 @@ fn is_of(path: &Path, format: &Format) -> Result<bool> {
 fn refuse_others(paths: &[PathBuf]) -> Result<()> {
     if let Some(directory) = files::find(paths, |path| files::is_directory(path))? {
         let error = no_dataset(directory);
-        return Err(match beside::way_to_read(directory, "...") {
+        return Err(match beside::way_to_read(directory, "...")? {
             Some(way) => error.hint(way),
             None => error,
         });

@@ -13,7 +13,7 @@ use crate::check::{At, CheckContext, Findings, Outcome, checks, rows};
 use crate::cli::counted;
 use crate::error::{Result, shown};
 use crate::files;
-use crate::format::kd_root::{self, KdListing, KdPrefix};
+use crate::format::kd_root::{self, KdListing, KdPrefix, MANIFEST};
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout};
 use crate::wording::exactly;
 
@@ -28,6 +28,9 @@ checks! {
     UNSUPERVISED: Error Content "kd.root.unsupervised",
         "nothing in the dataset is supervised: training on it teaches nothing",
         hint "no assistant message is in a supervised channel; try: span-mask --span CHANNEL=ID";
+    UNFINISHED: Warning Structure "kd.root.unfinished",
+        "a root without manifest.json: nothing says which shards it has (only with --strict)",
+        hint "ds-manifest ROOT";
     STRAY: Error Structure "kd.root.stray",
         "a dataset in a root, but in none of its splits: who reads the root refuses it",
         hint "another place for it";
@@ -47,6 +50,13 @@ pub(super) fn check(
     let mut findings = context.findings();
     let mut notes = Vec::new();
     let manifests = Manifests::read(set, &mut findings)?;
+    if set.is_root && !files::is_member(&set.base.join(MANIFEST))? {
+        let cause = "has no manifest.json: a shard that is lost would not be missed";
+        notes.push(format!("{cause}; try: ds-manifest {}", shown(&set.base)));
+        if context.options.strict {
+            findings.add(&UNFINISHED, &set.base, cause);
+        }
+    }
     if !manifests.any {
         notes.push("no manifest: hashes and counts cannot be compared".to_string());
     } else if manifests.lacks_hashes() {
