@@ -351,14 +351,16 @@ may_build() {
 
 # lock_root ROOT: one build at a time makes a root; the next one waits. (Who had the lock may have removed it.)
 lock_root() {
-    local lock
+    local lock='' tries=0
     [[ -d /dev/fd/ ]] || die "/dev/fd is not there: /proc must be mounted" 75
-    until [[ -n ${lock-} && $1/tasks/here -ef /dev/fd/$lock ]]; do
-        [[ -z ${lock-} ]] || exec {lock}>&-
-        mkdir -p -- "$1/tasks" || exit 75
-        exec {lock}>>"$1/tasks/here" || continue
-        run flock "$lock" || exit 75
+    until [[ -n $lock && $1/tasks/here -ef /dev/fd/$lock ]]; do
+        [[ -z $lock ]] || exec {lock}>&-
+        lock=''
+        ((tries++ < 100)) && mkdir -p -- "$1/tasks" || break
+        { exec {lock}>>"$1/tasks/here"; } || continue
+        run flock "$lock" || break
     done 2>/dev/null
+    [[ -n $lock && $1/tasks/here -ef /dev/fd/$lock ]] || die "$1/tasks/here: cannot be locked" 75
 }
 
 # leave ROOT CODE: exits; what only the lock has made goes.

@@ -196,6 +196,7 @@ impl Error {
             io::ErrorKind::NotFound
             | io::ErrorKind::PermissionDenied
             | io::ErrorKind::AlreadyExists
+            | io::ErrorKind::InvalidFilename
             | io::ErrorKind::NotADirectory => Kind::Usage,
             _ => Kind::Unavailable,
         };

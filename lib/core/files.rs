@@ -86,6 +86,17 @@ pub fn is_at(file: &File, path: &Path) -> bool {
     found.is_ok_and(|found| file.metadata().map(identity).is_ok_and(|own| own == found))
 }
 
+/// A path without links and dots; `None` if there is nothing.
+pub fn resolved(path: &Path) -> Result<Option<PathBuf>> {
+    match fs::canonicalize(path) {
+        Ok(whole) => Ok(Some(whole)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(Error::io(path, &error)),
+    }
+}
+
 /// Makes a directory and those above it. (`create_dir_all` says "File exists" where it cannot know
 /// whether that is a directory.)
 pub fn make_directories(directory: &Path) -> io::Result<()> {
@@ -153,6 +164,15 @@ struct Identity {
 impl Noted {
     pub fn new(path: PathBuf, metadata: &Metadata) -> Noted {
         Noted { path, identity: Identity::of(metadata) }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether both are of one state of one file.
+    pub fn is_same(&self, other: &Noted) -> bool {
+        self.identity == other.identity
     }
 
     /// The path still names the same file, which has not been written.

@@ -9,6 +9,7 @@
 //! | [`error`] | the one error that leaves the library: kind, place, cause, hint | |
 //! | [`files`] | what is at a path, or why that cannot be known | `error` |
 //! | [`gzip`] | gzip as gzip reads it | |
+//! | [`inputs`] | what this run reads, which no output replaces | `files` |
 //! | [`program`] | how the filter that runs was started | |
 //! | [`failure`] | how a failure travels in an Arrow stream | |
 //! | [`wording`] | numbers as people read them | |
@@ -27,7 +28,7 @@
 //! | [`panics`] | panics of the crates that decode, caught at the readers' edge | |
 //! | [`puzzle`] | ARC, Sudoku, Maze, Domino: a domain is a file | `record`, `ordered`, `walk` |
 //! | [`signals`] | what a signal ends, and what it waits for | `error` |
-//! | [`publish`] | outputs that are whole or not there: staging, locks, markers | `signals` |
+//! | [`publish`] | outputs that are whole or not there: staging, locks, markers | `inputs`, `signals` |
 //! | [`provenance`] | how a dataset was made: run, build, inputs | `program`, `publish` |
 //! | [`cli`] | arguments, exit codes, progress, rejects | `publish`, `signals` |
 //! | [`batch`] | what passes from reader to stage to sink: batches, headers, and the interfaces of all three | `cli`, `record` |
@@ -73,6 +74,7 @@ pub mod format;
 pub mod game2048;
 pub mod gzip;
 pub mod harmony;
+pub mod inputs;
 mod kinds;
 pub mod ordered;
 pub mod packing;

@@ -93,10 +93,11 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let (id, metadata) = (args.id_field, args.metadata_fields);
     let harmony = ChatHarmony::new(Conversations::new(settings), id, metadata, with_places)?;
     let output = args.output.open(harmony.schema(), &header, tool)?;
-    Runner::new(tool, &args.common, "chats")
-        .on_error(args.on_error.apart_from(&args.source.input.files)?)
-        .jobs(args.jobs.jobs)
-        .run(reader, || |batch| harmony.convert(batch), output)?;
+    Runner::new(tool, &args.common, "chats").on_error(&args.on_error).jobs(args.jobs.jobs).run(
+        reader,
+        || |batch| harmony.convert(batch),
+        output,
+    )?;
     tool.warn(&harmony.warnings(), &args.common);
     Ok(())
 }

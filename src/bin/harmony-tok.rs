@@ -137,8 +137,7 @@ fn to_tokens(mut args: Args, tool: &Tool) -> Result<()> {
             Renderer::ignoring(policy, ignored.clone()).content_is_text(args.content_is_text);
         move |batch| render(&mut renderer, batch)
     };
-    let runner = Runner::new(tool, &args.common, "conversations")
-        .on_error(args.on_error.apart_from(&args.source.input.files)?);
+    let runner = Runner::new(tool, &args.common, "conversations").on_error(&args.on_error);
     runner.jobs(args.jobs.jobs).run(reader, stage, sink)?;
     for (name, count) in ignored.counts().filter(|(_, count)| *count > 0) {
         let times = if count == 1 { "once".to_string() } else { format!("{count} times") };
@@ -155,8 +154,7 @@ fn to_text(mut args: Args, tool: &Tool) -> Result<()> {
     let alignment = Alignment::of(stated, args.align).map_err(Error::usage)?;
     let header = reader.header().through(&DECODED, args.output.entry(tool));
     let writer = Writer::stdout(&args.output, &DECODED.schema(), &header)?;
-    let runner = Runner::new(tool, &args.common, "sequences")
-        .on_error(args.on_error.apart_from(&args.source.input.files)?);
+    let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
     runner.jobs(args.jobs.jobs).run(reader, || move |batch| decode(batch, alignment), writer)
 }
 
@@ -177,6 +175,9 @@ fn header(
     });
     let mut header = reader.header().through(&TOKENS, entry);
     header.set(conversation::POLICY, policy.name());
+    if let Some(name) = &args.id_field {
+        header.set(conversation::ID_FIELD, name.as_str());
+    }
     header.set("eod_token_id", EOD);
     header.set("tokenizer", tokenizer);
     // What an earlier filter states of its files holds for a pipe.

@@ -118,8 +118,7 @@ fn write(mut args: Args, tool: &Tool) -> Result<()> {
         let mut gate = SequenceGate::new(sink.policy(), sink.spans())?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
-    let runner = Runner::new(tool, &args.common, "sequences")
-        .on_error(args.on_error.apart_from(&args.input.files)?);
+    let runner = Runner::new(tool, &args.common, "sequences").on_error(&args.on_error);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 

@@ -13,6 +13,7 @@ use gristmill::cli::{
 use gristmill::error::Result;
 use gristmill::format::raw_games::{self, Decoder, GameFile, Legality};
 use gristmill::game2048::Game;
+use gristmill::inputs;
 use gristmill::record::GAME;
 use gristmill::record::game::GamesBuilder;
 use gristmill::runner::{Items, Runner};
@@ -88,12 +89,13 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
+    inputs::name(&args.directories);
     let games = listed(&args)?;
     let mut header = Header::default().through(&GAME, args.output.entry(tool));
     header.set("legality", args.legality.name());
     if args.on_error.rejects.is_some() {
         let files = games.iter().flat_map(|game| [game.meta().to_path_buf(), game.steps()]);
-        args.on_error.apart_from(&files.collect::<Vec<PathBuf>>())?;
+        inputs::name(&files.collect::<Vec<PathBuf>>());
     }
     let writer = Writer::stdout(&args.output, &GAME.schema(), &header)?;
     let feed = Items { total: games.len() as u64, items: games.into_iter().map(Ok) };

@@ -10,10 +10,10 @@ use gristmill::batch::Wanted;
 use gristmill::check::{GameGate, PuzzleGate};
 use gristmill::cli::{self, CommonArgs, InputArgs, OnErrorArgs, SinkArgs, Tool, WithoutEffect};
 use gristmill::dataset;
-use gristmill::error::{Error, Result, shown};
-use gristmill::files;
+use gristmill::error::{Error, Result};
 use gristmill::format::pack::{PackOptions, PackSink};
 use gristmill::format::puzzle_dir::{AssertedConstants, PuzzleWriter};
+use gristmill::inputs;
 use gristmill::record::{GAME, PUZZLE};
 use gristmill::runner::Runner;
 use gristmill::stream::{Reader, Request};
@@ -87,11 +87,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
-    if let Some(input) =
-        files::find(&args.input.files, |input| files::is_same(input, &args.output))?
-    {
-        return Err(Error::usage("is an input and the output").at(shown(input)));
-    }
+    inputs::name(&args.input.files);
     let reader = open(&args, false)?;
     if reader.lacks_header() {
         tool.advise_arrow(&args.common);
@@ -134,8 +130,7 @@ fn write_games(args: &Args, reader: Reader, tool: &Tool) -> Result<()> {
         let gate = GameGate::new()?;
         sink = sink.rule(Box::new(move |game| gate.check(game)));
     }
-    let runner = Runner::new(tool, &args.common, "games")
-        .on_error(args.on_error.apart_from(&args.input.files)?);
+    let runner = Runner::new(tool, &args.common, "games").on_error(&args.on_error);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }
 
@@ -151,7 +146,6 @@ fn write_puzzles(args: Args, reader: Reader, tool: &Tool) -> Result<()> {
         let gate = PuzzleGate::new(reader.header().has_made("puzzle-encode"))?;
         sink = sink.rule(Box::new(move |example| gate.check(example)));
     }
-    let runner = Runner::new(tool, &args.common, "examples")
-        .on_error(args.on_error.apart_from(&args.input.files)?);
+    let runner = Runner::new(tool, &args.common, "examples").on_error(&args.on_error);
     runner.expect(args.sink.expect_records).copy(reader, sink)
 }

@@ -1,6 +1,6 @@
 //! puzzle-encode: Sudoku and Maze CSV, ARC tasks or played Domino games in, puzzle records out.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +15,7 @@ use gristmill::cli::{
 };
 use gristmill::error::{Error, Result};
 use gristmill::format::puzzle_dir::AssertedConstants;
+use gristmill::inputs;
 use gristmill::ordered::Flow;
 use gristmill::puzzle::{
     self, BuildContext, DOMAINS, Domain, EncodedPuzzles, GroupChunk, Opener, PuzzleCounts,
@@ -139,9 +140,10 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         let input = input.unwrap_or(Rejected::Nothing);
         rejects.take(vec![Rejection { place, id: None, reason: cause, input }])
     };
-    let opened = Arc::new(Mutex::new(Vec::new()));
-    let opener =
-        if on_error.rejects.is_some() { noting(opened.clone()) } else { Arc::new(open_bytes) };
+    let opener: Opener = Arc::new(|path: &Path| {
+        inputs::name([&path.to_path_buf()]);
+        open_bytes(path)
+    });
     let mut build = BuildContext {
         seed: run.seed,
         jobs: run.jobs.jobs.get(),
@@ -149,8 +151,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
         rejects: Some(&mut take),
     };
     let source = domain.open(&own, &mut build)?;
-    on_error
-        .apart_from(&std::mem::take(&mut *opened.lock().unwrap_or_else(PoisonError::into_inner)))?;
+    on_error.rejects.as_deref().map_or(Ok(()), inputs::refuse_target)?;
     let say = |line: &str| {
         if !run.common.quiet {
             tool.tell(line);
@@ -189,14 +190,6 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     }
     say(&counts.summary());
     Ok(())
-}
-
-/// Opens files and notes which.
-fn noting(opened: Arc<Mutex<Vec<PathBuf>>>) -> Opener {
-    Arc::new(move |path| {
-        opened.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
-        open_bytes(path)
-    })
 }
 
 /// Puts the constants of the set into the header, as for every domain.

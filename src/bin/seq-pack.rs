@@ -20,6 +20,7 @@ use gristmill::format::token_rows::{
     Compressed, Extra, Form, RowsSettings, RowsTarget, WindowSink, pack_datasets, summary,
 };
 use gristmill::harmony::{Policy, Spans};
+use gristmill::inputs;
 use gristmill::packing::{Algorithm, Overflow, Packing};
 use gristmill::record::TOKENS;
 use gristmill::runner::Runner;
@@ -144,8 +145,9 @@ pub fn main() -> ExitCode {
 
 fn run(args: Args, tool: &Tool) -> Result<()> {
     let (settings, target) = (args.settings(), args.target());
+    inputs::name(&args.input.files);
     settings.check(&target)?;
-    apart(&args, &target)?;
+    named(&target)?;
     let reader = dataset::open(&args.input, Wanted::records(&TOKENS))?;
     if are_triples(&args.input.files)? {
         from_triples(&args, (&settings, &target), &reader, tool)
@@ -163,7 +165,7 @@ fn from_triples(
 ) -> Result<()> {
     let header = reader.header().through(&TOKENS, Some(tool.entry()));
     cli::expect_records(args.sink.expect_records, reader.total().unwrap_or(0))?;
-    let mut rejects = Rejects::open_for_any(args.on_error.apart_from(&args.input.files)?)?;
+    let mut rejects = Rejects::open_for_any(&args.on_error)?;
     let mut progress = args.common.progress(tool, "rows", None, false);
     let watched = (&mut rejects, &mut progress);
     let (files, slice) = (&args.input.files, args.input.slice);
@@ -193,7 +195,7 @@ fn from_records(
         let mut gate = SequenceGate::of_rows(policy, spans, settings.keep_eod)?;
         sink = sink.rule(Box::new(move |view, row| gate.check(view, row)));
     }
-    let rejects = Rejects::open_for_any(args.on_error.apart_from(&args.input.files)?)?;
+    let rejects = Rejects::open_for_any(&args.on_error)?;
     Runner::new(tool, &args.common, "sequences")
         .rejects(rejects)
         .expect(args.sink.expect_records)
@@ -236,18 +238,12 @@ fn are_triples(paths: &[PathBuf]) -> Result<bool> {
     Ok(files::find(paths, is)?.is_some())
 }
 
-/// Refuses an output that is an input, or whose name readers would not know it by.
-fn apart(args: &Args, target: &RowsTarget) -> Result<()> {
+/// Refuses an output whose name readers would not know it by.
+fn named(target: &RowsTarget) -> Result<()> {
     for path in [&target.rows, &target.index].into_iter().flatten() {
         if path.extension().is_none_or(|ending| ending != "parquet" && ending != "pq") {
             let cause = "a name of rows ends in .parquet (or .pq)";
             return Err(Error::usage(cause).at(path.as_path()));
-        }
-    }
-    for path in target.files() {
-        let is_same = |input: &PathBuf| files::is_same(input, path);
-        if let Some(input) = files::find(&args.input.files, is_same)? {
-            return Err(Error::usage("is an input and the output").at(input.as_path()));
         }
     }
     Ok(())

@@ -72,7 +72,7 @@ fn run(args: Args, tool: &Tool) -> Result<()> {
     let writer = Writer::stdout(&args.output, &masked_schema(), &header)?;
     let stage = || |batch| masking.mask(batch);
     Runner::new(tool, &args.common, "sequences")
-        .on_error(args.on_error.apart_from(&args.input.files)?)
+        .on_error(&args.on_error)
         .run(reader, stage, writer)?;
     tool.warn(&masking.warnings(), &args.common);
     Ok(())

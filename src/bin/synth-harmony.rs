@@ -72,8 +72,9 @@ fn run(mut args: Args, tool: &Tool) -> Result<()> {
     let with_places = args.output.has_places();
     let output = args.output.open(&settings.schema_with(with_places), &header, tool)?;
     let harmony = SynthHarmony::new(settings, with_places);
-    Runner::new(tool, &args.common, "rows")
-        .on_error(args.on_error.apart_from(&args.source.input.files)?)
-        .jobs(args.jobs.jobs)
-        .run(reader, || |batch| harmony.convert(batch), output)
+    Runner::new(tool, &args.common, "rows").on_error(&args.on_error).jobs(args.jobs.jobs).run(
+        reader,
+        || |batch| harmony.convert(batch),
+        output,
+    )
 }

@@ -100,6 +100,43 @@ pub fn readers() -> Vec<Case> {
     cases
 }
 
+/// What looks at every kind of dataset, to find out which it is.
+pub fn recognitions() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for path in [
+        "root",
+        "root/train",
+        "p/a",
+        "single/a",
+        "pack",
+        "sharded",
+        "selfplay",
+        "domino",
+        "domino/train",
+        "shards",
+        "shards/synth_harmony_shard_00.parquet",
+        "rows/plain.parquet",
+        "rows/trl.parquet",
+        "p/a_ids.parquet",
+        "masked.arrows",
+        "a.ndjson",
+        "a.ndjson.gz",
+    ] {
+        for (tool, flags) in [
+            ("ds-check", "-q --structure"),
+            ("ds-view", "--limit 1"),
+            ("ds-stat", "-q"),
+            ("ds-cat", "-q"),
+        ] {
+            let command = format!("{tool} {flags} $IN/{path}");
+            cases.push(Case::reader(&format!("{tool} {path}"), tool, &command));
+        }
+    }
+    let index = "ds-check -q $IN/rows/index.parquet";
+    cases.push(Case::reader("ds-check rows/index.parquet", "ds-check", index));
+    cases
+}
+
 /// Commands that write; each into nothing, over another dataset, and over what a killed run left.
 pub fn sinks() -> Vec<Case> {
     let mut cases = Vec::new();

@@ -39,6 +39,9 @@ pub fn make_of(dir: &Path, variant: usize) {
         mmidx-write a.masked --prefix p/a
         mmidx-write b.masked --prefix p/b
         harmony-tok a.ndjson | mmidx-write --prefix single/a --tokens-only
+        seq-pack -q p/a -o rows/plain.parquet --columns id
+        seq-pack -q p/a -o rows/trl.parquet --form trl -n 9000
+        seq-pack -q p/a --index rows/index.parquet -n 9000
         mx-decode -q raw > games.ndjson
         npy-pack -q games.ndjson -o pack
         npy-pack -q games.ndjson -o sharded --shard-rows 20

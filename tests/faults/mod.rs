@@ -9,7 +9,7 @@ mod drive;
 use crate::games;
 pub mod inputs;
 mod kills;
-mod preload;
+pub mod preload;
 
 use std::fmt::Write;
 
@@ -61,6 +61,14 @@ fn table(name: &str, rows: &[Row]) -> String {
 #[test]
 fn an_input_that_cannot_be_read_is_never_less_data() {
     run("readers", cases::readers(), share(12));
+}
+
+/// One error while the footer of rows is read made plain Parquet of them: each call fails once.
+#[test]
+fn a_dataset_that_cannot_be_read_is_never_another_kind() {
+    let (rows, others) = cases::recognitions().into_iter().partition(|c| c.name.contains("rows/"));
+    run("rows", rows, Share { seed: 1, of: 1, only: None });
+    run("recognitions", others, share(12));
 }
 
 #[test]

@@ -144,7 +144,7 @@ fn a_puzzle_set_is_packed_again() {
         }
     }
     assert_no_temporaries(dir.path());
-    tool("npy-pack").args(&[&set, "-o", &set]).run().fails(2, &["is an input and the output"]);
+    tool("npy-pack").args(&[&set, "-o", &set]).run().fails(2, &["an input of this run"]);
 }
 
 /// A dataset of other records is named for what it holds.

@@ -162,7 +162,7 @@ fn inputs_that_do_not_go_together_are_refused() {
     let before = directory.read("aligned/steps.npy");
     let dotted = format!("{pool}/.");
     for to in [&pool, &dotted] {
-        let line = "aligned: is an input and the output";
+        let line = "aligned, an input of this run";
         pack(&[&directory.at("shards"), &pool, "-o", to, "--overwrite"]).fails(2, &[line]);
     }
     assert!(directory.read("aligned/steps.npy") == before);

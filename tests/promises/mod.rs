@@ -1,5 +1,6 @@
 //! What holds for every filter and format.
 
+mod apart;
 mod bounds;
 mod closed;
 mod counts;

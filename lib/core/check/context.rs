@@ -16,7 +16,7 @@ use crate::puzzle::{self, Domain};
 /// What the user says of the datasets.
 #[derive(Debug, Default, Args)]
 pub struct CheckOptions {
-    /// Treat warnings as errors, and a root without its manifest as a warning
+    /// Treat warnings as errors, and a root without its manifest as unfinished
     #[arg(long)]
     pub strict: bool,
 

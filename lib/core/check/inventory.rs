@@ -11,7 +11,7 @@ use super::{Check, CheckContext, CheckedChunk, Findings};
 use crate::error::{Error, Kind, Result, shown};
 use crate::file_entry::{Difference, FileEntry};
 use crate::files;
-use crate::publish::{is_temporary, manifest_of};
+use crate::publish::{is_being_written, is_temporary, manifest_of};
 use crate::wording::exactly;
 
 /// The last part of a path as text.
@@ -26,7 +26,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
 /// Reports the temporary files of a writer in a directory.
 pub(super) fn temporaries(paths: &[PathBuf], check: &'static Check, findings: &mut Findings<'_>) {
     for path in paths.iter().filter(|path| is_temporary(&name_of(path))) {
-        findings.add(check, path, "was left behind");
+        let is_running = is_being_written(path);
+        let cause = if is_running { "is of a writer that is running" } else { "was left behind" };
+        findings.add(check, path, cause);
     }
     for manifest in paths.iter().filter_map(|path| manifest_of(path)) {
         if !paths.contains(&manifest) {

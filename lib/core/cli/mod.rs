@@ -21,6 +21,7 @@ use clap::{Arg, Command, Parser};
 
 use crate::error::{Error, Kind, Result};
 use crate::failure::Failure;
+use crate::inputs;
 use crate::program;
 use crate::provenance::Build;
 use crate::signals;
@@ -56,7 +57,7 @@ pub fn main<A: Parser>(
         return exit_code(outcome, &without_stream);
     }
     match parse::<A>(&arguments) {
-        Ok((arguments, tool)) => exit_code(run(arguments, &tool), &tool),
+        Ok((arguments, tool)) => exit_code(inputs::confirm(run(arguments, &tool)), &tool),
         Err(error) if error.use_stderr() => {
             let error = in_plain_words::<A>(error, &arguments);
             // What can be understood says where the results would go.
@@ -110,6 +111,7 @@ static STREAM_HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
 /// The stream on stdout is complete: what fails from now on is not told to its reader.
 pub fn stream_ends() {
+    inputs::settle();
     STREAM_HAS_ENDED.store(true, Ordering::Relaxed);
 }
 

@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::args::OnErrorArgs;
 use crate::error::{Error, Result, shown};
 use crate::files;
+use crate::inputs;
 
 /// The names of JSON files and databases of datasets, and the endings of others.
 const NAMES: [&str; 7] = [
@@ -28,20 +28,6 @@ const SIGNS: (&[u8], &[u8]) = (b"{\"source\":\"", b"\"reason\":\"");
 /// Where these signs are looked for: only the names of source and record are before them.
 const HEAD: u64 = 1 << 16;
 
-impl OnErrorArgs {
-    /// These arguments, if the file of rejects is none of the inputs; else an error.
-    pub fn apart_from(&self, inputs: &[PathBuf]) -> Result<&OnErrorArgs> {
-        let Some(path) = &self.rejects else { return Ok(self) };
-        let Some(found) = files::metadata(path)? else { return Ok(self) };
-        for input in inputs.iter().filter(|input| input.as_os_str() != "-") {
-            if files::metadata(input)?.is_some_and(|input| files::are_same(&input, &found)) {
-                return Err(Error::usage("is an input of this run").at(shown(path)));
-            }
-        }
-        Ok(self)
-    }
-}
-
 /// Refuses a file that may not be replaced.
 pub(super) fn check(path: &Path) -> Result<()> {
     if ["/dev/stderr", "/dev/stdout"].iter().any(|stream| path.as_os_str() == *stream) {
@@ -52,14 +38,10 @@ pub(super) fn check(path: &Path) -> Result<()> {
         return Err(Error::usage(cause).at(shown(path)).hint("--rejects with another name"));
     }
     let Some(found) = files::metadata(path)?.filter(Metadata::is_file) else { return Ok(()) };
-    let streams = [
-        (rustix::fs::fstat(std::io::stdin()), "is the input of this run"),
-        (rustix::fs::fstat(std::io::stdout()), "is the output of this run"),
-    ];
-    for (stream, cause) in streams {
-        if stream.is_ok_and(|stream| (stream.st_dev, stream.st_ino) == (found.dev(), found.ino())) {
-            return Err(Error::usage(cause).at(shown(path)));
-        }
+    inputs::refuse_target(path)?;
+    let stdout = rustix::fs::fstat(std::io::stdout());
+    if stdout.is_ok_and(|stdout| (stdout.st_dev, stdout.st_ino) == (found.dev(), found.ino())) {
+        return Err(Error::usage("is the output of this run").at(shown(path)));
     }
     let mut head = Vec::new();
     let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));

@@ -1,11 +1,12 @@
 //! Paths that hold no records, and what reads them or what they are a part of.
 
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::is_dataset;
 use crate::cli::is_of_manifests;
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::publish::directory_of;
 use crate::walk;
@@ -28,13 +29,20 @@ const SHARE: usize = 4;
 const LOOKED_AT: usize = 1000;
 
 /// What reads a folder of raw data, and hands records to the filter `next`.
-pub(super) fn way_to_read(folder: &Path, next: &str) -> Option<String> {
-    // A folder that cannot be listed has its own error where it is read.
-    let found: Vec<PathBuf> =
-        walk::files(folder, |_| true).take(LOOKED_AT).filter_map(|file| file.ok()).collect();
+pub(super) fn way_to_read(folder: &Path, next: &str) -> Result<Option<String>> {
+    let found = walk::files(folder, |_| true).take(LOOKED_AT).map(|file| file.map_err(Error::from));
+    // What may not be looked at has its own error where it is read.
+    let found = found.filter(|file| !file.as_ref().is_err_and(|e| e.kind() != Kind::Unavailable));
+    let found = found.collect::<Result<Vec<PathBuf>>>()?;
+    let mut tasks = HashSet::new();
+    for path in found.iter().filter(|path| ending_of(path, &[".json"]).is_some()) {
+        if is_arc_task(path)? {
+            tasks.insert(path);
+        }
+    }
     let way = RAW.iter().find_map(|(endings, way)| {
         let is_raw = |path: &&PathBuf| {
-            ending_of(path, endings).is_some() && (!way.contains(" arc ") || is_arc_task(path))
+            ending_of(path, endings).is_some() && (!way.contains(" arc ") || tasks.contains(path))
         };
         let raw: Vec<&PathBuf> = found.iter().filter(is_raw).collect();
         // A few files among many others are not what a folder is for.
@@ -43,7 +51,7 @@ pub(super) fn way_to_read(folder: &Path, next: &str) -> Option<String> {
         // Files of records need no other filter.
         Some(if way.ends_with('*') { format!("{way}{ending}") } else { format!("{way} | {next}") })
     });
-    way.map(|way| way.replace("DIR", &shown(folder)))
+    Ok(way.map(|way| way.replace("DIR", &shown(folder))))
 }
 
 /// Refuses a file that belongs to a dataset or to a raw game.
@@ -84,8 +92,11 @@ fn ending_of<'a>(path: &Path, endings: &[&'a str]) -> Option<&'a str> {
     endings.iter().find(|ending| path.ends_with(**ending)).copied()
 }
 
-fn is_arc_task(path: &Path) -> bool {
+fn is_arc_task(path: &Path) -> Result<bool> {
     let mut head = Vec::new();
     let read = files::open_member(path).and_then(|file| file.take(4096).read_to_end(&mut head));
-    read.is_ok() && memchr::memmem::find(&head, b"\"input\"").is_some()
+    match read.map_err(|e| Error::io(path, &e)) {
+        Err(error) if error.kind() == Kind::Unavailable => Err(error),
+        read => Ok(read.is_ok() && memchr::memmem::find(&head, b"\"input\"").is_some()),
+    }
 }

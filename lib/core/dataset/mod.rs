@@ -51,7 +51,7 @@ pub fn check(path: &Path, context: &mut CheckContext<'_>) -> Result<Outcome> {
         return Ok(outcome);
     }
     std::fs::metadata(path).map_err(|e| Error::io(path, &e))?;
-    let way = beside::way_to_read(path, "ds-check -");
+    let way = beside::way_to_read(path, "ds-check -")?;
     let other = || "its files by name, or FILTER ... | ds-check -".to_string();
     Err(no_dataset(path).hint(way.unwrap_or_else(other)))
 }
@@ -206,7 +206,7 @@ fn refuse_others(paths: &[PathBuf], is_looked_at: bool) -> Result<()> {
             splits::refuse_several(directory, &found)?;
         }
         let error = no_dataset(directory);
-        return Err(match beside::way_to_read(directory, "...") {
+        return Err(match beside::way_to_read(directory, "...")? {
             Some(way) => error.hint(way),
             None => error,
         });

@@ -9,11 +9,12 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::ALL;
-use super::kd_root::{manifests_of, prefix_of};
+use super::kd_root::{KdListing, find_ids, manifests_of, prefix_of};
 use super::mmidx::PrefixLayout;
-use super::puzzle_dir::{BUILD, SPLITS};
+use super::puzzle_dir::{BUILD, IDENTIFIERS, SPLITS};
 use crate::error::Result;
 use crate::files::{self, Noted};
+use crate::inputs;
 use crate::publish::{marked, refuse_half_published};
 
 /// The files of the input, as they were when reading began.
@@ -49,9 +50,17 @@ fn is_of_datasets(name: &str, path: &Path) -> bool {
 }
 
 impl Unchanged {
-    /// The files of datasets (directories or prefixes), and files that are read alone. It is an
-    /// error if a dataset is half published.
+    /// The files of datasets (directories or prefixes), and files that are read alone, which are the inputs
+    /// of this run. It is an error if a dataset is half published.
     pub fn of(paths: &[PathBuf]) -> Result<Unchanged> {
+        let noted = Unchanged::of_parts(paths)?;
+        inputs::name(paths);
+        inputs::note(&noted.members)?;
+        Ok(noted)
+    }
+
+    /// The files of what this run makes into something else: they may become its outputs.
+    pub fn of_parts(paths: &[PathBuf]) -> Result<Unchanged> {
         let mut noted = Unchanged::default();
         for path in paths.iter().filter(|path| path.as_os_str() != "-") {
             if files::is_directory(path)? {
@@ -81,19 +90,29 @@ impl Unchanged {
         }
         // One split of a puzzle set is published with the other.
         let is_split = |name| SPLITS.iter().any(|split| name == split.name());
-        match path.parent().filter(|_| path.file_name().is_some_and(is_split)) {
-            Some(above) => refuse_half_published(&above.join(BUILD)),
-            None => Ok(()),
+        if let Some(above) = path.parent().filter(|_| path.file_name().is_some_and(is_split)) {
+            refuse_half_published(&above.join(BUILD))?;
+            [BUILD, IDENTIFIERS].into_iter().try_for_each(|name| self.note(above.join(name)))?;
         }
+        let listing = KdListing::of(path)?.filter(|listing| !listing.is_root);
+        let mut prefixes = listing.iter().flat_map(|listing| &listing.prefixes);
+        prefixes.try_for_each(|prefix| self.beside(&prefix.path))
+    }
+
+    /// Notes the manifests and the ids of a prefix, which may be in other folders of its root.
+    fn beside(&mut self, prefix: &Path) -> Result<()> {
+        let others = manifests_of(prefix)?.into_iter().chain(find_ids(prefix)?);
+        others.into_iter().try_for_each(|file| self.note(file))
     }
 
     fn prefix(&mut self, path: &Path) -> Result<()> {
         let prefix = prefix_of(path)?;
         let layout = PrefixLayout::found(&prefix)?;
-        let manifests = manifests_of(&prefix);
+        let manifests = manifests_of(&prefix)?;
         manifests.iter().try_for_each(|manifest| refuse_half_published(manifest))?;
         let members = layout.map(|layout| layout.files(&prefix)).unwrap_or_default();
-        manifests.into_iter().chain(members).try_for_each(|file| self.note(file))
+        members.into_iter().try_for_each(|file| self.note(file))?;
+        if layout.is_some() { self.beside(&prefix) } else { Ok(()) }
     }
 
     /// Notes a member as it is now, if it is there.
@@ -134,7 +153,7 @@ mod tests {
         let write = |name: &str| fs::write(at(name), "x").unwrap();
         for name in files {
             files.into_iter().for_each(write);
-            let noted = Unchanged::of(&[directory.path().to_path_buf()]).unwrap();
+            let noted = Unchanged::of_parts(&[directory.path().to_path_buf()]).unwrap();
             noted.check().unwrap();
             fs::write(at("steps-00001.npy"), "").unwrap();
             fs::write(at("log.txt"), "").unwrap();

@@ -45,6 +45,7 @@ pub use work::Work;
 use crate::cli::Slice;
 use crate::digest::sha256_hex;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::format::json_file;
 use crate::format::synth_shards::Recorded;
 use crate::provenance::{Build, InputManifest};
@@ -53,6 +54,9 @@ pub const SCHEMA: &str = "gristmill_plan_v1";
 /// Where plans and parts are, in the root that is to be made.
 const TASKS: &str = "tasks";
 const PLAN: &str = "plan.json";
+
+/// The scripts that plans run.
+const SCRIPTS: [&str; 4] = ["synth-kd", "synth-raw", "macroxue", "puzzles"];
 
 /// `ROOT/tasks/plan.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -141,8 +145,30 @@ impl Plan {
                 let cause = format!("is {:?}, not {SCHEMA:?}", plan.schema_version);
                 Err(Error::data(cause).at(path.as_path()))
             }
-            plan => Ok(plan),
+            Some(plan) => match plan.outside() {
+                Some(cause) => Err(Error::data(cause).at(path.as_path())),
+                None => Ok(Some(plan)),
+            },
+            None => Ok(None),
         }
+    }
+
+    /// The script, which is one of ours.
+    fn own_script(&self) -> Result<&str> {
+        let name = self.script_name();
+        if SCRIPTS.contains(&name.strip_prefix("gristmill-").unwrap_or(&name)) {
+            return Ok(&self.script);
+        }
+        let cause = format!("script: {:?} is none of gristmill's", self.script);
+        Err(Error::data(cause).at(plan_path(&self.root).as_path()))
+    }
+
+    /// Why this plan would write beside its root.
+    fn outside(&self) -> Option<String> {
+        let is_below =
+            |name: &str| !name.is_empty() && files::below(Path::new(""), Path::new(name)).is_some();
+        let source = self.sources.iter().find(|source| !is_below(&source.name))?;
+        Some(format!("sources: {:?} is no name below the root", source.name))
     }
 
     /// Fails unless this program made the plan.

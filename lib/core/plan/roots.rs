@@ -10,8 +10,8 @@ use crate::batch::input_manifest;
 use crate::error::{Error, Result};
 use crate::format::json_file;
 use crate::format::kd_root::{
-    FORMAT, KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, Surplus, configs_agree,
-    manifest_in_root,
+    FORMAT, KdPart, KdRootManifest, KdSplit, RootSettings, ShardJoin, Surplus, are_one_tokenizer,
+    configs_agree, manifest_in_root,
 };
 use crate::provenance::{Build, BuildRun};
 use crate::publish::TargetLock;
@@ -57,11 +57,12 @@ fn check(tasks: &[Task<'_>], root: &Path) -> Result<()> {
 /// Why two parts do not belong to one dataset.
 fn other_dataset(first: &KdPart, part: &KdPart) -> Option<String> {
     let same = [
+        ("spans", part.source.spans == first.source.spans),
+        ("id field", part.source.id_field == first.source.id_field),
         ("config", configs_agree(part, first)),
         ("dtype", part.dtype == first.dtype),
         ("policy", part.source.policy == first.source.policy),
-        ("tokenizer", part.source.tokenizer == first.source.tokenizer),
-        ("spans", part.source.spans == first.source.spans),
+        ("tokenizer", are_one_tokenizer(&part.source.tokenizer, &first.source.tokenizer)),
     ];
     let (what, _) = same.iter().find(|(_, is_same)| !is_same)?;
     Some(format!("its {what} is not that of the first part"))

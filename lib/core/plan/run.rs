@@ -115,7 +115,7 @@ impl Task<'_> {
         let plan = self.plan;
         let part = std::path::absolute(self.part(root)).map_err(|e| Error::io(root, &e))?;
         let mut command = Command::new("bash");
-        command.arg(&plan.script).arg("slice");
+        command.arg(plan.own_script()?).arg("slice");
         command.arg(&self.source.path).args(&self.source.further).arg(&part);
         command.args(["--name", &self.source.name]);
         let number = |number: u64| number.to_string();

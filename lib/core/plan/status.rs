@@ -45,7 +45,7 @@ impl Status {
             }
             status.add(&task, &state);
             match todo {
-                None => status.text += &format!("{} {state}\n", visible::line(&name)),
+                None => status.text += &format!("{}\n", visible::line(&format!("{name} {state}"))),
                 Some(_) if matches!(state, State::Done | State::Running) => {}
                 Some(program) => status.text += &(line(program, &task) + "\n"),
             }

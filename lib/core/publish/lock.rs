@@ -30,7 +30,10 @@ impl TargetLock {
     pub fn take(directory: &Path) -> Result<TargetLock> {
         let failed = |error: &io::Error| Error::write(shown(directory), error);
         let end = Instant::now() + PATIENCE;
-        let handle = File::open(directory).map_err(|e| failed(&e))?;
+        // (To open a FIFO would wait for a writer.)
+        let mut options = OpenOptions::new();
+        let options = options.read(true).custom_flags(libc::O_DIRECTORY | libc::O_NONBLOCK);
+        let handle = options.open(directory).map_err(|e| failed(&e))?;
         match wait(&handle, end) {
             Ok(true) => return Ok(TargetLock { _directory: Some(handle), file: None }),
             Ok(false) => return Err(busy(directory)),

@@ -25,7 +25,7 @@ pub use lock::TargetLock;
 pub use marker::{half_published, manifest_of, marked, refuse_half_published};
 pub use pending::PendingFile;
 pub use publication::{Standing, Target, publish, refuse_existing, withdraw};
-pub use staging::{is_temporary, sweep_below};
+pub use staging::{is_being_written, is_temporary, sweep_below};
 
 pub use file::publish_kept;
 

@@ -3,12 +3,15 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::directory_of;
 use super::staging::Staging;
 use crate::error::{Error, Result, shown};
+use crate::files;
+use crate::inputs;
 use crate::signals;
 
 /// A file being written, invisible under its final name until it is published. Dropped before, it
@@ -38,7 +41,7 @@ impl PendingFile {
     /// For a library that writes its file by name, [`PendingFile::temporary`]: no file is there
     /// yet. What the library leaves beside it is removed with the staging.
     pub fn reserve(path: &Path) -> Result<PendingFile> {
-        refuse_irregular(path)?;
+        refuse_target(path)?;
         let name = path.file_name().map(OsString::from);
         let name = name.ok_or_else(|| Error::usage("not a file name").at(shown(path)))?;
         let staging = Staging::of(&directory_of(path))?;
@@ -50,11 +53,17 @@ impl PendingFile {
     }
 
     /// A file that is complete already, under another name too: a link to it, or a copy where the file
-    /// system has no links.
+    /// system has no links, or where it is not a file with this name alone.
     pub fn adopt(path: &Path, from: &Path) -> Result<PendingFile> {
         let pending = PendingFile::reserve(path)?;
         let to = &pending.temporary;
-        let adopt = || fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ()));
+        // A link leads to data of others, and a file with other names is theirs too.
+        let is_own =
+            || fs::symlink_metadata(from).map(|found| found.is_file() && found.nlink() == 1);
+        let copy = || fs::copy(from, to).map(|_| ());
+        let adopt = || {
+            if is_own()? { fs::hard_link(from, to).or_else(|_| copy()) } else { copy() }
+        };
         signals::undisturbed(adopt).map_err(|error| Error::write(shown(path), &error))?;
         Ok(pending)
     }
@@ -99,6 +108,17 @@ impl PendingFile {
             None => File::open(&self.temporary).and_then(|file| file.sync_all()),
         };
         synced.map_err(|e| Error::write(shown(&self.path), &e))
+    }
+
+    /// Gives it the permissions of the file that it replaces.
+    pub(super) fn permit(&self) -> Result<()> {
+        let failed = |error: io::Error| Error::write(shown(&self.path), &error);
+        let Some(replaced) = files::metadata(&self.path)? else { return Ok(()) };
+        let own = fs::metadata(&self.temporary).map_err(failed)?.permissions();
+        if own == replaced.permissions() {
+            return Ok(());
+        }
+        fs::set_permissions(&self.temporary, replaced.permissions()).map_err(failed)
     }
 
     /// Gives it its name.
@@ -146,8 +166,14 @@ fn copy_range(_: &File, _: u64, _: &File, _: usize) -> io::Result<usize> {
     Ok(0)
 }
 
+/// What is read is not replaced, and nothing is put beside it.
+pub(super) fn refuse_target(path: &Path) -> Result<()> {
+    refuse_irregular(path)?;
+    inputs::refuse_target(path)
+}
+
 /// A rename would put a file where a device or a pipe was (and cannot replace a directory).
-pub(super) fn refuse_irregular(path: &Path) -> Result<()> {
+fn refuse_irregular(path: &Path) -> Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => {
             Err(Error::usage("is not a regular file").at(shown(path)))

@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::marker::{self, Marker};
-use super::pending::refuse_irregular;
+use super::pending::refuse_target;
 use super::{PendingFile, TargetLock, directory_of, remove_if_there, staging, sync_directory};
 use crate::error::{Error, Result, shown};
-use crate::files::read_member;
+use crate::files::{self, read_member};
+use crate::inputs;
 use crate::signals;
 
 /// What stands where a dataset is to be published.
@@ -50,7 +51,10 @@ pub trait Target {
 /// Refuses a target where something stands, unless it may be overwritten or is half published.
 /// This is before the work; [`publish`] looks again.
 pub fn refuse_existing(target: &impl Target, overwrite: bool) -> Result<()> {
+    inputs::refuse_target(&target.manifest())?;
     let standing = target.standing()?;
+    refuse_linked(target, standing.files.iter().map(PathBuf::as_path))?;
+    standing.files.iter().try_for_each(|path| inputs::refuse_target(path))?;
     match conflict(target, &standing, overwrite)? {
         Some(path) => Err(exists(&path)),
         None => Ok(()),
@@ -78,7 +82,11 @@ pub fn withdraw(target: &impl Target, lock: &TargetLock) -> Result<Vec<PathBuf>>
 /// Forces all bytes to the disk.
 pub(super) fn prepare(files: &[PendingFile]) -> Result<()> {
     start_writing(files)?;
-    files.iter().try_for_each(|file| refuse_irregular(file.path()).and_then(|()| file.sync()))
+    files.iter().try_for_each(|file| {
+        refuse_target(file.path())?;
+        file.permit()?;
+        file.sync()
+    })
 }
 
 /// Looks at what stands there, and replaces it.
@@ -89,6 +97,8 @@ pub(super) fn change(
     _: &TargetLock,
 ) -> Result<Vec<PathBuf>> {
     let standing = target.standing()?;
+    let standing_files = standing.files.iter().map(PathBuf::as_path);
+    refuse_linked(target, files.iter().map(PendingFile::path).chain(standing_files))?;
     let new: BTreeSet<PathBuf> = files.iter().map(|file| file.path().to_path_buf()).collect();
     let other = |path: &&PathBuf| !new.contains(*path) && staging::is_claimed(path);
     if let Some(path) = standing.files.iter().find(other) {
@@ -101,12 +111,30 @@ pub(super) fn change(
     let gone: Vec<PathBuf> =
         standing.files.iter().filter(|path| !new.contains(*path)).cloned().collect();
     let dependents = standing.dependents.clone();
+    gone.iter().chain(&dependents).try_for_each(|path| inputs::refuse_target(path))?;
     match files {
         // A rename replaces one file at once.
         [file] if gone.is_empty() && dependents.is_empty() => rename_one(file, &standing)?,
         _ => Change { target, files, standing, gone, changed: false }.run()?,
     }
+    inputs::settle();
     Ok(dependents)
+}
+
+/// Refuses a folder of the dataset that is a link: what it leads to is not of this dataset alone.
+fn refuse_linked<'p>(target: &impl Target, files: impl Iterator<Item = &'p Path>) -> Result<()> {
+    let base = target.directory();
+    let base = base.as_path();
+    let folders =
+        |file: &'p Path| file.ancestors().skip(1).take_while(move |folder| *folder != base);
+    let below = files.filter(|file| file.starts_with(base)).flat_map(folders);
+    for folder in below.collect::<BTreeSet<&Path>>() {
+        if files::link_metadata(folder)?.is_some_and(|found| found.is_symlink()) {
+            let cause = "is a link: nothing is written or removed through it";
+            return Err(Error::usage(cause).at(folder));
+        }
+    }
+    Ok(())
 }
 
 /// The first file that stands there and may not be replaced.

@@ -8,12 +8,15 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use rustix::fs::{AtFlags, Mode, OFlags, openat, unlinkat};
 
 use super::cannot;
 use crate::error::{Error, Result, shown};
@@ -122,7 +125,7 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        remove_files(&self.directory);
+        remove_files(&self.directory, false);
         // A file that is open when its name goes gets another name on FUSE, and on NFS: the directory
         // would stay. Whoever takes the lock now removes the same.
         drop(self.lock.take());
@@ -154,9 +157,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Opens the lock of a staging, writable because NFS locks nothing else.
 fn open_lock(staging: &Path, create: bool) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    options.write(true).create_new(create).custom_flags(flags).open(staging.join(LOCK))
+    let create = if create { OFlags::CREATE | OFlags::EXCL } else { OFlags::empty() };
+    let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | create;
+    let folder = open_folder(staging)?;
+    Ok(openat(&folder, LOCK, flags, Mode::from_raw_mode(0o666)).map(File::from)?)
+}
+
+/// A staging itself, never what a link in its place leads to.
+fn open_folder(staging: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(staging, flags, Mode::empty())?)
+}
+
+/// Whether the writer of a staging still runs, which has locked it.
+pub fn is_being_written(path: &Path) -> bool {
+    let lock = open_lock(path, false);
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Whether a file system has no locks.
@@ -192,8 +208,7 @@ fn sweep(directory: &Path) {
             && files::is_at(&lock, &entry.path().join(LOCK))
         {
             // Its name goes before the lock is free: its maker may be about to take it.
-            remove_files(&entry.path());
-            let _ = fs::remove_file(entry.path().join(LOCK));
+            remove_files(&entry.path(), true);
             drop(lock);
             remove(&entry.path());
         }
@@ -225,8 +240,7 @@ fn open_lost(staging: &Path) -> io::Result<File> {
 /// signal has not stopped yet.
 fn remove(staging: &Path) {
     for _ in 0..ATTEMPTS {
-        remove_files(staging);
-        let _ = fs::remove_file(staging.join(LOCK));
+        remove_files(staging, true);
         match fs::remove_dir(staging) {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {}
             _ => return,
@@ -234,12 +248,16 @@ fn remove(staging: &Path) {
     }
 }
 
-/// Removes what is in a staging, but for its lock.
-fn remove_files(staging: &Path) {
-    for entry in fs::read_dir(staging).into_iter().flatten().flatten() {
-        if entry.file_name() != LOCK {
-            let _ = fs::remove_file(entry.path());
-        }
+/// Removes what is in a staging, its lock last or not at all: by handle, so that nothing else can take its
+/// place meanwhile.
+fn remove_files(staging: &Path, with_lock: bool) {
+    let Ok(folder) = open_folder(staging) else { return };
+    let entries = rustix::fs::Dir::read_from(&folder).into_iter().flatten();
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_bytes() != LOCK.as_bytes()) {
+        let _ = unlinkat(&folder, entry.file_name(), AtFlags::empty());
+    }
+    if with_lock {
+        let _ = unlinkat(&folder, LOCK, AtFlags::empty());
     }
 }
 

@@ -45,6 +45,9 @@ pub fn id_fields(named: Option<&str>) -> Vec<String> {
     }
 }
 
+/// The field that [`id_fields`] was told, in headers.
+pub const ID_FIELD: &str = "id_field";
+
 /// The column of the messages.
 const MESSAGES: &str = "messages_json";
 

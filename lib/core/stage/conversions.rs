@@ -12,6 +12,7 @@ use crate::cli::{InputArgs, LimitArgs, Slice, Tool, WithoutEffect};
 use crate::dataset::{describe_raw, raw_files, shard_of};
 use crate::error::{Error, Result};
 use crate::format::synth_shards::{CONVERSION, is_finished};
+use crate::inputs;
 use crate::record::CONVERSATION;
 use crate::stream::{FileOutputArgs, Output, Reader};
 
@@ -67,6 +68,7 @@ impl SourceArgs {
 
     /// Opens the files, and those below the folders.
     pub fn open(&mut self, wanted: Wanted) -> Result<Reader> {
+        inputs::name(&self.input.files);
         let files = raw_files(&self.input.files)?;
         let first = match self.shard {
             Some(_) if files.iter().all(|path| path.as_os_str() == "-") => {

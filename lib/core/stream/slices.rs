@@ -12,6 +12,7 @@ use super::input::{Bytes, Content, Input, MARK};
 use super::parquet_source::open_parquet;
 use crate::cli::Slice;
 use crate::error::{Error, Result, shown};
+use crate::files;
 use crate::format::checked_sum;
 
 /// Divides all inputs: the range of each that lies in the slice, in records (Parquet, Arrow) or
@@ -33,7 +34,7 @@ pub(super) fn cut_inputs(
         if path.as_os_str() == "-" {
             return cannot("stdin");
         }
-        if std::fs::metadata(path).is_ok_and(|file| !file.is_file() && !file.is_dir()) {
+        if files::metadata(path)?.is_some_and(|file| !file.is_file() && !file.is_dir()) {
             return cannot(&shown(path));
         }
         let input = Input::open(path, allow_empty)?;

@@ -191,13 +191,13 @@ fn no_output_replaces_an_input() {
     for input in [rows.clone(), dir.at("./r.parquet"), dir.at("link.parquet")] {
         for out in ["r.parquet", "p/../r.parquet"] {
             let run = seq_pack(&[&input, "-o", &dir.at(out), "--overwrite"]);
-            run.fails(2, &["is an input and the output"]);
+            run.fails(2, &["is an input of this run"]);
         }
     }
     let bridge = ["--form", "megatron-bridge", "-n", "900", "--overflow", "drop", "--overwrite"];
     let files = ["-o", &dir.at("z.parquet"), "--metadata", &dir.at("./m.arrows")];
     seq_pack(&[&[dir.at("m.arrows").as_str()][..], &files, &bridge].concat())
-        .fails(2, &["is an input and the output"]);
+        .fails(2, &["is an input of this run"]);
     assert!((dir.read("r.parquet"), dir.read("m.arrows")) == before);
 }
 

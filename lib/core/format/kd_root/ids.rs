@@ -20,7 +20,8 @@ use crate::files;
 use crate::format::hashed_file::{FinishedFile, HashedFile};
 use crate::format::mmidx::with_suffix;
 use crate::format::parquet::{
-    ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, read_error, write_error, writer_properties,
+    ParquetBatches, ParquetFile, ROW_GROUP_BYTES, Text, finished, read_error, write_error,
+    writer_properties,
 };
 use crate::record::columns::ColumnBuilder;
 use crate::record::ids::{IdBuilder, IdColumns, schema};
@@ -53,7 +54,7 @@ pub fn ids_in_root(root: &Path, split: &str, name: &str) -> PathBuf {
 /// The ids file of a prefix, beside it or in the `ids` of its root, if there is one.
 pub fn find_ids(prefix: &Path) -> Result<Option<PathBuf>> {
     let mut places = vec![ids_beside(prefix)];
-    let in_root = PlaceInRoot::of(prefix);
+    let in_root = PlaceInRoot::of(prefix)?;
     places.extend(in_root.map(|place| ids_in_root(&place.root, place.split, &place.name)));
     Ok(files::find(&places, |path| files::is_member(path))?.cloned())
 }
@@ -111,8 +112,7 @@ impl IdsWriter {
     /// Completes the file; it is not published.
     pub fn finish(mut self) -> Result<FinishedFile> {
         self.encode()?;
-        let file = self.writer.into_inner();
-        file.map_err(|e| write_error(&self.path, e))?.finish()
+        finished(self.writer, &self.path)?.finish()
     }
 }
 

@@ -51,7 +51,7 @@ impl ShardJoin<'_> {
     /// Joins the parts and publishes the shard, its manifest last, in place of an older one.
     pub fn publish(&self) -> Result<()> {
         let start = Instant::now();
-        let unchanged = Unchanged::of(self.parts)?;
+        let unchanged = Unchanged::of_parts(self.parts)?;
         let (files, part) = unchanged.confirm(self.files())?;
         unchanged.check()?;
         let fraction = part.config.as_ref().and_then(|config| config.valid_fraction);

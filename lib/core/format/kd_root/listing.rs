@@ -51,7 +51,7 @@ impl KdListing {
     /// Lists a root, a directory of prefixes, or one prefix; `None` if it is not one of these.
     pub fn of(path: &Path) -> Result<Option<KdListing>> {
         if !files::is_directory(path)? {
-            let path = named(&prefix_of(path)?);
+            let path = named(&prefix_of(path)?)?;
             let base = path.parent().map(Path::to_path_buf).unwrap_or_default();
             let prefix =
                 PrefixLayout::found(&path)?.map(|layout| KdPrefix { path, layout, split: None });
@@ -65,7 +65,7 @@ impl KdListing {
             prefixes.extend(of_split);
         }
         // A folder of a root is named as its prefixes are looked up; a root may have any name.
-        let base = if is_root { path.to_path_buf() } else { named(path) };
+        let base = if is_root { path.to_path_buf() } else { named(path)? };
         prefixes.extend(prefixes_in(&base, None)?);
         let is_any = is_root || !prefixes.is_empty();
         Ok(is_any.then_some(KdListing { base, is_root, prefixes }))

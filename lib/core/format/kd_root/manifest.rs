@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::part::{
-    KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, agree, best_known, configs_agree,
-    first_difference,
+    KdConfig, KdFiles, KdPart, KdSplit, SourceLimits, best_known, configs_agree, first_difference,
 };
 use super::surplus::UNEXPECTED;
 use super::{ALL, KdListing, MANIFEST, ROOT_SCHEMA, SPLITS};
@@ -319,11 +318,9 @@ fn check_same(found: &FoundPart, first: &FoundPart) -> Result<()> {
     let (part, other) = (&found.part, &first.part);
     let difference = first_difference(&[
         ("config", configs_agree(part, other)),
-        ("policy", agree(&part.source.policy, &other.source.policy)),
-        ("tokenizer", part.source.tokenizer == other.source.tokenizer),
         ("input manifest", part.source.manifest_sha256() == other.source.manifest_sha256()),
     ]);
-    match difference {
+    match part.source.difference(&other.source).or(difference) {
         Some(what) => {
             let cause = format!("its {what} is not that of {}", shown(&first.path));
             Err(Error::data(cause).at(found.path.as_path()))

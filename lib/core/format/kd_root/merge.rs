@@ -6,8 +6,8 @@ use std::{io, thread};
 
 use super::manifest::{union, union_of_known};
 use super::part::{
-    KdConfig, KdPart, KdSource, KdSplit, agree, best_known, configs_agree, find_manifest,
-    first_difference, manifest_in_root,
+    KdConfig, KdPart, KdSource, KdSplit, are_one_tokenizer, best_known, configs_agree,
+    find_manifest, first_difference, manifest_in_root,
 };
 use super::{ALL, IDS, IdsFile, IdsWriter, PART_SCHEMA, find_ids, ids_beside, sink};
 use crate::batch::{Counts, Dropped};
@@ -23,7 +23,7 @@ use crate::format::mmidx::{
 use crate::format::unchanged::Unchanged;
 use crate::format::{RecordCounts, checked_sum};
 use crate::provenance::{BuildRun, git_sha};
-use crate::publish::{PendingFile, directory_of};
+use crate::publish::PendingFile;
 use crate::record::tokens::Identity;
 use crate::wording::exactly;
 
@@ -102,9 +102,6 @@ pub fn concatenate(
     (foreign, with_ids): (bool, bool),
     run: BuildRun,
 ) -> Result<(Vec<PendingFile>, KdPart)> {
-    if prefixes.iter().any(|prefix| same_place(prefix, out)) {
-        return Err(Error::usage("is one of the inputs").at(out));
-    }
     let unchanged = Unchanged::of(prefixes)?;
     let ids = with_ids.then(|| ids_beside(out));
     let joined = || {
@@ -239,12 +236,6 @@ fn join_ids(
     ids.finish().map(Some)
 }
 
-fn same_place(a: &Path, b: &Path) -> bool {
-    let resolved =
-        |path: &Path| Some(directory_of(path).canonicalize().ok()?.join(path.file_name()?));
-    resolved(a).is_some_and(|a| Some(a) == resolved(b))
-}
-
 fn find(prefix: &Path, foreign: bool) -> Result<MergeInput> {
     let manifest = match find_manifest(prefix)? {
         Some((path, name)) if !foreign => {
@@ -279,10 +270,8 @@ fn check_together(inputs: &[&InputPart]) -> Result<()> {
             ("config", configs_agree(part, &first.part)),
             ("dtype", part.dtype == first.part.dtype),
             ("split", *name == first.name),
-            ("policy", agree(&part.source.policy, &first.part.source.policy)),
-            ("tokenizer", part.source.tokenizer == first.part.source.tokenizer),
         ]);
-        if let Some(what) = difference {
+        if let Some(what) = part.source.difference(&first.part.source).or(difference) {
             let cause = format!("its {what} is not that of {}", shown(&first.path));
             return Err(Error::data(cause).at(path.as_path()));
         }
@@ -421,8 +410,10 @@ pub(super) fn joined_source<'a>(parts: impl Iterator<Item = &'a KdPart> + Clone)
     for KdPart { source: other, .. } in parts {
         source.manifest = source.manifest.filter(|own| other.manifest.as_ref() == Some(own));
         source.policy = source.policy.filter(|own| other.policy.as_ref() == Some(own));
-        source.tokenizer = source.tokenizer.filter(|own| other.tokenizer.as_ref() == Some(own));
+        let is_one = are_one_tokenizer(&source.tokenizer, &other.tokenizer);
+        source.tokenizer = source.tokenizer.filter(|_| is_one);
         source.spans = source.spans.filter(|own| other.spans.as_ref() == Some(own));
+        source.id_field = source.id_field.filter(|own| other.id_field.as_ref() == Some(own));
     }
     source
 }

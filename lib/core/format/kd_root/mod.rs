@@ -26,8 +26,9 @@ pub use listing::{KdListing, KdPrefix, STRAY, prefix_of};
 pub use manifest::{KdChain, KdRootManifest, KdRootSplit, RootSettings};
 pub use merge::concatenate;
 pub use part::{
-    KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA, SourceLimits, agree, configs_agree,
-    find_manifest, manifest_beside, manifest_in_root, manifests_of,
+    KdConfig, KdFiles, KdPart, KdSource, KdSplit, PART_SCHEMA, SourceLimits, agree,
+    are_one_tokenizer, configs_agree, find_manifest, manifest_beside, manifest_in_root,
+    manifests_of,
 };
 pub use part_sink::{AssertedSource, PartSink, publish_part, status};
 pub use reader::KdReader;

@@ -60,10 +60,16 @@ pub struct KdConfig {
     pub assistant_channels: Option<Vec<String>>,
     pub eod_token_id: i32,
     pub hash: String,
+    /// The field that ids are of, which decides the splits; absent if it is the contract's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_field: Option<String>,
     pub loss_mask_alignment: String,
     /// `None` where the policy did not come with the tokens.
     #[serde(deserialize_with = "json_file::stated")]
     pub roles_preserved: Option<Vec<String>>,
+    /// The span id of each channel; absent if these are the contract's, or not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spans: Option<BTreeMap<String, i64>>,
     /// `None` where there is no split.
     pub valid_fraction: Option<f64>,
 }
@@ -76,8 +82,10 @@ impl KdConfig {
             assistant_channels: list(&["analysis", "final"]),
             eod_token_id: crate::tokenizer::EOD,
             hash: "blake2b-8".to_string(),
+            id_field: None,
             loss_mask_alignment: "labels_shifted_with_pad".to_string(),
             roles_preserved: list(&["system", "developer", "user", "assistant"]),
+            spans: None,
             valid_fraction: valid_fraction.map(ValidFraction::as_f64),
         }
     }
@@ -95,12 +103,19 @@ impl KdConfig {
     /// Whether both cannot be of one dataset. What is unknown contradicts nothing.
     pub fn contradicts(&self, other: &KdConfig) -> bool {
         let Self { assistant_channels, roles_preserved, .. } = self;
+        let are_known = assistant_channels.is_some() && other.assistant_channels.is_some();
+        let spans = |of: &KdConfig| of.spans.clone().filter(|_| are_known);
+        let id_field = |of: &KdConfig| of.id_field.clone().filter(|_| are_known);
         let filled = KdConfig {
+            spans: spans(other),
+            id_field: id_field(other),
             assistant_channels: if_known(&other.assistant_channels, assistant_channels),
             roles_preserved: if_known(&other.roles_preserved, roles_preserved),
             ..other.clone()
         };
         let own = KdConfig {
+            spans: spans(self),
+            id_field: id_field(self),
             assistant_channels: if_known(assistant_channels, &other.assistant_channels),
             roles_preserved: if_known(roles_preserved, &other.roles_preserved),
             ..self.clone()
@@ -112,6 +127,7 @@ impl KdConfig {
     fn and(mut self, other: &KdConfig) -> KdConfig {
         self.assistant_channels =
             self.assistant_channels.filter(|_| other.assistant_channels.is_some());
+        self.spans = self.spans.filter(|_| other.assistant_channels.is_some());
         self.roles_preserved = self.roles_preserved.filter(|_| other.roles_preserved.is_some());
         self
     }
@@ -149,6 +165,30 @@ pub struct KdSource {
     /// The span id of each supervised channel; `None` if it did not come with the masks.
     #[serde(deserialize_with = "json_file::stated")]
     pub spans: Option<Value>,
+    /// The field that ids are of, where the user has named one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id_field: Option<String>,
+}
+
+impl KdSource {
+    /// The first property by which the sequences of two parts are not of one dataset. What is unknown
+    /// differs from nothing.
+    pub fn difference(&self, other: &KdSource) -> Option<&'static str> {
+        let are_known = self.policy.is_some() && other.policy.is_some();
+        first_difference(&[
+            ("policy", agree(&self.policy, &other.policy)),
+            ("tokenizer", are_one_tokenizer(&self.tokenizer, &other.tokenizer)),
+            ("spans", agree(&self.spans, &other.spans)),
+            ("id field", !are_known || self.id_field == other.id_field),
+        ])
+    }
+}
+
+/// Whether two vocabularies are one: by the hash, wherever the file was, or in the program.
+pub fn are_one_tokenizer(a: &Option<Value>, b: &Option<Value>) -> bool {
+    let hash = |of: &Option<Value>| of.as_ref()?.get("model_sha256")?.as_str().map(str::to_string);
+    let size = |of: &Option<Value>| of.as_ref()?.get("vocab_size").cloned();
+    a == b || hash(a).is_some_and(|own| Some(own) == hash(b)) && size(a) == size(b)
 }
 
 impl KdPart {
@@ -333,14 +373,16 @@ impl KdPart {
         config: &KdConfig,
         source: &KdSource,
     ) -> Result<Option<String>> {
-        let model = |source: &KdSource| source.tokenizer.as_ref()?.get("model_sha256").cloned();
+        // (Flags do not say which field ids are of.)
+        let id_field = self.config.as_ref().and_then(|own| own.id_field.clone());
+        let config = &KdConfig { id_field, ..config.clone() };
         let difference = first_difference(&[
             ("its config", self.config.as_ref().is_some_and(|own| !own.contradicts(config))),
             ("its policy", agree(&self.source.policy, &source.policy)),
             ("its limits", self.source.limits == source.limits),
             ("its input", self.source.inputs == source.inputs),
             ("its input manifest", self.source.manifest_sha256() == source.manifest_sha256()),
-            ("its tokenizer", model(&self.source) == model(source)),
+            ("its tokenizer", are_one_tokenizer(&self.source.tokenizer, &source.tokenizer)),
         ]);
         if let Some(what) = difference {
             return Ok(Some(format!("{what} differs")));
@@ -432,13 +474,13 @@ pub fn find_manifest(prefix: &Path) -> Result<Option<(PathBuf, String)>> {
     if files::is_member(&beside)? {
         return Ok(Some((beside, ALL.to_string())));
     }
-    let Some(PlaceInRoot { root, split, name }) = PlaceInRoot::of(prefix) else { return Ok(None) };
+    let Some(PlaceInRoot { root, split, name }) = PlaceInRoot::of(prefix)? else { return Ok(None) };
     let in_root = manifest_in_root(&root, &name);
     Ok(files::is_member(&in_root)?.then(|| (in_root, split.to_string())))
 }
 
 /// Where the manifest of a prefix may be.
-pub fn manifests_of(prefix: &Path) -> Vec<PathBuf> {
-    let in_root = PlaceInRoot::of(prefix).map(|place| manifest_in_root(&place.root, &place.name));
-    [manifest_beside(prefix)].into_iter().chain(in_root).collect()
+pub fn manifests_of(prefix: &Path) -> Result<Vec<PathBuf>> {
+    let in_root = PlaceInRoot::of(prefix)?.map(|place| manifest_in_root(&place.root, &place.name));
+    Ok([manifest_beside(prefix)].into_iter().chain(in_root).collect())
 }

@@ -14,11 +14,13 @@ use crate::cli::{InputCheckArgs, Rejects, Slice};
 use crate::error::{Error, Result, shown};
 use crate::files;
 use crate::format::mmidx::{MmidxDtype, PrefixLayout};
+use crate::format::synth_shards::CONVERSION;
 use crate::format::{RecordCounts, parquet};
 use crate::harmony::{ChannelSpan, Policy, Spans, unsupervised};
 use crate::ordered::Flow;
 use crate::provenance::{BuildRun, InputManifest, git_sha};
 use crate::publish::{PendingFile, publish};
+use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::{self, Tokens};
 use crate::tokenizer::{EOD, PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
 
@@ -79,6 +81,8 @@ impl AssertedSource {
         let manifest: Option<InputManifest> = serde_json::from_value(manifest)
             .map_err(|e| Error::data(format!("the stream's header: input_manifest: {e}")))?;
         let policy = stated("policy").and_then(Value::as_str).map(str::to_string);
+        let of_chats = stated(CONVERSION).and_then(|made| made.get("id_field"));
+        let id_field = stated(ID_FIELD).or(of_chats);
         let rows = agree("--source-limit", number("rows"), self.source_limit)?;
         let tokens = agree("--source-max-tokens", number("tokens"), self.source_max_tokens)?;
         let embedded = json!({
@@ -99,6 +103,7 @@ impl AssertedSource {
             },
             tokenizer: Some(stated("tokenizer").cloned().unwrap_or(embedded)),
             spans: agree("--span", stated("spans").cloned(), self.spans())?,
+            id_field: id_field.and_then(Value::as_str).map(str::to_string),
         })
     }
 }
@@ -128,7 +133,13 @@ fn config(target: &KdTarget, source: &KdSource) -> KdConfig {
     if source.policy.as_deref() == Some(Policy::Chat.name()) {
         config.roles_preserved.iter_mut().for_each(|roles| roles.push("tool".to_string()));
     }
+    config.id_field.clone_from(&source.id_field);
     let spans = source.spans.as_ref().and_then(Value::as_object);
+    let by_contract = Some(Spans::synth_kd_v1(&[]).to_json());
+    config.spans = spans.filter(|_| source.spans != by_contract).map(|spans| {
+        let ids = spans.iter().filter_map(|(channel, id)| Some((channel.clone(), id.as_i64()?)));
+        ids.collect()
+    });
     config.assistant_channels = spans.map(|spans| {
         let supervised = spans.iter().filter(|(_, id)| id.as_u64() != Some(0));
         supervised.map(|(channel, _)| channel.clone()).collect()

@@ -1,10 +1,11 @@
 //! Where a prefix is in a root, however its path is written: `shard_00` and `./shard_00` in the folder
 //! `train` are `../train/shard_00`, whose root is above.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::SPLITS;
+use crate::error::Result;
+use crate::files;
 
 /// The place of a prefix in the splits of a root.
 #[derive(Debug)]
@@ -16,8 +17,11 @@ pub(super) struct PlaceInRoot {
 
 impl PlaceInRoot {
     /// `None` if the folder of the prefix is not named as a split is.
-    pub fn of(prefix: &Path) -> Option<PlaceInRoot> {
-        let prefix = named(prefix);
+    pub fn of(prefix: &Path) -> Result<Option<PlaceInRoot>> {
+        Ok(PlaceInRoot::of_named(&named(prefix)?))
+    }
+
+    fn of_named(prefix: &Path) -> Option<PlaceInRoot> {
         let folder = prefix.parent()?;
         let split = folder.file_name()?;
         let split = SPLITS.into_iter().find(|name| split == *name)?;
@@ -27,24 +31,25 @@ impl PlaceInRoot {
 }
 
 /// The path of a prefix or folder, with the name of the split that it is in or is.
-pub(super) fn named(path: &Path) -> PathBuf {
-    match (path.parent(), path.file_name()) {
-        (Some(folder), Some(name)) => with_name(folder).map(|folder| folder.join(name)),
-        _ => with_name(path),
-    }
-    .unwrap_or_else(|| path.to_path_buf())
+pub(super) fn named(path: &Path) -> Result<PathBuf> {
+    let whole = match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => with_name(folder)?.map(|folder| folder.join(name)),
+        _ => with_name(path)?,
+    };
+    Ok(whole.unwrap_or_else(|| path.to_path_buf()))
 }
 
 /// A folder that is written without its name (`.`, `..`, nothing), with it, if that is the name of a split.
-fn with_name(folder: &Path) -> Option<PathBuf> {
+fn with_name(folder: &Path) -> Result<Option<PathBuf>> {
     if folder.file_name().is_some() {
-        return None;
+        return Ok(None);
     }
     let is_here = folder.as_os_str().is_empty() || folder == Path::new(".");
     let folder = if is_here { Path::new("") } else { folder };
-    let resolved = fs::canonicalize(if is_here { Path::new(".") } else { folder }).ok()?;
-    let name = resolved.file_name()?;
-    SPLITS.iter().any(|split| name == *split).then(|| folder.join("..").join(name))
+    let resolved = files::resolved(if is_here { Path::new(".") } else { folder })?;
+    let name = resolved.as_deref().and_then(Path::file_name);
+    let name = name.filter(|name| SPLITS.iter().any(|split| name == split));
+    Ok(name.map(|name| folder.join("..").join(name)))
 }
 
 /// Whether a shard may have this name.
@@ -58,14 +63,15 @@ mod tests {
 
     #[test]
     fn a_prefix_with_a_named_folder_is_as_it_is() {
-        let place =
-            |path: &str| PlaceInRoot::of(Path::new(path)).map(|p| (p.root, p.split, p.name));
+        let place = |path: &str| {
+            PlaceInRoot::of(Path::new(path)).unwrap().map(|p| (p.root, p.split, p.name))
+        };
         let at = |root: &str| Some((PathBuf::from(root), "train", "a".to_string()));
         assert_eq!(place("r/train/a"), at("r"));
         assert_eq!(place("./train/a"), at("."));
         assert_eq!(place("train/a"), at(""));
         assert_eq!(place("/train/a"), at("/"));
         assert_eq!([place("a"), place("x/a"), place("/a"), place("")], [None, None, None, None]);
-        assert_eq!(named(Path::new("x/a")), Path::new("x/a"));
+        assert_eq!(named(Path::new("x/a")).unwrap(), Path::new("x/a"));
     }
 }

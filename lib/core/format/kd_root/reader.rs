@@ -24,6 +24,7 @@ use crate::format::checked_sum;
 use crate::format::mmidx::{MmidxDataset, MmidxDtype, PrefixLayout, check_aligned};
 use crate::format::sequence_records::add_segments;
 use crate::harmony::{Segments, Spans, segments_of};
+use crate::record::conversation::ID_FIELD;
 use crate::record::tokens::{Identity, TokensBuilder, masked_schema, unmasked_schema};
 use crate::record::{RecordType, TOKENS};
 use crate::wording::exactly;
@@ -169,6 +170,9 @@ impl RecordSource for KdReader {
             header.set("limits", json!(source.limits));
             if let Some(spans) = &source.spans {
                 header.set("spans", spans.clone());
+            }
+            if let Some(name) = &source.id_field {
+                header.set(ID_FIELD, name.as_str());
             }
             header.provenance = provenance;
         }

@@ -71,7 +71,7 @@ impl KdTargetArgs {
                 Ok(KdTarget::Root { root, name, valid_fraction: self.valid_fraction })
             }
             (_, _, Some(prefix)) if prefix.file_name().is_some() => {
-                Ok(KdTarget::Prefix(named(prefix)))
+                Ok(KdTarget::Prefix(named(prefix)?))
             }
             _ => Err(Error::usage("give --root ROOT --shard SHARD, or --prefix P")),
         }

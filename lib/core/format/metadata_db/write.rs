@@ -1,7 +1,7 @@
 //! Writing: rows in any order, the last one of a key wins; memory is constant.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -60,16 +60,13 @@ pub struct DatabaseWriter {
 impl DatabaseWriter {
     /// Creates the database at `path`, where no file may exist.
     pub fn create(path: &Path) -> Result<DatabaseWriter, DatabaseError> {
-        // SQLite would open what is there, also a file of no bytes.
-        match path.try_exists() {
-            Ok(false) => {}
-            Ok(true) => return Err(DatabaseError::new(path, DatabaseCause::Exists)),
-            Err(error) => return Err(DatabaseError::new(path, DatabaseCause::Io(error))),
-        }
+        // SQLite would open what is there, also a file of no bytes, and make one that only the owner writes.
+        File::create_new(path).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => DatabaseError::new(path, DatabaseCause::Exists),
+            _ => DatabaseError::new(path, DatabaseCause::Io(error)),
+        })?;
         let named = |error| DatabaseError::sqlite(path, error);
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(named)?;
         connection.pragma_update(None, "page_size", 4096).map_err(named)?;
         // Until it is published nobody else opens it, and a run that fails drops it: there is

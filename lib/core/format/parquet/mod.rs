@@ -15,7 +15,7 @@ mod sought;
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -26,6 +26,7 @@ use arrow_array::RecordBatchReader;
 use arrow_schema::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use memchr::memmem;
 use parquet::arrow::ARROW_SCHEMA_META_KEY;
+use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Compression, ConvertedType, LogicalType, Type as PhysicalType, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -87,7 +88,9 @@ pub struct ParquetFile {
 impl ParquetFile {
     /// Reads the footer. It fails if the file is truncated or not Parquet.
     pub fn open(file: File) -> Result<ParquetFile, ParquetError> {
-        caught(|| ParquetFile::open_unguarded(file)).map_err(ParquetError::General)?
+        let file = Readable::new(file)?;
+        let opened = caught(|| ParquetFile::open_unguarded(file.clone()));
+        file.told(opened.map_err(ParquetError::General).flatten())
     }
 
     /// Whether the bytes of the footer hold a key, so that the file may be one that is known by it: a look
@@ -97,8 +100,7 @@ impl ParquetFile {
         Ok(footer.is_some_and(|footer| memmem::find(&footer, key.as_bytes()).is_some()))
     }
 
-    fn open_unguarded(file: File) -> Result<ParquetFile, ParquetError> {
-        let file = Readable::new(file)?;
+    fn open_unguarded(file: Readable) -> Result<ParquetFile, ParquetError> {
         let metadata = match file.footer()? {
             Some(bytes) => {
                 let bytes = footer::readable(&bytes);
@@ -149,7 +151,7 @@ impl ParquetFile {
                 pages::check_counts(&self.file, group, chunk)
             })
         };
-        caught(check).map_err(ParquetError::General)?
+        self.file.told(caught(check).map_err(ParquetError::General).flatten())
     }
 
     pub fn rows(&self) -> u64 {
@@ -208,7 +210,7 @@ impl ParquetFile {
         text: Text,
     ) -> Result<ParquetBatches, ParquetError> {
         let read = caught(|| self.read_unguarded(runs, columns, text));
-        let (batches, rows) = read.map_err(ParquetError::General)??;
+        let (batches, rows) = self.file.told(read.map_err(ParquetError::General).flatten())?;
         Ok(batches.ahead(Ahead::of(rows, threads)))
     }
 
@@ -446,6 +448,18 @@ pub fn all_files_in(directory: &Path) -> Result<Vec<PathBuf>> {
 /// How every file of ours is written.
 pub(super) fn writer_properties() -> WriterPropertiesBuilder {
     WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default()))
+}
+
+/// Ends a file.
+pub(super) fn finished<W: Write + Send>(mut writer: ArrowWriter<W>, path: &str) -> Result<W> {
+    writer.flush().map_err(|e| write_error(path, e))?;
+    writer.sync().map_err(|e| Error::write(path, &e))?;
+    writer.into_inner().map_err(|e| end_error(path, e))
+}
+
+/// The error of writing the footer: only the disk can make that fail, which the crate hands on as text.
+pub(super) fn end_error(path: &str, error: ParquetError) -> Error {
+    Error::unavailable(error).at(path)
 }
 
 pub(super) fn write_error(path: &str, error: ParquetError) -> Error {

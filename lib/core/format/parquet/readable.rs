@@ -39,6 +39,14 @@ impl Readable {
         self.0.failure.get()
     }
 
+    /// What the crate made of the file; of an error that is the system's, the system's.
+    pub fn told<T>(&self, outcome: Result<T, ParquetError>) -> Result<T, ParquetError> {
+        outcome.map_err(|error| match self.failure().and_then(io::Error::raw_os_error) {
+            Some(number) => io::Error::from_raw_os_error(number).into(),
+            None => error,
+        })
+    }
+
     /// The bytes of the footer; `None` if the file does not end with one.
     pub fn footer(&self) -> io::Result<Option<Vec<u8>>> {
         let Some(end) = self.0.length.checked_sub(TRAILER) else { return Ok(None) };

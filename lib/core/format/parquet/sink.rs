@@ -9,7 +9,7 @@ use arrow_select::concat::concat_batches;
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
 
-use super::{write_error, writer_properties};
+use super::{finished, write_error, writer_properties};
 use crate::batch::row_sizes;
 use crate::error::{Error, Result, shown};
 use crate::publish::{PendingFile, publish_file};
@@ -117,12 +117,7 @@ impl ParquetSink {
         for (key, value) in metadata {
             self.writer.append_key_value_metadata(KeyValue::new(key, value));
         }
-        self.writer.flush().map_err(|e| write_error(&self.path, e))?;
-        self.writer.sync().map_err(|e| Error::write(&self.path, &e))?;
-        // Only the footer is left, and only the disk can make that fail.
-        let file = self.writer.into_inner();
-        let file = file.map_err(|e| Error::unavailable(format!("{}: {e}", self.path)))?;
-        publish_file(file, overwrite)
+        publish_file(finished(self.writer, &self.path)?, overwrite)
     }
 }
 

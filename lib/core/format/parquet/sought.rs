@@ -22,7 +22,7 @@ impl ParquetFile {
             let rows = end..end.saturating_add(group.num_rows() as u64);
             end = rows.end;
             let may_hold = caught(|| group_may_hold(&self.file, group, column, texts));
-            if !may_hold.map_err(ParquetError::General)?? {
+            if !self.file.told(may_hold.map_err(ParquetError::General).flatten())? {
                 continue;
             }
             match runs.last_mut().filter(|last| last.end == rows.start) {

@@ -14,7 +14,9 @@ use parquet::file::properties::EnabledStatistics;
 
 use super::manifest::KEY;
 use crate::error::{Error, Result, shown};
-use crate::format::parquet::{ParquetFile, Text, read_error, write_error, writer_properties};
+use crate::format::parquet::{
+    ParquetFile, Text, finished, read_error, write_error, writer_properties,
+};
 use crate::packing::{Piece, Rows};
 use crate::publish::PendingFile;
 
@@ -86,7 +88,7 @@ impl IndexFile {
     /// Ends the file with its manifest; it has not its name yet.
     pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
-        self.writer.into_inner().map_err(|e| write_error(&self.path, e))
+        finished(self.writer, &self.path)
     }
 }
 

@@ -15,7 +15,7 @@ use super::decode::{DecodedRows, RowPiece};
 use super::manifest::{Contents, KEY, PACKED, RowsManifest, SCHEMA};
 use crate::batch::{Batch, Header, Origin, RecordSource, Wanted, joined_parameters};
 use crate::cli::{Slice, grouped, runs_within};
-use crate::error::{Error, Result, shown};
+use crate::error::{Error, Kind, Result, shown};
 use crate::files;
 use crate::format::parquet::{ParquetBatches, ParquetFile, Text, read_error};
 use crate::format::sequence_records::add_segments;
@@ -50,7 +50,11 @@ impl OpenedRows {
         if !ParquetFile::may_state(&file, KEY).map_err(|e| Error::io(path, &e))? {
             return Ok(None);
         }
-        let Ok(file) = ParquetFile::open(file) else { return Ok(None) };
+        let file = match ParquetFile::open(file).map_err(|e| read_error(&e).at(path)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == Kind::Data => return Ok(None),
+            Err(error) => return Err(error),
+        };
         let manifest = file.metadata_value(KEY).map(str::to_string);
         let path = path.to_path_buf();
         Ok(manifest.map(|manifest| OpenedRows { path, file, manifest }))

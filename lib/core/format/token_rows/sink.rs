@@ -21,7 +21,7 @@ use super::manifest::KEY;
 use super::pages::{Chunk, chunk, is_of_tokens};
 use crate::error::{Error, Result, shown};
 use crate::format::hashed_file::HashedFile;
-use crate::format::parquet::{write_error, writer_properties};
+use crate::format::parquet::{end_error, write_error, writer_properties};
 use crate::ordered::{Flow, one, ordered_map};
 use crate::packing::{Packing, Piece, Rows};
 use crate::publish::PendingFile;
@@ -124,7 +124,8 @@ impl RowsFile {
     /// Ends the file with its manifest; it has not its name yet.
     pub fn finish(mut self, manifest: String) -> Result<PendingFile> {
         self.writer.append_key_value_metadata(KeyValue::new(KEY.to_string(), manifest));
-        let file = self.writer.into_inner().map_err(|e| write_error(&self.path, e))?;
+        self.writer.flush().map_err(|e| Error::write(&self.path, &e))?;
+        let file = self.writer.into_inner().map_err(|e| end_error(&self.path, e))?;
         file.finish_without_hash()
     }
 }

@@ -13,7 +13,7 @@ use super::sample::sample;
 use crate::cli::Rejected;
 use crate::digest::sha256_of;
 use crate::error::{Error, Place, Position, Result, shown};
-use crate::files::{changed, open_member};
+use crate::files::{self, changed, open_member};
 use crate::format::kd_root::{IdRows, IdsFile, KdListing, RowRule, find_ids};
 use crate::format::mmidx::{MmidxDataset, PrefixLayout};
 use crate::record::tokens::{Identity, Tokens};
@@ -275,7 +275,7 @@ impl PrefixStore {
                     sample(dataset.bin()).map_err(|e| Error::io(shown(dataset.bin_path()), &e))?;
             }
             inputs.push(RowsInput {
-                path: relative(folder, prefix),
+                path: relative(folder, prefix)?,
                 sequences,
                 tokens: own.iter().map(|&length| u64::from(length)).sum(),
                 idx_sha256,
@@ -322,20 +322,20 @@ fn one_after_another(
 }
 
 /// A path as seen from a folder; as it is where that cannot be said.
-fn relative(folder: &Path, path: &Path) -> String {
+fn relative(folder: &Path, path: &Path) -> Result<String> {
     let whole = |path: &Path| {
         let folder = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        std::fs::canonicalize(folder).ok()
+        files::resolved(folder)
     };
-    let parent = path.parent().and_then(whole);
-    let (Some(from), Some(to), Some(name)) = (whole(folder), parent, path.file_name()) else {
-        return shown(path);
+    let parent = path.parent().map_or(Ok(None), whole)?;
+    let (Some(from), Some(to), Some(name)) = (whole(folder)?, parent, path.file_name()) else {
+        return Ok(shown(path));
     };
     let common = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let mut seen = PathBuf::new();
     from.components().skip(common).for_each(|_| seen.push(".."));
     to.components().skip(common).for_each(|part| seen.push(part));
-    shown(&seen.join(name))
+    Ok(shown(&seen.join(name)))
 }
 
 impl Sequences for PrefixStore {

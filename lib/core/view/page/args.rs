@@ -12,6 +12,7 @@ use crate::cli::{self, CommonArgs, InputArgs, SelectArgs, Tool, WithoutEffect};
 use crate::dataset;
 use crate::error::{Error, Result, shown};
 use crate::harmony::Alignment;
+use crate::inputs;
 use crate::publish::{PendingFile, publish_file, refuse_existing_file};
 use crate::view::Verdict;
 
@@ -55,6 +56,7 @@ impl PageArgs {
         tool: &Tool,
     ) -> Result<()> {
         let to_stdout = path.as_os_str() == "-";
+        inputs::name(&input.files);
         if !to_stdout {
             refuse_existing_file(path, self.overwrite)?;
         }
@@ -68,6 +70,7 @@ impl PageArgs {
         };
         let mut gathered = gather(&options, &mut progress, tell)?;
         progress.finish();
+        inputs::check()?;
         let page = write(&mut gathered, findings.as_deref());
         if to_stdout {
             return cli::print(&page);

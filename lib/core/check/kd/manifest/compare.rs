@@ -11,7 +11,9 @@ use crate::check::inventory;
 use crate::check::{CheckContext, Findings, checks};
 use crate::error::{Result, shown};
 use crate::file_entry::FileEntry;
-use crate::format::kd_root::{ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSplit, agree};
+use crate::format::kd_root::{
+    ALL, KdChain, KdConfig, KdPart, KdPrefix, KdRootSplit, agree, are_one_tokenizer,
+};
 use crate::format::{RecordCounts, checked_sum};
 use crate::harmony::Policy;
 use crate::tokenizer::{PADDED_VOCABULARY_SIZE, VOCABULARY_SHA256};
@@ -188,7 +190,11 @@ impl Manifests {
                     part.config.as_ref().is_none_or(|c| !c.contradicts(&root.config))
                         && agree(&part.config_hash, &root.config_hash),
                 ),
-                ("tokenizer", source.tokenizer.as_ref().is_none_or(|t| *t == root.tokenizer)),
+                (
+                    "tokenizer",
+                    source.tokenizer.is_none()
+                        || are_one_tokenizer(&source.tokenizer, &Some(root.tokenizer.clone())),
+                ),
                 ("input's manifest", source.manifest_sha256() == manifest),
                 (
                     "input",

@@ -1,0 +1,113 @@
+//! What this run reads: no output takes its place or lies in it, and it stays what it was until the
+//! results are there.
+//!
+//! Whoever opens an input names it here. What is published asks [`refuse_target`]; reports, whose results
+//! are no streams, end with [`confirm`].
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Kind, Result, shown};
+use crate::files::{self, Noted};
+
+#[derive(Default)]
+struct Inputs {
+    paths: BTreeSet<PathBuf>,
+    /// The files that belong together, as they were when they were first looked at.
+    noted: HashMap<PathBuf, Noted>,
+}
+
+static INPUTS: LazyLock<Mutex<Inputs>> = LazyLock::new(Mutex::default);
+
+fn inputs() -> MutexGuard<'static, Inputs> {
+    INPUTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// These files and folders are read. (`-` is none.)
+pub fn name<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) {
+    let paths = paths.into_iter().filter(|path| path.as_os_str() != "-").cloned();
+    inputs().paths.extend(paths);
+}
+
+/// These files are read, and belong together. It is an error if one of them was another file when it was
+/// noted before: what was read of it is of another dataset.
+pub fn note(files: &[Noted]) -> Result<()> {
+    let mut inputs = inputs();
+    for file in files {
+        match inputs.noted.get(file.path()) {
+            Some(before) if !before.is_same(file) => return Err(files::changed(file.path())),
+            Some(_) => {}
+            None => {
+                inputs.paths.insert(file.path().to_path_buf());
+                inputs.noted.insert(file.path().to_path_buf(), file.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What came of a run: it is an error if what was read is not what it was, unless its results are out.
+pub fn confirm<T>(outcome: Result<T>) -> Result<T> {
+    match outcome {
+        Err(error) if error.kind() != Kind::Data || error.failure().is_some() => Err(error),
+        outcome => check().and(outcome),
+    }
+}
+
+/// All files are still those that were noted.
+pub fn check() -> Result<()> {
+    inputs().noted.values().try_for_each(Noted::check)
+}
+
+/// The results are out: whatever happens to the inputs from now on is nothing to them.
+pub fn settle() {
+    inputs().noted.clear();
+}
+
+/// Refuses to write to a path that is read, or that lies in a folder that is read, by whatever name.
+pub fn refuse_target(target: &Path) -> Result<()> {
+    let own = files::metadata(target)?.map(|found| (found.dev(), found.ino()));
+    let mut above = Vec::new();
+    for folder in folders_of(target)? {
+        above.extend(files::metadata(&folder)?.map(|found| (found.dev(), found.ino())));
+    }
+    // (A regular file as stdin is read by whoever names no input.)
+    let stdin = rustix::fs::fstat(io::stdin()).ok();
+    if own.is_some() && own == stdin.map(|found| (found.st_dev, found.st_ino)) {
+        return Err(Error::usage("is the input of this run").at(target));
+    }
+    let mut outer = None;
+    for path in &inputs().paths {
+        let Some(found) = files::metadata(path)? else { continue };
+        let identity = (found.dev(), found.ino());
+        if own == Some(identity) {
+            return Err(Error::usage("is an input of this run").at(target));
+        }
+        if outer.is_none() && above.contains(&identity) {
+            outer = Some(shown(path));
+        }
+    }
+    match outer {
+        Some(folder) => {
+            Err(Error::usage(format!("lies in {folder}, an input of this run")).at(target))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The folders that a path lies in, also if they are still to be made, as the system resolves them.
+fn folders_of(target: &Path) -> Result<Vec<PathBuf>> {
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let mut folder = parent.unwrap_or(Path::new(".")).to_path_buf();
+    while !files::exists(&folder)? {
+        match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => folder = parent.to_path_buf(),
+            _ => folder = PathBuf::from("."),
+        }
+    }
+    let whole = std::fs::canonicalize(&folder).map_err(|e| Error::io(folder.as_path(), &e))?;
+    Ok(whole.ancestors().map(Path::to_path_buf).collect())
+}
