@@ -16,9 +16,9 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
                            [--rows FORM --seq-length N]
 
   INPUT is a file or folder of conversations (Parquet, NDJSON, Arrow streams),
-  or - for stdin (which is kept in a file until the end), each with an id and messages of Harmony; ROOT receives
-  {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}, parts/ and
-  manifest.json. A folder with manifest.json and synth_harmony_shard_NN.parquet
+  each with an id and messages of Harmony, or - for stdin, which is kept in a
+  file until the end; ROOT receives parts/, manifest.json and
+  {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}. A folder with manifest.json and synth_harmony_shard_NN.parquet
   has those shards, and what its manifest states of them is compared; of all
   else the files are known by their content. With --policy chat whatever the
   official renderer accepts is accepted; with --id-field NAME the ids are in

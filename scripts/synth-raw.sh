@@ -12,8 +12,8 @@ Usage: scripts/synth-raw.sh RAW_DIR... OUT_DIR [options]
        scripts/synth-raw.sh finish OUT_DIR [TASKS] [--jobs N] [--delete-parts]
                             [--rejects FILE]
 
-  RAW_DIR is a file, - for stdin, or a folder that holds Parquet files (or NDJSON:
-  *.jsonl, *.ndjson) of raw rows, in folders too; OUT_DIR receives
+  RAW_DIR is a file, - for stdin, or a folder that holds Parquet files (or
+  NDJSON: *.jsonl, *.ndjson) of raw rows, in folders too; OUT_DIR receives
   synth_harmony_shard_NN.parquet and manifest.json.
 
   --shards N                shards; whole files are divided among them, in their

@@ -14,7 +14,7 @@ pub struct GzipReader<R> {
 }
 
 enum State<R> {
-    Member(GzDecoder<R>),
+    Member(Box<GzDecoder<R>>),
     /// Between members, or behind the last.
     Behind(R),
     End,
@@ -22,7 +22,7 @@ enum State<R> {
 
 impl<R: BufRead> GzipReader<R> {
     pub fn new(compressed: R) -> GzipReader<R> {
-        GzipReader { state: State::Member(GzDecoder::new(compressed)) }
+        GzipReader { state: State::Member(Box::new(GzDecoder::new(compressed))) }
     }
 }
 
@@ -47,7 +47,9 @@ impl<R: BufRead> Read for GzipReader<R> {
                     let next = skip_zeros(&mut rest);
                     match next {
                         Ok(None) => return Ok(0),
-                        Ok(Some(MEMBER)) => self.state = State::Member(GzDecoder::new(rest)),
+                        Ok(Some(MEMBER)) => {
+                            self.state = State::Member(Box::new(GzDecoder::new(rest)))
+                        }
                         Ok(Some(_)) => {
                             let cause = "there are other bytes behind the gzip data";
                             return Err(io::Error::new(io::ErrorKind::InvalidData, cause));

@@ -295,7 +295,7 @@ fn write(
                 assistant(out, analysis, thinking);
             }
             match text.as_deref() {
-                Some(text) if !is_call && is_trained && text.trim().is_empty() => {
+                Some(text) if !is_call && is_trained && text.is_empty() => {
                     return Err(NO_TEXT.to_string());
                 }
                 Some(text) if !is_call => assistant(out, b"\"channel\": \"final\"", text),

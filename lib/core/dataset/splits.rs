@@ -58,8 +58,7 @@ fn word_in(name: &str) -> Option<(usize, usize)> {
     for word in name.as_bytes().split(is_around) {
         end += word.len();
         let is_word = |known: &&str| known.as_bytes().eq_ignore_ascii_case(word);
-        if let Some(split) = SPLITS.iter().position(|(_, words)| words.iter().any(|w| is_word(&w)))
-        {
+        if let Some(split) = SPLITS.iter().position(|(_, words)| words.iter().any(is_word)) {
             return Some((split, end));
         }
         end += 1;

@@ -12,7 +12,7 @@ use crate::wording::{exactly, shell_word};
 pub fn line(program: &Path, task: &Task<'_>) -> String {
     let plan = task.plan;
     let words = [&shown(program), "run", &shown(&plan.root), &plan.id, &task.name()];
-    words.map(|word| shell_word(word)).join(" ")
+    words.map(shell_word).join(" ")
 }
 
 /// The names of a task list.
