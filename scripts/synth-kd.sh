@@ -18,7 +18,8 @@ Usage: scripts/synth-kd.sh INPUT... ROOT [--shards N] [options]
   INPUT is a file or folder of conversations (Parquet, NDJSON, Arrow streams),
   each with an id and messages of Harmony, or - for stdin, which is kept in a
   file until the end; ROOT receives parts/, manifest.json and
-  {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}. A folder with manifest.json and synth_harmony_shard_NN.parquet
+  {train,valid}/shard_NN_{tokens,lossmask,span}.{bin,idx}.
+  A folder with manifest.json and synth_harmony_shard_NN.parquet
   has those shards, and what its manifest states of them is compared; of all
   else the files are known by their content. With --policy chat whatever the
   official renderer accepts is accepted; with --id-field NAME the ids are in

@@ -199,6 +199,7 @@ fn valuations_without_names_are_unknown() {
     let pack = dir.at("pack");
     let before = tool("ds-cat").args(&[&pack]).run().silent().text();
     assert!(before.contains(r#""valuation_type":"search""#));
+    fs::remove_file(dir.at("pack/manifest.json")).unwrap();
     fs::rename(dir.at("pack/valuation_types.json"), dir.at("names.json")).unwrap();
     let games = tool("ds-cat").args(&[&pack]).run().silent();
     for game in games.records() {

@@ -39,6 +39,12 @@ def value(rng, depth=0):
     return rng.choice(kinds)()
 
 
+def without_nulls(given):
+    if isinstance(given, dict):
+        return {key: without_nulls(member) for key, member in given.items() if member is not None}
+    return [without_nulls(item) for item in given] if isinstance(given, list) else given
+
+
 FUNCTIONS = [
     {
         "name": "get_weather",
@@ -69,7 +75,8 @@ def chat(rng):
             own = []
             for _ in range(rng.choice([1, 1, 1, 2])):
                 calls += 1
-                arguments = {f"a{i}": value(rng) for i in range(rng.randint(0, 3))}
+                # Nulls of members that no schema has are padding of tables, and are left out.
+                arguments = without_nulls({f"a{i}": value(rng) for i in range(rng.randint(0, 3))})
                 own.append({"id": f"c{calls}", "name": rng.choice(FUNCTIONS)["name"], "arguments": arguments})
             thinking = texts(rng) if rng.random() < 0.5 else None
             content = texts(rng) if rng.random() < 0.2 else None

@@ -429,7 +429,8 @@ impl Draft<'_> {
             let thinking = thinking.filter(|text| !text.is_empty());
             match (&self.thinking, thinking) {
                 (Some(field), Some(text)) if field.trim() != text.trim() => {
-                    return Err(TWICE.to_string());
+                    let has_tags = self.text().is_some_and(has_channel_tags);
+                    return Err(if has_tags { TAGS } else { TWICE }.to_string());
                 }
                 (Some(_), Some(_)) => left_out.count("reasoning in the content too", true),
                 _ => {}

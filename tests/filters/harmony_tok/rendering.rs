@@ -210,7 +210,7 @@ fn conversations_at_the_edges() {
 }
 
 /// Compares with the official package on the conversations that the oracle makes: how many,
-/// how many it renders, and how many of these the SYNTH policy takes.
+/// how many of them the package renders (and we render, or refuse for what could not be read back), and how many of these the SYNTH policy takes.
 fn compare(arguments: &[&str]) -> Option<[usize; 3]> {
     let Some(python) = std::env::var_os("GRISTMILL_PYTHON") else {
         println!("skipped: GRISTMILL_PYTHON is not set");
@@ -260,7 +260,8 @@ fn compare(arguments: &[&str]) -> Option<[usize; 3]> {
             }
             // The official package renders no messages as no tokens: there is nothing to train on.
             (Err(error), Some(theirs)) if theirs.as_slice() == [EOD] && error == "no messages" => {}
-            (Err(error), Some(theirs)) if is_unreadable(error, json, theirs) => {}
+            // What could not be read back is refused, as it must be.
+            (Err(error), Some(theirs)) if is_unreadable(error, json, theirs) => accepted += 1,
             (Err(error), Some(_)) => wrong.push(format!("refused ({error}): {}", shown())),
         }
         match (render(&mut synth, json), case["synth"].as_bool()) {
@@ -272,7 +273,10 @@ fn compare(arguments: &[&str]) -> Option<[usize; 3]> {
             }
             (Err(_), Some(false)) => {}
             (Err(error), Some(true))
-                if expected.as_ref().is_some_and(|theirs| is_unreadable(&error, json, theirs)) => {}
+                if expected.as_ref().is_some_and(|theirs| is_unreadable(&error, json, theirs)) =>
+            {
+                synth_accepted += 1;
+            }
             (ours, theirs) => {
                 let ours = ours.err();
                 wrong.push(format!("synth {theirs:?}, ours {ours:?}: {}", shown()));
