@@ -226,7 +226,7 @@ for filter in "${pipeline[@]}"; do
 done
 if [[ -n $raw ]]; then
     for file in "${inputs[@]}"; do
-        [[ -e $file ]] || die "$file: no such file or directory"
+        [[ -d $file || -f $file ]] || die "$file: no such file or directory"
         ((${#inputs[@]} == 1)) || make+=(--source "input=$file")
     done
     make+=(--raw-shards "${shards:-1}")

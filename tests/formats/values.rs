@@ -73,8 +73,11 @@ fn chats_of_bytes_are_refused_one_by_one() {
         }
         // Of metadata they are no null either.
         let file = dir.at(&format!("weights.{ending}"));
-        let flags = ["-q", "--metadata-fields", "image", &file];
-        tool("chat-harmony").args(&flags).run().fails(1, &[": record 2 (b): image: ", "not UTF-8"]);
+        let flags = ["-q", "--metadata-fields", "picture", &file];
+        tool("chat-harmony")
+            .args(&flags)
+            .run()
+            .fails(1, &[": record 2 (b): picture: ", "not UTF-8"]);
         for (name, trained) in [("weights", [false, true, true]), ("weight", [false, true, true])] {
             let file = dir.at(&format!("{name}.{ending}"));
             let made = tool("chat-harmony").args(&["-q", &file]).run().silent().records();

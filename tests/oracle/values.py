@@ -93,7 +93,7 @@ def chat(weight):
 
 unused = {
     "blob": pa.array(bad),
-    "image": pa.array([{"bytes": b} for b in bad]),
+    "picture": pa.array([{"bytes": b} for b in bad]),
     "at": pa.array([1, 2, 3], pa.timestamp("us", "UTC")),
     "uuid_bytes": pa.array([i.bytes for i in ids], pa.binary(16)),
     "map": pa.array([[("k", b)] for b in bad], pa.map_(pa.string(), pa.binary())),

@@ -220,7 +220,7 @@ fn puzzle_sets_are_resumed() {
     let failed = puzzles("many");
     assert_eq!(failed.code(), Some(75), "{failed:?}");
     assert!(
-        failed.stderr.contains("puzzles.sh: a set failed; finished ones are kept"),
+        failed.stderr.contains("puzzles.sh: a set failed; 1 finished set is kept for --resume"),
         "{failed:?}"
     );
     let domains = || -> Vec<String> {

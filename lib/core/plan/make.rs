@@ -92,7 +92,12 @@ pub fn make(request: &PlanRequest) -> Result<Plan> {
     files::make_directories(&directory).map_err(|e| Error::write(directory.as_path(), &e))?;
     let lock = TargetLock::take(&directory)?;
     let old = match Plan::find(&plan.root)? {
-        Some(old) if old.id != plan.id && !replaces && old.is_begun(&request.root)? => {
+        // (What is to be gone on with is not another plan, begun or not.)
+        Some(old)
+            if old.id != plan.id
+                && !replaces
+                && (request.resume || old.is_begun(&request.root)?) =>
+        {
             return Err(other_plan(&old, &plan));
         }
         old => old.filter(|old| old.id == plan.id),
