@@ -48,7 +48,6 @@ fn no_output_is_an_input_or_lies_in_one() {
         ("seq-pack in/root --index in/root/x.parquet -n 9000", "in/root/x.parquet"),
         ("seq-pack in/p/a -o in/p/a_ids.parquet", "in/p/a_ids.parquet"),
         ("ds-cat in/masked.arrows -o in/hard.arrows", "in/hard.arrows"),
-        ("ds-cat in/root/train/a --to arrow -o in/root/train/a_span.bin", "in/root/train/"),
         ("npy-pack in/pack -o in/pack", "in/pack/"),
         ("npy-pack in/pack -o link/pack/below", "link/pack/below"),
         ("npy-pack in/domino -o in/domino", "in/domino/"),

@@ -71,7 +71,13 @@ const SCRIPTS: [Script; 5] = [
             "puzzle-encode domino",
             "npy-pack",
         ],
-        without: &[RAW, OF_UNKNOWN, GATE, ("of games", &["--shard-rows", "--layout", "--lossy"])],
+        without: &[
+            RAW,
+            OF_UNKNOWN,
+            GATE,
+            ("of games", &["--shard-rows", "--layout", "--lossy"]),
+            ("a folder is given whole", &["--solutions"]),
+        ],
     },
 ];
 
