@@ -28,6 +28,8 @@ impl Place {
 
     /// The bytes as a file of this name.
     pub fn file(&mut self, name: &str, bytes: &[u8]) -> PathBuf {
+        // What was read of an input before is nothing to this one.
+        gristmill::inputs::settle();
         let path = self.directory.path().join(name);
         let there = self.there.entry(path.clone()).or_insert_with(|| {
             fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");

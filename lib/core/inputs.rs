@@ -69,7 +69,9 @@ pub fn settle() {
 
 /// Refuses to write to a path that is read, or that lies in a folder that is read, by whatever name.
 pub fn refuse_target(target: &Path) -> Result<()> {
-    let own = files::metadata(target)?.map(|found| (found.dev(), found.ino()));
+    // (Devices hold nothing that could be lost.)
+    let holds_data = |found: &std::fs::Metadata| found.is_file() || found.is_dir();
+    let own = files::metadata(target)?.filter(holds_data).map(|found| (found.dev(), found.ino()));
     let mut above = Vec::new();
     for folder in folders_of(target)? {
         above.extend(files::metadata(&folder)?.map(|found| (found.dev(), found.ino())));
@@ -81,7 +83,7 @@ pub fn refuse_target(target: &Path) -> Result<()> {
     }
     let mut outer = None;
     for path in &inputs().paths {
-        let Some(found) = files::metadata(path)? else { continue };
+        let Some(found) = files::metadata(path)?.filter(holds_data) else { continue };
         let identity = (found.dev(), found.ino());
         if own == Some(identity) {
             return Err(Error::usage("is an input of this run").at(target));

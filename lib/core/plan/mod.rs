@@ -25,6 +25,7 @@ mod status;
 mod summary;
 mod work;
 
+use std::ffi::OsStr;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -155,8 +156,14 @@ impl Plan {
 
     /// The script, which is one of ours.
     fn own_script(&self) -> Result<&str> {
-        let name = self.script_name();
-        if SCRIPTS.contains(&name.strip_prefix("gristmill-").unwrap_or(&name)) {
+        // (A link to a script may have any name.)
+        let real = std::fs::canonicalize(&self.script).unwrap_or_default();
+        let names = [Path::new(&self.script), &real].map(Path::file_stem);
+        let is_ours = |name: &OsStr| {
+            let name = name.to_string_lossy();
+            SCRIPTS.contains(&name.strip_prefix("gristmill-").unwrap_or(&name))
+        };
+        if names.into_iter().flatten().any(is_ours) {
             return Ok(&self.script);
         }
         let cause = format!("script: {:?} is none of gristmill's", self.script);

@@ -38,7 +38,7 @@ pub(super) fn page(bytes: &[u8]) -> Result<Option<(u64, u64)>, &'static str> {
         // (It is read where it lies, so that nothing can be left out.)
         Ok(()) if walk.is_changed => return Err(DAMAGED_PAGE),
         Ok(()) => {}
-        Err(Fault::Ends) => return Ok(None),
+        Err(Fault::Ends) if !walk.is_changed => return Ok(None),
         Err(_) => return Err(DAMAGED_PAGE),
     }
     let header = bytes.len() - walk.rest.len();
@@ -120,13 +120,13 @@ impl Walk<'_> {
             let fits = kind.is_none_or(|kind| self.is_of(kind, code));
             // The value of a boolean field is its type.
             if !matches!(code, 1 | 2) {
+                self.is_changed |= !fits;
                 self.value(code, kind.filter(|_| fits), depth)?;
             }
             if fits {
                 kept = id;
             } else {
                 self.copy.truncate(start);
-                self.is_changed = true;
             }
         }
     }
