@@ -118,9 +118,9 @@ impl Walk<'_> {
             self.begin_field(code, id, kept);
             let kind = shape.and_then(|shape| shape.field(id));
             let fits = kind.is_none_or(|kind| self.is_of(kind, code));
+            self.is_changed |= !fits;
             // The value of a boolean field is its type.
             if !matches!(code, 1 | 2) {
-                self.is_changed |= !fits;
                 self.value(code, kind.filter(|_| fits), depth)?;
             }
             if fits {
