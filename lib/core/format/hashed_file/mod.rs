@@ -100,7 +100,7 @@ impl HashedFile {
     /// Nothing is published.
     pub fn finish_beginning_with(mut self, beginning: &[u8]) -> Result<FinishedFile> {
         // What is still in memory need not be read: direct reads wait for the disk, and large pages for the
-        // system to make room. (Packs of one game on ext4: 1 to 2 ms of 10.)
+        // system to make room. (A pack of one game on tmpfs: 0.6 ms of 5.6.)
         if self.writer.is_none() && self.filling.replace_start(beginning, self.bytes) {
             self.is_hashed = true;
             return self.finish();
